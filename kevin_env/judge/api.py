@@ -1,0 +1,166 @@
+"""What the client and a judge say to each other: plain frozen values, and the protocol that a pool serves."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Literal, Protocol
+
+from kevin_env.outcome import Frozen, Outcome, Printable
+from kevin_env.problem import Problem
+
+Stage = Literal["queue", "build", "load", "verify", "time"]
+"""The stages of a judgement in order; each is reported when it begins."""
+
+Level = Literal["enforced", "missing"]
+OnStage = Callable[[Stage], None]
+
+
+class JudgeError(RuntimeError):
+    """The judge itself failed. Raised to the caller, never scored, never shown to a model as its own failure."""
+
+
+class Submission(Frozen):
+    """A Python file that defines `ModelNew`, as text."""
+
+    code: str
+    language: Literal["cuda", "triton", "cpp", "python"] = "python"
+    """What it is written in, found from its imports and sources; for display only."""
+
+
+class Options(Frozen):
+    """How a submission is to be judged. The rules were checked before; they are not the judge's business."""
+
+    device: str = "auto"
+    """`cpu`, `cuda`, `cuda:1`, or `auto`: a GPU when there is one."""
+    baseline: Literal["eager", "compile"] = "eager"
+    require_sandbox: bool = False
+    """Refuse (JudgeError) when a protection of the sandbox is missing on this machine."""
+    secret: str | None = None
+    """128 bits as hex that all inputs are drawn from. None: the judge draws it. Given only to judge a record again."""
+    build_timeout: float = 300.0
+    """Seconds for importing the submission, compilers included."""
+    call_timeout: float = 60.0
+    """Seconds for constructing the model, and for one call."""
+
+
+class Sandbox(Frozen):
+    """Which protections held while the submission ran."""
+
+    network: Level
+    filesystem: Level
+    limits: Level
+    processes: Level
+
+
+class Seconds(Frozen):
+    """Wall time of each stage of one judgement, in seconds."""
+
+    queue: float = 0.0
+    build: float = 0.0
+    load: float = 0.0
+    verify: float = 0.0
+    time: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The sum of all stages."""
+        return self.queue + self.build + self.load + self.verify + self.time
+
+
+class DeviceInfo(Frozen):
+    """The device and the software on it. Sizes in bytes, bandwidth in bytes a second; 0 where it is not known."""
+
+    device: str
+    """`cpu` or `cuda:0`."""
+    name: str
+    capability: str = ""
+    """Compute capability such as `9.0`; empty on a CPU."""
+    processors: int = 0
+    """Streaming multiprocessors, or cores."""
+    memory: int = 0
+    shared_memory: int = 0
+    """Largest shared memory of one block, opted in."""
+    l2: int = 0
+    bandwidth: float = 0.0
+    """Theoretical device memory bandwidth."""
+    versions: dict[str, str] = {}
+    """Of torch, triton, cuda, driver, python, compiler."""
+
+
+class InputFacts(Frozen):
+    """One input of one case: what the prompt says of it."""
+
+    name: str
+    """The parameter's name in `forward`."""
+    dtype: str
+    """`float32`, `int64`, ..., or the Python type of a value that is no tensor."""
+    shape: tuple[int, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    """Smallest and largest value over all distributions that are checked, for tensors of numbers."""
+
+
+class CaseFacts(Frozen):
+    """One input case."""
+
+    name: str
+    inputs: tuple[InputFacts, ...]
+    outputs: tuple[str, ...]
+    """Each output as `float32[128, 1024]`."""
+
+
+class Facts(Frozen):
+    """What a judge knows of a problem on its device, all of it meant for the prompt: nothing checked is a surprise."""
+
+    device: DeviceInfo
+    cases: tuple[CaseFacts, ...]
+    """The case that is timed comes first."""
+    distributions: tuple[str, ...]
+    """One sentence each: what values the checked inputs take."""
+    tolerance: str
+    """One sentence: how outputs are compared."""
+    precision: str
+    """`ieee` or `tf32`: what float32 arithmetic may be."""
+    weights: tuple[str, ...]
+    """Each parameter and buffer of the reference that is handed over, as `name: float32[128]`."""
+
+
+class Judgement(Frozen):
+    """The verdict on one submission and how it came about."""
+
+    outcome: Outcome
+    seconds: Seconds
+    device: DeviceInfo
+    sandbox: Sandbox
+    secret: str
+    """What every input was drawn from; for the record only, written after the submission is dead."""
+    log: Printable = ""
+    """What the submission wrote to stdout and stderr, capped."""
+    flags: tuple[str, ...] = ()
+    """Observations that a person should look at; they do not decide."""
+
+
+class Describer(Protocol):
+    """Tells the facts of a problem on a device."""
+
+    def describe(self, problem: Problem, options: Options) -> "Future[Facts]":
+        """The facts of the problem there.
+
+        Raises (from the future):
+            ProblemError: if the reference itself fails.
+            JudgeError: if the judge fails or the device is not there.
+        """
+        ...
+
+
+class JudgePool(Describer, Protocol):
+    """Judges submissions, many at once. Closed by its owner; closing twice is fine."""
+
+    def submit(
+        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+    ) -> "Future[Judgement]":
+        """Starts judging; `on_stage` is called from another thread when a stage begins. Errors as `describe`."""
+        ...
+
+    def close(self) -> None:
+        """Ends every process of the pool."""
+        ...

@@ -1,0 +1,162 @@
+"""Problems: where they lie, what their names say, and their source. Nothing here runs a problem's code.
+
+A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`, shapes as module
+constants). On top, all optional: a docstring that states the task, `CASES`, `TOLERANCE`, `PRECISION`,
+`DISTRIBUTIONS`, `TAGS`. The judge alone executes it; here it is only parsed.
+"""
+
+import ast
+import difflib
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+from kevin_env.outcome import Frozen
+
+_ID = re.compile(r"L(?P<level>\d+)_(?P<number>\d+)_(?P<name>.+)")
+_FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
+
+
+class ProblemError(ValueError):
+    """A problem that cannot be used: unknown, unreadable, or its reference fails. The message is for a person."""
+
+
+class Problem(Frozen):
+    """One task: its id, its source, and what its source says of itself without being run."""
+
+    id: str
+    source: str
+    level: int | None = None
+    """1 to 10 for our own; None for a file given by path whose folder does not tell."""
+    number: int | None = None
+    name: str
+    path: str = ""
+    statement: str = ""
+    """The module's docstring: what is computed, with formula and shapes."""
+    cases: tuple[str, ...] = ("main",)
+    """Names of the input cases: `main` (the module as it stands), then the keys of `CASES`."""
+    tags: tuple[str, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the source, which tells apart two versions of a problem."""
+        return hashlib.sha256(self.source.encode()).hexdigest()
+
+
+def data_folder(name: str) -> Path:
+    """The folder `prompts` or `problems`: from KEVIN_ENV_<NAME>, the installed wheel, or the source checkout.
+
+    Raises:
+        ProblemError: if it is in none of these places.
+    """
+    override = os.environ.get(f"KEVIN_ENV_{name.upper()}")
+    package = Path(str(resources.files("kevin_env")))
+    places = [Path(override)] if override else [package / "_data" / name, package.parent / name]
+    for place in places:
+        if place.is_dir():
+            return place
+    raise ProblemError(f"no folder {name!r} at {' or '.join(map(str, places))}; reinstall kevin-env")
+
+
+def load_problem(name: str) -> Problem:
+    """A problem by id (`L1_23_Softmax`) or by path to a KernelBench-style file.
+
+    Raises:
+        ProblemError: if there is no such problem; names the nearest ids.
+    """
+    if name.endswith(".py") or os.sep in name:
+        return parse_problem(Path(name))
+    path = problem_paths().get(name)
+    if path is None:
+        raise ProblemError(_unknown(name))
+    return parse_problem(path, id=name)
+
+
+def list_problems(level: int | None = None) -> list[Problem]:
+    """Our own problems in the order of level and number; of one level when given."""
+    return [
+        parse_problem(path, id=id)
+        for id, path in problem_paths().items()
+        if level is None or path.parent.name == f"level{level}"
+    ]
+
+
+@functools.cache
+def problem_paths() -> dict[str, Path]:
+    """Ids and files of our own problems, in the order of level and number."""
+    found = sorted(_numbered_files(data_folder("problems")))
+    return {f"L{level}_{path.stem}": path for level, _, path in found}
+
+
+def parse_problem(path: Path, id: str | None = None) -> Problem:
+    """Reads and parses one problem file.
+
+    Raises:
+        ProblemError: if it cannot be read, does not parse, or lacks one of the three names of the contract.
+    """
+    try:
+        source = path.read_text(encoding="utf-8")
+        tree = ast.parse(source, filename=str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProblemError(f"cannot read problem {path}: {error}") from error
+    except SyntaxError as error:
+        raise ProblemError(f"problem {path} line {error.lineno} does not parse: {error.msg}") from error
+    _require_contract(tree, path)
+    level, number, name = _numbers(path)
+    return Problem(
+        id=id or (f"L{level}_{path.stem}" if level is not None else path.stem),
+        source=source,
+        level=level,
+        number=number,
+        name=name,
+        path=str(path.resolve()),
+        statement=ast.get_docstring(tree) or "",
+        cases=("main", *_literal_keys(tree, "CASES")),
+        tags=_literal_keys(tree, "TAGS"),
+    )
+
+
+def _numbered_files(folder: Path) -> Iterator[tuple[int, int, Path]]:
+    for path in folder.glob("level*/*.py"):
+        level, number, _ = _numbers(path)
+        if level is not None and number is not None:
+            yield level, number, path
+
+
+def _numbers(path: Path) -> tuple[int | None, int | None, str]:
+    file = _FILE.fullmatch(path.name)
+    folder = re.fullmatch(r"level(\d+)", path.resolve().parent.name)
+    if file is None:
+        return None, None, path.stem
+    level = int(folder.group(1)) if folder else None
+    return level, int(file.group("number")), file.group("name")
+
+
+def _require_contract(tree: ast.Module, path: Path) -> None:
+    defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    missing = [name for name in ("Model", "get_inputs", "get_init_inputs") if name not in defined]
+    if missing:
+        raise ProblemError(f"problem {path} does not define {', '.join(missing)}")
+
+
+def _literal_keys(tree: ast.Module, name: str) -> tuple[str, ...]:
+    """The strings in a module-level literal dict, tuple or list of that name, in order."""
+    for node in tree.body:
+        target = node.target if isinstance(node, ast.AnnAssign) else None
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+        if isinstance(target, ast.Name) and target.id == name:
+            value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+            items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [])
+            return tuple(i.value for i in items if isinstance(i, ast.Constant) and isinstance(i.value, str))
+    return ()
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, problem_paths(), n=3, cutoff=0.4)
+    hint = f"; did you mean {', '.join(near)}?" if near else "; `kevin-env problems` lists them"
+    return f"unknown problem {name!r}{hint}"
