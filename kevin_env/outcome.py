@@ -67,9 +67,7 @@ class RuntimeFailure(Ending):
     """The submission built, and failed while its model was constructed or called."""
 
     category: Literal["runtime"] = "runtime"
-    kind: Literal[
-        "exception", "illegal_access", "out_of_memory", "timeout", "killed", "signal", "exit", "protocol"
-    ]
+    kind: Literal["exception", "illegal_access", "out_of_memory", "timeout", "killed", "signal", "exit", "protocol"]
     details: Printable = ""
     """The trimmed traceback."""
     input_set: str | None = None

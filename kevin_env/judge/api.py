@@ -4,6 +4,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Literal, Protocol
 
+from pydantic import Field
+
 from kevin_env.outcome import Frozen, Outcome, Printable
 from kevin_env.problem import Problem
 
@@ -82,7 +84,7 @@ class DeviceInfo(Frozen):
     l2: int = 0
     bandwidth: float = 0.0
     """Theoretical device memory bandwidth."""
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = Field(default_factory=dict[str, str])
     """Of torch, triton, cuda, driver, python, compiler."""
 
 
@@ -142,7 +144,7 @@ class Judgement(Frozen):
 class Describer(Protocol):
     """Tells the facts of a problem on a device."""
 
-    def describe(self, problem: Problem, options: Options) -> "Future[Facts]":
+    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         """The facts of the problem there.
 
         Raises (from the future):
@@ -157,7 +159,7 @@ class JudgePool(Describer, Protocol):
 
     def submit(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
-    ) -> "Future[Judgement]":
+    ) -> Future[Judgement]:
         """Starts judging; `on_stage` is called from another thread when a stage begins. Errors as `describe`."""
         ...
 
