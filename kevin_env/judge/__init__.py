@@ -14,6 +14,7 @@ from kevin_env.judge.api import (
     Options,
     Submission,
 )
+from kevin_env.judge.scripted import ScriptedPool
 
 __all__ = [
     "Describer",
@@ -23,5 +24,6 @@ __all__ = [
     "JudgePool",
     "Judgement",
     "Options",
+    "ScriptedPool",
     "Submission",
 ]

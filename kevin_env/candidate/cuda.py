@@ -1,0 +1,91 @@
+"""The few calls of the CUDA driver that torch does not offer: plain allocations and their IPC handles.
+
+Memory that is shared between processes is mapped whole, so it never comes from torch's caching allocator.
+All calls need a current context (torch makes one at its first use of the device). Sizes in bytes.
+"""
+
+import ctypes
+import functools
+
+import torch
+
+STICKY = {700: "illegal_access", 716: "illegal_access", 717: "illegal_access", 718: "illegal_access"}
+"""Driver error codes that an invalid memory access, instruction or address leaves behind in a context."""
+
+
+class CudaError(RuntimeError):
+    """A driver call failed; `code` is CUresult."""
+
+    def __init__(self, call: str, code: int) -> None:
+        super().__init__(f"{call} failed with CUDA error {code}")
+        self.code = code
+
+
+class _Handle(ctypes.Structure):
+    _fields_ = (("bytes", ctypes.c_ubyte * 64),)
+
+
+@functools.cache
+def _driver() -> ctypes.CDLL:
+    library = ctypes.CDLL("libcuda.so.1")
+    library.cuIpcOpenMemHandle_v2.argtypes = [ctypes.c_void_p, _Handle, ctypes.c_uint]
+    return library
+
+
+def _call(name: str, *arguments: object) -> None:
+    code = getattr(_driver(), name)(*arguments)
+    if code:
+        raise CudaError(name, code)
+
+
+def allocate(size: int) -> int:
+    """The address of a fresh allocation of its own."""
+    pointer = ctypes.c_uint64()
+    _call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
+    return pointer.value
+
+
+def free(pointer: int) -> None:
+    """Gives an allocation back."""
+    _call("cuMemFree_v2", ctypes.c_uint64(pointer))
+
+
+def export_handle(pointer: int) -> str:
+    """The IPC handle, as hex, of the allocation that `pointer` lies in."""
+    handle = _Handle()
+    _call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_uint64(pointer))
+    return bytes(handle.bytes).hex()
+
+
+def open_handle(handle: str) -> int:
+    """Maps another process's allocation and gives its address here."""
+    pointer = ctypes.c_uint64()
+    _call("cuIpcOpenMemHandle_v2", ctypes.byref(pointer), _Handle.from_buffer_copy(bytes.fromhex(handle)), 1)
+    return pointer.value
+
+
+def close_handle(pointer: int) -> None:
+    """Unmaps what `open_handle` mapped."""
+    _call("cuIpcCloseMemHandle", ctypes.c_uint64(pointer))
+
+
+def allocation_of(pointer: int) -> tuple[int, int]:
+    """Base address and size of the allocation that `pointer` lies in."""
+    base, size = ctypes.c_uint64(), ctypes.c_size_t()
+    _call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer))
+    return base.value, size.value
+
+
+def context_error() -> int:
+    """The sticky error of the current context: 0 when it is healthy."""
+    return int(_driver().cuCtxSynchronize())
+
+
+class _Array:
+    def __init__(self, pointer: int, size: int) -> None:
+        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (pointer, False), "version": 3}
+
+
+def as_tensor(pointer: int, size: int, device: torch.device) -> torch.Tensor:
+    """The memory at `pointer` as a uint8 tensor that does not own it."""
+    return torch.as_tensor(_Array(pointer, size), device=device)

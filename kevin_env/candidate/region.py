@@ -1,0 +1,73 @@
+"""Memory that judge and candidate share, and tensors in it.
+
+A region is one allocation: a sealed memfd on a CPU, a CUDA allocation of its own on a GPU. Offsets and sizes in bytes.
+"""
+
+import mmap
+import os
+from typing import Any
+
+import torch
+
+from kevin_env.candidate import cuda
+
+Spec = dict[str, Any]
+"""A tensor in a region, as JSON: `offset`, `dtype`, `shape`, `stride`."""
+
+
+class Region:
+    """A mapped region: `bytes` is the whole of it as a uint8 tensor."""
+
+    def __init__(self, data: torch.Tensor) -> None:
+        self.bytes = data
+        self.start = data.data_ptr()
+        self.size = data.numel()
+
+    def tensor(self, spec: Spec) -> torch.Tensor:
+        """The tensor that `spec` describes, as a view into the region.
+
+        Raises:
+            ValueError: if it does not lie in the region. A spec may come from the other side.
+        """
+        offset, dtype, shape, stride = spec["offset"], getattr(torch, spec["dtype"]), spec["shape"], spec["stride"]
+        if min((offset, *shape, *stride)) < 0 or offset % dtype.itemsize:
+            raise ValueError("a tensor's place has negative numbers or is not aligned")
+        end = offset + extent(shape, stride) * dtype.itemsize
+        if end > self.size:
+            raise ValueError(f"a tensor from {offset} to {end} does not lie in a region of {self.size} bytes")
+        return self.bytes[offset:end].view(dtype).as_strided(shape, stride)
+
+    def offset_of(self, pointer: int) -> int | None:
+        """Where an address lies in the region; None when it is outside."""
+        return pointer - self.start if self.start <= pointer < self.start + self.size else None
+
+
+def extent(shape: list[int], stride: list[int]) -> int:
+    """How many elements lie between the first and the last of a strided tensor, both counted; 0 if it is empty."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+
+
+def spec_of(tensor: torch.Tensor, offset: int) -> Spec:
+    """How `tensor` is described when its first element lies at `offset`."""
+    return {
+        "offset": offset,
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "stride": list(tensor.stride()),
+    }
+
+
+def map_file(fd: int, size: int) -> Region:
+    """Maps a shared file; closes `fd`."""
+    try:
+        memory = mmap.mmap(fd, size)
+    finally:
+        os.close(fd)
+    return Region(torch.frombuffer(memory, dtype=torch.uint8))
+
+
+def map_handle(handle: str, size: int, device: torch.device) -> Region:
+    """Maps another process's CUDA allocation."""
+    return Region(cuda.as_tensor(cuda.open_handle(handle), size, device))

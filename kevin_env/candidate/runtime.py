@@ -1,0 +1,180 @@
+"""The loop of a candidate process: load the submission's file, construct its model, call it when told.
+
+Orders come as frames from the judge. Between `stage` (shapes and places of the next inputs, which hold old bytes)
+and `go` the judge starts its clock and writes the inputs. What is answered after `go` is where the outputs lie.
+"""
+
+import contextlib
+import ctypes
+import importlib.util
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from kevin_env.candidate import cuda, failure, tree, weights
+from kevin_env.candidate.region import Region, Spec, extent, map_file, map_handle, spec_of
+from kevin_env.candidate.wire import Channel, Closed
+
+Message = dict[str, Any]
+
+
+class Runtime:
+    """One submission's process. Every public method is an order of that name."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.device = torch.device("cpu")
+        self.context = False
+        self.path = ""
+        self.entry: Any = None
+        self.model: Any = None
+        self.regions: dict[str, Region] = {}
+        self.sets: list[Any] = []
+        self.held: list[Any] = []
+
+    def serve(self) -> None:
+        """Answers orders until the judge hangs up."""
+        while True:
+            try:
+                order = self.channel.receive()
+            except Closed:
+                return
+            name = order.pop("order")
+            try:
+                answer = getattr(self, name)(**order)
+            except BaseException as error:  # the boundary round the submission
+                answer = {"failure": failure.describe(error, self.path, self.device if self.context else None)}
+            if name != "go":  # its answer stops the clock; what it printed is flushed with the next order
+                _flush()
+            self.channel.send(answer)
+
+    def prepare(self, device: str, threads: int) -> Message:
+        """Warms up: the CUDA context, or the number of threads on a CPU."""
+        self.device = torch.device(device)
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+            torch.zeros(1, device=self.device)
+            torch.cuda.synchronize()
+            self.context = True
+        else:
+            torch.set_num_threads(threads)
+        return {}
+
+    def load(self, path: str, code: str, entry: str) -> Message:
+        """Writes the submission to a file of its own and imports it. Compilers run here."""
+        self.path = path
+        Path(path).write_text(code, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("submission", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["submission"] = module
+        spec.loader.exec_module(module)
+        self.entry = getattr(module, entry)
+        return {}
+
+    def region(self, name: str, size: int, handle: str | None = None) -> Message:
+        """Maps memory that the judge shares, under a name."""
+        if handle is None:
+            self.regions[name] = map_file(self.channel.take_fds()[0], size)
+        else:
+            self.regions[name] = map_handle(handle, size, self.device)
+        return {}
+
+    def construct(
+        self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec], parameters: list[str],
+        seed: int, compiled: bool,
+    ) -> Message:  # fmt: skip
+        """Builds the model from the reference's arguments and loads the reference's weights into it."""
+        given = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
+        self.model = None
+        _seed(seed)
+        with torch.no_grad(), torch.device(self.device):
+            model = self.entry(*tree.put_together(init, given))
+        if isinstance(model, nn.Module):
+            model.to(self.device)
+        with torch.no_grad():
+            weights.hand_over(
+                model, {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}, parameters
+            )
+        self.model = torch.compile(model) if compiled else model
+        self._synchronize()
+        return {}
+
+    def stage(self, inputs: tree.Skeleton, sets: list[list[Spec]]) -> Message:
+        """Gets ready for inputs whose bytes are not there yet: one set, or several for a burst."""
+        inbox = self.regions["inbox"]
+        self.sets = [tree.put_together(inputs, [inbox.tensor(spec) for spec in specs]) for specs in sets]
+        return {}
+
+    def go(self, count: int, seed: int) -> Message:
+        """Calls the model once on each of the first `count` staged sets, then says where the outputs are."""
+        outputs: list[Any] = []
+        _seed(seed)
+        with torch.no_grad():
+            for arguments in self.sets[:count]:
+                outputs.append(self.model(*arguments))
+        self.held = outputs
+        claims = [self._claim(output) for output in outputs]
+        self._synchronize()
+        return {"claims": claims}
+
+    def _claim(self, output: Any) -> Message:
+        """Where one call's output lies. On a CPU, and for memory that CUDA cannot share, it is copied to the outbox."""
+        try:
+            skeleton, tensors = tree.take_apart(output)
+        except tree.Unsupported as error:
+            return {"unsupported": str(error)}
+        places: list[Message] = []
+        free = 0
+        for tensor in tensors:
+            place, used = self._place(tensor.detach().resolve_conj().resolve_neg(), free)
+            places.append(place)
+            free += used
+        return {"skeleton": skeleton, "tensors": places}
+
+    def _place(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
+        """A tensor's description, and how many bytes of the outbox it took."""
+        described = {"device": tensor.device.type, **spec_of(tensor, 0)} if tensor.layout == torch.strided else {}
+        if not described or tensor.device != self.device:
+            return {"device": tensor.device.type, "layout": str(tensor.layout)}, 0
+        offset = self.regions["inbox"].offset_of(tensor.data_ptr()) if tensor.numel() else 0
+        if offset is not None and tensor.numel():
+            return {**described, "in": "inbox", "offset": offset}, 0
+        if self.device.type == "cuda" and tensor.numel():
+            try:
+                base, size = cuda.allocation_of(tensor.data_ptr())
+                place = {"in": cuda.export_handle(base), "size": size, "offset": tensor.data_ptr() - base}
+                return {**described, **place}, 0
+            except cuda.CudaError:  # memory of another allocator, which has no IPC handle
+                pass
+        return self._copy_out(tensor, free)
+
+    def _copy_out(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
+        used = -(-extent(list(tensor.shape), list(tensor.stride())) * tensor.element_size() // 512) * 512
+        spec = spec_of(tensor, free)
+        if free + used > self.regions["outbox"].size:  # larger than any right answer: its shape says enough
+            return {**spec, "device": tensor.device.type, "in": None}, 0
+        self.regions["outbox"].tensor(spec).copy_(tensor)
+        return {**spec, "device": tensor.device.type, "in": "outbox"}, used
+
+    def _synchronize(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+def _flush() -> None:
+    """Python's buffers and C's, so that a log is whole when the process is killed."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the submission may have replaced or closed them
+            stream.flush()
+    ctypes.CDLL(None).fflush(None)
+
+
+def _seed(seed: int) -> None:
+    """Reseeds whatever a model may draw from, so that a reference with randomness can be matched."""
+    random.seed(seed)
+    torch.manual_seed(seed)

@@ -1,0 +1,92 @@
+"""Arguments and outputs as JSON: nested containers and scalars, with tensors taken out and numbered.
+
+A tree is what a model takes or returns: tensors, numbers, strings, None, lists, tuples and dicts of these.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Skeleton = Any
+"""JSON: `{"t": i}` is the i-th tensor, other containers and scalars carry a one-letter tag."""
+
+Path = str
+"""Where a leaf lies, as Python would write it: `[1]['mean']`; empty for the root."""
+
+
+class Unsupported(TypeError):
+    """A value that is neither a tensor, a scalar nor a container of these."""
+
+
+def take_apart(value: Any) -> tuple[Skeleton, list[torch.Tensor]]:
+    """Splits a tree into its skeleton and its tensors, in order.
+
+    Raises:
+        Unsupported: for any other type.
+    """
+    tensors: list[torch.Tensor] = []
+
+    def walk(item: Any) -> Skeleton:
+        if isinstance(item, torch.Tensor):
+            tensors.append(item)
+            return {"t": len(tensors) - 1}
+        return _encode(item, walk)
+
+    return walk(value), tensors
+
+
+def put_together(skeleton: Skeleton, tensors: list[torch.Tensor]) -> Any:
+    """The tree again, with these tensors in place."""
+    tag, value = next(iter(skeleton.items()))
+    if tag == "t":
+        return tensors[value]
+    return _decode(tag, value, lambda child: put_together(child, tensors))
+
+
+def leaves(skeleton: Skeleton, path: Path = "") -> list[tuple[Path, Skeleton]]:
+    """Every leaf of a skeleton with its path, in order."""
+    tag, value = next(iter(skeleton.items()))
+    if tag in ("list", "tuple"):
+        return [leaf for i, child in enumerate(value) for leaf in leaves(child, f"{path}[{i}]")]
+    if tag == "dict":
+        return [leaf for key, child in value for leaf in leaves(child, f"{path}[{key!r}]")]
+    return [(path, skeleton)]
+
+
+def _encode(item: Any, walk: Callable[[Any], Skeleton]) -> Skeleton:
+    if item is None or isinstance(item, bool | int | str):
+        return {"v": item}
+    if isinstance(item, float):
+        return {"float": item.hex()}
+    if isinstance(item, complex):
+        return {"complex": [item.real.hex(), item.imag.hex()]}
+    if isinstance(item, torch.dtype):
+        return {"dtype": str(item).removeprefix("torch.")}
+    if isinstance(item, list):
+        return {"list": [walk(child) for child in item]}
+    if isinstance(item, tuple):
+        return {"tuple": [walk(child) for child in item]}
+    if isinstance(item, dict) and all(isinstance(key, str) for key in item):
+        return {"dict": [[key, walk(child)] for key, child in item.items()]}
+    raise Unsupported(f"a value of type {type(item).__name__} is neither a tensor, a scalar nor a container of these")
+
+
+def _decode(tag: str, value: Any, walk: Callable[[Skeleton], Any]) -> Any:
+    match tag:
+        case "v":
+            return value
+        case "float":
+            return float.fromhex(value)
+        case "complex":
+            return complex(float.fromhex(value[0]), float.fromhex(value[1]))
+        case "dtype":
+            return getattr(torch, value)
+        case "list":
+            return [walk(child) for child in value]
+        case "tuple":
+            return tuple(walk(child) for child in value)
+        case "dict":
+            return {key: walk(child) for key, child in value}
+        case _:
+            raise ValueError(f"no such tag: {tag!r}")

@@ -1,0 +1,158 @@
+"""The keeper: the first process of a candidate's namespaces, and the only one there that is ours.
+
+It shares the candidate's namespaces so that `kill(-1)` reaches everything the submission started, and nothing else.
+Where there are no namespaces it is the subreaper of the candidate, and finds the descendants in /proc.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kevin_env.candidate.wire import Channel, Closed, WireError
+from kevin_env.judge import sandbox
+
+WATCH_SECONDS = 0.25
+MAX_PROCESSES = 512
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def keep(
+    order: dict[str, Any], report: dict[str, str], scratch: tuple[Path, ...], channel: int, lifeline: int, log: int
+) -> None:
+    """Forks the candidate and watches over it until it or the judge is gone. Does not return."""
+    isolated = report["processes"] == "enforced"
+    sandbox.set_dumpable(False)
+    sandbox.become_subreaper()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(lifeline)
+        os.close(reader)
+        _become_candidate(order, report, scratch, channel, log, writer)
+    os.close(channel)
+    os.close(log)
+    os.close(writer)
+    judge = Channel(socket.socket(fileno=lifeline))
+    with os.fdopen(reader) as pipe:
+        told = pipe.read().split()  # which protections hold; written before anything of the submission is there
+    judge.send({"sandbox": {**report, **dict.fromkeys(told, "enforced")}})
+    try:
+        _watch(judge, pid, order["memory"], isolated)
+    finally:
+        _kill_all(isolated)
+        os._exit(0)
+
+
+def _become_candidate(
+    order: dict[str, Any], report: dict[str, str], scratch: tuple[Path, ...], channel: int, log: int, writer: int
+) -> None:
+    """In the candidate, before anything of the submission: closes the sandbox, then serves. Does not return."""
+    try:
+        sandbox.set_dumpable(True)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDONLY)
+        for source, target in ((null, 0), (log, 1), (log, 2)):
+            os.dup2(source, target)
+        os.close(log)
+        os.environ.update(order["environment"])
+        os.chdir(order["folder"])
+        _close_sandbox(scratch, writer)
+        os.close(writer)
+        from kevin_env.candidate.runtime import Runtime
+
+        Runtime(Channel(socket.socket(fileno=channel), spin=order["spin"])).serve()
+    finally:
+        os._exit(0)
+
+
+def _close_sandbox(scratch: tuple[Path, ...], writer: int) -> None:
+    sandbox.limit_resources()
+    os.write(writer, b"limits ")
+    with contextlib.suppress(sandbox.Refused):
+        sandbox.restrict_files(scratch)
+        sandbox.drop_privileges()
+        os.write(writer, b"filesystem ")
+
+
+def _watch(judge: Channel, pid: int, memory: int, isolated: bool) -> None:
+    """Until the candidate ends or the judge hangs up; tells the judge of the end."""
+    ended = os.pidfd_open(pid)
+    while True:
+        readable, _, _ = select.select([judge.sock, ended], [], [], WATCH_SECONDS)
+        if ended in readable:
+            _, status = os.waitpid(pid, 0)
+            judge.send({"ended": os.waitstatus_to_exitcode(status)})
+            return
+        if judge.sock in readable:
+            try:
+                order = judge.receive()
+            except (Closed, WireError):
+                return
+            _signal_all(signal.SIGSTOP if order["freeze"] else signal.SIGCONT, isolated)
+            judge.send({"done": True})
+        elif (broken := _broken_limit(memory)) is not None:
+            judge.send({"limit": broken})
+            return
+
+
+def _broken_limit(memory: int) -> str | None:
+    processes = list(_descendants())
+    if len(processes) > MAX_PROCESSES:
+        return f"more than {MAX_PROCESSES} processes"
+    if sum(map(_resident, processes)) > memory:
+        return f"more than {memory >> 20} MiB of memory"
+    return None
+
+
+def _descendants() -> Iterator[int]:
+    """Every process below the keeper."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                after_name = (entry / "stat").read_text().rpartition(")")[2].split()
+                parents.setdefault(int(after_name[1]), []).append(int(entry.name))
+    todo = [os.getpid()]
+    while todo:
+        children = parents.get(todo.pop(), [])
+        yield from children
+        todo += children
+
+
+def _resident(pid: int) -> int:
+    """Resident bytes that are the process's own: not those shared through fork, files or memfds."""
+    try:
+        _, resident, shared, *_ = (Path("/proc") / str(pid) / "statm").read_text().split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * PAGE
+
+
+def _signal_all(number: int, isolated: bool) -> None:
+    if isolated:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, number)
+        return
+    for pid in _descendants():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _kill_all(isolated: bool) -> None:
+    """Kills until nothing is left. The end of the first process of a namespace would do it too."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        _signal_all(signal.SIGKILL, isolated)
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.001)
+        except ChildProcessError:
+            return

@@ -1,0 +1,105 @@
+"""Memory that the judge owns and lends to candidates: one allocation per region, so nothing else is mapped with it."""
+
+import mmap
+import os
+from typing import Any
+
+import torch
+
+from kevin_env.candidate import cuda
+from kevin_env.candidate.region import Region, Spec, spec_of
+
+ALIGNMENT = 512
+POISON = 0xFF
+"""NaN in every floating-point type, -1 in every signed integer."""
+
+
+class SharedRegion(Region):
+    """A region made here. `order` and `fds` are what a candidate needs to map it."""
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        size = max(ALIGNMENT, aligned(size))
+        self._fd: int | None = None
+        self._pointer: int | None = None
+        self.order: dict[str, Any] = {"size": size}
+        if device.type == "cuda":
+            self._pointer = cuda.allocate(size)
+            self.order["handle"] = cuda.export_handle(self._pointer)
+            super().__init__(cuda.as_tensor(self._pointer, size, device))
+        else:
+            self._fd = os.memfd_create("kevin", os.MFD_CLOEXEC)
+            os.ftruncate(self._fd, size)
+            super().__init__(torch.frombuffer(mmap.mmap(self._fd, size), dtype=torch.uint8))
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """The descriptors that go with `order`."""
+        return () if self._fd is None else (self._fd,)
+
+    def close(self) -> None:
+        """Gives the memory back; no tensor in it may be used afterwards."""
+        if self._pointer is not None:
+            torch.cuda.synchronize(self.bytes.device)
+            self.bytes = torch.empty(0)
+            cuda.free(self._pointer)
+            self._pointer = None
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+class Image:
+    """A private copy of a region's future content: tensors laid out one after the other, poison between them.
+
+    Attributes:
+        specs: Where each tensor lies, for the candidate.
+        tensors: The tensors themselves, as views into the image; the judge computes what it expects from these.
+    """
+
+    def __init__(self, tensors: list[torch.Tensor], device: torch.device, start: int = 0) -> None:
+        dense = [t if _is_dense(t) else t.contiguous() for t in tensors]
+        self.start = start
+        self.specs: list[Spec] = []
+        end = 0
+        for tensor in dense:
+            self.specs.append(spec_of(tensor, start + end))
+            end = aligned(end + tensor.numel() * tensor.element_size()) + ALIGNMENT
+        self.bytes = torch.full((end,), POISON, dtype=torch.uint8, device=device)
+        local = Region(self.bytes)
+        self.tensors = [local.tensor({**spec, "offset": spec["offset"] - start}) for spec in self.specs]
+        for place, tensor in zip(self.tensors, dense, strict=True):
+            place.copy_(tensor)
+
+    @property
+    def end(self) -> int:
+        """The first byte after it in the region."""
+        return self.start + self.bytes.numel()
+
+    def write_to(self, region: Region) -> None:
+        """Copies the image to its place in the region; on a GPU the copy is only queued."""
+        region.bytes[self.start : self.end].copy_(self.bytes)
+
+    def unchanged_in(self, region: Region) -> bool:
+        """Whether the region still holds exactly this."""
+        return torch.equal(region.bytes[self.start : self.end], self.bytes)
+
+
+def aligned(size: int) -> int:
+    """`size` rounded up to the alignment of a tensor in a region."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def image_size(tensors: list[torch.Tensor]) -> int:
+    """Bytes that an image of these takes."""
+    return sum(aligned(t.numel() * t.element_size()) + ALIGNMENT for t in tensors)
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Whether its elements fill a block of memory without gaps or overlaps, in whatever order."""
+    order = sorted(range(tensor.dim()), key=lambda i: (tensor.stride(i), tensor.size(i)))
+    expected = 1
+    for i in order:
+        if tensor.size(i) != 1 and tensor.stride(i) != expected:
+            return False
+        expected *= tensor.size(i)
+    return True

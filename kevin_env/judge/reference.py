@@ -1,0 +1,249 @@
+"""The reference of a problem, run by the judge: its cases, its inputs, its weights and what it expects.
+
+The only place that executes a problem's code. Everything random comes from a secret, an index and nothing else, so
+that a recorded turn can be judged again on the same inputs.
+"""
+
+import ast
+import copy
+import hashlib
+import linecache
+import sys
+import threading
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from kevin_env.candidate import tree
+from kevin_env.problem import Problem, ProblemError
+
+DISTRIBUTIONS = {
+    "own": "as the problem's get_inputs draws them",
+    "signed": "standard normal",
+    "wide": "normal with standard deviation 400, reaching beyond +-1000",
+    "offset": "normal around 4 with standard deviation 1",
+}
+"""Name and description of each distribution that floating-point inputs are drawn from."""
+
+_RANDOM = threading.RLock()  # torch's default generators are the process's
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the reference gives for one input set.
+
+    Attributes:
+        output: Its output in its own precision, a tree of tensors.
+        oracle: The same from float64 arithmetic; None where it cannot be had.
+    """
+
+    output: Any
+    oracle: Any | None
+
+
+class Case:
+    """One input case of a problem on one device: the module with the case's constants, and its model.
+
+    Raises:
+        ProblemError: when the reference's own code fails.
+    """
+
+    def __init__(self, problem: Problem, name: str, device: torch.device) -> None:
+        self.name = name
+        self.device = device
+        self.module = _execute(problem, name, device)
+        self.precision: str = getattr(self.module, "PRECISION", "ieee")
+        self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
+        with _reference_code(problem.id, "get_init_inputs"):
+            self.init_inputs: list[Any] = self.module.get_init_inputs()
+        self.model: nn.Module
+        self.stochastic = False
+        self._oracle: nn.Module | None = None
+
+    def draw_weights(self, seed: int) -> None:
+        """Constructs the model anew. Parameters that are constant (norm scales, zero biases) get some noise."""
+        with _reference_code(self.name, "Model"), _seeded(seed, self.device), torch.no_grad():
+            self.model = self.module.Model(*self.init_inputs).to(self.device)
+            for parameter in self.model.parameters():
+                if parameter.is_floating_point() and parameter.numel() > 1 and _constant(parameter):
+                    parameter.add_(torch.randn_like(parameter), alpha=0.1)
+        self._oracle = _in_double(self.model)
+
+    def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
+        """One input set, on the device: its structure and its tensors."""
+        with _reference_code(self.name, "get_inputs"), _seeded(seed, self.device), torch.no_grad():
+            skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
+            return skeleton, [_redraw(t.to(self.device), distribution) for t in tensors]
+
+    def expect(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Expected:
+        """The reference's output for these inputs, and the oracle's.
+
+        Args:
+            skeleton: The structure of the inputs.
+            tensors: The inputs; left as they are.
+            seed: For a reference that draws at random while it runs.
+        """
+        output = self._run(self.model, skeleton, tensors, seed)
+        return Expected(output, None if self.stochastic else self._oracle_output(skeleton, tensors, seed))
+
+    def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
+        """Notes whether the reference draws at random while it runs; no oracle can follow that."""
+        first, second = (tree.take_apart(self._run(self.model, skeleton, tensors, seed))[1] for seed in (1, 2))
+        pairs = zip(first, second, strict=True)
+        self.stochastic = any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs)
+
+    def _oracle_output(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any | None:
+        if self._oracle is None:
+            return None
+        try:
+            output = self._run(self._oracle, skeleton, [_doubled(t) for t in tensors], seed)
+        except Exception:  # a reference that insists on a dtype has no oracle
+            self._oracle = None
+            return None
+        return output
+
+    def _run(self, model: nn.Module, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
+        given = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
+        with _precision(self.precision), torch.no_grad(), _RANDOM:
+            torch.manual_seed(seed)
+            return model(*tree.put_together(skeleton, given))
+
+
+def seed_from(secret: str, *parts: object) -> int:
+    """A 63-bit seed from the secret and what it is for."""
+    text = "/".join((secret, *map(str, parts)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def distributions_of(case: Case) -> list[str]:
+    """The distributions that the problem names, else all; its own alone where no input is floating-point."""
+    named = getattr(case.module, "DISTRIBUTIONS", tuple(DISTRIBUTIONS))
+    unknown = set(named) - set(DISTRIBUTIONS)
+    if unknown:
+        raise ProblemError(f"DISTRIBUTIONS names {', '.join(sorted(unknown))}; known are {', '.join(DISTRIBUTIONS)}")
+    _, tensors = case.draw_inputs("own", 0)
+    return [d for d in named if d == "own" or any(t.is_floating_point() for t in tensors)]
+
+
+def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
+    """The literal `CASES` of a problem's source: overrides of module constants by case name."""
+    for node in ast.parse(problem.source).body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and target.id == "CASES" and value is not None:
+            try:
+                return ast.literal_eval(value)
+            except ValueError as error:
+                raise ProblemError(f"{problem.id}: CASES is not a literal dict of dicts") from error
+    return {}
+
+
+def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
+    """The source's tree with module constants replaced where they are assigned, before anything is derived from them.
+
+    Raises:
+        ProblemError: when a name is not assigned at module level.
+    """
+    module = ast.parse(source)
+    left = set(overrides)
+    for node in module.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+        if isinstance(node, ast.Assign | ast.AnnAssign) and name in overrides:
+            node.value = ast.copy_location(ast.parse(repr(overrides[name]), mode="eval").body, node)
+            left.discard(name)
+    if left:
+        raise ProblemError(f"a case overrides {', '.join(sorted(left))}, which the problem does not assign")
+    return ast.fix_missing_locations(module)
+
+
+def _execute(problem: Problem, case: str, device: torch.device) -> ModuleType:
+    overrides = {} if case == "main" else overrides_of(problem)[case]
+    code = apply_overrides(problem.source, overrides)
+    file = f"<problem {problem.id}, case {case}>"
+    linecache.cache[file] = (len(problem.source), None, problem.source.splitlines(keepends=True), file)
+    module = ModuleType(f"problem_{problem.sha256[:12]}_{case}_{threading.get_ident()}")
+    sys.modules[module.__name__] = module
+    with _reference_code(problem.id, "the module"), torch.device(device):
+        exec(compile(code, file, "exec"), module.__dict__)
+    return module
+
+
+def _redraw(tensor: torch.Tensor, distribution: str) -> torch.Tensor:
+    """A tensor of the same shape and dtype from another distribution; numbers that are not floating stay."""
+    if distribution == "own" or not tensor.is_floating_point():
+        return tensor
+    drawn = torch.randn(tensor.shape, dtype=torch.float32, device=tensor.device)
+    if distribution == "wide":
+        drawn *= 400
+    elif distribution == "offset":
+        drawn += 4
+    return torch.empty_like(tensor).copy_(drawn)
+
+
+def _in_double(model: nn.Module) -> nn.Module | None:
+    try:
+        return copy.deepcopy(model).double()
+    except Exception:  # a reference may hold what cannot be copied; then there is no oracle
+        return None
+
+
+def _doubled(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.is_complex():
+        return tensor.to(torch.complex128)
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _constant(tensor: torch.Tensor) -> bool:
+    return bool((tensor == tensor.flatten()[0]).all())
+
+
+class _seeded:
+    """Seeds torch's generators and makes `device` the default for new tensors; one thread at a time."""
+
+    def __init__(self, seed: int, device: torch.device) -> None:
+        self.seed = seed
+        self.device = device
+
+    def __enter__(self) -> None:
+        _RANDOM.acquire()
+        torch.manual_seed(self.seed)
+        self.device.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.device.__exit__(*error)
+        _RANDOM.release()
+
+
+class _precision:
+    """Lets float32 matrix products and convolutions of the reference use TF32, or keeps them from it."""
+
+    def __init__(self, precision: str) -> None:
+        self.allowed = precision == "tf32"
+
+    def __enter__(self) -> None:
+        _RANDOM.acquire()
+        torch.backends.cuda.matmul.allow_tf32 = self.allowed
+        torch.backends.cudnn.allow_tf32 = self.allowed
+
+    def __exit__(self, *error: Any) -> None:
+        _RANDOM.release()
+
+
+class _reference_code:
+    """Turns whatever the problem's own code raises into a ProblemError that names the place."""
+
+    def __init__(self, problem: str, place: str) -> None:
+        self.problem = problem
+        self.place = place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, ProblemError):
+            text = f"{self.problem}: its reference fails in {self.place}: {type(error).__name__}: {error}"
+            raise ProblemError(text) from error

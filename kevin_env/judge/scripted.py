@@ -1,0 +1,132 @@
+"""A judge pool that answers from a script: for tests, and for trying things out without a device."""
+
+import functools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Self, get_args
+
+from kevin_env.judge.api import (
+    CaseFacts,
+    DeviceInfo,
+    Facts,
+    InputFacts,
+    JudgeError,
+    Judgement,
+    OnStage,
+    Options,
+    Sandbox,
+    Seconds,
+    Stage,
+    Submission,
+)
+from kevin_env.outcome import Outcome
+from kevin_env.problem import Problem
+
+Answer = Outcome | Exception
+"""What the script says of one submission: its outcome, or an error (`JudgeError`, `ProblemError`) to raise."""
+
+Script = Iterable[Answer] | Callable[[Problem, Submission], Answer]
+
+SCRIPTED_CPU = DeviceInfo(device="cpu", name="scripted CPU", processors=2, versions={"python": "3"})
+SCRIPTED_GPU = DeviceInfo(
+    device="cuda:0",
+    name="scripted GPU",
+    capability="9.0",
+    processors=132,
+    memory=80 << 30,
+    shared_memory=227 << 10,
+    l2=50 << 20,
+    bandwidth=3.35e12,
+    versions={"torch": "2", "triton": "3", "cuda": "12"},
+)
+
+
+class ScriptedPool:
+    """A `JudgePool` whose verdicts are given beforehand. Nothing is compiled or run.
+
+    Args:
+        script: answers in the order in which submissions arrive, or a function that gives the answer to one. The
+            function runs in a thread of its own for each submission, up to `workers` at once.
+        device: the device it says it has.
+        workers: how many submissions are judged at the same time.
+    """
+
+    def __init__(self, script: Script, device: DeviceInfo = SCRIPTED_CPU, workers: int = 16) -> None:
+        self.device = device
+        self.submissions: list[tuple[Problem, Submission, Options]] = []
+        """All that was submitted, in order."""
+        self.closed = False
+        self._script = script if callable(script) else deque(script)
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="scripted-judge")
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Gymnasium copies the arguments of an environment; a pool is a handle and stays the same."""
+        return self
+
+    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
+        """Facts that are plausible and name the problem's cases; `options` do not matter."""
+        self._require_open()
+        return self._threads.submit(_facts, problem, self.device)
+
+    def submit(
+        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+    ) -> Future[Judgement]:
+        """Gives the next answer, after reporting every stage.
+
+        Raises (from the future):
+            JudgeError: when the script says so, or has come to its end.
+        """
+        with self._lock:
+            self._require_open()
+            self.submissions.append((problem, submission, options))
+            answer = self._answer(problem, submission)
+            return self._threads.submit(self._judge, answer, options, on_stage)
+
+    def close(self) -> None:
+        """Ends the threads. Closing twice is fine."""
+        self.closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _answer(self, problem: Problem, submission: Submission) -> Callable[[], Answer]:
+        """Takes the next answer of a list now, so that order decides; a function is called later, in a thread."""
+        if callable(self._script):
+            return functools.partial(self._script, problem, submission)
+        number = len(self.submissions)
+        if not self._script:
+            return lambda: JudgeError(f"the script of this ScriptedPool has no answer to submission {number}")
+        answer = self._script.popleft()
+        return lambda: answer
+
+    def _judge(self, ask: Callable[[], Answer], options: Options, on_stage: OnStage | None) -> Judgement:
+        if on_stage:
+            for stage in get_args(Stage):
+                on_stage(stage)
+        answer = ask()
+        if isinstance(answer, Exception):
+            raise answer
+        return Judgement(
+            outcome=answer,
+            seconds=Seconds(queue=0.01, build=0.5, load=0.1, verify=0.2, time=0.1),
+            device=self.device,
+            sandbox=Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced"),
+            secret=options.secret or "0" * 32,
+        )
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise JudgeError("this pool is closed")
+
+
+def _facts(problem: Problem, device: DeviceInfo) -> Facts:
+    x = InputFacts(name="x", dtype="float32", shape=(128, 1024), low=-1000.0, high=1000.0)
+    return Facts(
+        device=device,
+        cases=tuple(CaseFacts(name=case, inputs=(x,), outputs=("float32[128, 1024]",)) for case in problem.cases),
+        distributions=("The problem's own inputs.",),
+        tolerance="The error may be a few times that of the reference.",
+        precision="ieee",
+        weights=(),
+    )

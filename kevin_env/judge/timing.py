@@ -1,0 +1,95 @@
+"""From window lengths to a speedup with an interval. Pure: no clock, no tensors. All times in seconds."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+NOISY = 0.25
+"""A speedup whose interval is wider than this on either side, relative to it, is too noisy to be told."""
+STEADY = 0.03
+"""An interval narrower than this needs no further pairs."""
+GATED_ALLOWANCE = 50e-6
+"""By how much a burst may lie below the gated call and still count: 10 us of the gate's own error, 40 us of host launch
+time that a burst hides. It is also the most that a submission can gain from seeing several inputs of a burst at once."""
+RESOLUTION = 1e-6
+"""No call is taken to be shorter than this."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One measurement of both sides under the same protocol, taken one right after the other."""
+
+    reference: float
+    submission: float
+
+    @property
+    def ratio(self) -> float:
+        """Reference time over submission time."""
+        return max(self.reference, RESOLUTION) / max(self.submission, RESOLUTION)
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """The median of paired ratios with its confidence interval, and both sides' median times."""
+
+    ratio: float
+    low: float
+    high: float
+    reference: float
+    submission: float
+
+    @property
+    def spread(self) -> float:
+        """The wider side of the interval, relative to the ratio."""
+        return max(self.high - self.ratio, self.ratio - self.low) / self.ratio
+
+
+def speedup_of(pairs: Sequence[Pair]) -> Speedup:
+    """The speedup that the pairs show. The interval is the distribution-free one of order statistics.
+
+    Raises:
+        ValueError: without pairs.
+    """
+    ratios = sorted(pair.ratio for pair in pairs)
+    low, high = median_interval(ratios)
+    return Speedup(
+        statistics.median(ratios),
+        low,
+        high,
+        max(statistics.median(pair.reference for pair in pairs), RESOLUTION),
+        max(statistics.median(pair.submission for pair in pairs), RESOLUTION),
+    )
+
+
+def median_interval(ordered: Sequence[float]) -> tuple[float, float]:
+    """The narrowest pair of order statistics that covers the median with `CONFIDENCE`, else the extremes.
+
+    The number of values below the median is binomial(n, 1/2): David and Nagaraja, Order Statistics, 7.1.
+    """
+    n = len(ordered)
+    if n == 0:
+        raise ValueError("no values")
+    best = 0
+    for k in range(n // 2):  # the interval from the k-th smallest to the k-th largest misses with this probability
+        missed = 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n
+        if 1 - missed < CONFIDENCE:
+            break
+        best = k
+    return ordered[best], ordered[n - 1 - best]
+
+
+def burst_call(long: float, short: float, long_count: int, short_count: int) -> float:
+    """Time of one call, from a burst of many and a burst of few under the same preparation."""
+    return (long - short) / (long_count - short_count)
+
+
+def burst_counts(gated: float, burst: float) -> bool:
+    """Whether a burst's figure may replace the gated one: it may be longer, and shorter by the allowance only."""
+    return burst >= gated - GATED_ALLOWANCE
+
+
+def largest_unseen_gain(seconds: float, from_burst: bool) -> float:
+    """The share of a call's time that the allowance could hide from the clock; 0 for a gated figure."""
+    return GATED_ALLOWANCE / (seconds + GATED_ALLOWANCE) if from_burst else 0.0

@@ -1,0 +1,132 @@
+"""Whether an output is the reference's. Works on tensors of the judge's own; nothing here touches a candidate.
+
+Integers, bools and bytes are exact. A floating-point element may be off by a budget: a stated multiple of the
+reference's own largest error against float64 arithmetic, never less than some ulps of the output's scale, plus the
+rounding of the element itself. The scale is the spread (standard deviation) of the expected output, so that a large
+common offset does not hide an error; for outputs of few elements it is their magnitude.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from kevin_env.outcome import Difference
+
+REFERENCE_MULTIPLE = {torch.float64: 32.0, torch.float32: 32.0}
+"""How many times the reference's own error is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16 and fp8."""
+LOW_MULTIPLE = 4.0
+SCALE_ULPS = {torch.float64: 128.0, torch.float32: 128.0}
+"""How many ulps of the scale are allowed at least; `LOW_ULPS` for fp16, bf16 and fp8."""
+LOW_ULPS = 2.0
+TF32_EPS = 2.0**-11
+FEW = 16
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """What is wrong with one output tensor: a kind of `Incorrect` and its facts."""
+
+    kind: str
+    message: str
+    wrong: int | None = None
+    total: int | None = None
+    worst_error: float | None = None
+    tolerance: float | None = None
+    differences: tuple[Difference, ...] = ()
+
+
+def compare(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
+) -> Mismatch | None:
+    """What is wrong with `got`, or None.
+
+    Args:
+        got: The submission's output.
+        reference: The reference's output in its own precision.
+        oracle: The reference's output from float64 arithmetic, where it can be had.
+        multiplier: The problem's TOLERANCE, which scales the budget.
+        precision: `ieee` or `tf32`.
+    """
+    if got.shape != reference.shape:
+        return Mismatch("shape", f"expected shape {_shape(reference)}, got {_shape(got)}")
+    if got.dtype != reference.dtype:
+        return Mismatch("dtype", f"expected {_dtype(reference)}, got {_dtype(got)}")
+    if not (got.is_floating_point() or got.is_complex()):
+        wrong = got != reference
+        return _report(wrong, got, reference, None, 0.0, "differ from the expected values, which are exact")
+    if got.is_complex():
+        parts = [torch.view_as_real(t.resolve_conj()) for t in (got, reference)]
+        exact = None if oracle is None else torch.view_as_real(oracle)
+        return compare(parts[0], parts[1], exact, multiplier, precision)
+    return _compare_floats(got, reference, oracle, multiplier, precision)
+
+
+def budget(reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str) -> float:
+    """The absolute error that is allowed everywhere, without each element's own rounding.
+
+    Args:
+        reference, oracle, multiplier, precision: As in `compare`; `oracle` is the expected output in float64.
+    """
+    exact = (reference if oracle is None else oracle).double()
+    exact = exact[torch.isfinite(exact)]
+    if exact.numel() == 0:
+        return 0.0
+    scale = float(exact.std()) if exact.numel() >= FEW else float(exact.abs().max())
+    scale = scale or float(exact.abs().max())
+    floor = SCALE_ULPS.get(reference.dtype, LOW_ULPS) * _eps(reference, precision) * scale
+    own = 0.0
+    if oracle is not None:
+        own = float((reference.double() - oracle).nan_to_num(0.0, 0.0, 0.0).abs().max())
+    return multiplier * max(REFERENCE_MULTIPLE.get(reference.dtype, LOW_MULTIPLE) * own, floor)
+
+
+def _compare_floats(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
+) -> Mismatch | None:
+    exact = reference.double() if oracle is None else oracle
+    allowed = budget(reference, oracle, multiplier, precision)
+    value = got.double()
+    finite = torch.isfinite(reference)
+    lost = finite & ~torch.isfinite(value)
+    if bool(lost.any()):
+        return _report(lost, got, exact, None, allowed, "are not finite where the expected values are", "not_finite")
+    error = (value - exact).abs()
+    # `err <= tol` so that NaN fails; an infinity or NaN of the reference must be met by the same
+    right = error <= allowed + 2 * torch.finfo(got.dtype).eps * exact.abs()
+    same = (value == reference.double()) | (value.isnan() & reference.isnan())
+    wrong = ~torch.where(finite, right, same)
+    return _report(wrong, got, exact, torch.where(finite, error, 0.0), allowed, "are outside the tolerance")
+
+
+def _report(
+    wrong: torch.Tensor, got: torch.Tensor, exact: torch.Tensor, error: torch.Tensor | None, allowed: float,
+    what: str, kind: str = "values",
+) -> Mismatch | None:  # fmt: skip
+    count, total = int(wrong.sum()), wrong.numel()
+    if count == 0:
+        return None
+    first = wrong.nonzero()[:SHOWN].tolist()
+    differences = tuple(
+        Difference(index=tuple(i), expected=_number(exact[tuple(i)]), got=_number(got[tuple(i)])) for i in first
+    )
+    worst = None if error is None else float(error.max())
+    return Mismatch(kind, f"{count} of {total} elements {what}", count, total, worst, allowed, differences)
+
+
+def _number(value: torch.Tensor) -> str:
+    item = value.item()
+    return f"{item:.7g}" if isinstance(item, float) else str(item)
+
+
+def _eps(reference: torch.Tensor, precision: str) -> float:
+    eps = torch.finfo(reference.dtype).eps
+    return max(eps, TF32_EPS / SCALE_ULPS[torch.float32]) if precision == "tf32" else eps
+
+
+def _shape(tensor: torch.Tensor) -> str:
+    return str(list(tensor.shape))
+
+
+def _dtype(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")

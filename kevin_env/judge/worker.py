@@ -1,0 +1,241 @@
+"""The judge's handle on one candidate process, and on the fork server that candidates come from.
+
+Whatever a candidate sends is a claim. What it can do to the judge is answer, answer wrongly, be late, or end; each
+of these is one of the exceptions here.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from kevin_env.candidate.wire import Channel, Closed, Late, WireError
+from kevin_env.judge.api import JudgeError, Sandbox
+from kevin_env.judge.memory import SharedRegion
+from kevin_env.outcome import Frozen
+
+LOG_LIMIT = 16_000
+KEEPER_SECONDS = 10.0
+START_SECONDS = 180.0
+_PASSED = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "PYTHONPATH",
+    "CC",
+    "CXX",
+    "LANG",
+)
+
+
+class Failure(Frozen):
+    """What a candidate says of an exception in the submission. All of it is claimed."""
+
+    kind: str = Field(max_length=40)
+    type: str = Field(max_length=200)
+    message: str = Field(max_length=10_000)
+    frames: list[tuple[int, str, str]] = Field(max_length=50)
+    output: str = Field(max_length=200_000)
+
+
+class Trouble(Exception):
+    """The candidate did not answer an order as it should."""
+
+
+class Failed(Trouble):
+    """The submission raised."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class Ended(Trouble):
+    """The process is gone: `code` as in subprocess (negative for a signal), or `limit`, which it broke."""
+
+    def __init__(self, code: int | None = None, limit: str | None = None) -> None:
+        super().__init__(f"ended with {code}" if limit is None else limit)
+        self.code = code
+        self.limit = limit
+
+
+class TimedOut(Trouble):
+    """No answer within the time allowed, `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no answer within {seconds:g} s")
+        self.seconds = seconds
+
+
+class Broken(Trouble):
+    """An answer that no honest runtime gives."""
+
+
+class ForkServer:
+    """The process that candidates are forked from. One per judge, safe to use from many threads."""
+
+    def __init__(self, device: str) -> None:
+        ours, theirs = socket.socketpair()
+        environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        if device == "cpu":
+            environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "kevin_env.judge.forkserver", str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
+        )  # fmt: skip
+        theirs.close()
+        self._channel = Channel(ours)
+        self._lock = threading.Lock()
+        try:
+            self._channel.receive(START_SECONDS)
+        except WireError as error:
+            raise JudgeError("the fork server did not start; its own message is on stderr") from error
+
+    def fork(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+        """Starts one candidate."""
+        try:
+            with self._lock:
+                self._channel.send(order, fds)
+        except Closed as error:
+            raise JudgeError("the fork server is gone") from error
+
+    def close(self) -> None:
+        """Ends it; candidates live on until their workers are closed."""
+        self._channel.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(KEEPER_SECONDS)
+        self._process.kill()
+        self._process.wait()
+
+
+class Worker:
+    """One candidate process, sandboxed and warm, waiting for a submission.
+
+    Args:
+        server: Where it is forked from.
+        device: `cpu` or `cuda:0`; sets how it waits, too.
+        memory: Resident bytes of its own after which it is killed.
+    """
+
+    def __init__(self, server: ForkServer, device: str, memory: int) -> None:
+        self.device = device
+        self.folder = Path(tempfile.mkdtemp(prefix="kevin-"))
+        self._log = bytearray()
+        spin = device != "cpu"
+        channel, theirs = socket.socketpair()
+        lifeline, keeper = socket.socketpair()
+        reader, log = os.pipe()
+        order = {"folder": str(self.folder), "environment": _environment(self.folder), "spin": spin, "memory": memory}
+        server.fork(order, (theirs.fileno(), keeper.fileno(), log))
+        for end in (theirs, keeper):
+            end.close()
+        os.close(log)
+        self._drain = threading.Thread(target=self._read_log, args=(reader,), daemon=True)
+        self._drain.start()
+        self._channel = Channel(channel, spin=spin)
+        self._keeper = Channel(lifeline)
+        self.sandbox = self._start()
+
+    def prepare(self, threads: int) -> None:
+        """Makes the CUDA context, or sets the number of CPU threads."""
+        self.ask("prepare", START_SECONDS, device=self.device, threads=threads)
+
+    def ask(self, order: str, timeout: float, fds: tuple[int, ...] = (), **fields: Any) -> dict[str, Any]:
+        """Gives one order and returns the answer.
+
+        Raises:
+            Failed, Ended, TimedOut, Broken: see there.
+        """
+        if self._channel.pending():
+            raise self._why_closed() or Broken("it spoke without being asked")
+        try:
+            self._channel.send({"order": order, **fields}, fds)
+            answer = self._channel.receive(timeout)
+        except Closed:
+            raise self._why_closed() or Broken("it closed its channel") from None
+        except Late:
+            raise TimedOut(timeout) from None
+        except WireError as error:
+            raise Broken(str(error)) from None
+        if "failure" in answer:
+            raise Failed(_read_failure(answer["failure"]))
+        return answer
+
+    def share(self, name: str, region: SharedRegion, timeout: float) -> None:
+        """Lends it a region under a name."""
+        self.ask("region", timeout, region.fds, name=name, **region.order)
+
+    def freeze(self, frozen: bool) -> None:
+        """Stops every process of the candidate, or lets them go on.
+
+        Raises:
+            Ended: if it is gone.
+        """
+        try:
+            self._keeper.send({"freeze": frozen})
+            answer = self._keeper.receive(KEEPER_SECONDS)
+        except WireError as error:
+            raise Ended() from error
+        if "done" not in answer:
+            raise Ended(answer.get("ended"), answer.get("limit"))
+
+    @property
+    def log(self) -> str:
+        """What it wrote to stdout and stderr so far, capped."""
+        return self._log.decode(errors="replace")
+
+    def close(self) -> None:
+        """Kills everything the submission started and removes its folder. Twice is fine."""
+        self._channel.close()
+        with suppress(OSError):  # a half-close first: the end of the keeper's side says that all are dead
+            self._keeper.sock.shutdown(socket.SHUT_WR)
+        with suppress(WireError):
+            while True:
+                self._keeper.receive(KEEPER_SECONDS)
+        self._keeper.close()
+        self._drain.join(1)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _start(self) -> Sandbox:
+        try:
+            return Sandbox.model_validate(self._keeper.receive(KEEPER_SECONDS)["sandbox"])
+        except (WireError, KeyError, ValidationError) as error:
+            raise JudgeError(f"a candidate process did not start: {error}; {self.log}") from error
+
+    def _why_closed(self) -> Ended | None:
+        try:
+            answer = self._keeper.receive(KEEPER_SECONDS)
+        except WireError:
+            return None
+        return Ended(answer.get("ended"), answer.get("limit"))
+
+    def _read_log(self, reader: int) -> None:
+        with os.fdopen(reader, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(1 << 16):
+                self._log += chunk[: max(0, LOG_LIMIT - len(self._log))]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Where caches and temporary files go: nothing outlives the candidate, nothing was there before."""
+    caches = {
+        "HOME": "", "TMPDIR": "", "XDG_CACHE_HOME": "cache", "TRITON_CACHE_DIR": "triton", "TRITON_HOME": "",
+        "TORCH_EXTENSIONS_DIR": "extensions", "TORCHINDUCTOR_CACHE_DIR": "inductor", "CUDA_CACHE_PATH": "cuda",
+    }  # fmt: skip
+    return {name: str(folder / sub) for name, sub in caches.items()} | {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _read_failure(claim: Any) -> Failure:
+    try:
+        return Failure.model_validate(claim)
+    except ValidationError as error:
+        raise Broken("its description of a failure is malformed") from error
