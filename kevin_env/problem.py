@@ -104,7 +104,7 @@ def parse_problem(path: Path, id: str | None = None) -> Problem:
     except (OSError, UnicodeDecodeError) as error:
         raise ProblemError(f"cannot read problem {path}: {error}") from error
     except SyntaxError as error:
-        raise ProblemError(f"problem {path} line {error.lineno} does not parse: {error.msg}") from error
+        raise ProblemError(f"problem {path} line {error.lineno or 1} does not parse: {error.msg}") from error
     _require_contract(tree, path)
     level, number, name = _numbers(path)
     return Problem(

@@ -1,16 +1,13 @@
-"""Turns and trajectories as values, and the file they are kept in.
+"""Turns and trajectories as values; `kevin_env.recorder` reads and writes the file they are kept in."""
 
-A trajectory file has one JSON object a line per finished episode. The running episode is in `FILE.partial.jsonl`, one
-line a turn, flushed, so that a kill loses at most the running turn; at its end the whole line is appended to FILE
-under a lock.
-"""
+import contextlib
+from typing import Annotated, Any, Literal
 
-from typing import Any, Literal
-
-from pydantic import Field
+from pydantic import AfterValidator, ConfigDict, Field, computed_field
 
 from kevin_env.judge.api import DeviceInfo, Seconds, Submission
-from kevin_env.outcome import Frozen, Outcome
+from kevin_env.outcome import Category, Correct, Frozen, Outcome
+from kevin_env.problem import Problem, ProblemError, load_problem
 
 SCHEMA = "kevin-trajectory/1"
 
@@ -18,11 +15,20 @@ Role = Literal["system", "user", "assistant"]
 StopReason = Literal["max_turns", "stop_on", "interrupted", "context_length", "refused", "model_error", "judge_error"]
 
 
+def _encodable(text: str) -> str:
+    """`text` with each lone surrogate, which UTF-8 has no bytes for, as a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+Encodable = Annotated[str, AfterValidator(_encodable)]
+"""Text that can be written to a file, whatever a model wrote."""
+
+
 class Message(Frozen):
     """One chat message as sent to a model."""
 
     role: Role
-    content: str
+    content: Encodable
 
 
 class Usage(Frozen):
@@ -38,36 +44,66 @@ class Usage(Frozen):
 class Reply(Frozen):
     """What a policy answered. `content` is what counts; `reasoning` came apart from it."""
 
-    content: str
-    reasoning: str | None = None
+    content: Encodable
+    reasoning: Encodable | None = None
     truncated: bool = False
     """The model was cut off by a token limit."""
     usage: Usage | None = None
 
 
 class Turn(Frozen):
-    """One turn, whole: what was sent, what came back, how it was judged and what the policy is told of it."""
+    """One turn, whole: what was sent, what came back, how it was judged and what the policy is told of it.
+
+    What follows from the outcome (`category`, `kind`, `speedup`, `speedup_interval`) is written beside it for readers
+    that only filter, and not read back.
+    """
+
+    model_config = ConfigDict(extra="ignore")
 
     turn: int
     """From 1."""
     messages: tuple[Message, ...]
     """The chat exactly as sent for this turn."""
-    reply: str
-    reasoning: str | None = None
+    reply: Encodable
+    reasoning: Encodable | None = None
     truncated: bool = False
-    summary: str = ""
+    summary: Encodable = ""
     """The reply's own few sentences on what it changed, without code and reasoning."""
     submission: Submission | None = None
     """None when the reply held none."""
     outcome: Outcome
     score: float
-    feedback: str
+    feedback: Encodable
     seconds: Seconds = Seconds()
-    log: str = ""
+    log: Encodable = ""
     flags: tuple[str, ...] = ()
     usage: Usage | None = None
     secret: str | None = None
     """What this turn's inputs were drawn from; None when nothing was judged."""
+
+    @computed_field
+    @property
+    def category(self) -> Category:
+        """The outcome's category."""
+        return self.outcome.category
+
+    @computed_field
+    @property
+    def kind(self) -> str:
+        """The outcome's kind."""
+        return self.outcome.kind
+
+    @computed_field
+    @property
+    def speedup(self) -> float | None:
+        """The measured speedup, None for an outcome that has none."""
+        return self.outcome.speedup if isinstance(self.outcome, Correct) else None
+
+    @computed_field
+    @property
+    def speedup_interval(self) -> tuple[float, float] | None:
+        """95 % confidence interval of the speedup."""
+        return self.outcome.speedup_interval if isinstance(self.outcome, Correct) else None
 
 
 class ProblemRef(Frozen):
@@ -80,9 +116,36 @@ class ProblemRef(Frozen):
     path: str = ""
     source: str = ""
 
+    @classmethod
+    def of(cls, problem: Problem) -> "ProblemRef":
+        """The reference to a problem, its source included."""
+        return cls(
+            id=problem.id,
+            sha256=problem.sha256,
+            level=problem.level,
+            name=problem.name,
+            path=problem.path,
+            source=problem.source,
+        )
+
+    def load(self) -> Problem:
+        """The problem as it was, from its file or its id.
+
+        Raises:
+            ProblemError: if neither holds the recorded source any more.
+        """
+        for name in filter(None, (self.path, self.id)):
+            with contextlib.suppress(ProblemError):
+                problem = load_problem(name)
+                if problem.sha256 == self.sha256:
+                    return problem
+        raise ProblemError(f"problem {self.id} is not there as it was recorded; restore its source from the record")
+
 
 class Trajectory(Frozen):
     """One episode, finished or not."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
 
     format: str = Field(default=SCHEMA, alias="schema")
     episode_id: str

@@ -37,6 +37,12 @@ class Region:
             raise ValueError(f"a tensor from {offset} to {end} does not lie in a region of {self.size} bytes")
         return self.bytes[offset:end].view(dtype).as_strided(shape, stride)
 
+    def close(self) -> None:
+        """Unmaps it; no tensor in it may be used afterwards. A mapped file goes with its last tensor."""
+        device, self.bytes = self.bytes.device, torch.empty(0)
+        if device.type == "cuda":
+            cuda.close_handle(self.start)
+
     def offset_of(self, pointer: int) -> int | None:
         """Where an address lies in the region; None when it is outside."""
         return pointer - self.start if self.start <= pointer < self.start + self.size else None

@@ -77,7 +77,10 @@ class Runtime:
         return {}
 
     def region(self, name: str, size: int, handle: str | None = None) -> Message:
-        """Maps memory that the judge shares, under a name."""
+        """Maps memory that the judge shares, under a name; what had that name is unmapped."""
+        if name in self.regions:
+            self.sets, self.held = [], []
+            self.regions.pop(name).close()
         if handle is None:
             self.regions[name] = map_file(self.channel.take_fds()[0], size)
         else:
@@ -86,11 +89,12 @@ class Runtime:
 
     def construct(
         self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec], parameters: list[str],
-        seed: int, compiled: bool,
+        seed: int, compiled: bool, precision: str,
     ) -> Message:  # fmt: skip
         """Builds the model from the reference's arguments and loads the reference's weights into it."""
         given = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
-        self.model = None
+        self.model, self.sets, self.held = None, [], []
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
         _seed(seed)
         with torch.no_grad(), torch.device(self.device):
             model = self.entry(*tree.put_together(init, given))
@@ -104,16 +108,19 @@ class Runtime:
         self._synchronize()
         return {}
 
-    def stage(self, inputs: tree.Skeleton, sets: list[list[Spec]]) -> Message:
-        """Gets ready for inputs whose bytes are not there yet: one set, or several for a burst."""
+    def stage(self, inputs: tree.Skeleton, sets: list[list[Spec]], seed: int) -> Message:
+        """Gets ready for inputs whose bytes are not there yet: one set, or several for a burst.
+
+        Seeding is done here because it takes longer than many a kernel.
+        """
+        _seed(seed)
         inbox = self.regions["inbox"]
         self.sets = [tree.put_together(inputs, [inbox.tensor(spec) for spec in specs]) for specs in sets]
         return {}
 
-    def go(self, count: int, seed: int) -> Message:
+    def go(self, count: int) -> Message:
         """Calls the model once on each of the first `count` staged sets, then says where the outputs are."""
         outputs: list[Any] = []
-        _seed(seed)
         with torch.no_grad():
             for arguments in self.sets[:count]:
                 outputs.append(self.model(*arguments))
@@ -154,8 +161,8 @@ class Runtime:
         return self._copy_out(tensor, free)
 
     def _copy_out(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
-        used = -(-extent(list(tensor.shape), list(tensor.stride())) * tensor.element_size() // 512) * 512
-        spec = spec_of(tensor, free)
+        spec = spec_of(torch.empty_like(tensor, device="meta"), free)  # dense: a slice of a larger buffer is packed
+        used = -(-extent(spec["shape"], spec["stride"]) * tensor.element_size() // 512) * 512
         if free + used > self.regions["outbox"].size:  # larger than any right answer: its shape says enough
             return {**spec, "device": tensor.device.type, "in": None}, 0
         self.regions["outbox"].tensor(spec).copy_(tensor)

@@ -26,14 +26,7 @@ def take_apart(value: Any) -> tuple[Skeleton, list[torch.Tensor]]:
         Unsupported: for any other type.
     """
     tensors: list[torch.Tensor] = []
-
-    def walk(item: Any) -> Skeleton:
-        if isinstance(item, torch.Tensor):
-            tensors.append(item)
-            return {"t": len(tensors) - 1}
-        return _encode(item, walk)
-
-    return walk(value), tensors
+    return _walk(value, tensors), tensors
 
 
 def put_together(skeleton: Skeleton, tensors: list[torch.Tensor]) -> Any:
@@ -54,7 +47,21 @@ def leaves(skeleton: Skeleton, path: Path = "") -> list[tuple[Path, Skeleton]]:
     return [(path, skeleton)]
 
 
-def _encode(item: Any, walk: Callable[[Any], Skeleton]) -> Skeleton:
+def _walk(item: Any, tensors: list[torch.Tensor]) -> Skeleton:
+    # a plain function: a closure that calls itself is a cycle, which would hold the tensors until the next collection
+    if isinstance(item, torch.Tensor):
+        tensors.append(item)
+        return {"t": len(tensors) - 1}
+    if isinstance(item, list):
+        return {"list": [_walk(child, tensors) for child in item]}
+    if isinstance(item, tuple):
+        return {"tuple": [_walk(child, tensors) for child in item]}
+    if isinstance(item, dict) and all(isinstance(key, str) for key in item):
+        return {"dict": [[key, _walk(child, tensors)] for key, child in item.items()]}
+    return _scalar(item)
+
+
+def _scalar(item: Any) -> Skeleton:
     if item is None or isinstance(item, bool | int | str):
         return {"v": item}
     if isinstance(item, float):
@@ -63,12 +70,6 @@ def _encode(item: Any, walk: Callable[[Any], Skeleton]) -> Skeleton:
         return {"complex": [item.real.hex(), item.imag.hex()]}
     if isinstance(item, torch.dtype):
         return {"dtype": str(item).removeprefix("torch.")}
-    if isinstance(item, list):
-        return {"list": [walk(child) for child in item]}
-    if isinstance(item, tuple):
-        return {"tuple": [walk(child) for child in item]}
-    if isinstance(item, dict) and all(isinstance(key, str) for key in item):
-        return {"dict": [[key, walk(child)] for key, child in item.items()]}
     raise Unsupported(f"a value of type {type(item).__name__} is neither a tensor, a scalar nor a container of these")
 
 

@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def main() -> None:
     sandbox.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to handle
+    warnings.filterwarnings("ignore", "This process", DeprecationWarning)  # idle threads of libraries hold no locks
     gc.freeze()
     orders.send({"ready": True})
     while True:

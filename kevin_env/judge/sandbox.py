@@ -109,7 +109,8 @@ def restrict_files(scratch: Iterable[Path]) -> None:
     for place in scratch:
         _allow(ruleset, place, handled)
     _allow(ruleset, Path("/dev"), (READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV) & handled)
-    _allow(ruleset, Path("/proc"), (READ_FILE | WRITE_FILE | READ_DIR) & handled)  # CUDA writes /proc/self/task/*/comm
+    # CUDA opens /proc/self/task/*/comm for writing, with O_TRUNC; without that cuInit fails with error 304
+    _allow(ruleset, Path("/proc"), (READ_FILE | WRITE_FILE | READ_DIR | TRUNCATE) & handled)
     _check("prctl", _LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _check("landlock_restrict_self", _LIBC.syscall(LANDLOCK_RESTRICT, ruleset, 0))
     os.close(ruleset)

@@ -24,8 +24,8 @@ from kevin_env.judge.api import (
 from kevin_env.outcome import Outcome
 from kevin_env.problem import Problem
 
-Answer = Outcome | Exception
-"""What the script says of one submission: its outcome, or an error (`JudgeError`, `ProblemError`) to raise."""
+Answer = Outcome | Judgement | Exception
+"""What the script says of one submission: its outcome, a whole judgement, or an error (`JudgeError`) to raise."""
 
 Script = Iterable[Answer] | Callable[[Problem, Submission], Answer]
 
@@ -107,6 +107,8 @@ class ScriptedPool:
         answer = ask()
         if isinstance(answer, Exception):
             raise answer
+        if isinstance(answer, Judgement):
+            return answer
         return Judgement(
             outcome=answer,
             seconds=Seconds(queue=0.01, build=0.5, load=0.1, verify=0.2, time=0.1),

@@ -11,8 +11,8 @@ NOISY = 0.25
 STEADY = 0.03
 """An interval narrower than this needs no further pairs."""
 GATED_ALLOWANCE = 50e-6
-"""By how much a burst may lie below the gated call and still count: 10 us of the gate's own error, 40 us of host launch
-time that a burst hides. It is also the most that a submission can gain from seeing several inputs of a burst at once."""
+"""By how much a burst may lie below the gated call and still count: 10 us of the gate's own error, 40 us of host
+launch time that a burst hides. It is also the most that a submission can gain from seeing a burst's inputs at once."""
 RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
 

@@ -65,8 +65,7 @@ def compare(
 def budget(reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str) -> float:
     """The absolute error that is allowed everywhere, without each element's own rounding.
 
-    Args:
-        reference, oracle, multiplier, precision: As in `compare`; `oracle` is the expected output in float64.
+    The arguments are those of `compare`.
     """
     exact = (reference if oracle is None else oracle).double()
     exact = exact[torch.isfinite(exact)]

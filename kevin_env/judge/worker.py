@@ -26,15 +26,8 @@ LOG_LIMIT = 16_000
 KEEPER_SECONDS = 10.0
 START_SECONDS = 180.0
 _PASSED = (
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "PYTHONPATH",
-    "CC",
-    "CXX",
-    "LANG",
+    *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "PYTHONPATH"),
+    *("CC", "CXX", "LANG", "OMP_WAIT_POLICY"),
 )
 
 
@@ -87,6 +80,7 @@ class ForkServer:
     def __init__(self, device: str) -> None:
         ours, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else importing cpp_extension starts CUDA before the fork
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         self._process = subprocess.Popen(

@@ -1,0 +1,166 @@
+"""The judge's clock against CUDA events inside the process that launches the kernels.
+
+For each kernel and size: the gated call (window minus the null kernel's) and the burst, both as the product takes
+them, and cold CUDA events taken by the candidate itself, which is trusted here. Needs a CUDA device.
+
+    python benchmarks/clock.py [--json OUT] [--repeats N]
+"""
+
+import argparse
+import json
+import statistics
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.burst import refine
+from kevin_env.judge.contest import Contest
+from kevin_env.judge.device import inform
+from kevin_env.judge.trial import Trial
+from kevin_env.problem import Problem
+
+PROBLEM = """
+import torch
+R, C, K = {rows}, {columns}, {inner}
+class Model(torch.nn.Module):
+    def forward(self, {arguments}):
+        return {expression}
+def get_inputs():
+    return [{inputs}]
+def get_init_inputs():
+    return []
+"""
+TRITON = """
+import torch, triton, triton.language as tl
+@triton.jit
+def softmax(x, y, n, B: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64); c = tl.arange(0, B); m = c < n
+    v = tl.load(x + row * n + c, mask=m, other=-float('inf')); e = tl.exp(v - tl.max(v, 0))
+    tl.store(y + row * n + c, e / tl.sum(e, 0), mask=m)
+class Kernel(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, y, x.shape[1], B=triton.next_power_of_2(x.shape[1]), num_warps=16)
+        return y
+"""
+EAGER = """
+import torch
+class Kernel(torch.nn.Module):
+    def forward(self, {arguments}):
+        return {expression}
+"""
+WRAP = """
+class ModelNew(Kernel):
+    pass
+class Events(Kernel):
+    def forward(self, *inputs):
+        flush = torch.empty({flush}, dtype=torch.uint8, device='cuda'); times = []
+        copies = [[i.clone() for i in inputs] for _ in range(3)]
+        for n in range({calls}):
+            a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            flush.zero_(); torch.cuda._sleep(200000)
+            a.record(); Kernel.forward(self, *copies[n % 3]); b.record(); torch.cuda.synchronize()
+            times.append(a.elapsed_time(b) / 1e3)
+        self.times = times
+        return Kernel.forward(self, *inputs)
+"""
+X = "torch.randn(R, C)"
+KERNELS = {
+    "softmax": ("x", "torch.softmax(x, -1)", X),
+    "relu": ("x", "torch.relu(x)", X),
+    "triton softmax": ("x", "torch.softmax(x, -1)", X),
+    "matmul": ("x, w", "x @ w", f"{X}, torch.randn(C, K)"),
+}
+SIZES = {
+    "softmax": [(256, 256), (4096, 1024), (4096, 4096), (4096, 8192), (8192, 16384), (16384, 32768)],
+    "relu": [(4096, 4096), (4096, 8192), (8192, 16384)],
+    "triton softmax": [(4096, 4096), (4096, 8192), (8192, 16384)],
+    "matmul": [(4096, 8192)],
+}
+EVENT_CALLS = 60
+
+
+def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) -> list[dict[str, Any]]:
+    """Rows of the result: events, gated and burst, each the median of `repeats` figures with their spread (CV)."""
+    arguments, expression, inputs = KERNELS[kernel]
+    fields = {"rows": rows, "columns": columns, "inner": columns, "arguments": arguments, "expression": expression}
+    problem = Problem(id=f"{kernel} {rows}x{columns}", name=kernel, source=PROBLEM.format(inputs=inputs, **fields))
+    code = TRITON if kernel == "triton softmax" else EAGER.format(**fields)
+    code += WRAP.format(flush=2 * bench.info.l2, calls=EVENT_CALLS)
+    events = [_events(bench, problem, code) for _ in range(3)]
+    gated: list[float] = []
+    burst: list[float] = []
+    for _ in range(repeats):
+        worker = bench.take()
+        trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
+        try:
+            trial.build(code)
+            assert trial.screen() is None
+            contest = Contest.prepare(trial)
+            with contest.still():
+                first = contest.gated()
+                second = refine(contest, first, [])
+            gated.append(first.submission)
+            if second is not None:
+                burst.append(second.submission)
+        finally:
+            worker.close()
+            trial.close()
+    return [_row(f"{problem.id}: {name}", values) for name, values in
+            (("cold events", events), ("gated", gated), ("burst", burst)) if values]  # fmt: skip
+
+
+def _events(bench: Bench, problem: Problem, code: str) -> float:
+    """The median of cold events inside a candidate: its model prints them, the log brings them here."""
+    worker = bench.take()
+    trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
+    code = code.replace("class ModelNew(Kernel):\n    pass", "").replace("class Events", "class ModelNew")
+    code = code.replace("self.times = times", "print('TIMES', *times)")
+    try:
+        trial.build(code)
+        assert trial.screen() is None
+        worker.ask("stage", 10, inputs={"list": []}, sets=[], seed=0)
+        whole = worker.log.splitlines()[:-1]  # the log is capped, so the last line may be cut
+        return statistics.median(float(t) for line in whole if line.startswith("TIMES") for t in line.split()[1:])
+    finally:
+        worker.close()
+        trial.close()
+
+
+def _row(name: str, values: list[float]) -> dict[str, Any]:
+    spread = statistics.stdev(values) / statistics.mean(values) if len(values) > 1 else None
+    return {"name": name, "value": statistics.median(values), "unit": "s", "n": len(values), "spread": spread}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    device = torch.device("cuda", 0)
+    torch.zeros(1, device=device)
+    info = inform(device)
+    bench = Bench(device, info)
+    rows: list[dict[str, Any]] = []
+    with bench.lease.exclusive():
+        for kernel, sizes in SIZES.items():
+            for size in sizes:
+                if options.only in f"{kernel} {size[0]}x{size[1]}":
+                    rows += measure(bench, kernel, *size, options.repeats)
+                    for row in rows[-3:]:
+                        cv = f"{row['spread']:7.2%}" if row["spread"] is not None else ""
+                        print(f"{row['name']:45} {row['value'] * 1e6:10.2f} us  cv {cv}", flush=True)
+    bench.close()
+    today = datetime.now(UTC).date().isoformat()
+    result = {"device": info.name, "date": today, "versions": info.versions, "rows": rows}
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""From the words of the command line to the values that the rest works with."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kevin_env.app.errors import BadInput
+from kevin_env.judge.api import JudgeError
+from kevin_env.judge.pool import LocalPool
+from kevin_env.policies.base import Policy, PolicyError
+from kevin_env.policies.human import HumanPolicy
+from kevin_env.policies.openai import OpenAIPolicy
+from kevin_env.settings import Settings
+
+
+@contextmanager
+def open_pool(device: str) -> Iterator[LocalPool]:
+    """The judges of this machine, for as long as the block runs.
+
+    Args:
+        device: what is going to be asked for. A GPU that is named has to be there.
+
+    Raises:
+        BadInput: if it is not.
+    """
+    with LocalPool() as pool:
+        if device.startswith("cuda"):
+            try:
+                pool.device(device)
+            except JudgeError as error:
+                raise BadInput(str(error)) from error
+        yield pool
+
+
+def read_settings(**values: Any) -> Settings:
+    """The settings of an episode.
+
+    Raises:
+        BadInput: if one is out of its range.
+    """
+    try:
+        return Settings.of(values)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+def read_policy(model: str, base_url: str | None, extra_body: str | None, **parameters: Any) -> Policy:
+    """Who plays: a model at an endpoint, or a person.
+
+    Args:
+        model: its name, or `human`.
+        base_url: the endpoint, by default as the environment has it.
+        extra_body: a JSON object.
+        parameters: of `OpenAIPolicy`.
+
+    Raises:
+        BadInput: if there is no name, no key where one is needed, or no JSON object.
+    """
+    if not model:
+        raise BadInput("give --model: its name at the endpoint, or `human` to play yourself")
+    if model == "human":
+        return HumanPolicy()
+    try:
+        return OpenAIPolicy(model, base_url, extra_body=_read_object(extra_body), **parameters)
+    except PolicyError as error:
+        raise BadInput(str(error)) from error
+
+
+def _read_object(text: str | None) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text) if text else None
+    except ValueError as error:
+        raise BadInput(f"--extra-body is not JSON: {error}") from error
+    if value is not None and not isinstance(value, dict):
+        raise BadInput('--extra-body must be a JSON object, such as {"top_k": 20}')
+    return value

@@ -1,0 +1,151 @@
+"""Looks at what this machine has for judging kernels, and says what to do about what is missing."""
+
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from kevin_env.app.screen import show
+from kevin_env.judge.api import JudgeError, Judgement, JudgePool, Options, Submission
+from kevin_env.outcome import Frozen, Printable
+from kevin_env.problem import Problem, ProblemError, data_folder
+
+_PROBE = Problem(
+    id="doctor",
+    name="doctor",
+    source="""import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+def get_inputs():
+    return [torch.randn(64, 1024)]
+
+
+def get_init_inputs():
+    return []
+""",
+)
+_PROBE_ANSWER = Submission(code=_PROBE.source.replace("class Model(", "class ModelNew("))
+_LEAST_FREE = 2 << 30
+_SECONDS = 20
+_SANDBOX = {
+    "network": "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root",
+    "filesystem": "a kernel with Landlock (5.13 or later) or user namespaces gives it",
+    "limits": "raise the hard limits of this shell (ulimit -H)",
+    "processes": "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root",
+}
+
+
+class Check(Frozen):
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    found: Printable = ""
+    advice: Printable = ""
+    """What to do; empty when it is there."""
+
+
+def checks(pool: JudgePool) -> Iterator[Check]:
+    """Looks at one thing after the other. The last ones judge a small submission, which starts a judge process."""
+    yield Check(name="python", ok=True, found=platform.python_version())
+    yield _devices()
+    for name, advice in (
+        ("nvcc", "CUDA kernels need the CUDA toolkit; Triton's do not"),
+        ("g++", "C++ and CUDA kernels need it: install g++"),
+        ("ninja", "C++ and CUDA kernels need it on PATH: pip install ninja, and activate its environment"),
+    ):
+        yield _program(name, advice)
+    for name in ("problems", "prompts"):
+        yield _folder(name)
+    yield _scratch()
+    yield from _judging(pool)
+
+
+def show_check(console: Console, check: Check) -> None:
+    """Prints one line, and one more with what to do."""
+    line = Text("ok       ", "green") if check.ok else Text("missing  ", "yellow")
+    console.print(line.append(f"{check.name:<19} {check.found}", ""), soft_wrap=True)
+    if check.advice:
+        show(console, f"         {check.advice}")
+
+
+def works(found: list[Check]) -> bool:
+    """Whether a submission can be judged at all."""
+    return all(check.ok for check in found if check.name == "judge")
+
+
+def _devices() -> Check:
+    """GPUs and driver, as NVIDIA's own tool tells them."""
+    query = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
+    found = "; ".join(_output(*query).splitlines())
+    advice = "" if found else "nvidia-smi shows none: kernels are judged on the CPU, in C++ or interpreted Triton"
+    return Check(name="gpu", ok=bool(found), found=found, advice=advice)
+
+
+def _program(name: str, advice: str) -> Check:
+    path = shutil.which(name)
+    if path is None:
+        return Check(name=name, ok=False, advice=advice)
+    lines = _output(path, "--version").splitlines()
+    version = next((line for line in lines if "release" in line), lines[0] if lines else "")
+    return Check(name=name, ok=True, found=f"{path} ({version})" if version else path)
+
+
+def _folder(name: str) -> Check:
+    try:
+        return Check(name=name, ok=True, found=str(data_folder(name)))
+    except ProblemError as error:
+        return Check(name=name, ok=False, advice=str(error))
+
+
+def _scratch() -> Check:
+    """Where candidates build: it must be writable and have room."""
+    folder = Path(tempfile.gettempdir())
+    if not os.access(folder, os.W_OK):
+        return Check(name="scratch", ok=False, found=str(folder), advice="it cannot be written: set TMPDIR")
+    free = shutil.disk_usage(folder).free
+    advice = "" if free >= _LEAST_FREE else f"kernels need room to build, {_LEAST_FREE >> 30} GiB: set TMPDIR"
+    return Check(name="scratch", ok=not advice, found=f"{folder}, {free / (1 << 30):.1f} GiB free", advice=advice)
+
+
+def _judging(pool: JudgePool) -> Iterator[Check]:
+    """Judges a right answer to a small problem, from end to end."""
+    try:
+        judgement = pool.submit(_PROBE, _PROBE_ANSWER, Options()).result()
+    except (JudgeError, ProblemError) as error:
+        yield Check(name="judge", ok=False, found=str(error), advice="no submission can be judged on this machine")
+        return
+    device, outcome = judgement.device, judgement.outcome
+    found = f"{outcome.category}/{outcome.kind} in {judgement.seconds.total:.1f} s on {device.name} ({device.device})"
+    advice = "" if outcome.category == "correct" else f"a right answer was not found right: {outcome.message}"
+    yield Check(name="judge", ok=not advice, found=found, advice=advice)
+    for name, version in device.versions.items():
+        if name != "python":  # this process runs the same one
+            yield Check(name=name, ok=bool(version), found=version)
+    yield from _sandbox(judgement)
+
+
+def _sandbox(judgement: Judgement) -> Iterator[Check]:
+    for name, level in judgement.sandbox.model_dump().items():
+        ok = level == "enforced"
+        yield Check(name=f"sandbox {name}", ok=ok, found=level, advice="" if ok else _SANDBOX[name])
+
+
+def _output(*command: str) -> str:
+    """What a program prints; empty when it is not there or fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True)
+        return done.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""

@@ -1,0 +1,195 @@
+"""Judges files and recorded turns, many at once, and tells of each in the order given."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.screen import show, speedup_text, verdict_text
+from kevin_env.extract import extract, extract_file
+from kevin_env.feedback import render_feedback
+from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds, Submission
+from kevin_env.outcome import Correct, FormatError, printable
+from kevin_env.problem import Problem, ProblemError, load_problem
+from kevin_env.record import Trajectory, Turn
+from kevin_env.recorder import BadLine, read_trajectories
+from kevin_env.rules import Rules
+from kevin_env.score import SCORES, kevin, score_of
+from kevin_env.settings import Settings
+from kevin_env.turn import Verdict, begin_verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One thing to judge, and how."""
+
+    file: str
+    problem: Problem
+    submission: Submission | FormatError
+    options: Options
+    rules: Rules
+    score: str = "kevin"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How a request ended."""
+
+    request: Request
+    verdict: Verdict
+    device: str
+
+    def row(self) -> dict[str, Any]:
+        """The object of `judge --json`. `sandbox` is null when nothing was run."""
+        outcome, judgement = self.verdict.outcome, self.verdict.judgement
+        seconds = judgement.seconds if judgement else Seconds()
+        correct = outcome if isinstance(outcome, Correct) else None
+        return {
+            "file": self.request.file,
+            "problem": self.request.problem.id,
+            "category": outcome.category,
+            "kind": outcome.kind,
+            "message": outcome.message,
+            "line": outcome.line,
+            "speedup": correct.speedup if correct else None,
+            "speedup_interval": correct.speedup_interval if correct else None,
+            "score": self.score,
+            "device": self.device,
+            "seconds": seconds.model_dump() | {"total": seconds.total},
+            "sandbox": judgement.sandbox.model_dump() if judgement else None,
+            "flags": list(judgement.flags) if judgement else [],
+        }
+
+    @property
+    def score(self) -> float:
+        """What the verdict is worth; by `kevin` where a record names a score that is not built in."""
+        return score_of(self.verdict.outcome, SCORES.get(self.request.score, kevin))
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A request on which the judge itself failed."""
+
+    request: Request
+    error: str
+
+    def row(self) -> dict[str, Any]:
+        """The object of `judge --json`."""
+        return {"file": self.request.file, "error": self.error}
+
+
+def judge(requests: Sequence[Request], pool: JudgePool) -> Iterator[Judged | Failed]:
+    """Judges all of them at once; gives each in the order asked, as soon as it and those before it are done.
+
+    Raises:
+        BadInput: if a problem's reference fails.
+    """
+    try:
+        describing = [pool.describe(each.problem, each.options) for each in requests]
+        judging = [begin_verdict(r.submission, r.problem, r.options, r.rules, pool) for r in requests]
+        for request, facts, verdict in zip(requests, describing, judging, strict=True):
+            try:
+                yield Judged(request, verdict.result(), facts.result().device.device)
+            except JudgeError as error:
+                yield Failed(request, printable(str(error)))
+    except ProblemError as error:
+        raise BadInput(printable(str(error))) from error
+
+
+def read_requests(
+    files: Sequence[Path], problem: str | None, turn: tuple[int | None, str], settings: Settings, require_sandbox: bool
+) -> list[Request]:
+    """What the files ask for: submissions are `.py`, trajectories `.jsonl`.
+
+    Args:
+        files: in the order to be judged.
+        problem: what the submissions answer.
+        turn: of trajectories, which turn, from 1, and how the id of the episode begins (empty if there is only one).
+        settings: how to judge; a record's own rules, baseline and inputs take their place.
+        require_sandbox: whether to refuse when a protection is missing.
+
+    Raises:
+        BadInput: if a file cannot be read or is of neither kind, or what it needs was not given.
+        ProblemError: if the problem is unknown.
+    """
+    options = Options(device=settings.device, baseline=settings.baseline, require_sandbox=require_sandbox)
+    answered = load_problem(problem) if problem else None
+    requests: list[Request] = []
+    for file in files:
+        if file.suffix == ".jsonl":
+            requests.append(_recorded(file, *turn, options))
+        elif file.suffix != ".py":
+            raise BadInput(f"cannot judge {file}: a submission is a .py file, a trajectory a .jsonl file")
+        elif answered is None:
+            raise BadInput(f"say with --problem ID which problem {file} answers; `kevin-env problems` lists them")
+        else:
+            requests.append(Request(str(file), answered, _read(file), options, settings.rules))
+    return requests
+
+
+def print_result(console: Console, result: Judged | Failed) -> None:
+    """One verdict for a person: a line, then what a model would be told."""
+    if isinstance(result, Failed):
+        show(console, f"{result.request.file}: the judge failed: {result.error}", "bold red")
+        return
+    row = result.row()
+    line = verdict_text(result.verdict.outcome)
+    line.append(f"  {speedup_text(row['speedup'], row['speedup_interval'])}".rstrip())
+    line.append(f"  score {result.score:.2f}  ({row['seconds']['total']:.1f} s on {result.device})  ")
+    line.append(printable(result.request.file), "bold")
+    console.print(line, soft_wrap=True)
+    show(console, render_feedback(result.verdict.outcome))
+    for flag in row["flags"]:
+        show(console, f"flag: {flag}", "yellow")
+
+
+def _read(path: Path) -> Submission | FormatError:
+    try:
+        return extract_file(path.read_bytes().decode("utf-8", "replace"))
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+
+
+def _recorded(path: Path, number: int | None, episode: str, options: Options) -> Request:
+    """A recorded turn, to be judged again on the inputs that it was judged on."""
+    if number is None:
+        raise BadInput(f"say with --turn N which turn of {path} is to be judged again")
+    trajectory = _choose(path, episode)
+    if not 1 <= number <= len(trajectory.turns):
+        raise BadInput(f"{path}: episode {trajectory.episode_id} has {len(trajectory.turns)} turns, not {number}")
+    turn = trajectory.turns[number - 1]
+    known = {name: trajectory.config[name] for name in ("device", "baseline", "rules") if name in trajectory.config}
+    try:
+        settings, problem = Settings.of(known), trajectory.problem.load()
+    except ValueError as error:
+        raise BadInput(f"{path}: {error}") from error
+    device = options.device if options.device != "auto" else settings.device
+    options = options.model_copy(update={"device": device, "baseline": settings.baseline, "secret": turn.secret})
+    score = str(trajectory.config.get("score", "kevin"))
+    return Request(str(path), problem, _submitted(turn), options, settings.rules, score)
+
+
+def _submitted(turn: Turn) -> Submission | FormatError:
+    if turn.submission is not None:
+        return turn.submission
+    found = extract(turn.reply, truncated=turn.truncated)
+    return found if isinstance(found, FormatError) else found.submission
+
+
+def _choose(path: Path, episode: str) -> Trajectory:
+    """The one episode that is meant."""
+    try:
+        lines = list(read_trajectories(path))
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error}") from error
+    found = [each for each in lines if isinstance(each, Trajectory) and each.episode_id.startswith(episode)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(each.episode_id[:8] for each in found)
+        raise BadInput(f"{path} holds {len(found)} such episodes: say which with --episode, one of {ids}")
+    bad = next((each for each in lines if isinstance(each, BadLine)), None)
+    raise BadInput(str(bad) if bad else f"{path} holds no such episode")

@@ -1,0 +1,140 @@
+"""Pieces of the screen. Text of a model or a compiler gets here only through `shown`, never as markup."""
+
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Literal, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from kevin_env.judge.api import Stage
+from kevin_env.outcome import Category, Outcome, printable
+from kevin_env.record import Turn
+
+COLOURS: dict[Category, str] = {
+    "format": "magenta",
+    "rules": "magenta",
+    "compile": "red",
+    "runtime": "red",
+    "correctness": "yellow",
+    "correct": "green",
+}
+PIPE_WIDTH = 120
+"""Columns of a table that goes to a file or a pipe."""
+
+
+def make_console(plain: bool = False, stream: Literal["stdout", "stderr"] = "stdout") -> Console:
+    """A console that takes nothing as markup. Colours and live displays are off when `plain`, and off a terminal.
+
+    NO_COLOR is respected.
+    """
+    console = Console(
+        stderr=stream == "stderr",
+        markup=False,
+        emoji=False,
+        highlight=False,
+        force_terminal=False if plain else None,
+    )
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    return console
+
+
+def shown(text: str, style: str = "") -> Text:
+    """Untrusted text as it may reach a terminal: no markup, no escape codes."""
+    return Text(printable(text), style)
+
+
+def show(console: Console, text: str, style: str = "") -> None:
+    """Prints untrusted text; long lines stay whole."""
+    console.print(shown(text, style), soft_wrap=True)
+
+
+def show_code(console: Console, code: str, lexer: str = "python") -> None:
+    """Prints code with line numbers: coloured on a terminal, plain elsewhere."""
+    code = printable(code).rstrip("\n")
+    if console.is_terminal:
+        console.print(Syntax(code, lexer, line_numbers=True, word_wrap=True))
+        return
+    lines = (f"{number:>5} | {line}".rstrip() for number, line in enumerate(code.split("\n"), start=1))
+    show(console, "\n".join(lines))
+
+
+def verdict_text(outcome: Outcome) -> Text:
+    """`category/kind` in the category's colour."""
+    return Text(f"{outcome.category}/{outcome.kind}", COLOURS[outcome.category])
+
+
+def speedup_text(speedup: float | None, interval: tuple[float, float] | None) -> str:
+    """Such as `2.31x [2.20, 2.41]`; empty without a speedup."""
+    if speedup is None:
+        return ""
+    return f"{speedup:.2f}x" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+
+
+def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
+    """One row a turn: verdict, speedup with its interval, score, return and seconds."""
+    table = Table("turn", "verdict", "speedup [95 %]")
+    for heading in ("score", "return", "seconds"):
+        table.add_column(heading, justify="right")
+    for turn, value in zip(turns, returns, strict=True):
+        table.add_row(
+            str(turn.turn),
+            verdict_text(turn.outcome),
+            speedup_text(turn.speedup, turn.speedup_interval),
+            f"{turn.score:.2f}",
+            f"{value:.2f}",
+            f"{turn.seconds.total:.1f}",
+        )
+    return table
+
+
+class StageDisplay:
+    """Shows which stage a judgement is in: a live line on a terminal, elsewhere a line as each stage begins."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._began: list[tuple[Stage, float]] = []
+        self._start = time.monotonic()
+        self._lock = threading.Lock()
+        self._live = Live(
+            console=console, get_renderable=self._line, refresh_per_second=10, transient=True, auto_refresh=True
+        )
+
+    def __enter__(self) -> Self:
+        self._start = time.monotonic()
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def begin(self, stage: Stage) -> None:
+        """Takes note that a stage begins, or goes on after another; may be called from any thread."""
+        now = time.monotonic()
+        with self._lock:
+            new = all(stage != known for known, _ in self._began)
+            self._began.append((stage, now))
+        if new and not self._console.is_terminal:
+            self._console.print(f"  {now - self._start:6.1f} s  {stage}")
+
+    def _line(self) -> Text:
+        """Each stage with its seconds so far, the running one in bold."""
+        with self._lock:
+            began = list(self._began)
+        spent: dict[Stage, float] = {}
+        for (stage, start), end in zip(began, [*(start for _, start in began[1:]), time.monotonic()], strict=False):
+            spent[stage] = spent.get(stage, 0.0) + end - start
+        line = Text("  ")
+        for stage, seconds in spent.items():
+            line.append(f"{stage} {seconds:.1f} s   ", "bold" if stage == began[-1][0] else "dim")
+        return line

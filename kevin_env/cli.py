@@ -1,0 +1,244 @@
+"""The command line. Reads arguments and says what went wrong in one line; what is done is in `kevin_env.app`.
+
+Results go to stdout, everything else to stderr; exit codes are in `kevin_env.app.errors`. All is imported where it is
+used, so that `--help` is quick.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import typer.core
+
+if TYPE_CHECKING:
+    from kevin_env.policies import Policy
+    from kevin_env.settings import Settings
+
+TRAJECTORIES = Path("trajectories.jsonl")
+
+
+class _Commands(typer.core.TyperGroup):
+    """Turns what is known to go wrong into one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+        except Exception as error:
+            from kevin_env.app.errors import error_code, one_line
+
+            code = error_code(error)
+            if code is None:
+                raise
+            typer.echo(f"kevin-env: {one_line(error)}", err=True)
+            raise typer.Exit(code) from error
+
+
+app = typer.Typer(
+    name="kevin-env",
+    help="Refine GPU kernels over several turns: judge submissions, play episodes, look at them again.",
+    cls=_Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,  # they would show local variables, and with them keys
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, or auto: a GPU when there is one.")]
+Rules = Annotated[str, typer.Option(help="kernel: own kernels do the computing. open: any code.")]
+Baseline = Annotated[str, typer.Option(help="What the speedup is relative to: eager or compile.")]
+Plain = Annotated[bool, typer.Option("--plain", help="No colours and no live display, also on a terminal.")]
+
+
+def main() -> None:
+    """Runs the command line."""
+    app()
+
+
+@app.command()
+def problems(
+    level: Annotated[int | None, typer.Option(help="Only this level, 1 to 10.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only problems with this tag.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the problems."""
+    from kevin_env.app.catalogue import choose_problems, problem_row, problems_table
+    from kevin_env.app.screen import make_console
+
+    chosen = choose_problems(level, tag)
+    if as_json:
+        _print_json([problem_row(each) for each in chosen])
+    else:
+        make_console().print(problems_table(chosen))
+
+
+@app.command()
+def show(problem: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
+    """Show one problem: its task and its reference. ID may be a path to a KernelBench-style file."""
+    from kevin_env.app.catalogue import problem_row, show_problem
+    from kevin_env.app.screen import make_console
+    from kevin_env.problem import load_problem
+
+    found = load_problem(problem)
+    if as_json:
+        _print_json(problem_row(found) | {"statement": found.statement, "source": found.source})
+    else:
+        show_problem(make_console(), found)
+
+
+@app.command()
+def judge(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl).")],
+    problem: Annotated[str | None, typer.Option(help="What the .py files answer: an id, or a path.")] = None,
+    turn: Annotated[int | None, typer.Option(help="Of a trajectory: the turn to judge again.")] = None,
+    episode: Annotated[str, typer.Option(help="Of a trajectory with several episodes: how its id begins.")] = "",
+    device: Device = "auto",
+    rules: Rules = "kernel",
+    baseline: Baseline = "eager",
+    require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+) -> None:
+    """Compile, run, check and time submissions. Exits with 0 whatever the verdicts are."""
+    from kevin_env.app.arguments import open_pool, read_settings
+    from kevin_env.app.errors import JUDGE_FAILED
+    from kevin_env.app.judging import Failed, print_result, read_requests
+    from kevin_env.app.judging import judge as judge_all
+    from kevin_env.app.screen import make_console
+
+    settings = read_settings(device=device, rules=rules, baseline=baseline)
+    requests = read_requests(files, problem, (turn, episode), settings, require_sandbox)
+    console, failed = make_console(), False
+    with open_pool(device) as pool:
+        for result in judge_all(requests, pool):
+            failed = failed or isinstance(result, Failed)
+            if as_json:
+                _print_json(result.row())
+            else:
+                print_result(console, result)
+    raise typer.Exit(JUDGE_FAILED if failed else 0)
+
+
+@app.command()
+def play(
+    problem: Annotated[str | None, typer.Option(help="An id, or a path.")] = None,
+    model: Annotated[str | None, typer.Option(help="Its name at the endpoint; `human` to play yourself.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")] = None,
+    turns: Annotated[int, typer.Option(help="How many turns.")] = 4,
+    device: Device = "auto",
+    language: Annotated[str, typer.Option(help="What to write in: auto, cuda, triton or cpp.")] = "auto",
+    rules: Rules = "kernel",
+    baseline: Baseline = "eager",
+    hints: Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="Sent only when given, as the next three.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Most tokens of one reply.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Best effort at the endpoint.")] = None,
+    extra_body: Annotated[str | None, typer.Option(help="More fields of the request, as a JSON object.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the endpoint.")] = 600.0,
+    out: Annotated[Path | None, typer.Option(help=f"Trajectory file to append to; else {TRAJECTORIES}.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Take up this file's last episode, with its problem and settings.")
+    ] = None,
+    plain: Plain = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the trajectory as one line of JSON.")] = False,
+) -> None:
+    """Let a model, or yourself, play an episode. $OPENAI_API_KEY is the key where one is needed."""
+    from kevin_env.app.arguments import read_policy, read_settings
+    from kevin_env.app.errors import BadInput
+    from kevin_env.app.play import last_episode
+    from kevin_env.problem import load_problem
+
+    if (problem is None) == (resume is None):
+        raise BadInput("give either --problem ID or --resume FILE")
+    settings = read_settings(
+        max_turns=turns, device=device, language=language, rules=rules, baseline=baseline, hints=hints
+    )
+    start = last_episode(resume) if resume else load_problem(problem or "")
+    parameters = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed, "timeout": timeout}
+    policy = read_policy(model or getattr(start, "model", ""), base_url, extra_body, **parameters)
+    _play(start, policy, settings, out or resume or TRAJECTORIES, plain, as_json)
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trajectory file.")],
+    turn: Annotated[int | None, typer.Option(help="Only this turn of every episode.")] = None,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """Print the turns of a trajectory: code, verdict, score, feedback and returns."""
+    from kevin_env.app.replay import read_file, replay, replay_json
+    from kevin_env.app.screen import make_console
+
+    trajectories = read_file(file, make_console(plain, "stderr"))
+    if as_json:
+        _print_json(replay_json(trajectories, turn))
+    else:
+        replay(trajectories, make_console(plain), turn)
+
+
+@app.command()
+def demo(
+    device: Device = "auto",
+    out: Annotated[Path | None, typer.Option(help="Keep the episode in this trajectory file.")] = None,
+    plain: Plain = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the trajectory as one line of JSON.")] = False,
+) -> None:
+    """Play a real episode with prepared replies: errors, a wrong answer, a right one and a faster one."""
+    from kevin_env.app.arguments import open_pool, read_settings
+    from kevin_env.app.demo import demo
+    from kevin_env.app.errors import episode_code
+    from kevin_env.app.play import Narrator
+    from kevin_env.app.screen import make_console
+    from kevin_env.recorder import Recorder
+
+    read_settings(device=device)
+    narrator = Narrator(make_console(plain, "stderr" if as_json else "stdout"), stream=False)
+    with open_pool(device) as pool:
+        trajectory = demo(pool, narrator, device, Recorder(out) if out else None)
+    if as_json:
+        _print_json(trajectory.model_dump(mode="json"))
+    raise typer.Exit(episode_code(trajectory.stop_reason))
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Look at what this machine has for judging kernels, and say what to do about what is missing."""
+    from kevin_env.app.arguments import open_pool
+    from kevin_env.app.doctor import checks, show_check, works
+    from kevin_env.app.screen import make_console
+
+    console, found = make_console(), []
+    with open_pool("auto") as pool:
+        for check in checks(pool):
+            found.append(check)
+            if not as_json:
+                show_check(console, check)
+    if as_json:
+        _print_json([check.model_dump() for check in found])
+    raise typer.Exit(0 if works(found) else 1)
+
+
+def _play(start: Any, policy: "Policy", settings: "Settings", file: Path, plain: bool, as_json: bool) -> None:
+    from kevin_env.app.arguments import open_pool
+    from kevin_env.app.errors import episode_code
+    from kevin_env.app.play import Narrator, open_episode
+    from kevin_env.app.play import play as play_episode
+    from kevin_env.app.screen import make_console
+    from kevin_env.recorder import Recorder
+
+    console = make_console(plain, "stderr" if as_json else "stdout")
+    with open_pool(settings.device) as pool:
+        episode = open_episode(start, pool, settings, Recorder(file), policy.name)
+        trajectory = play_episode(episode, policy, Narrator(console))
+    if as_json:
+        _print_json(trajectory.model_dump(mode="json"))
+    code = episode_code(trajectory.stop_reason)
+    hint = f"kevin-env play --resume {file} goes on" if code else f"kevin-env replay {file} shows it again"
+    typer.echo(f"recorded in {file}; {hint}", err=True)
+    raise typer.Exit(code)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, allow_nan=False))

@@ -1,0 +1,237 @@
+"""`Kevin-v0`: an `Episode` as a Gymnasium environment."""
+
+import sys
+from concurrent.futures import Future
+from typing import Any, ClassVar, Literal
+
+import gymnasium
+from gymnasium.error import ClosedEnvironmentError, InvalidAction, ResetNeeded
+
+from kevin_env.context import resolve_context
+from kevin_env.episode import Episode
+from kevin_env.judge.api import JudgePool
+from kevin_env.record import Turn
+from kevin_env.score import ReturnsKind, Score
+from kevin_env.selection import ProblemChoice, find_problems
+from kevin_env.settings import Language, Settings
+from kevin_env.spaces import UnicodeText
+
+
+class KevinEnv(gymnasium.Env[str, str]):
+    """A policy rewrites a PyTorch reference as a GPU kernel, turn by turn, and is told how each attempt did.
+
+    ## Action
+
+    The policy's reply as text, any Unicode: what an LLM answers to `info["messages"]`. The last code block that
+    defines `ModelNew` is the submission. A reply without one is a turn too (category `format`).
+
+    ## Observation
+
+    The last user message as text. `info["messages"]` is the whole chat as to be sent to a model.
+
+    ## Reward
+
+    The turn's score. By default 0.3 for a correct kernel plus its speedup over the reference, else 0. The discounted
+    returns, which belong to the turns and not to the steps' sum, are in `info["returns"]` at the end.
+
+    ## Episode End
+
+    After `max_turns` turns `terminated` is true: the prompt shows the turns left, so the end is part of the task.
+    A correct kernel does not end the episode, unless `stop_on` says so. `truncated` is always false.
+
+    ## Info
+
+    - `messages`: the chat to be sent, a list of `{"role": ..., "content": ...}`.
+    - `outcome`: after a step, the `kevin_env.outcome.Outcome`: `.category`, `.kind`, `.message`.
+    - `turn`: after a step, the whole `kevin_env.record.Turn`: `.score`, `.feedback`, `.submission`, ...
+    - `seconds`: after a step, the time of each stage (`kevin_env.judge.api.Seconds`).
+    - `returns`: at the end, the discounted return of each turn.
+    - `trajectory`: at the end, the episode as a `kevin_env.record.Trajectory`.
+
+    ## Arguments
+
+    Args:
+        problem: an id (`"L1_23_Softmax"`), a level (`"L1"`), a path to a KernelBench-style file, a `Problem`, or a list
+            of these. Each reset draws one by the environment's seed; `reset(options={"problem": ...})` says which.
+        max_turns: turns of an episode.
+        gamma: discount of the returns from one turn to the next.
+        returns: `"sum"` or `"max"` of the discounted scores.
+        device: `"auto"` (a GPU when there is one), `"cpu"`, `"cuda"` or `"cuda:1"`.
+        language: what the prompt asks for: `"cuda"`, `"triton"`, `"cpp"`, or `"auto"` (Triton on a GPU, C++ without).
+        rules: `"kernel"` (the computing is done in the submission's own kernels) or `"open"` (any code).
+        score: a name, or a function from an outcome to a finite number.
+        context: how earlier turns appear in the prompt.
+        hints: whether feedback goes beyond facts.
+        examples: whether the first prompt shows an example.
+        baseline: what the speedup is relative to: the reference `"eager"`, or under torch's `"compile"`.
+        pool: who judges. By default judges of this machine's devices, closed with the environment; a pool that is
+            given stays the caller's to close.
+        stop_on: what ends an episode early: `"correct"`, or a speedup.
+        render_mode: `"ansi"` (`render` gives the turns as a table), `"human"` (prints it after each turn) or None.
+
+    Raises:
+        ProblemError: if a problem is unknown or cannot be read; from `reset`, if its reference fails.
+        ValueError: if an argument is out of its range.
+        JudgeError: from `reset` and `step`, if the judge itself fails. The turn has not happened then.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "human"], "render_fps": 1}
+
+    def __init__(
+        self,
+        problem: ProblemChoice = "L1_23_Softmax",
+        *,
+        max_turns: int = 4,
+        gamma: float = 0.4,
+        returns: ReturnsKind = "sum",
+        device: str = "auto",
+        language: Language = "auto",
+        rules: Literal["kernel", "open"] = "kernel",
+        score: str | Score = "kevin",
+        context: str = "kevin",
+        hints: bool = False,
+        examples: bool = True,
+        baseline: Literal["eager", "compile"] = "eager",
+        pool: JudgePool | None = None,
+        stop_on: Literal["correct"] | float | None = None,
+        render_mode: Literal["ansi", "human"] | None = None,
+    ) -> None:
+        self.settings = Settings.of(
+            {
+                "max_turns": max_turns,
+                "gamma": gamma,
+                "returns": returns,
+                "device": device,
+                "language": language,
+                "rules": rules,
+                "score": score,
+                "context": context,
+                "hints": hints,
+                "examples": examples,
+                "baseline": baseline,
+                "stop_on": stop_on,
+            }
+        )
+        resolve_context(context)
+        self.problems = find_problems(problem)
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode is {render_mode!r}; it may be 'ansi', 'human' or None")
+        self.render_mode = render_mode
+        self.observation_space = UnicodeText()
+        self.action_space = UnicodeText()
+        self.episode: Episode | None = None
+        self._given_pool = pool
+        self._own_pool: JudgePool | None = None
+        self._closed = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begins an episode. `options={"problem": ...}` takes the place of the argument `problem` for this once.
+
+        Raises:
+            ProblemError: if the problem is unknown, or its reference fails.
+            ValueError: for an unknown option.
+        """
+        self.begin_reset(seed=seed, options=options)
+        return self.end_reset()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Takes one turn with the policy's reply.
+
+        Raises:
+            ResetNeeded: before the first `reset`, and after the end of an episode.
+            InvalidAction: if the action is not text.
+            JudgeError: if the judge fails; the same reply may be given again.
+        """
+        future = self.begin_step(action)
+        try:
+            return self.end_step(future)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def begin_reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """The first half of `reset`, which does not wait for the judge; `end_reset` is the second."""
+        super().reset(seed=seed)
+        options = options or {}
+        unknown = options.keys() - {"problem"}
+        if unknown:
+            raise ValueError(f"unknown reset option {sorted(unknown)[0]!r}; there is 'problem'")
+        problems = find_problems(options["problem"]) if "problem" in options else self.problems
+        problem = problems[int(self.np_random.integers(len(problems)))]
+        self.episode = Episode(problem, self._pool(), self.settings)
+
+    def end_reset(self) -> tuple[str, dict[str, Any]]:
+        """Waits until the judge knows the problem, and gives the first prompt."""
+        episode = self._require_episode()
+        episode.start()
+        self._show()
+        return _observation(episode), _info(episode)
+
+    def begin_step(self, action: str) -> Future[Turn]:
+        """The first half of `step`, which does not wait for the judge; `end_step` is the second."""
+        episode = self._require_episode()
+        if episode.done:
+            raise ResetNeeded(f"the episode ended after turn {len(episode.turns)}; call reset()")
+        if not isinstance(action, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidAction(f"an action is the reply as str, not {type(action).__name__}")
+        return episode.submit_later(action)
+
+    def end_step(self, future: Future[Turn]) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Waits for the turn, and gives what `step` gives."""
+        turn = future.result()
+        episode = self._require_episode()
+        self._show()
+        return _observation(episode), turn.score, episode.done, False, _info(episode, turn)
+
+    def render(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The turns so far as a table: given as text for `ansi`, printed for `human`."""
+        if self.render_mode is None:
+            gymnasium.logger.warn('render() without a render mode; use gym.make("Kevin-v0", render_mode="ansi")')
+            return None
+        from kevin_env.render import turns_table
+
+        table = turns_table(self._require_episode())
+        if self.render_mode == "ansi":
+            return table
+        sys.stdout.write(table)
+        return None
+
+    def close(self) -> None:
+        """Ends the judge's processes, unless the pool was given. Closing twice is fine."""
+        self._closed = True
+        if self._own_pool is not None:
+            self._own_pool.close()
+            self._own_pool = None
+
+    def _pool(self) -> JudgePool:
+        if self._closed:
+            raise ClosedEnvironmentError("the environment is closed; make a new one")
+        if self._given_pool is not None:
+            return self._given_pool
+        if self._own_pool is None:
+            from kevin_env.judge.pool import LocalPool
+
+            self._own_pool = LocalPool()
+        return self._own_pool
+
+    def _require_episode(self) -> Episode:
+        if self.episode is None:
+            raise ResetNeeded("call reset() first")
+        return self.episode
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()
+
+
+def _observation(episode: Episode) -> str:
+    return next(message.content for message in reversed(episode.messages) if message.role == "user")
+
+
+def _info(episode: Episode, turn: Turn | None = None) -> dict[str, Any]:
+    info: dict[str, Any] = {"messages": [message.model_dump() for message in episode.messages]}
+    if turn is not None:
+        info |= {"outcome": turn.outcome, "turn": turn, "seconds": turn.seconds}
+    if episode.done:
+        info |= {"returns": episode.returns, "trajectory": episode.trajectory}
+    return info

@@ -1,0 +1,249 @@
+"""The framework-free core: one conversation about one problem, turn by turn."""
+
+import copy
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from kevin_env.context import build_messages, resolve_context, resolve_language
+from kevin_env.judge.api import Facts, JudgePool, OnStage, Options
+from kevin_env.problem import Problem
+from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
+from kevin_env.recorder import Recorder
+from kevin_env.score import discounted_returns, resolve_score
+from kevin_env.settings import Settings
+from kevin_env.turn import Question, begin_turn, then, turn_secret
+
+BuildMessages = Callable[[Problem, Facts, Sequence[Turn], Settings], tuple[Message, ...]]
+"""What makes the chat of the next turn, as `kevin_env.context.build_messages` does."""
+
+
+class EpisodeError(RuntimeError):
+    """A call out of order: before the start, while a turn is judged, or after the end."""
+
+
+class Episode:
+    """A conversation of up to `settings.max_turns` turns about one problem.
+
+    The judge begins to describe the problem at once; `start` waits for it and gives the first chat. Then `submit` takes
+    a reply and gives its `Turn`, until `done`. Not for use from several threads at once.
+
+    Args:
+        problem: what is to be solved.
+        pool: who judges. It stays the caller's to close.
+        settings: how it is played; the defaults when left out.
+        recorder: writes the episode to a trajectory file as it goes.
+        model: the policy's name, for the record.
+        build: makes the chat of the next turn; `partial(build_messages, budget=8192)` leaves less room for the past.
+
+    Raises:
+        ValueError: if there is no context of the name in `settings`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        pool: JudgePool,
+        settings: Settings | None = None,
+        *,
+        recorder: Recorder | None = None,
+        model: str = "",
+        build: BuildMessages = build_messages,
+    ) -> None:
+        self.problem = problem
+        self.pool = pool
+        self.settings = settings or Settings()
+        resolve_context(self.settings.context)
+        self.recorder, self.model, self._build = recorder, model, build
+        self.turns: tuple[Turn, ...] = ()
+        self.stop_reason: StopReason | None = None
+        self._describing = pool.describe(problem, self._options())
+        self._facts: Facts | None = None
+        self._messages: tuple[Message, ...] = ()
+        self._pending: Future[Turn] | None = None
+        self._renew_identity()
+
+    @classmethod
+    def resume(
+        cls,
+        trajectory: Trajectory,
+        pool: JudgePool,
+        *,
+        settings: Settings | None = None,
+        recorder: Recorder | None = None,
+        build: BuildMessages = build_messages,
+    ) -> Self:
+        """Takes up a recorded episode after its last turn; `start` gives the chat to go on with.
+
+        One that was cut off keeps its id, one that was finished early gets a new one. Inputs of the turns to come are
+        drawn from a new secret.
+
+        Args:
+            trajectory: what was recorded.
+            pool: who judges.
+            settings: instead of the recorded ones; needed where the score was a function of the user's.
+            recorder: writes the episode on.
+            build: as for a new episode.
+
+        Raises:
+            ProblemError: if the problem is not there as it was recorded.
+            EpisodeError: if the episode has all its turns.
+            ValueError: if the recorded settings are unknown to this version.
+        """
+        if trajectory.stop_reason in ("max_turns", "stop_on"):
+            raise EpisodeError(f"episode {trajectory.episode_id} has all its turns; there is nothing to resume")
+        problem, settings = trajectory.problem.load(), settings or Settings.of(trajectory.config)
+        episode = cls(problem, pool, settings, recorder=recorder, model=trajectory.model, build=build)
+        episode.turns = trajectory.turns
+        if trajectory.stop_reason is None:
+            episode.episode_id, episode.created = trajectory.episode_id, trajectory.created
+        return episode
+
+    def start(self) -> tuple[Message, ...]:
+        """The first chat to send.
+
+        Raises:
+            ProblemError: if the problem's reference fails on the device.
+            JudgeError: if the judge fails.
+        """
+        if self._facts is not None:
+            raise EpisodeError("the episode has been started already")
+        self._facts = self._describing.result()
+        self._messages = self._chat_after(self.turns)
+        self._begin_record()
+        self._end_if_over()
+        return self._messages
+
+    def submit(self, reply: str | Reply, on_stage: OnStage | None = None) -> Turn:
+        """Judges a reply and waits for its turn. Interrupted (Ctrl-C), the turn has not happened.
+
+        Raises:
+            EpisodeError: before the start, after the end, or while another turn is judged.
+            JudgeError: if the judge fails; the turn has not happened and may be submitted again.
+        """
+        future = self.submit_later(reply, on_stage)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def submit_later(self, reply: str | Reply, on_stage: OnStage | None = None) -> Future[Turn]:
+        """As `submit`, without waiting. When the future has its turn, the episode has it too."""
+        self._require_open()
+        reply = Reply(content=reply) if isinstance(reply, str) else reply
+        number = len(self.turns) + 1
+        question = Question(
+            problem=self.problem,
+            number=number,
+            messages=self._messages,
+            options=self._options(turn_secret(self._secret, number)),
+            rules=self.settings.rules,
+            score=resolve_score(self.settings.score),
+            hints=self.settings.hints,
+        )
+        self._pending = then(begin_turn(question, reply, self.pool, on_stage), self._take)
+        return self._pending
+
+    def finish(self, reason: StopReason = "interrupted") -> Trajectory:
+        """Ends the episode, if it still runs, and gives its trajectory."""
+        if not self.done:
+            self._end(reason)
+        return self.trajectory
+
+    def fork(self) -> Self:
+        """A copy that goes its own way from here: same turns so far, own id, own secret, same pool and recorder.
+
+        Raises:
+            EpisodeError: before the start, after the end, or while a turn is judged.
+        """
+        self._require_open()
+        other = copy.copy(self)
+        other._renew_identity()
+        other._begin_record()
+        return other
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The chat to be sent next; after the end, what it would have been."""
+        return self._messages
+
+    @property
+    def done(self) -> bool:
+        """Whether the episode has ended."""
+        return self.stop_reason is not None
+
+    @property
+    def returns(self) -> tuple[float, ...]:
+        """The discounted return of each turn so far."""
+        return discounted_returns([turn.score for turn in self.turns], self.settings.gamma, self.settings.returns)
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The episode as a value, finished or not."""
+        return Trajectory(
+            episode_id=self.episode_id,
+            created=self.created,
+            problem=ProblemRef.of(self.problem),
+            config=self._config(),
+            model=self.model,
+            hardware=self._facts.device if self._facts else None,
+            turns=self.turns,
+            returns=self.returns,
+            stop_reason=self.stop_reason,
+            secret=self._secret,
+        )
+
+    def _take(self, turn: Turn) -> Turn:
+        """Adds a judged turn. What can fail comes first, so that a turn has happened wholly or not at all."""
+        turns = (*self.turns, turn)
+        messages = self._chat_after(turns)
+        if self.recorder:
+            self.recorder.add(self.episode_id, turn)
+        self.turns, self._messages = turns, messages
+        self._end_if_over()
+        return turn
+
+    def _end_if_over(self) -> None:
+        if self.turns and self.settings.ends_with(self.turns[-1].outcome):
+            self._end("stop_on")
+        elif len(self.turns) >= self.settings.max_turns:
+            self._end("max_turns")
+
+    def _begin_record(self) -> None:
+        if self.recorder:
+            self.recorder.begin(self.trajectory)
+
+    def _end(self, reason: StopReason) -> None:
+        self.stop_reason = reason
+        if self.recorder:
+            self.recorder.finish(self.trajectory)
+
+    def _require_open(self) -> None:
+        if self._facts is None:
+            raise EpisodeError("the episode has not been started; call start() first")
+        if self.done:
+            raise EpisodeError(f"the episode ended after turn {len(self.turns)} ({self.stop_reason}); start a new one")
+        if self._pending is not None and not self._pending.done():
+            raise EpisodeError(f"turn {len(self.turns) + 1} is still being judged; wait for it")
+
+    def _renew_identity(self) -> None:
+        self.episode_id = uuid.uuid4().hex
+        self.created = datetime.now(UTC).isoformat(timespec="seconds")
+        # Never from a seed: who knows the inputs beforehand can precompute the answers.
+        self._secret = os.urandom(16).hex()
+
+    def _options(self, secret: str | None = None) -> Options:
+        return Options(device=self.settings.device, baseline=self.settings.baseline, secret=secret)
+
+    def _config(self) -> dict[str, Any]:
+        config = self.settings.model_dump(mode="json")
+        if self._facts:
+            config["language"] = resolve_language(self.settings.language, self._facts.device)
+        return config
+
+    def _chat_after(self, turns: tuple[Turn, ...]) -> tuple[Message, ...]:
+        return self._build(self.problem, self._describing.result(), turns, self.settings)

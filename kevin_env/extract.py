@@ -1,0 +1,207 @@
+"""From a reply's text to the submission in it. Nothing is executed; the code is only parsed."""
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kevin_env.judge.api import Submission
+from kevin_env.outcome import FormatError, Frozen, Printable
+
+Language = Literal["cuda", "triton", "cpp", "python"]
+
+SUMMARY_LIMIT = 1000
+"""Characters of a summary that are kept."""
+
+_OPEN = re.compile(r"^[ \t]*<(?:think|thinking)>", re.MULTILINE)
+_CLOSE = re.compile(r"</(?:think|thinking)>")
+_FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)")
+_MODEL_LINE = re.compile(r"^class ModelNew\b", re.MULTILINE)
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+
+
+class Extracted(Frozen):
+    """What a reply holds: the submission, and the model's own words on it."""
+
+    submission: Submission
+    summary: Printable
+    """At most `SUMMARY_LIMIT` characters, without code and reasoning; may be empty."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A fenced block: its code, and the lines from the opening fence up to `end`, exclusive."""
+
+    code: str
+    start: int
+    end: int
+    closed: bool
+
+
+def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
+    """The last complete code block of a reply that defines `ModelNew`, and the prose around it.
+
+    Reasoning in `<think>` tags is dropped first, also when its opening tag is missing or it never ends. A block that
+    does not parse counts when a line of it starts with `class ModelNew`, so that its error can be reported. A reply
+    that is a Python file as it stands, without a fence, is taken whole.
+
+    Args:
+        reply: the model's answer.
+        truncated: the endpoint said that a token limit cut the reply off.
+    """
+    answer, unfinished = _without_reasoning(_clean(reply))
+    lines = answer.split("\n")
+    blocks = _code_blocks(lines)
+    chosen = next((block for block in reversed(blocks) if block.closed and _defines_model(block.code)), None)
+    if chosen is not None:
+        return Extracted(submission=_submission(chosen.code), summary=_summary(lines, blocks, chosen))
+    if truncated or unfinished or (blocks and not blocks[-1].closed):
+        return FormatError(kind="truncated", message="The reply ended before a complete code block with ModelNew.")
+    if blocks:
+        return FormatError(kind="no_model", message="No code block of the reply defines a top-level class ModelNew.")
+    if _is_python_with_model(answer):
+        return Extracted(submission=_submission(answer.strip("\n") + "\n"), summary="")
+    return FormatError(kind="no_code", message="The reply has no fenced code block.")
+
+
+def extract_file(code: str) -> Submission | FormatError:
+    """A whole file as a submission. One that does not parse is a submission too: the rules report its error."""
+    code = _clean(code)
+    tree = _parse(code)
+    if tree is not None and not _has_model(tree):
+        return FormatError(kind="no_model", message="The file defines no top-level class ModelNew.")
+    return _submission(code)
+
+
+def guess_language(code: str) -> Language:
+    """What the code is written in, from what it imports, decorates and holds as strings; for display only."""
+    tree = _parse(code)
+    if tree is None:
+        return "python"
+    nodes = list(ast.walk(tree))
+    imported = {name for node in nodes for name in _imported(node)}
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    if "triton" in imported and any(_is_jit(node) for node in nodes):
+        return "triton"
+    has_sources = any(keyword.arg == "cuda_sources" for call in calls for keyword in call.keywords)
+    if has_sources or any("__global__" in text for text in texts):
+        return "cuda"
+    builds = any(_called(call) in ("load_inline", "load") for call in calls) and "torch" in imported
+    return "cpp" if builds or "ctypes" in imported else "python"
+
+
+def _clean(text: str) -> str:
+    """Encodable text with plain line ends and no byte order mark."""
+    text = text.encode("utf-8", "replace").decode()
+    return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+
+
+def _without_reasoning(reply: str) -> tuple[str, bool]:
+    """The reply without its reasoning, and whether the reasoning never ended."""
+    opened, closed = _OPEN.search(reply), _CLOSE.search(reply)
+    position = closed.end() if closed and not (opened and opened.start() < closed.start()) else 0
+    kept: list[str] = []
+    while opened := _OPEN.search(reply, position):
+        kept.append(reply[position : opened.start()])
+        closed = _CLOSE.search(reply, opened.end())
+        if closed is None:
+            return "".join(kept), True
+        position = closed.end()
+    return "".join((*kept, reply[position:])), False
+
+
+def _code_blocks(lines: Sequence[str]) -> list[_Block]:
+    """All fenced blocks in order, by CommonMark's rules for fences; a fence may be indented as deep as it likes."""
+    blocks: list[_Block] = []
+    start, indent, marks = -1, "", ""
+    for number, line in enumerate(lines):
+        fence = _FENCE.fullmatch(line)
+        if fence is None:
+            continue
+        if start < 0:
+            if "`" not in fence["info"]:
+                start, indent, marks = number, fence["indent"], fence["marks"]
+        elif fence["marks"].startswith(marks) and not fence["info"].strip():
+            blocks.append(_Block(_dedented(lines[start + 1 : number], indent), start, number + 1, closed=True))
+            start = -1
+    if start >= 0:
+        blocks.append(_Block(_dedented(lines[start + 1 :], indent), start, len(lines), closed=False))
+    return blocks
+
+
+def _dedented(lines: Sequence[str], indent: str) -> str:
+    return "".join(line.removeprefix(indent) + "\n" for line in lines)
+
+
+def _defines_model(code: str) -> bool:
+    if "ModelNew" not in code:
+        return False
+    tree = _parse(code)
+    return _MODEL_LINE.search(code) is not None if tree is None else _has_model(tree)
+
+
+def _is_python_with_model(text: str) -> bool:
+    tree = _parse(text) if "ModelNew" in text else None
+    return tree is not None and _has_model(tree)
+
+
+def _has_model(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.ClassDef) and node.name == "ModelNew" for node in tree.body)
+
+
+def _parse(code: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _submission(code: str) -> Submission:
+    return Submission(code=code, language=guess_language(code))
+
+
+def _summary(lines: Sequence[str], blocks: Sequence[_Block], chosen: _Block) -> str:
+    """The prose after the chosen block, or before it where there is none after."""
+    return _shortened(_prose(lines, blocks, chosen.end, len(lines))) or _shortened(
+        _prose(lines, blocks, 0, chosen.start)
+    )
+
+
+def _prose(lines: Sequence[str], blocks: Sequence[_Block], start: int, end: int) -> str:
+    code = {number for block in blocks for number in range(block.start, block.end)}
+    kept = "\n".join(lines[number] for number in range(start, end) if number not in code)
+    return re.sub(r"\n{3,}", "\n\n", kept).strip()
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= SUMMARY_LIMIT:
+        return text
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, SUMMARY_LIMIT)]
+    return text[: ends[-1] if ends else SUMMARY_LIMIT].rstrip()
+
+
+def _imported(node: ast.AST) -> set[str]:
+    """Top-level packages that an import statement names."""
+    match node:
+        case ast.Import(names=names):
+            return {alias.name.split(".")[0] for alias in names}
+        case ast.ImportFrom(module=str(module)):
+            return {module.split(".")[0]}
+        case _:
+            return set()
+
+
+def _is_jit(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and any(_called(each) == "jit" for each in node.decorator_list)
+
+
+def _called(node: ast.AST) -> str:
+    """The last part of a dotted name, called or not."""
+    if isinstance(node, ast.Call):
+        return _called(node.func)
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

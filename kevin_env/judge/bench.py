@@ -1,0 +1,132 @@
+"""What a judge keeps ready on its device: warm candidates, and the two partners of every timed submission.
+
+The partners are the reference and the null kernel. They run behind the same gate as a submission, in processes of
+their own that no submission ever touches, and what goes wrong with them is the judge's failure.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from kevin_env.candidate import null
+from kevin_env.judge.api import DeviceInfo, JudgeError
+from kevin_env.judge.device import identity
+from kevin_env.judge.lease import Lease
+from kevin_env.judge.worker import ForkServer, Trouble, Worker
+
+SPARES = 1
+PARTNERS = 3
+"""How many partners stay alive; the oldest goes first."""
+PARTNER_SECONDS = 600.0
+MEMORY_SHARE = 0.6
+
+
+class Bench:
+    """Everything of a judge that outlives one submission.
+
+    Args:
+        device: Where candidates run.
+        info: Its limits.
+    """
+
+    def __init__(self, device: torch.device, info: DeviceInfo) -> None:
+        self.device = device
+        self.info = info
+        self.lease = Lease(identity(device))
+        self.timing = threading.Lock()
+        """Held while the partners are in use: one submission is timed at a time."""
+        self._server = ForkServer(device.type)
+        self._spares: list[Worker] = []
+        self._partners: OrderedDict[str, Worker] = OrderedDict()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._prepare_spare()
+
+    def take(self) -> Worker:
+        """A warm candidate that has run nothing."""
+        with self._lock:
+            worker = self._spares.pop() if self._spares else None
+        return worker or self._new_worker()
+
+    def retire(self, worker: Worker) -> None:
+        """Kills a candidate and prepares another. Both touch the device, so neither happens while others are timed."""
+        with self.lease.shared():
+            worker.close()
+        threading.Thread(target=self._prepare_spare, daemon=True).start()
+
+    def partner(self, key: str, code: str, entry: str) -> Worker:
+        """The process that runs trusted `code`, started when it is not there. Hold `timing`.
+
+        Raises:
+            JudgeError: when it does not start.
+        """
+        if key in self._partners:
+            self._partners.move_to_end(key)
+            return self._partners[key]
+        while len(self._partners) >= PARTNERS:
+            self._partners.popitem(last=False)[1].close()
+        worker = self._new_worker()
+        with ours():
+            worker.ask("load", PARTNER_SECONDS, path=str(worker.folder / "partner.py"), code=code, entry=entry)
+        self._partners[key] = worker
+        return worker
+
+    def drop_partners(self) -> None:
+        """Ends the partners: the next submission gets fresh ones."""
+        while self._partners:
+            self._partners.popitem()[1].close()
+
+    def close(self) -> None:
+        """Ends every process."""
+        self._closed = True
+        with self._lock:
+            spares, self._spares = self._spares, []
+        for worker in (*spares, *self._partners.values()):
+            worker.close()
+        self._server.close()
+
+    def _prepare_spare(self) -> None:
+        with self._lock:
+            if self._closed or len(self._spares) >= SPARES:
+                return
+        try:
+            with self.lease.shared():
+                worker = self._new_worker()
+        except JudgeError:  # whoever needs one next meets the error where it can be raised
+            return
+        with self._lock:
+            if not self._closed and len(self._spares) < SPARES:
+                self._spares.append(worker)
+                return
+        worker.close()
+
+    def _new_worker(self) -> Worker:
+        worker = Worker(self._server, str(self.device), int(_host_memory() * MEMORY_SHARE))
+        with ours():
+            worker.prepare(self.info.processors)
+        return worker
+
+
+@contextmanager
+def ours() -> Iterator[None]:
+    """Whatever goes wrong with a process that runs no submission is the judge's failure."""
+    try:
+        yield
+    except Trouble as trouble:
+        raise JudgeError(f"a process of the judge's own failed: {type(trouble).__name__}: {trouble}") from trouble
+
+
+def null_code() -> str:
+    """The source of the null model."""
+    return Path(str(null.__file__)).read_text(encoding="utf-8")
+
+
+def _host_memory() -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable"):
+            return int(line.split()[1]) << 10
+    return 8 << 30

@@ -1,0 +1,77 @@
+"""Which input cases a verdict covers on a device, and which input sets it draws from them."""
+
+import random
+from collections.abc import Iterator
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.reference import Case, distributions_of, seed_from
+from kevin_env.problem import Problem, ProblemError
+
+SETS = 5
+"""Least number of input sets behind a verdict."""
+SETS_OF_OTHERS = 2
+"""Input sets of each case that is not timed."""
+CPU_BYTES = 32 << 20
+"""On a CPU a case with larger inputs than this is left out, unless it is the timed one."""
+
+
+def timed_case(problem: Problem, device: torch.device) -> str:
+    """The case that is timed: `main`, on a CPU `cpu` where there is one."""
+    return "cpu" if device.type == "cpu" and "cpu" in problem.cases else "main"
+
+
+def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
+    """Every case that a verdict covers on this device; the timed one last.
+
+    Raises:
+        ProblemError: when the problem's own code fails.
+    """
+    timed = timed_case(problem, device)
+    for name in (*(case for case in problem.cases if case != timed), timed):
+        if name == timed or (device.type != "cpu" or _fits_cpu(problem, name)):
+            yield Case(problem, name, device)
+
+
+def usable_distributions(case: Case, seed: int) -> list[str]:
+    """The distributions on which the reference of a drawn case stays finite.
+
+    Raises:
+        ProblemError: when it is not finite on its own inputs.
+    """
+    usable: list[str] = []
+    for distribution in distributions_of(case):
+        if _is_finite(case, distribution, seed):
+            usable.append(distribution)
+        elif distribution == "own":
+            raise ProblemError("the reference's output is not finite on its own inputs")
+    return usable
+
+
+def plan(distributions: list[str], timed: bool, secret: str, case: str) -> list[str]:
+    """The distribution of each input set that is screened in a case, in an order that the secret decides."""
+    order = random.Random(seed_from(secret, case, "plan"))
+    if not timed:
+        return order.sample(distributions, min(SETS_OF_OTHERS, len(distributions)))
+    planned = list(distributions)
+    while len(planned) < SETS:
+        planned.append(order.choice(distributions))
+    order.shuffle(planned)
+    return planned
+
+
+def _is_finite(case: Case, distribution: str, seed: int) -> bool:
+    skeleton, tensors = case.draw_inputs(distribution, seed)
+    outputs = tree.take_apart(case.expect(skeleton, tensors, seed).output)[1]
+    return all(bool(torch.isfinite(t).all()) for t in outputs if t.is_floating_point() or t.is_complex())
+
+
+def _fits_cpu(problem: Problem, name: str) -> bool:
+    """Whether a case is small, from shapes alone; False when they cannot be had without drawing the inputs."""
+    try:
+        case = Case(problem, name, torch.device("meta"))
+        _, tensors = case.draw_inputs("own", 0)
+    except (ProblemError, NotImplementedError):
+        return False
+    return sum(t.numel() * t.element_size() for t in tensors) <= CPU_BYTES

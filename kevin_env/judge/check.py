@@ -1,0 +1,128 @@
+"""One call's outputs against what the reference gives: structure first, then every tensor."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.claims import Output
+from kevin_env.judge.gate import Answer, Call
+from kevin_env.judge.memory import POISON
+from kevin_env.judge.reference import Case, Expected
+from kevin_env.judge.verify import Mismatch, compare
+from kevin_env.judge.worker import Broken
+from kevin_env.outcome import Incorrect
+
+
+def check_answer(answer: Answer, expected: Iterable[Expected], case: Case, input_set: str) -> Incorrect | None:
+    """What is wrong with the calls of one pass through the gate, or None; `expected` is drawn on call by call."""
+    if not answer.unchanged:
+        return _incorrect(
+            Mismatch("inputs_changed", "the call wrote to its inputs or to memory beside them"), input_set
+        )
+    if answer.early:
+        text = "the call was reported finished while its output was still being written"
+        return _incorrect(Mismatch("early_done", text), input_set)
+    for call, target in zip(answer.calls, expected, strict=False):
+        wrong = check_call(call, target, case, input_set)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def check_call(call: Call, expected: Expected, case: Case, input_set: str) -> Incorrect | None:
+    """What is wrong with one call's outputs, or None."""
+    if call.claim.unsupported is not None:
+        return _incorrect(Mismatch("type", call.claim.unsupported), input_set)
+    skeleton, references = tree.take_apart(expected.output)
+    oracles = _oracles(expected, references)
+    theirs, ours = tree.leaves(call.claim.skeleton), tree.leaves(skeleton)
+    if len(theirs) != len(ours):
+        return _incorrect(Mismatch("arity", f"expected {_count(ours)}, got {_count(theirs)}"), input_set)
+    if _shape_of(call.claim.skeleton) != _shape_of(skeleton):
+        text = f"expected {_describe(skeleton)}, got {_describe(call.claim.skeleton)}"
+        return _incorrect(Mismatch("type", text), input_set)
+    for (path, leaf), (_, given) in zip(ours, theirs, strict=True):
+        if "t" in leaf:
+            wrong = _check_tensor(call.outputs[given["t"]], references[leaf["t"]], oracles[leaf["t"]], case)
+        else:
+            wrong = None if leaf == given else Mismatch("values", f"expected {_value(leaf)}, got {_value(given)}")
+        if wrong is not None:
+            return _incorrect(wrong, input_set, path)
+    return None
+
+
+def _check_tensor(
+    output: Output, reference: torch.Tensor, oracle: torch.Tensor | None, case: Case
+) -> Mismatch | None:  # fmt: skip
+    claim = output.claim
+    if claim.device != case.device.type:
+        return Mismatch("device", f"expected a tensor on {case.device.type}, got one on {claim.device}")
+    if claim.layout is not None:
+        return Mismatch("type", f"expected a strided tensor, got layout {claim.layout}")
+    if claim.shape != list(reference.shape):
+        return Mismatch("shape", f"expected shape {list(reference.shape)}, got {claim.shape}")
+    if claim.dtype != (name := str(reference.dtype).removeprefix("torch.")):
+        return Mismatch("dtype", f"expected {name}, got {claim.dtype}")
+    tensor = output.tensor()
+    if tensor is None:
+        raise Broken("an output of the right size was said to be too large to be told")
+    wrong = compare(tensor, reference, oracle, case.tolerance, case.precision)
+    if wrong is not None and claim.place == "outbox" and reference.numel() and _poisoned(output):
+        return Mismatch("not_written", "the output was never written", wrong.wrong, wrong.total)
+    return wrong
+
+
+def _poisoned(output: Output) -> bool:
+    return output.flat is not None and bool((output.flat == POISON).all())
+
+
+def _oracles(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    """The oracle's tensors, each only where it really is float64 of the same shape."""
+    if expected.oracle is None:
+        return [None] * len(references)
+    found = tree.take_apart(expected.oracle)[1]
+    if len(found) != len(references):
+        return [None] * len(references)
+    double = (torch.float64, torch.complex128)
+    return [o if o.dtype in double and o.shape == r.shape else None for o, r in zip(found, references, strict=True)]
+
+
+def _incorrect(wrong: Mismatch, input_set: str, path: str = "") -> Incorrect:
+    return Incorrect.model_validate({
+        "kind": wrong.kind, "message": wrong.message, "input_set": input_set, "output": path, "wrong": wrong.wrong,
+        "total": wrong.total, "worst_error": _finite(wrong.worst_error), "tolerance": _finite(wrong.tolerance),
+        "differences": wrong.differences,
+    })  # fmt: skip
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and abs(value) < float("inf") else None
+
+
+def _shape_of(skeleton: tree.Skeleton) -> Any:
+    """The containers of a skeleton, with leaves reduced to whether they are tensors."""
+    tag, value = next(iter(skeleton.items()))
+    if tag in ("list", "tuple"):
+        return [tag, [_shape_of(child) for child in value]]
+    if tag == "dict":
+        return [tag, [[key, _shape_of(child)] for key, child in value]]
+    return "tensor" if tag == "t" else "value"
+
+
+def _describe(skeleton: tree.Skeleton) -> str:
+    tag, value = next(iter(skeleton.items()))
+    if tag in ("list", "tuple"):
+        return f"a {tag} of ({', '.join(_describe(child) for child in value)})"
+    if tag == "dict":
+        return f"a dict with {', '.join(repr(key) for key, _ in value) or 'nothing'}"
+    return "a tensor" if tag == "t" else _value(skeleton)
+
+
+def _value(leaf: tree.Skeleton) -> str:
+    return repr(tree.put_together(leaf, [])) if "t" not in leaf else "a tensor"
+
+
+def _count(leaves: list[Any]) -> str:
+    return f"{len(leaves)} output{'' if len(leaves) == 1 else 's'}"

@@ -1,0 +1,137 @@
+"""Where a candidate says its outputs lie, checked and mapped. The judge reads the memory itself."""
+
+from typing import Any
+
+import torch
+from pydantic import ConfigDict, Field, NonNegativeInt, ValidationError
+
+from kevin_env.candidate import cuda, tree
+from kevin_env.candidate.region import Region, extent
+from kevin_env.judge.worker import Broken
+from kevin_env.outcome import Frozen
+
+DTYPES = {str(d).removeprefix("torch."): d for d in vars(torch).values() if isinstance(d, torch.dtype)}
+MAX_DIMENSIONS = 64
+MAX_TENSORS = 1024
+
+
+class TensorClaim(Frozen):
+    """One output tensor: what it is, and which memory it is in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    device: str = Field(max_length=20)
+    layout: str | None = Field(default=None, max_length=40)
+    dtype: str = Field(default="", max_length=20)
+    shape: list[NonNegativeInt] = Field(default=[], max_length=MAX_DIMENSIONS)
+    stride: list[NonNegativeInt] = Field(default=[], max_length=MAX_DIMENSIONS)
+    place: str | None = Field(default=None, alias="in", max_length=128)
+    """`inbox`, `outbox`, or the IPC handle of the candidate's own allocation; None when it was too large to copy."""
+    size: NonNegativeInt = 0
+    offset: NonNegativeInt = 0
+
+
+class CallClaim(Frozen):
+    """The outputs of one call."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    skeleton: Any = None
+    tensors: list[TensorClaim] = Field(default=[], max_length=MAX_TENSORS)
+    unsupported: str | None = Field(default=None, max_length=500)
+
+
+class Output:
+    """One output tensor of a call as claimed, with its bytes where they are in reach.
+
+    Attributes:
+        claim: What was claimed.
+        flat: The bytes from the first to the last element, in place; None when the claim names no memory.
+    """
+
+    def __init__(self, claim: TensorClaim, flat: torch.Tensor | None) -> None:
+        self.claim = claim
+        self.flat = flat
+
+    def taken(self) -> "Output":
+        """The same with the bytes copied to memory of the judge's own."""
+        return Output(self.claim, None if self.flat is None else self.flat.clone())
+
+    def tensor(self) -> torch.Tensor | None:
+        """The tensor in those bytes."""
+        if self.flat is None:
+            return None
+        return self.flat.view(DTYPES[self.claim.dtype]).as_strided(self.claim.shape, self.claim.stride)
+
+
+class Mappings:
+    """The candidate's own allocations that the judge has mapped, by handle; opened once, closed with the candidate.
+
+    The driver keeps the memory alive while it is mapped here, also when the candidate frees it or dies.
+    """
+
+    def __init__(self, inbox: Region, outbox: Region, device: torch.device) -> None:
+        self._fixed = {"inbox": inbox, "outbox": outbox}
+        self._opened: dict[str, Region] = {}
+        self._device = device
+
+    def __len__(self) -> int:
+        return len(self._opened)
+
+    def resolve(self, claim: TensorClaim) -> Output:
+        """Finds the memory of a claimed tensor.
+
+        Raises:
+            Broken: when the claim cannot be true.
+        """
+        if claim.layout is not None or claim.place is None:
+            return Output(claim, None)
+        if claim.dtype not in DTYPES or len(claim.shape) != len(claim.stride):
+            raise Broken("an output's description is malformed")
+        region = self._fixed.get(claim.place) or self._open(claim.place)
+        item = DTYPES[claim.dtype].itemsize
+        end = claim.offset + extent(claim.shape, claim.stride) * item
+        if end > region.size or claim.offset % item:
+            raise Broken("an output does not lie in the memory that it is said to be in")
+        return Output(claim, region.bytes[claim.offset : end])
+
+    def close(self) -> None:
+        """Unmaps all of it."""
+        for region in self._opened.values():
+            region.close()
+        self._opened.clear()
+
+    def _open(self, handle: str) -> Region:
+        if handle not in self._opened:
+            try:
+                pointer = cuda.open_handle(handle)
+            except (cuda.CudaError, ValueError) as error:
+                raise Broken("an output's memory handle cannot be opened") from error
+            _, size = cuda.allocation_of(pointer)
+            self._opened[handle] = Region(cuda.as_tensor(pointer, size, self._device))
+        return self._opened[handle]
+
+
+def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
+    """The claims of `count` calls.
+
+    Raises:
+        Broken: when the answer is malformed.
+    """
+    try:
+        claims = [CallClaim.model_validate(claim) for claim in answer["claims"]]
+        for claim in claims:
+            if claim.unsupported is None:
+                _check_skeleton(claim)
+    except (ValidationError, KeyError, TypeError, ValueError, AttributeError, StopIteration, RecursionError) as error:
+        raise Broken("its description of the outputs is malformed") from error
+    if len(claims) != count:
+        raise Broken(f"it described {len(claims)} outputs of {count}")
+    return claims
+
+
+def _check_skeleton(claim: CallClaim) -> None:
+    """A skeleton must name each tensor once and in order."""
+    named = [leaf["t"] for _, leaf in tree.leaves(claim.skeleton) if "t" in leaf]
+    if named != list(range(len(claim.tensors))):
+        raise ValueError("a skeleton does not match its tensors")

@@ -1,0 +1,169 @@
+"""Times of the submission and the reference, taken in turn under the exclusive lease. Every timed call is checked.
+
+Gated calls decide, bursts refine: a burst's figure counts unless it lies below the gated one by more than the
+allowance, because a burst shows several inputs at once.
+"""
+
+import random
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from kevin_env.candidate import tree
+from kevin_env.judge import timing
+from kevin_env.judge.bench import PARTNER_SECONDS, null_code, ours
+from kevin_env.judge.gate import Answer, Drawn, Gate, Player
+from kevin_env.judge.timing import Pair, Speedup
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.outcome import Correct, Incorrect
+
+PAIRS = (9, 13)
+"""Bounds of the random number of pairs in one round."""
+ROUNDS = 3
+SECONDS = 10.0
+"""No further round begins after this long."""
+WARM_UPS = 3
+
+
+class Wrong(Exception):
+    """A timed call gave a wrong answer."""
+
+    def __init__(self, outcome: Incorrect) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome
+
+
+@dataclass
+class Contest:
+    """Submission, reference and null kernel at the gate of one trial.
+
+    Attributes:
+        trial: A trial that has been screened.
+        reference, null: The partners.
+    """
+
+    trial: Trial
+    reference: Player
+    null: Player
+
+    @classmethod
+    def prepare(cls, trial: Trial) -> "Contest":
+        """Starts, constructs and warms the partners. Hold `bench.timing` and the shared lease."""
+        bench, compiled = trial.bench, trial.options.baseline == "compile"
+        key = f"{trial.problem.sha256}/{trial.case.name}/{trial.options.baseline}"
+        with ours():
+            reference = bench.partner(key, trial.reference_code(), "Model")
+            trial.construct(reference, PARTNER_SECONDS, compiled)
+            null = bench.partner("null", null_code(), "ModelNew")
+            _construct_null(trial, null)
+            players = [trial.admit(worker, trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
+        contest = cls(trial, players[0], players[1])
+        for player in players:
+            for _ in range(WARM_UPS):
+                with ours():
+                    trial.gate.call(player, [trial.draw("own")], 1, PARTNER_SECONDS)
+        return contest
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """All three stand still, except while one is in its window: none disturbs another, all wake up alike."""
+        workers = [self.trial.worker, self.reference.worker, self.null.worker]
+        for worker in workers:
+            worker.freeze(True)
+        try:
+            yield
+        finally:
+            for worker in workers:
+                with suppress(Trouble):  # one that is gone has been noticed already
+                    worker.freeze(False)
+
+    def gated(self) -> Speedup:
+        """The speedup from gated calls: windows less the null kernel's. Inside `still`.
+
+        Raises:
+            Wrong: when a timed call is wrong.
+            Trouble: when the submission fails.
+            JudgeError: when a partner does.
+        """
+        start = time.monotonic()
+        windows: list[dict[str, float]] = []
+        for _ in range(ROUNDS):
+            windows += [self._round() for _ in range(random.SystemRandom().randint(*PAIRS))]
+            gate = statistics.median(w["null"] for w in windows)
+            speedup = timing.speedup_of([Pair(w["reference"] - gate, w["submission"] - gate) for w in windows])
+            if speedup.spread <= timing.STEADY or time.monotonic() - start > SECONDS:
+                break
+        return speedup
+
+    def submission_pass(self, sets: list[Drawn], count: int, distribution: str) -> Answer:
+        """One pass of the submission. Errors as `gated`."""
+        with awake(self.trial.worker):
+            answer = self.trial.run(sets, count, distribution)
+        wrong = self.trial.check(answer, sets, distribution)
+        if wrong is not None:
+            raise Wrong(wrong)
+        return answer
+
+    def partner_pass(self, player: Player, gate: Gate, sets: list[Drawn], count: int) -> Answer:
+        """One pass of a partner."""
+        with ours(), awake(player.worker):
+            return gate.call(player, sets, count, PARTNER_SECONDS)
+
+    def _round(self) -> dict[str, float]:
+        """One window of each, in random order, all on fresh inputs of the same distribution."""
+        trial, order = self.trial, ["submission", "reference", "null"]
+        random.SystemRandom().shuffle(order)
+        distribution = random.SystemRandom().choice(trial.distributions)
+        windows: dict[str, float] = {}
+        for name in order:
+            if name == "submission":
+                windows[name] = self._submission_window(distribution)
+            else:
+                player = self.reference if name == "reference" else self.null
+                windows[name] = self.partner_pass(player, trial.gate, [trial.draw(distribution)], 1).seconds
+        return windows
+
+    def _submission_window(self, distribution: str) -> float:
+        for _ in range(3):  # a window in which new memory had to be mapped says nothing
+            answer = self.submission_pass([self.trial.draw(distribution)], 1, distribution)
+            if answer.steady:
+                break
+        return answer.seconds
+
+
+@contextmanager
+def awake(worker: Worker) -> Iterator[None]:
+    """Lets a process run that stands still otherwise."""
+    worker.freeze(False)
+    try:
+        yield
+    finally:
+        worker.freeze(True)
+
+
+def result(speedup: Speedup, from_burst: bool) -> Correct:
+    """The outcome that a speedup makes."""
+    told = speedup.spread <= timing.NOISY
+    text = f"{speedup.ratio:.3g}x the reference's speed" if told else "the time was too noisy to tell a speedup"
+    return Correct(
+        kind="timed" if told else "too_noisy",
+        message=f"all outputs are right; {text}",
+        speedup=speedup.ratio if told else None,
+        speedup_interval=(speedup.low, speedup.high) if told else None,
+        reference_seconds=speedup.reference,
+        submission_seconds=speedup.submission,
+        max_unseen_gain=timing.largest_unseen_gain(speedup.submission, from_burst),
+    )
+
+
+def _construct_null(trial: Trial, null: Worker) -> None:
+    """Gives the null model outputs like the reference's, so that looking at them costs the same."""
+    outputs = tree.take_apart(trial.expect(trial.draw("own")).output)[1]
+    init = tree.take_apart([[list(t.shape) for t in outputs], [t.dtype for t in outputs]])[0]
+    null.ask(
+        "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
+        compiled=False, precision="ieee",
+    )  # fmt: skip

@@ -1,0 +1,112 @@
+"""What the judge knows of its device. Imports torch; only judge processes use it."""
+
+import ctypes
+import os
+import platform
+import shutil
+import subprocess
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import torch
+
+from kevin_env.judge.api import DeviceInfo, JudgeError
+
+_SHARED_OPTIN, _CLOCK_KHZ, _BUS_BITS, _L2 = 97, 36, 37, 38
+
+
+def resolve(name: str) -> torch.device:
+    """`cpu`, `cuda` or `cuda:i` as a device.
+
+    Raises:
+        JudgeError: when it is not there.
+    """
+    if name == "cpu":
+        return torch.device("cpu")
+    device = torch.device(name)
+    count = torch.cuda.device_count()
+    index = device.index or 0
+    if index >= count:
+        raise JudgeError(f"no device {name} here: {count} CUDA device{'s' * (count != 1)} found; use --device cpu")
+    return torch.device("cuda", index)
+
+
+def inform(device: torch.device) -> DeviceInfo:
+    """The device's limits and the software on it."""
+    return _inform_cuda(device) if device.type == "cuda" else _inform_cpu()
+
+
+def identity(device: torch.device) -> str:
+    """A name for the device that every process on this machine agrees on."""
+    if device.type == "cpu":
+        return "cpu"
+    return str(torch.cuda.get_device_properties(device).uuid)
+
+
+def _inform_cpu() -> DeviceInfo:
+    return DeviceInfo(
+        device="cpu",
+        name=_cpu_name(),
+        processors=len(os.sched_getaffinity(0)),
+        memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        versions=_versions() | {"compiler": _first_line(os.environ.get("CXX", "g++"), "--version")},
+    )
+
+
+def _inform_cuda(device: torch.device) -> DeviceInfo:
+    properties = torch.cuda.get_device_properties(device)
+    # double data rate: two transfers a clock (CUDA Programming Guide, theoretical bandwidth)
+    bandwidth = 2 * _attribute(_CLOCK_KHZ, device) * 1e3 * _attribute(_BUS_BITS, device) / 8
+    return DeviceInfo(
+        device=str(device),
+        name=properties.name,
+        capability=f"{properties.major}.{properties.minor}",
+        processors=properties.multi_processor_count,
+        memory=properties.total_memory,
+        shared_memory=_attribute(_SHARED_OPTIN, device),
+        l2=_attribute(_L2, device),
+        bandwidth=bandwidth,
+        versions=_versions() | {"cuda": torch.version.cuda or "", "driver": _driver_version(), "compiler": _nvcc()},
+    )
+
+
+def _attribute(number: int, device: torch.device) -> int:
+    value = ctypes.c_int()
+    ctypes.CDLL("libcuda.so.1").cuDeviceGetAttribute(ctypes.byref(value), number, device.index or 0)
+    return value.value
+
+
+def _driver_version() -> str:
+    version = ctypes.c_int()
+    ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    return f"{version.value // 1000}.{version.value % 1000 // 10}"
+
+
+def _nvcc() -> str:
+    home = os.environ.get("CUDA_HOME")
+    nvcc = shutil.which("nvcc") or (f"{home}/bin/nvcc" if home else "")
+    return _first_line(nvcc, "--version", line=-1) if nvcc else ""
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    with suppress(PackageNotFoundError):
+        versions["triton"] = version("triton")
+    return versions
+
+
+def _first_line(*command: str, line: int = 0) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        return done.stdout.strip().splitlines()[line]
+    except (OSError, subprocess.SubprocessError, IndexError):
+        return ""
+
+
+def _cpu_name() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,84 @@
+"""Compiler output and tracebacks, cut down to what helps: pure text.
+
+Only what is shown is chosen here, never a category or a kind.
+"""
+
+import re
+from collections.abc import Iterable
+
+LIMIT = 4_000
+MAX_DIAGNOSTICS = 12
+_GCC = re.compile(r"^(?P<file>[^\s:()]+):(?P<line>\d+):(?:\d+:)? (?P<level>fatal error|error|warning|note): ")
+_NVCC = re.compile(r"^(?P<file>[^\s:()]+)\((?P<line>\d+)\): (?P<level>error|warning|catastrophic error)")
+_LINKER = re.compile(r"(undefined reference to|undefined symbol|cannot find -l|multiple definition of|ld returned)")
+_PTXAS = re.compile(r"^ptxas (?P<level>error|fatal)\s*:")
+_NOISE = re.compile(r"^(\[\d+/\d+\] |ninja: |FAILED: |In file included from|\s+from )")
+
+
+def diagnostics(output: str, folder: str) -> str:
+    """The compiler's errors with their source lines, without command lines and included files' chains.
+
+    Args:
+        output: What ninja, nvcc, g++ or ld printed.
+        folder: The candidate's folder; paths in it are shortened to the file's name.
+    """
+    lines = [line.rstrip() for line in output.splitlines()]
+    kept: list[str] = []
+    count = 0
+    for i, line in enumerate(lines):
+        if _starts_error(line) and count < MAX_DIAGNOSTICS:
+            count += 1
+            kept += [line, *_context(lines[i + 1 : i + 6])]
+    text = "\n".join(kept) if kept else "\n".join(line for line in lines if line and not _is_command(line))
+    return clip(re.sub(re.escape(folder) + r"/(?:[^\s:(]*/)?", "", text))
+
+
+def is_link_error(output: str) -> bool:
+    """Whether no compiler complained but the linker did: then the stage that failed was linking."""
+    lines = output.splitlines()
+    compiled = not any(_severe(_GCC.match(line) or _NVCC.match(line) or _PTXAS.match(line)) for line in lines)
+    return compiled and any(_LINKER.search(line) for line in lines)
+
+
+def traceback_of(frames: Iterable[tuple[int, str, str]], kind: str, message: str) -> str:
+    """A traceback of the submission's own frames only, as Python prints one."""
+    lines = [f"  line {line}, in {name}\n    {source.strip()}" for line, name, source in frames]
+    head = ["Traceback (the submission's own frames):"] if lines else []
+    return clip("\n".join([*head, *lines, f"{kind}: {message}".strip()]))
+
+
+def clip(text: str, limit: int = LIMIT) -> str:
+    """The text, its middle left out when it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+
+
+def first_line(text: str) -> str:
+    """The first line that is not empty, shortened."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:300]
+
+
+def _starts_error(line: str) -> bool:
+    return _severe(_GCC.match(line) or _NVCC.match(line) or _PTXAS.match(line)) or bool(_LINKER.search(line))
+
+
+def _severe(match: "re.Match[str] | None") -> bool:
+    return match is not None and ("error" in match["level"] or match["level"] == "fatal")
+
+
+def _context(following: list[str]) -> list[str]:
+    """The source line and the marker under it, which follow an error."""
+    context: list[str] = []
+    for line in following:
+        if not line or _starts_error(line) or _NOISE.match(line) or _is_command(line):
+            break
+        context.append(line)
+        if re.fullmatch(r"[\s|]*\^[\s~^]*", line):
+            break
+    return context
+
+
+def _is_command(line: str) -> bool:
+    return bool(_NOISE.match(line)) or (line.startswith("/") and " -" in line) or " -DTORCH_" in line

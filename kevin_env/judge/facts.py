@@ -1,0 +1,88 @@
+"""What the prompt says of a problem on a device, found by running the reference once per case."""
+
+import inspect
+from typing import Any
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge import verify
+from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts
+from kevin_env.judge.cases import open_cases, usable_distributions
+from kevin_env.judge.reference import DISTRIBUTIONS, Case
+from kevin_env.problem import Problem
+
+SEED = 1
+
+
+def find_facts(problem: Problem, device: torch.device, info: DeviceInfo) -> Facts:
+    """The facts of a problem.
+
+    Raises:
+        ProblemError: when its reference fails.
+    """
+    cases: list[CaseFacts] = []
+    for case in open_cases(problem, device):
+        case.draw_weights(SEED)
+        usable = usable_distributions(case, SEED)
+        cases.append(_case_facts(case, usable))
+    timed = case
+    return Facts(
+        device=info,
+        cases=tuple(reversed(cases)),
+        distributions=tuple(f"{name}: {DISTRIBUTIONS[name]}" for name in usable),
+        tolerance=_tolerance(timed),
+        precision=timed.precision,
+        weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.model.state_dict().items()),
+    )
+
+
+def _case_facts(case: Case, distributions: list[str]) -> CaseFacts:
+    ranges: dict[int, tuple[float, float]] = {}
+    skeleton, tensors = case.draw_inputs("own", SEED)
+    output = case.expect(skeleton, tensors, SEED).output
+    for distribution in distributions:
+        _, drawn = case.draw_inputs(distribution, SEED)
+        for i, tensor in enumerate(drawn):
+            if tensor.numel() and not tensor.is_complex():
+                low, high = float(tensor.min()), float(tensor.max())
+                before = ranges.get(i, (low, high))
+                ranges[i] = (min(low, before[0]), max(high, before[1]))
+    names = list(inspect.signature(case.module.Model.forward).parameters)[1:]
+    inputs = tree.put_together(skeleton, tensors)
+    told = [_input_facts(_name(names, i), value, tensors, ranges) for i, value in enumerate(inputs)]
+    outputs = tree.take_apart(output)[1]
+    return CaseFacts(name=case.name, inputs=tuple(told), outputs=tuple(_label(t) for t in outputs))
+
+
+def _input_facts(
+    name: str, value: Any, tensors: list[torch.Tensor], ranges: dict[int, tuple[float, float]]
+) -> InputFacts:
+    if not isinstance(value, torch.Tensor):
+        return InputFacts(name=name, dtype=type(value).__name__)
+    index = next(i for i, tensor in enumerate(tensors) if tensor is value)
+    low, high = ranges.get(index, (None, None))
+    return InputFacts(name=name, dtype=_dtype(value), shape=tuple(value.shape), low=low, high=high)
+
+
+def _tolerance(case: Case) -> str:
+    many, ulps = verify.REFERENCE_MULTIPLE[torch.float32], verify.SCALE_ULPS[torch.float32]
+    text = (
+        "integers and bools must be exact; a float32 element may differ from float64 arithmetic by at most "
+        f"{many * case.tolerance:g} times the reference's own largest error, and always by {ulps * case.tolerance:g} "
+        f"ulps of the output's standard deviation ({verify.LOW_MULTIPLE * case.tolerance:g} times and "
+        f"{verify.LOW_ULPS * case.tolerance:g} ulps for 16-bit and 8-bit floats)"
+    )
+    return text
+
+
+def _name(names: list[str], index: int) -> str:
+    return names[index] if index < len(names) else f"input {index}"
+
+
+def _label(tensor: torch.Tensor) -> str:
+    return f"{_dtype(tensor)}{list(tensor.shape)}"
+
+
+def _dtype(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")

@@ -1,0 +1,175 @@
+"""The clock, and the gate through which inputs reach a candidate.
+
+A gated call: the judge draws an input in memory of its own; starts the clock; writes it where the candidate can see
+it, flushes the device's L2, and gives the word; the candidate calls the model and claims to be done; the judge looks
+at the output (a snapshot that waits for nobody on a GPU, a frozen process on a CPU) and stops the clock. Only then is
+the whole output taken and checked. A burst hands several inputs over at once; one call's time is the difference of a
+long and a short burst.
+"""
+
+import itertools
+import random
+import time
+from dataclasses import dataclass, field
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.claims import CallClaim, Mappings, Output, read_claims
+from kevin_env.judge.memory import POISON, Image, SharedRegion
+from kevin_env.judge.snapshot import Snapshot
+from kevin_env.judge.worker import Worker
+
+FLUSH_FACTOR = 2
+"""How many times the L2 is overwritten before a gated call."""
+LATE_SECONDS = 0.02
+
+
+@dataclass
+class Player:
+    """A worker at the gate, with what the judge has mapped of its memory."""
+
+    worker: Worker
+    mappings: Mappings
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An input set: its structure, its private bytes, and the seed that a random model gets with it."""
+
+    skeleton: tree.Skeleton
+    image: Image
+    seed: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """The outputs of one call, in memory of the judge's own."""
+
+    claim: CallClaim
+    outputs: list[Output] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one pass through the gate.
+
+    Attributes:
+        seconds: The length of the window, from the first visible byte of an input.
+        called: The part of it after the word was given. Inputs were visible before, so it only ever refines.
+        calls: Outputs of each call in it.
+        unchanged: Whether the inputs were left as they were.
+        early: Whether an output changed after it had been claimed done.
+        steady: Whether nothing had to be mapped inside the window; otherwise the time says nothing.
+        placed: The outputs where the candidate has them; its next call may overwrite them.
+    """
+
+    seconds: float
+    called: float
+    calls: list[Call]
+    unchanged: bool
+    early: bool
+    steady: bool
+    placed: list[list[Output]]
+
+    def changed_since(self) -> bool:
+        """Whether an output is not what it was when it was taken; waits a moment for kernels that still run."""
+        time.sleep(LATE_SECONDS)
+        pairs = zip(itertools.chain(*self.placed), itertools.chain(*(call.outputs for call in self.calls)), strict=True)
+        return any(_has_bytes(now) and not torch.equal(_bytes(now), _bytes(then)) for now, then in pairs)
+
+
+class Gate:
+    """The gate of one trial: its inbox and outbox on one device."""
+
+    def __init__(self, device: torch.device, inbox: SharedRegion, outbox: SharedRegion, l2: int) -> None:
+        self.device = device
+        self.inbox = inbox
+        self.outbox = outbox
+        self._gpu = device.type == "cuda"
+        self._scratch = torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
+        self._snapshot = Snapshot() if self._gpu else None
+        self._random = random.SystemRandom()
+
+    def admit(self, worker: Worker, timeout: float) -> Player:
+        """Lends the regions to a worker."""
+        worker.share("inbox", self.inbox, timeout)
+        worker.share("outbox", self.outbox, timeout)
+        return Player(worker, Mappings(self.inbox, self.outbox, self.device))
+
+    def call(self, player: Player, sets: list[Drawn], count: int, timeout: float) -> Answer:
+        """One pass: all of `sets` become visible, the model is called on the first `count` of them.
+
+        Raises:
+            Trouble: when the candidate does not answer as it should.
+        """
+        specs = [drawn.image.specs for drawn in sets]
+        player.worker.ask("stage", timeout, inputs=sets[0].skeleton, sets=specs, seed=sets[0].seed)
+        self.outbox.bytes.fill_(POISON)
+        mapped = len(player.mappings)
+        self._synchronize()
+        start = time.perf_counter_ns()
+        for drawn in sets:
+            drawn.image.write_to(self.inbox)
+        if self._gpu:
+            self._scratch.zero_()
+            self._synchronize()
+        word = time.perf_counter_ns()
+        answer = player.worker.ask("go", timeout, count=count)
+        claims = read_claims(answer, count)
+        placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
+        stop, early, taken = self._take(player, placed)
+        calls = [Call(claim, outputs) for claim, outputs in zip(claims, taken, strict=True)]
+        unchanged = all(drawn.image.unchanged_in(self.inbox) for drawn in sets)
+        steady = mapped == len(player.mappings)
+        return Answer((stop - start) / 1e9, (stop - word) / 1e9, calls, unchanged, early, steady, placed)
+
+    def close(self) -> None:
+        """Gives the regions back."""
+        self.inbox.close()
+        self.outbox.close()
+
+    def _take(self, player: Player, placed: list[list[Output]]) -> tuple[int, bool, list[list[Output]]]:
+        """Looks, stops the clock, and copies everything: freeze, snapshot, then account."""
+        if not self._gpu:
+            player.worker.freeze(True)
+            stop = time.perf_counter_ns()
+            taken = [[output.taken() for output in outputs] for outputs in placed]
+            player.worker.freeze(False)
+            return stop, False, taken
+        assert self._snapshot is not None
+        there = [(c, o) for c, outputs in enumerate(placed) for o, output in enumerate(outputs) if _has_bytes(output)]
+        looked = self._random.choice(there) if there else None
+        if looked is not None:
+            self._snapshot.take(_bytes(placed[looked[0]][looked[1]]))
+        stop = time.perf_counter_ns()
+        taken = [[output.taken() for output in outputs] for outputs in placed]
+        self._synchronize()
+        early = looked is not None and not self._snapshot.agrees(_bytes(taken[looked[0]][looked[1]]))
+        return stop, early, taken
+
+    def _synchronize(self) -> None:
+        if self._gpu:
+            torch.cuda.synchronize(self.device)
+
+
+def overlapping(calls: list[Call]) -> bool:
+    """Whether two calls of a burst wrote to the same memory, so that only the last output is left to be seen."""
+    spans: list[tuple[str, int, int]] = []
+    for call in calls:
+        for output in call.outputs:
+            if output.claim.place in ("outbox", None):
+                return True
+            size = 0 if output.flat is None else output.flat.numel()
+            spans.append((output.claim.place, output.claim.offset, output.claim.offset + size))
+    spans.sort()
+    return any(a[0] == b[0] and b[1] < a[2] for a, b in itertools.pairwise(spans))
+
+
+def _has_bytes(output: Output) -> bool:
+    return output.flat is not None and output.flat.numel() > 0
+
+
+def _bytes(output: Output) -> torch.Tensor:
+    assert output.flat is not None
+    return output.flat

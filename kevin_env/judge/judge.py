@@ -1,0 +1,154 @@
+"""The judge of one device: build, screen, time, verdict. The only broad boundary on the trusted side is in `server`."""
+
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Seconds, Stage, Submission
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.burst import refine
+from kevin_env.judge.contest import Contest, Wrong, result
+from kevin_env.judge.device import inform, resolve
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.verdict import verdict
+from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.outcome import Outcome
+from kevin_env.problem import Problem
+
+RETRIED_ALONE = ("out_of_memory", "timeout")
+"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone."""
+
+
+class Judge:
+    """Judges submissions on one device; safe to use from many threads.
+
+    Args:
+        device: `cpu` or `cuda:0`.
+
+    Raises:
+        JudgeError: when the device is not there.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = resolve(device)
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+            torch.zeros(1, device=self.device)
+        self.info = inform(self.device)
+        self.bench = Bench(self.device, self.info)
+        self._slots = threading.Semaphore(max(1, self.info.processors // 2 if self.device.type == "cpu" else 4))
+
+    def judge(self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage) -> Judgement:
+        """The verdict on one submission.
+
+        Raises:
+            ProblemError: when the reference fails.
+            JudgeError: when the judge does.
+        """
+        watch = Stopwatch(on_stage)
+        with watch("queue"):
+            self._slots.acquire()
+        try:
+            return self._judge(problem, submission, options, watch, alone=False)
+        finally:
+            self._slots.release()
+
+    def close(self) -> None:
+        """Ends every process."""
+        self.bench.close()
+
+    def _judge(
+        self, problem: Problem, submission: Submission, options: Options, watch: "Stopwatch", alone: bool
+    ) -> Judgement:
+        with watch("queue"):
+            worker = self.bench.take()
+        secret = options.secret or secrets.token_hex(16)
+        trial = Trial(self.bench, problem, options, secret, worker)
+        flags: list[str] = []
+        try:
+            self._require(worker, options)
+            outcome = self._outcome(trial, submission.code, watch, flags, alone)
+        finally:
+            self.bench.retire(worker)  # the submission is dead before anything is said of it
+            trial.close()
+        if outcome.kind in RETRIED_ALONE and not alone and not self.bench.lease.idle():
+            return self._judge(problem, submission, options, watch, alone=True)
+        return Judgement(
+            outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=secret,
+            log=worker.log, flags=tuple(flags),
+        )  # fmt: skip
+
+    def _outcome(
+        self, trial: Trial, code: str, watch: "Stopwatch", flags: list[str], alone: bool
+    ) -> Outcome:  # fmt: skip
+        lease = self.bench.lease.exclusive if alone else self.bench.lease.shared
+        try:
+            with watch("build"):
+                trial.build(code)
+            with watch("load"), lease(), watch("verify"):
+                wrong = trial.screen()
+            return wrong or self._time(trial, watch, flags)
+        except Trouble as trouble:
+            return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)
+
+    def _time(self, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Outcome:
+        with watch("queue"):
+            self.bench.timing.acquire()
+        try:
+            with watch("load"), self.bench.lease.shared():
+                contest = Contest.prepare(trial)
+            with watch("queue"), self.bench.lease.exclusive(), watch("time"), contest.still():
+                gated = contest.gated()
+                burst = refine(contest, gated, flags)
+            return result(burst or gated, from_burst=burst is not None)
+        except Wrong as wrong:
+            return wrong.outcome
+        except JudgeError:
+            self.bench.drop_partners()
+            raise
+        finally:
+            self.bench.timing.release()
+
+    def _require(self, worker: Worker, options: Options) -> None:
+        missing = [name for name, level in worker.sandbox.model_dump().items() if level == "missing"]
+        if options.require_sandbox and missing:
+            raise JudgeError(
+                f"this machine's sandbox gives no protection of {', '.join(missing)}; see kevin-env doctor"
+            )
+
+
+class Stopwatch:
+    """Wall time by stage. Stages may nest: time goes to the innermost one."""
+
+    def __init__(self, on_stage: OnStage) -> None:
+        self._on_stage = on_stage
+        self._spent: dict[Stage, float] = {}
+        self._stack: list[Stage] = []
+        self._since = time.monotonic()
+
+    @contextmanager
+    def __call__(self, stage: Stage) -> Iterator[None]:
+        """Books what happens inside under `stage`."""
+        self._book()
+        self._stack.append(stage)
+        self._on_stage(stage)
+        try:
+            yield
+        finally:
+            self._book()
+            self._stack.pop()
+
+    def seconds(self) -> Seconds:
+        """What was booked so far."""
+        return Seconds(**self._spent)
+
+    def _book(self) -> None:
+        now = time.monotonic()
+        if self._stack:
+            stage = self._stack[-1]
+            self._spent[stage] = self._spent.get(stage, 0.0) + now - self._since
+        self._since = now

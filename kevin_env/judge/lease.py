@@ -1,0 +1,61 @@
+"""The device lease: who may touch the device, across threads and processes of this machine.
+
+Shared by everything that runs something on the device, exclusive for the fraction of a second in which times are
+taken. It is a file lock, so a process that dies gives it back.
+"""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class Lease:
+    """The lease of one device.
+
+    Args:
+        device: A name that all processes agree on, such as a GPU's UUID; `cpu` for the processor.
+    """
+
+    def __init__(self, device: str) -> None:
+        folder = Path(tempfile.gettempdir()) / f"kevin-env-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._file = folder / f"{device}.lease"
+        self._gate = folder / f"{device}.gate"
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Holds the device together with others."""
+        with _locked(self._gate, fcntl.LOCK_SH):  # whoever waits for the exclusive lease keeps newcomers out
+            lock = _locked(self._file, fcntl.LOCK_SH)
+            lock.__enter__()
+        try:
+            yield
+        finally:
+            lock.__exit__(None, None, None)
+
+    def idle(self) -> bool:
+        """Whether nobody holds the device at this moment; do not ask while holding it."""
+        try:
+            with _locked(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                return True
+        except BlockingIOError:
+            return False
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Holds the device alone."""
+        with _locked(self._gate, fcntl.LOCK_EX), _locked(self._file, fcntl.LOCK_EX):
+            yield
+
+
+@contextmanager
+def _locked(file: Path, how: int) -> Iterator[None]:
+    fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, how)
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,104 @@
+"""A judge process: reads requests from its client, judges them in threads, answers in any order.
+
+Run as `python -m kevin_env.judge.server FD`. It ends when the client that started it is gone, however that went.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from kevin_env.candidate.wire import Channel, Closed
+from kevin_env.judge.api import JudgeError, Options, Submission
+from kevin_env.judge.facts import find_facts
+from kevin_env.judge.judge import Judge
+from kevin_env.problem import Problem, ProblemError
+
+THREADS = 32
+
+
+class Server:
+    """Answers the requests of one client on one device."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._lock = threading.Lock()
+
+    def serve(self) -> None:
+        """Until the client hangs up."""
+        hello = self._channel.receive()
+        try:
+            judge = Judge(hello["device"])
+        except JudgeError as error:
+            self._send({"fatal": str(error)})
+            return
+        self._send({"device": judge.info.model_dump()})
+        threads = ThreadPoolExecutor(THREADS)
+        try:
+            while True:
+                threads.submit(self._answer, judge, self._channel.receive())
+        except Closed:
+            return
+        finally:
+            judge.close()
+
+    def _answer(self, judge: Judge, request: dict[str, Any]) -> None:
+        number = request["id"]
+        try:
+            answer = self._perform(judge, request)
+        except ProblemError as error:
+            answer = {"problem_error": str(error)}
+        except JudgeError as error:
+            answer = {"judge_error": str(error)}
+        except Exception as error:  # the boundary round a judgement: our failure, told to the client as such
+            text = "".join(traceback.format_exception(error))
+            answer = {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
+        self._send({"id": number, **answer})
+
+    def _perform(self, judge: Judge, request: dict[str, Any]) -> dict[str, Any]:
+        problem = Problem.model_validate(request["problem"])
+        if request["do"] == "describe":
+            with judge.bench.lease.shared():
+                facts = find_facts(problem, judge.device, judge.info)
+            return {"facts": facts.model_dump()}
+        judgement = judge.judge(
+            problem,
+            Submission.model_validate(request["submission"]),
+            Options.model_validate(request["options"]),
+            lambda stage: self._send({"id": request["id"], "stage": stage}),
+        )
+        return {"judgement": judgement.model_dump()}
+
+    def _send(self, message: dict[str, Any]) -> None:
+        with self._lock, contextlib.suppress(Closed):  # when the client is gone, `serve` finds out too
+            self._channel.send(message)
+
+
+def main() -> None:
+    """Serves the socket whose descriptor is the first argument."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's; it closes the pool
+    threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
+    try:
+        Server(Channel(socket.socket(fileno=int(sys.argv[1])))).serve()
+    finally:
+        os._exit(0)  # threads may be waiting for candidates that are gone already
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when the client ends. A forked copy of the client may keep the socket open for ever."""
+    try:
+        client = os.pidfd_open(parent)
+    except ProcessLookupError:
+        os._exit(0)
+    select.select([client], [], [])
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

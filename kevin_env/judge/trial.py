@@ -1,0 +1,184 @@
+"""One submission before one problem: every case constructed and screened, then the timed case under the clock."""
+
+import ast
+from dataclasses import dataclass
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.cases import open_cases, plan, usable_distributions
+from kevin_env.judge.check import check_answer
+from kevin_env.judge.gate import Answer, Drawn, Gate, Player
+from kevin_env.judge.memory import Image, SharedRegion, image_size
+from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
+from kevin_env.judge.verdict import Step
+from kevin_env.judge.worker import Worker
+from kevin_env.outcome import Incorrect
+from kevin_env.problem import Problem
+
+SLACK = 1 << 20
+"""Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
+
+
+@dataclass
+class Place:
+    """Where the submission is: what a verdict on a process that fails is put under."""
+
+    step: Step = "build"
+    input_set: str | None = None
+
+
+class Trial:
+    """One submission, one problem, one secret.
+
+    Attributes:
+        place: What the submission was last told to do.
+        case: The case at hand; after screening, the timed one.
+        gate: Its gate.
+        player: The submission at that gate.
+    """
+
+    def __init__(self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker) -> None:
+        self.bench = bench
+        self.problem = problem
+        self.options = options
+        self.secret = secret
+        self.worker = worker
+        self.place = Place()
+        self.distributions: list[str] = []
+        self.case: Case
+        self.gate: Gate
+        self.player: Player
+        self._draws = 0
+        self._open: list[Gate | Player] = []
+
+    def build(self, code: str) -> None:
+        """Imports the submission. Needs no lease.
+
+        Raises:
+            Trouble: when it does not import.
+        """
+        path = str(self.worker.folder / "submission.py")
+        self.worker.ask("load", self.options.build_timeout, path=path, code=code, entry="ModelNew")
+
+    def screen(self) -> Incorrect | None:
+        """Constructs and checks the submission in every case; stops at the first wrong answer.
+
+        Raises:
+            Trouble: when the submission fails.
+            ProblemError: when the reference does.
+        """
+        cases = list(open_cases(self.problem, self.bench.device))
+        for case in cases:
+            self._enter(case)
+            for distribution in plan(self.distributions, case is cases[-1], self.secret, case.name):
+                answer, wrong = self.checked(distribution)
+                if wrong is not None:
+                    return self._told_apart(answer, wrong, distribution)
+        return None
+
+    def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
+        """One gated call of the submission on fresh inputs, checked."""
+        drawn = self.draw(distribution)
+        answer = self.run([drawn], 1, distribution)
+        return answer, self.check(answer, [drawn], distribution)
+
+    def run(self, sets: list[Drawn], count: int, distribution: str) -> Answer:
+        """One pass of the submission through the gate."""
+        self.place = Place("call", f"{self.case.name}/{distribution}")
+        return self.gate.call(self.player, sets, count, self.options.call_timeout)
+
+    def check(self, answer: Answer, sets: list[Drawn], distribution: str) -> Incorrect | None:
+        """Compares a pass with what the reference gives for the same inputs."""
+        expected = map(self.expect, sets)
+        return check_answer(answer, expected, self.case, f"{self.case.name}/{distribution}")
+
+    def draw(self, distribution: str, start: int = 0) -> Drawn:
+        """A fresh input set of the case at hand, in private memory, for the inbox from byte `start` on."""
+        self._draws += 1
+        seed = seed_from(self.secret, self.case.name, distribution, self._draws)
+        skeleton, tensors = self.case.draw_inputs(distribution, seed)
+        # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
+        return Drawn(skeleton, Image(tensors, self.bench.device, start), seed_from(self.secret, "call", self._draws))
+
+    def expect(self, drawn: Drawn) -> Expected:
+        """What the reference gives for an input set."""
+        return self.case.expect(drawn.skeleton, drawn.image.tensors, drawn.seed)
+
+    def construct(self, worker: Worker, timeout: float, compiled: bool = False) -> None:
+        """Has a worker build its model for the case at hand, with the reference's weights."""
+        case = self.case
+        init, tensors = tree.take_apart(case.init_inputs)
+        state = case.model.state_dict()
+        image = Image([*(t.to(self.bench.device) for t in tensors), *state.values()], self.bench.device)
+        region = SharedRegion(image.end, self.bench.device)
+        try:
+            image.write_to(region)
+            self._synchronize()
+            worker.share("weights", region, timeout)
+            worker.ask(
+                "construct", timeout, init=init, tensors=image.specs[: len(tensors)],
+                state=dict(zip(state, image.specs[len(tensors) :], strict=True)),
+                parameters=[name for name, _ in case.model.named_parameters()],
+                seed=seed_from(self.secret, case.name, "weights"), compiled=compiled, precision=case.precision,
+            )  # fmt: skip
+        finally:
+            region.close()
+
+    def reference_code(self) -> str:
+        """The problem's source with the constants of the case at hand."""
+        overrides = overrides_of(self.problem).get(self.case.name, {})
+        return ast.unparse(apply_overrides(self.problem.source, overrides))
+
+    def open_gate(self, sets: list[Drawn], outputs: list[torch.Tensor]) -> Gate:
+        """A gate whose inbox holds `sets` and whose outbox holds one call's `outputs`; closed with the trial."""
+        inbox = max(drawn.image.end for drawn in sets)
+        outbox = image_size(outputs)
+        regions = [SharedRegion(size + size // 4 + SLACK, self.bench.device) for size in (inbox, outbox)]
+        gate = Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2)
+        self._open.append(gate)
+        return gate
+
+    def admit(self, worker: Worker, gate: Gate, timeout: float) -> Player:
+        """Lets a worker through a gate; what is mapped of its memory is unmapped with the trial."""
+        player = gate.admit(worker, timeout)
+        self._open.append(player)
+        return player
+
+    def close(self) -> None:
+        """Gives back memory; the worker stays as it is. Twice is fine."""
+        while self._open:
+            item = self._open.pop()
+            item.mappings.close() if isinstance(item, Player) else item.close()
+
+    def _enter(self, case: Case) -> None:
+        self.close()
+        self.case = case
+        case.draw_weights(seed_from(self.secret, case.name, "weights"))
+        first = self.draw("own")
+        case.find_randomness(first.skeleton, first.image.tensors)
+        self.distributions = usable_distributions(case, seed_from(self.secret, case.name, "probe"))
+        self.gate = self.open_gate([first], tree.take_apart(self.expect(first).output)[1])
+        self.place = Place("construct")
+        self.construct(self.worker, self.options.call_timeout)
+        self.player = self.admit(self.worker, self.gate, self.options.call_timeout)
+
+    def _told_apart(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect:
+        """A wrong value may change afterwards, or be right on the same inputs the next time: a race, or late work."""
+        if wrong.kind not in ("values", "not_finite"):
+            return wrong
+        if answer.changed_since():
+            text = "the call was reported finished while its output was still being written"
+            return wrong.model_copy(update={"kind": "early_done", "message": text})
+        self._draws -= 1
+        _, again = self.checked(distribution)
+        if again is not None:
+            return wrong
+        text = f"{wrong.message}; the same inputs gave a right answer at a second call"
+        return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
+
+    def _synchronize(self) -> None:
+        if self.bench.device.type == "cuda":
+            torch.cuda.synchronize(self.bench.device)

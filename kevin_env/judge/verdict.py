@@ -1,0 +1,78 @@
+"""From what a candidate did, and the stage it did it in, to an outcome. The stage decides; text is only shown."""
+
+import signal
+from typing import Literal, get_args
+
+from kevin_env.judge.diagnostics import clip, diagnostics, first_line, is_link_error, traceback_of
+from kevin_env.judge.worker import Broken, Ended, Failed, Failure, TimedOut, Trouble
+from kevin_env.outcome import CompileError, RuntimeFailure
+
+Step = Literal["build", "construct", "call"]
+"""What the candidate had been told to do."""
+
+_RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
+
+
+def verdict(trouble: Trouble, step: Step, folder: str, input_set: str | None = None) -> CompileError | RuntimeFailure:
+    """The outcome of a candidate that did not answer as it should.
+
+    Args:
+        trouble: What happened.
+        step: What it had been told to do.
+        folder: The candidate's folder, whose path is left out of messages.
+        input_set: What it was being called with.
+    """
+    match trouble:
+        case Failed():
+            return _failed(trouble.failure, step, folder, input_set)
+        case TimedOut():
+            text = f"{_DOING[step]} took longer than {trouble.seconds:g} s"
+            return _ended(step, "timeout", text, input_set)
+        case Ended(limit=str(limit)):
+            return _ended(step, "killed", f"the submission was killed: it used {limit}", input_set)
+        case Ended():
+            return _ended(step, *_end(trouble.code), input_set)
+        case Broken():
+            return _ended(step, "protocol", f"the process did not follow the protocol: {trouble}", input_set)
+        case _:
+            raise AssertionError(f"no verdict for {trouble!r}")
+
+
+_DOING = {"build": "importing the submission", "construct": "constructing ModelNew", "call": "one call of ModelNew"}
+
+
+def _failed(failure: Failure, step: Step, folder: str, input_set: str | None) -> CompileError | RuntimeFailure:
+    line = failure.frames[-1][0] if failure.frames else None
+    text = first_line(failure.message) if failure.kind == "illegal_access" else clip(failure.message, 1_500)
+    trace = traceback_of(failure.frames, failure.type, text)
+    message = first_line(f"{failure.type}: {failure.message}")
+    if failure.kind == "compiler":
+        kind = "link" if is_link_error(failure.output) else "compiler"
+        found = diagnostics(failure.output, folder)
+        return CompileError(kind=kind, message=first_line(found) or message, details=found or trace)
+    if failure.kind in ("jit", "link"):
+        return CompileError(kind=failure.kind, message=message, details=trace, line=line)
+    if step == "build":
+        return CompileError(kind="import", message=message, details=trace, line=line)
+    kind = failure.kind if failure.kind in _RUNTIME_KINDS else "exception"
+    return RuntimeFailure.model_validate(
+        {"kind": kind, "message": message, "details": trace, "line": line, "input_set": input_set}
+    )
+
+
+def _ended(step: Step, kind: str, message: str, input_set: str | None) -> CompileError | RuntimeFailure:
+    if step == "build" and kind != "protocol":
+        return CompileError(kind="timeout" if kind == "timeout" else "killed", message=message)
+    return RuntimeFailure.model_validate({"kind": kind, "message": message, "input_set": input_set})
+
+
+def _end(code: int | None) -> tuple[str, str]:
+    if code is None:
+        return "killed", "the process was gone"
+    if code >= 0:
+        return "exit", f"the process ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return "signal", f"the process was ended by {name}"

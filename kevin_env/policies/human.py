@@ -1,0 +1,82 @@
+"""A person as the policy: a path, an editor, or text that is typed in."""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from kevin_env.outcome import printable
+from kevin_env.policies.base import OnText, Quit
+from kevin_env.record import Message, Reply
+
+_ASK = "\nGive the path of a .py file, `edit` for an editor, or the reply itself and then a line with one dot.\n"
+
+
+class HumanPolicy:
+    """Shows the newest user message and takes a reply from a person.
+
+    Args:
+        source: where lines are read; stdin when left out.
+        screen: where the message is shown; stderr when left out, so that stdout stays for results.
+    """
+
+    name = "human"
+
+    def __init__(self, source: TextIO | None = None, screen: TextIO | None = None) -> None:
+        self._source = source or sys.stdin
+        self._screen = screen or sys.stderr
+        self._draft = ""
+
+    def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
+        """Asks until there is a reply.
+
+        Raises:
+            Quit: at the end of the input.
+        """
+        self._show(printable(messages[-1].content) + "\n")
+        while True:
+            self._show(_ASK)
+            try:
+                return Reply(content=self._read())
+            except (OSError, UnicodeDecodeError) as error:
+                self._show(f"That did not work: {error}\n")
+
+    def _read(self) -> str:
+        first = self._source.readline()
+        if not first:
+            raise Quit("the input has ended")
+        word = first.strip()
+        if word == "edit":
+            self._draft = _edited(self._draft)
+            return _fenced(self._draft)
+        if word.endswith(".py"):
+            return _fenced(Path(word).expanduser().read_text(encoding="utf-8"))
+        lines = [first]
+        while (line := self._source.readline()) and line.strip() != ".":
+            lines.append(line)
+        return "".join(lines)
+
+    def _show(self, text: str) -> None:
+        self._screen.write(text)
+        self._screen.flush()
+
+
+def _fenced(code: str) -> str:
+    return f"```python\n{code}\n```\n"
+
+
+def _edited(draft: str) -> str:
+    """What a person makes of the draft in $VISUAL or $EDITOR."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.NamedTemporaryFile("w+", suffix=".py", encoding="utf-8") as file:
+        file.write(draft)
+        file.flush()
+        try:
+            subprocess.run([*shlex.split(editor), file.name], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise OSError(f"the editor {editor!r} failed; set $EDITOR ({error})") from error
+        return Path(file.name).read_text(encoding="utf-8")

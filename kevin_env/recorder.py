@@ -1,0 +1,198 @@
+"""The trajectory file: one JSON object a line per finished episode, and beside it the episodes that still run.
+
+A running episode is in `FILE.partial.jsonl`: a header line, then one line a turn, each flushed, so that a kill loses at
+most the running turn. At its end the whole line is appended to FILE and its partial lines are removed. Several writers
+share both files: every write holds an exclusive lock on FILE, which is only ever appended to, so the lock stays valid
+while the partial file is replaced.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from kevin_env.record import SCHEMA, Trajectory, Turn
+
+_UNFINISHED = {"turns", "returns", "stop_reason", "secret"}
+"""What a header line leaves out. Secrets of turns to come are not on disk while submissions run."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that cannot be read. `line` counts from 1."""
+
+    path: Path
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path} line {self.line}: {self.reason}"
+
+
+def partial_path(path: str | Path) -> Path:
+    """Where the running episodes of a trajectory file are."""
+    return Path(f"{path}.partial.jsonl")
+
+
+class Recorder:
+    """Writes episodes to a trajectory file. Safe to share between threads, and between processes by path.
+
+    Args:
+        path: the trajectory file; it and its folder are made when missing.
+
+    Raises:
+        OSError: from every method, if the file cannot be written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def begin(self, trajectory: Trajectory) -> None:
+        """Writes the header of a running episode, and the turns that it already has (resumed or forked).
+
+        A header begins its episode anew for readers, whatever lines of it came before.
+        """
+        header = trajectory.model_dump_json(exclude=_UNFINISHED)
+        lines = [header, *(_turn_line(trajectory.episode_id, turn) for turn in trajectory.turns)]
+        with self._locked():
+            _append(partial_path(self.path), lines)
+
+    def add(self, episode_id: str, turn: Turn) -> None:
+        """Writes one turn of a running episode."""
+        with self._locked():
+            _append(partial_path(self.path), [_turn_line(episode_id, turn)])
+
+    def finish(self, trajectory: Trajectory) -> None:
+        """Writes a finished episode whole, then removes its partial lines."""
+        with self._locked():
+            _append(self.path, [trajectory.model_dump_json()])
+            self._forget(trajectory.episode_id)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _forget(self, episode_id: str) -> None:
+        """Removes an episode's partial lines; what cannot be read stays, for a person to look at."""
+        partial = partial_path(self.path)
+        if not partial.exists():
+            return
+        lines = partial.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if _episode_id(line) != episode_id]
+        if not kept:
+            partial.unlink()
+        elif len(kept) < len(lines):
+            scratch = partial.with_name(f"{partial.name}.tmp")
+            scratch.write_bytes(b"".join(kept))
+            scratch.replace(partial)
+
+
+def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
+    """Every episode of a trajectory file, the finished ones first, then those that still run or were cut off.
+
+    A line that cannot be read is given as a `BadLine` and reading goes on. Unknown keys are ignored.
+
+    Raises:
+        FileNotFoundError: if there is neither the file nor its partial file.
+    """
+    path = Path(path)
+    # The partial file first: an episode that ends between the two readings is then seen twice, never missed.
+    running = list(_lines(partial_path(path)))
+    if not path.exists() and not running:
+        raise FileNotFoundError(f"no trajectory file {path}")
+    finished: set[str] = set()
+    for number, line, whole in _lines(path):
+        trajectory = _read_line(path, number, line, whole)
+        if isinstance(trajectory, Trajectory):
+            finished.add(trajectory.episode_id)
+        yield trajectory
+    for trajectory in _running_episodes(partial_path(path), running):
+        if isinstance(trajectory, BadLine) or trajectory.episode_id not in finished:
+            yield trajectory
+
+
+def _running_episodes(path: Path, lines: list[tuple[int, bytes, bool]]) -> Iterator[Trajectory | BadLine]:
+    """Puts header and turn lines together, by episode, in the order in which the episodes began."""
+    episodes: dict[str, Trajectory] = {}
+    for number, line, whole in lines:
+        read = _read_line(path, number, line, whole, episodes)
+        if isinstance(read, Trajectory):
+            episodes[read.episode_id] = read
+        else:
+            yield read
+    yield from episodes.values()
+
+
+def _read_line(
+    path: Path, number: int, line: bytes, whole: bool, running: dict[str, Trajectory] | None = None
+) -> Trajectory | BadLine:
+    """One line as a trajectory: a finished one, a header, or with `running` a turn added to the one it belongs to."""
+    try:
+        values = json.loads(line)
+        if running is not None and isinstance(values, dict) and "turn" in values:
+            return _with_turn(cast("dict[str, Any]", values), line, running)
+        _require_schema(values)
+        return Trajectory.model_validate_json(line, extra="ignore")
+    except ValidationError as error:
+        first = error.errors()[0]
+        return BadLine(path, number, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    except (ValueError, RecursionError) as error:
+        return BadLine(path, number, str(error) if whole else f"half-written: {error}")
+
+
+def _require_schema(values: Any) -> None:
+    schema = cast("dict[str, Any]", values).get("schema") if isinstance(values, dict) else None
+    if schema != SCHEMA:
+        raise ValueError(f"schema is {schema!r}, this version reads {SCHEMA!r}")
+
+
+def _with_turn(values: dict[str, Any], line: bytes, running: dict[str, Trajectory]) -> Trajectory:
+    turn = Turn.model_validate_json(line, extra="ignore")
+    trajectory = running.get(str(values.get("episode_id")))
+    if trajectory is None:
+        raise ValueError(f"turn {turn.turn} of an episode whose first line is missing")
+    if turn.turn != len(trajectory.turns) + 1:
+        raise ValueError(f"turn {turn.turn} comes after turn {len(trajectory.turns)}")
+    return trajectory.model_copy(update={"turns": (*trajectory.turns, turn)})
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
+    """Line number, line, and whether the line was written to its end; empty lines are left out."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield number, line, line.endswith(b"\n")
+
+
+def _turn_line(episode_id: str, turn: Turn) -> str:
+    return json.dumps({"episode_id": episode_id} | turn.model_dump(mode="json"), allow_nan=False)
+
+
+def _episode_id(line: bytes) -> str | None:
+    try:
+        values = json.loads(line)
+    except ValueError:
+        return None
+    return cast("dict[str, Any]", values).get("episode_id") if isinstance(values, dict) else None
+
+
+def _append(path: Path, lines: list[str]) -> None:
+    """Appends lines in one write. A line that a killed writer left half-written is ended first."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    with os.fdopen(descriptor, "rb+", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        broken = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        rest = memoryview(b"\n" * broken + "".join(f"{line}\n" for line in lines).encode())
+        while rest:
+            rest = rest[file.write(rest) :]

@@ -1,0 +1,126 @@
+"""What a submission may do, read from its syntax tree before anything runs.
+
+Under the rules `kernel`, in what `ModelNew.forward` reaches, torch may allocate, view, shape, cast, ask, and handle
+devices, streams, events and graphs; the computing is done by kernels of the submission's own. `open` admits any code.
+Comments, strings and docstrings never matter. This reading is there to tell a model early and precisely what is
+not asked of it. It is not a defence: code that hides what it does passes here and is the judge's business.
+"""
+
+import ast
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from kevin_env.outcome import CompileError, FormatError, RulesViolation
+from kevin_env.rules.reader import Finding
+from kevin_env.rules.submission import SubmissionReader
+
+Rules = Literal["kernel", "open"]
+
+_REFERENCE_PACKAGES = frozenset({"kevin_env", "reference", "problem", "problems"})
+_MOST_NAMED = 4
+
+
+def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError | RulesViolation | None:
+    """What is wrong with a submission before it is built; None when it may be judged.
+
+    A file that does not parse is `compile/syntax`, one without a top-level class `ModelNew` `format/no_model`, in
+    both modes.
+    """
+    try:
+        tree = _parse(code)
+        if isinstance(tree, CompileError):
+            return tree
+        model = next((n for n in reversed(tree.body) if isinstance(n, ast.ClassDef) and n.name == "ModelNew"), None)
+        if model is None:
+            return FormatError(kind="no_model", message="The code defines no class ModelNew at its top level.")
+        return None if mode == "open" else _check_reference(tree, model) or _check_forward(tree, model)
+    except (RecursionError, MemoryError):
+        return CompileError(kind="syntax", message="The code is nested too deeply to be read.")
+
+
+def _parse(code: str) -> ast.Module | CompileError:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
+            return ast.parse(code)
+    except SyntaxError as error:
+        message = f"{type(error).__name__}: {error.msg}"
+        return CompileError(kind="syntax", message=message, line=error.lineno, details=_place(code, error))
+    except ValueError as error:
+        return CompileError(kind="syntax", message=f"The code is not valid text: {error}.")
+
+
+def _place(code: str, error: SyntaxError) -> str:
+    """The source line with its number and, where Python tells it, a mark under the column."""
+    lines = code.split("\n")
+    if error.lineno is None or not 0 < error.lineno <= len(lines):
+        return ""
+    source, label = lines[error.lineno - 1].rstrip(), f"{error.lineno:>5} | "
+    column = min(max(error.offset or 1, 1), len(source) + 1)
+    return f"{label}{source}\n{' ' * (len(label) - 2)}| {' ' * (column - 1)}^"
+
+
+def _check_reference(tree: ast.Module, model: ast.ClassDef) -> RulesViolation | None:
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    for base in _bases(model, classes):
+        if (base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")) == "Model":
+            return _inherits("ModelNew inherits from the reference Model", model.lineno)
+    for node in ast.walk(tree):
+        imported = _imported_reference(node)
+        if imported:
+            return _inherits(f"the code imports {imported}", getattr(node, "lineno", 1))
+    return None
+
+
+def _bases(model: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[ast.expr]:
+    """The bases of the class and of those of its ancestors that the file defines."""
+    waiting, seen = [model], {model.name}
+    for node in waiting:
+        for base in node.bases:
+            yield base
+            name = getattr(base, "id", "")
+            if name in classes and name not in seen:
+                seen.add(name)
+                waiting.append(classes[name])
+
+
+def _imported_reference(node: ast.AST) -> str:
+    match node:
+        case ast.Import(names=names):
+            return next((each.name for each in names if each.name.split(".")[0] in _REFERENCE_PACKAGES), "")
+        case ast.ImportFrom(module=module, names=names):
+            if (module or "").split(".")[0] in _REFERENCE_PACKAGES or any(each.name == "Model" for each in names):
+                return f"{names[0].name} from {module or '.'}"
+        case _:
+            pass
+    return ""
+
+
+def _inherits(what: str, line: int) -> RulesViolation:
+    message = f"{what[0].upper()}{what[1:]}; a submission is complete in itself and does not use the reference."
+    return RulesViolation(kind="inherits_reference", message=message, line=line)
+
+
+def _check_forward(tree: ast.Module, model: ast.ClassDef) -> RulesViolation | None:
+    reader = SubmissionReader(tree)
+    reader.read_forward(model)
+    if reader.findings:
+        return _violation(sorted(reader.findings, key=lambda found: (found.line, found.kind, found.what)))
+    if reader.launches:
+        return None
+    forward = [node for node in model.body if isinstance(node, ast.FunctionDef) and node.name == "forward"]
+    message = "What forward reaches launches no kernel of the submission's own."
+    return RulesViolation(kind="no_kernel", message=message, line=(forward or [model])[-1].lineno)
+
+
+def _violation(findings: Sequence[Finding]) -> RulesViolation:
+    """Of the first finding in the file; the others are named with it, so that one turn can mend them all."""
+    first, *others = findings
+    named = [f"{each.what} (line {each.line})" for each in others[:_MOST_NAMED]]
+    if len(others) > _MOST_NAMED:
+        named.append(f"{len(others) - _MOST_NAMED} more")
+    verb = "has" if first.kind == "fallback" else "computes with"
+    message = f"What forward reaches {verb} {first.what} on line {first.line}"
+    message += f"; also {', '.join(named)}." if named else "."
+    return RulesViolation(kind=first.kind, message=message, line=first.line)

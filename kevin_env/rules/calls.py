@@ -1,0 +1,205 @@
+"""What a call does, by what is called. Second layer of the reader."""
+
+import ast
+import sys
+
+from kevin_env.rules import vocabulary as words
+from kevin_env.rules.reader import Reader
+from kevin_env.rules.values import (
+    TENSOR,
+    UNKNOWN,
+    Arguments,
+    Atom,
+    Class,
+    Function,
+    Imported,
+    Instance,
+    Items,
+    Kernel,
+    Tensor,
+    TensorMethod,
+    TorchModule,
+    Value,
+    has_tensor,
+    items,
+    join,
+    opened,
+)
+
+KERNEL: Value = frozenset({Kernel()})
+EXTENSION: Value = frozenset({Kernel(gives_tensors=True)})
+
+
+class Calls(Reader):
+    """Follows calls into the submission's functions, and judges calls of everything else."""
+
+    def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
+        """What calling any of `callee` gives. What is not known may be a kernel, so it counts as a launch."""
+        if not callee:
+            self.launch()
+        return join(self._call(atom, arguments, node) for atom in callee)
+
+    def _call(self, atom: Atom, arguments: Arguments, node: ast.AST) -> Value:
+        match atom:
+            case Kernel(gives_tensors):
+                self.launch()
+                return TENSOR if gives_tensors and has_tensor(arguments.all()) else UNKNOWN
+            case Function():
+                return self.run(atom, arguments)
+            case Imported(path):
+                return self._call_imported(path, arguments, node)
+            case TensorMethod(name):
+                return self._call_tensor_method(name, node)
+            case TorchModule(path):
+                return self._call_torch_module(path, node)
+            case Class():
+                return self.construct(atom, arguments, node)
+            case Instance():
+                return self.call(self.entries(atom), arguments, node)
+            case Items():
+                return self.call(atom.inner, arguments, node)
+            case _:
+                return UNKNOWN
+
+    def construct(self, atom: Class, arguments: Arguments, node: ast.AST) -> Value:
+        """An instance of the submission's class, its `__init__` read."""
+        instance: Value = frozenset({Instance(atom.node)})
+        self.call(self.attribute(instance, "__init__"), arguments, node)
+        return instance
+
+    def _call_imported(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
+        callables = frozenset(atom for atom in arguments.first() if isinstance(atom, Function | Kernel | Class))
+        if path in words.WRAPPERS:
+            return arguments.first() or frozenset({Imported(path)})
+        if path in words.APPLIERS:
+            rest = tuple(opened(value) | value for value in arguments.positional[1:])
+            return items(self.call(arguments.first(), Arguments(rest), node))
+        if path in words.EXTENSION_MAKERS:
+            return EXTENSION
+        if path in words.LIBRARY_MAKERS:
+            return KERNEL
+        match path.split(".")[0]:
+            case "torch":
+                return self._call_torch(path, arguments, node)
+            case "numpy" | "scipy":
+                return self._call_numpy(path, arguments, node)
+            case "builtins":
+                return self._call_builtin(path.removeprefix("builtins."), arguments, node)
+            case "operator" | "_operator":
+                return self._call_operator(path, arguments, node)
+            case "triton":
+                return KERNEL if callables else frozenset({Imported(path)})
+            case root if root in sys.stdlib_module_names:
+                return _call_stdlib(path, arguments.first() if root == "functools" else callables)
+            case _:
+                return KERNEL if callables else UNKNOWN
+
+    def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
+        parts = path.split(".")
+        last = parts[-1]
+        if path.startswith("torch.Tensor."):
+            return self._call_tensor_method(last, node)
+        if parts[1] == "ops" and len(parts) > 3:
+            return self._call_operator_of_library(parts[2], path, arguments, node)
+        if path.startswith(words.TORCH_COMPUTING_NAMESPACES):
+            return self._computes(path, node)
+        if f"{path}.".startswith(words.TORCH_NAMESPACES):
+            return self._call_allowed_namespace(path, arguments)
+        if parts[1:2] == ["nn"] and len(parts) > 2 and parts[2] not in ("functional", "init") and last[0].isupper():
+            return _torch_class(path, arguments)
+        if len(parts) == 2 and last in words.TORCH_TENSOR:
+            return TENSOR
+        if len(parts) == 2 and last in words.TORCH_TENSORS:
+            return items(TENSOR)
+        if (len(parts) == 2 and last in words.TORCH_OTHER) or last.startswith(("is_", "get_", "set_")):
+            return frozenset({Imported(path)})
+        return self._computes(path, node)
+
+    def _call_allowed_namespace(self, path: str, arguments: Arguments) -> Value:
+        handed = arguments.all()
+        functions = [atom for atom in handed if isinstance(atom, Function)]
+        last = path.rsplit(".", 1)[-1]
+        if path.startswith("torch.library.") and last not in words.FAKES:
+            self.registered += functions
+        if path.startswith("torch.nn.Module.register_forward"):
+            self.hooks += functions
+        return frozenset(atom for atom in handed if isinstance(atom, Function | Kernel)) or frozenset({Imported(path)})
+
+    def _call_operator_of_library(self, library: str, path: str, arguments: Arguments, node: ast.AST) -> Value:
+        if library in words.BUILT_IN_OPERATORS or not (library in self.libraries or self.registered):
+            return self._computes(path, node)
+        if library in self.libraries:
+            self.launch()
+            return TENSOR
+        return join(self.run(function, arguments) for function in self.registered)
+
+    def _call_tensor_method(self, name: str, node: ast.AST) -> Value:
+        if name in words.TENSOR_OTHER:
+            return UNKNOWN
+        if name in words.TENSOR_TENSORS:
+            return items(TENSOR)
+        if name not in words.TENSOR_TENSOR:
+            self.report("torch_compute", node, f"the tensor method .{name}()")
+        return TENSOR
+
+    def _call_torch_module(self, path: str, node: ast.AST) -> Value:
+        if path.rsplit(".", 1)[-1] in words.FREE_MODULES:
+            return TENSOR
+        return self._computes(path, node)
+
+    def _call_numpy(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
+        if path.split(".", 1)[-1] in words.NUMPY_HARMLESS:
+            return arguments.all() & TENSOR
+        return self._computes(path, node) if has_tensor(arguments.all()) else UNKNOWN
+
+    def _call_operator(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
+        harmless = path.rsplit(".", 1)[-1] in words.OPERATOR_HARMLESS
+        return self._computes(path, node) if has_tensor(arguments.all()) and not harmless else UNKNOWN
+
+    def _call_builtin(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
+        if name in ("eval", "exec"):
+            self.report("torch_compute", node, f"{name}(), whose code cannot be checked,")
+        elif name in words.BUILTINS_COMPUTE and has_tensor(arguments.all()):
+            return self._computes(f"{name}() on a tensor", node)
+        elif name in ("zip", "enumerate"):
+            elements = tuple(opened(value) for value in arguments.positional)
+            return items(items(*((UNKNOWN,) if name == "enumerate" else ()), *elements, exact=True))
+        elif name == "next":
+            return opened(arguments.first())
+        elif name in words.BUILTINS_PASS:
+            first = arguments.first()
+            return frozenset(atom for atom in first if isinstance(atom, Items)) or items(opened(first))
+        elif name in ("type", "vars"):
+            return join(_type_of(atom) if name == "type" else frozenset({atom}) for atom in arguments.first())
+        return frozenset({Imported("builtins.object")})
+
+    def _computes(self, what: str, node: ast.AST) -> Value:
+        self.report("torch_compute", node, what)
+        return TENSOR
+
+
+def _call_stdlib(path: str, handed: Value) -> Value:
+    """Decorators and `partial` give back the function they got; the rest is remembered by where it came from."""
+    if path == "functools.wraps":
+        return frozenset({Imported("functools.partial")})
+    return handed or frozenset({Imported(path)})
+
+
+def _torch_class(path: str, arguments: Arguments) -> Value:
+    last = path.rsplit(".", 1)[-1]
+    if last in words.PARAMETERS:
+        return TENSOR
+    if last in words.CONTAINERS:
+        handed = arguments.all()
+        return items(frozenset(atom for atom in handed if not isinstance(atom, Items)))
+    return frozenset({TorchModule(path)})
+
+
+def _type_of(atom: Atom) -> Value:
+    match atom:
+        case Tensor():
+            return frozenset({Imported("torch.Tensor")})
+        case Instance(node):
+            return frozenset({Class(node)})
+        case _:
+            return UNKNOWN

@@ -1,0 +1,249 @@
+"""What an expression stands for. Third layer of the reader."""
+
+import ast
+from collections.abc import Sequence
+
+from kevin_env.rules.calls import Calls
+from kevin_env.rules.syntax import constant_text
+from kevin_env.rules.values import (
+    TENSOR,
+    UNKNOWN,
+    Arguments,
+    Atom,
+    Function,
+    Imported,
+    Instance,
+    Items,
+    Kernel,
+    Scope,
+    Tensor,
+    Value,
+    has_tensor,
+    items,
+    join,
+    opened,
+    unpacked,
+)
+
+_SYMBOLS: dict[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.USub: "-",
+    ast.Invert: "~",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+_FILLING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
+_TAKING = frozenset({"pop", "get", "setdefault", "popitem"})
+
+
+class Expressions(Calls):
+    """Evaluates expressions to what they may stand for."""
+
+    def evaluate(self, node: ast.AST | None, scope: Scope) -> Value:
+        """What the expression stands for in this scope; every call in it is judged."""
+        match node:
+            case ast.Name(id=name):
+                return self.name(name, scope)
+            case ast.Attribute(value=of, attr=name):
+                return self.attribute(self.evaluate(of, scope), name)
+            case ast.Call():
+                return self._evaluate_call(node, scope)
+            case ast.Subscript():
+                return self._evaluate_subscript(node, scope)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.operate(op, [self.evaluate(left, scope), self.evaluate(right, scope)], node)
+            case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
+                return self.operate(op, [self.evaluate(operand, scope)], node)
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                return self._evaluate_compare(ops, [self.evaluate(each, scope) for each in (left, *others)], node)
+            case ast.BoolOp(values=values):
+                return join([self.evaluate(value, scope) for value in values])
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self.evaluate(test, scope)
+                return self.evaluate(body, scope) | self.evaluate(orelse, scope)
+            case ast.NamedExpr(target=target, value=value):
+                return self.assign(target, self.evaluate(value, scope), scope)
+            case ast.Lambda():
+                return frozenset({Function(node, scope)})
+            case _:
+                return self._evaluate_container(node, scope)
+
+    def _evaluate_container(self, node: ast.AST | None, scope: Scope) -> Value:
+        match node:
+            case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+                exact = not any(isinstance(element, ast.Starred) for element in elements)
+                return items(*(self.evaluate(element, scope) for element in elements), exact=exact)
+            case ast.Dict(keys=keys, values=values):
+                for key in keys:
+                    self.evaluate(key, scope)
+                return items(*(self.evaluate(value, scope) for value in values))
+            case ast.Starred(value=value) | ast.YieldFrom(value=value):
+                return opened(self.evaluate(value, scope))
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
+                return items(self.evaluate(node.elt, self._comprehend(node.generators, scope)))
+            case ast.DictComp():
+                return items(self.evaluate(node.value, self._comprehend(node.generators, scope)))
+            case None:
+                return UNKNOWN
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    self.evaluate(child, scope)
+                return UNKNOWN
+
+    def _comprehend(self, generators: list[ast.comprehension], scope: Scope) -> Scope:
+        inner = Scope(parent=scope)
+        for generator in generators:
+            self.assign(generator.target, opened(self.evaluate(generator.iter, inner)), inner)
+            for condition in generator.ifs:
+                self.evaluate(condition, inner)
+        return inner
+
+    def operate(self, op: ast.AST, operands: Sequence[Value], node: ast.AST) -> Value:
+        """What an arithmetic operator gives. Only `@` has no honest use on what is not known to be a tensor."""
+        text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant | ast.JoinedStr)
+        if isinstance(op, ast.MatMult) or (has_tensor(join(operands)) and not (text and isinstance(op, ast.Mod))):
+            return self._computes(f"the operator {_SYMBOLS.get(type(op), '?')} on tensors", node)
+        return frozenset(atom for atom in join(operands) if isinstance(atom, Items))
+
+    def _evaluate_compare(self, ops: list[ast.cmpop], operands: list[Value], node: ast.AST) -> Value:
+        judged = [op for op in ops if type(op) in _SYMBOLS]
+        return self.operate(judged[0], operands, node) if judged and has_tensor(join(operands)) else UNKNOWN
+
+    def _evaluate_subscript(self, node: ast.Subscript, scope: Scope) -> Value:
+        index = self.evaluate(node.slice, scope)
+        key = constant_text(node.slice)
+        found: list[Value] = []
+        for atom in self.evaluate(node.value, scope):
+            match atom:
+                case Tensor():
+                    if has_tensor(index | opened(index)):
+                        self._computes("indexing with a tensor", node)
+                    found.append(TENSOR)
+                case Kernel():
+                    found.append(frozenset({atom}))
+                case Imported(path) if key:
+                    found.append(frozenset({Imported(key if path == "sys.modules" else f"{path}.{key}")}))
+                case Items():
+                    found.append(_element(atom, node.slice))
+                case _:
+                    pass
+        return join(found)
+
+    def _evaluate_call(self, node: ast.Call, scope: Scope) -> Value:
+        function = node.func
+        if isinstance(function, ast.Name) and function.id == "super" and not node.args:
+            return scope.find("super()") or UNKNOWN
+        arguments = self._arguments(node, scope)
+        if isinstance(function, ast.Attribute):
+            receiver = self.evaluate(function.value, scope)
+            contained = self._call_of_container(function, receiver, arguments, scope)
+            if contained is not None:
+                return contained
+            if function.attr in ("register_buffer", "register_parameter", "add_module", "register_module"):
+                self._set_attribute(receiver, node.args[:1], arguments.positional[1:2])
+        callee = self.evaluate(function, scope)
+        named = self._call_by_name(callee, node, arguments, scope)
+        return self.call(callee, arguments, node) if named is None else named
+
+    def _arguments(self, node: ast.Call, scope: Scope) -> Arguments:
+        positional: list[Value] = []
+        rest: list[Value] = []
+        for argument in node.args:
+            value = self.evaluate(argument, scope)
+            (rest if isinstance(argument, ast.Starred) or rest else positional).append(value)
+        keywords = [(keyword.arg, self.evaluate(keyword.value, scope)) for keyword in node.keywords]
+        rest += [opened(value) for name, value in keywords if name is None]
+        return Arguments(tuple(positional), tuple((k, v) for k, v in keywords if k is not None), join(rest))
+
+    def _call_of_container(
+        self, function: ast.Attribute, receiver: Value, args: Arguments, scope: Scope
+    ) -> Value | None:
+        contained = frozenset(atom for atom in receiver if isinstance(atom, Items))
+        if not contained:
+            return None
+        if function.attr in _FILLING and isinstance(function.value, ast.Name | ast.Attribute):
+            self.assign(function.value, contained | items(args.all()), scope)
+        if function.attr == "items":
+            return items(items(UNKNOWN, opened(contained), exact=True))
+        return opened(contained) if function.attr in _TAKING else contained
+
+    def _call_by_name(self, callee: Value, node: ast.Call, args: Arguments, scope: Scope) -> Value | None:
+        """Calls that look something up by a name in a string; None for any other call."""
+        paths = {atom.path for atom in callee if isinstance(atom, Imported)}
+        if "builtins.getattr" in paths and len(node.args) > 1:
+            return self._get_attribute(args.first(), node)
+        if "builtins.setattr" in paths or any(path.endswith(".__setattr__") for path in paths):
+            self._set_attribute(args.first(), node.args[1:2], args.positional[2:3])
+        if paths & {"builtins.__import__", "importlib.import_module"} and node.args:
+            name = constant_text(node.args[0])
+            return frozenset({Imported(name)}) if name else UNKNOWN
+        return None
+
+    def _get_attribute(self, value: Value, node: ast.Call) -> Value:
+        name = constant_text(node.args[1])
+        if name is not None:
+            return self.attribute(value, name)
+        if any(isinstance(atom, Tensor) or _is_torch(atom) for atom in value):
+            self._computes("getattr() of a name that is not written out", node)
+        named = join(self.attribute(frozenset({atom}), "_modules") for atom in value if isinstance(atom, Instance))
+        return opened(named) - TENSOR
+
+    def _set_attribute(self, receiver: Value, key: list[ast.expr], value: tuple[Value, ...]) -> None:
+        name = constant_text(key[0]) if key else None
+        if name is not None and value:
+            self.remember(receiver, name, value[0] or TENSOR)
+
+    def assign(self, target: ast.AST, value: Value, scope: Scope) -> Value:
+        """Binds a target to a value, and gives the value."""
+        match target:
+            case ast.Name(id=name) if name in scope.global_names:
+                self.globals.names[name] = self.globals.names.get(name, UNKNOWN) | value
+            case ast.Name(id=name):
+                scope.names[name] = value
+            case ast.Attribute(value=of, attr=name):
+                self.remember(self.evaluate(of, scope), name, value)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                for each, part in zip(targets, unpacked(value, len(targets)), strict=True):
+                    self.assign(each, part, scope)
+            case ast.Starred(value=inner):
+                self.assign(inner, items(value), scope)
+            case ast.Subscript(value=container, slice=index):
+                self._assign_element(container, self.evaluate(index, scope), value, target, scope)
+            case _:
+                pass
+        return value
+
+    def _assign_element(self, container: ast.expr, index: Value, value: Value, node: ast.AST, scope: Scope) -> None:
+        held = self.evaluate(container, scope)
+        if has_tensor(held) and has_tensor(index | opened(index)):
+            self._computes("indexing with a tensor", node)
+        if any(isinstance(atom, Items) for atom in held) and isinstance(container, ast.Name | ast.Attribute):
+            self.assign(container, held | items(value), scope)
+
+
+def _element(atom: Items, index: ast.expr) -> Value:
+    if isinstance(index, ast.Slice):
+        return items(atom.inner)
+    if atom.exact and isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value < len(atom.each):
+        return atom.each[index.value]
+    return atom.inner
+
+
+def _is_torch(atom: Atom) -> bool:
+    return isinstance(atom, Imported) and atom.path.split(".")[0] == "torch"

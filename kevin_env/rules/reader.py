@@ -1,0 +1,195 @@
+"""What is known of a submission while it is read: names, attributes, findings. First of four layers of one reader."""
+
+import ast
+import builtins
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from kevin_env.rules import vocabulary as words
+from kevin_env.rules.syntax import classes, last_name, libraries
+from kevin_env.rules.values import (
+    TENSOR,
+    UNKNOWN,
+    Arguments,
+    Atom,
+    Class,
+    Function,
+    Imported,
+    Instance,
+    Kernel,
+    Parent,
+    Scope,
+    Tensor,
+    TensorMethod,
+    TorchModule,
+    Value,
+    items,
+    join,
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place where what `forward` reaches breaks a rule."""
+
+    kind: Literal["torch_compute", "fallback"]
+    line: int
+    what: str
+
+
+class Reader:
+    """Facts and findings. Nothing is executed: names are followed from assignment to use."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.globals = Scope()
+        self.bases: dict[ast.ClassDef, Value] = {}
+        self.class_names: dict[ast.ClassDef, dict[str, Value]] = {}
+        self.instance_names: dict[ast.ClassDef, dict[str, Value]] = {}
+        self.home = {node: owner for owner in classes(tree) for node in owner.body if isinstance(node, ast.FunctionDef)}
+        self.libraries = frozenset(libraries(tree))
+        self.registered: list[Function] = []
+        self.hooks: list[Function] = []
+        self.star_imports: list[str] = []
+        self.findings: list[Finding] = []
+        self.launches = False
+        self.reached = False
+        """Whether what is being read runs when `forward` is called."""
+
+    def report(self, kind: Literal["torch_compute", "fallback"], node: ast.AST, what: str) -> None:
+        """Notes a broken rule, when `forward` reaches it."""
+        finding = Finding(kind, getattr(node, "lineno", 1), what)
+        if self.reached and finding not in self.findings:
+            self.findings.append(finding)
+
+    def launch(self) -> None:
+        """Notes that an own kernel is launched, when `forward` reaches it."""
+        self.launches = self.launches or self.reached
+
+    @contextmanager
+    def reaching(self) -> Generator[None]:
+        """What is read meanwhile runs when `forward` is called."""
+        before, self.reached = self.reached, True
+        try:
+            yield
+        finally:
+            self.reached = before
+
+    def run(self, function: Function, arguments: Arguments) -> Value:
+        """Reads a function's body and says what it returns."""
+        raise NotImplementedError
+
+    def name(self, name: str, scope: Scope) -> Value:
+        """What a name stands for: bound, from a star import, or a builtin."""
+        found = scope.find(name)
+        if found is not None:
+            return found
+        if hasattr(builtins, name):
+            return frozenset({Imported(f"builtins.{name}")})
+        return frozenset(Imported(f"{module}.{name}") for module in self.star_imports)
+
+    def remember(self, receiver: Value, name: str, value: Value) -> None:
+        """Notes what an attribute was set to, besides what it was set to elsewhere."""
+        for atom in receiver:
+            if isinstance(atom, Instance | Class):
+                known = self.instance_names if isinstance(atom, Instance) else self.class_names
+                names = known.setdefault(atom.node, {})
+                names[name] = names.get(name, UNKNOWN) | value
+
+    def attribute(self, value: Value, name: str) -> Value:
+        """What the attribute of that name stands for."""
+        return join(self._attribute(atom, name) for atom in value)
+
+    def _attribute(self, atom: Atom, name: str) -> Value:
+        match atom:
+            case Tensor():
+                return _of_tensor(name)
+            case Imported(path):
+                return frozenset({Imported(f"{path}.{name}")})
+            case TorchModule():
+                return _of_torch_module(atom, name)
+            case Kernel() | TensorMethod():
+                return frozenset({atom})
+            case Function():
+                return frozenset({atom}) if name in ("__call__", "__wrapped__", "forward") else UNKNOWN
+            case Instance(node):
+                return self._of_instance(atom, name) or self._inherited(node, name)
+            case Class(node):
+                return self._of_class(node, name, atom)
+            case Parent(node, owner):
+                return self._member(self.lineage(node)[1:], name, owner) or self._inherited(node, name)
+            case _:
+                return UNKNOWN
+
+    def entries(self, instance: Instance) -> Value:
+        """What may run when the instance is called: its own `__call__`, and its `forward`."""
+        return self._member(self.lineage(instance.node), "__call__", instance) | self._attribute(instance, "forward")
+
+    def lineage(self, node: ast.ClassDef) -> list[ast.ClassDef]:
+        """The class and those of the submission's classes that it inherits from, nearest first."""
+        found = [node]
+        for each in found:
+            parents = (base.node for base in self.bases.get(each, UNKNOWN) if isinstance(base, Class))
+            found += [parent for parent in parents if parent not in found]
+        return found
+
+    def _of_instance(self, atom: Instance, name: str) -> Value:
+        own = self.instance_names.get(atom.node, {})
+        if name in words.MODULE_CONTENTS:
+            return items(join(own.values()))
+        return own.get(name, UNKNOWN) | self._member(self.lineage(atom.node), name, atom)
+
+    def _of_class(self, node: ast.ClassDef, name: str, owner: Class) -> Value:
+        found = self._member(self.lineage(node), name, owner)
+        if found or name != "apply":
+            return found
+        context = Instance(node)
+        return frozenset(
+            Function(atom.node, atom.scope, context)
+            for atom in self._member(self.lineage(node), "forward", owner)
+            if isinstance(atom, Function)
+        )
+
+    def _member(self, lineage: list[ast.ClassDef], name: str, owner: Instance | Class) -> Value:
+        for node in lineage:
+            found = self.class_names.get(node, {}).get(name)
+            if found is not None:
+                return join(self._bound(atom, owner) for atom in found)
+        return UNKNOWN
+
+    def _bound(self, atom: Atom, owner: Instance | Class) -> Value:
+        if not isinstance(atom, Function) or isinstance(atom.node, ast.Lambda):
+            return frozenset({atom})
+        decorators = {last_name(decorator) for decorator in atom.node.decorator_list}
+        if "staticmethod" in decorators or (isinstance(owner, Class) and "classmethod" not in decorators):
+            return frozenset({atom})
+        bound = Function(atom.node, atom.scope, owner)
+        return self.run(bound, Arguments()) if decorators & {"property", "cached_property"} else frozenset({bound})
+
+    def _inherited(self, node: ast.ClassDef, name: str) -> Value:
+        """From the imported classes it inherits from."""
+        imported = [base for each in self.lineage(node) for base in self.bases.get(each, UNKNOWN)]
+        computing = [base.path for base in imported if isinstance(base, Imported) and _is_layer(base.path)]
+        if computing and name != "__init__":
+            return join(_of_torch_module(TorchModule(path), name) for path in computing)
+        return frozenset({Imported(f"torch.nn.Module.{name}")}) if name in words.MODULE_METHODS else UNKNOWN
+
+
+def _of_tensor(name: str) -> Value:
+    if name in words.TENSOR_VIEWS_AS_ATTRIBUTES:
+        return TENSOR
+    if name == "__class__":
+        return frozenset({Imported("torch.Tensor")})
+    return frozenset({TensorMethod(name)})
+
+
+def _of_torch_module(atom: TorchModule, name: str) -> Value:
+    if name in ("forward", "__call__", "_forward_impl"):
+        return frozenset({atom})
+    weights = ("weight", "bias", "running_", "in_proj", "out_proj")
+    return TENSOR if name.startswith(weights) else UNKNOWN
+
+
+def _is_layer(path: str) -> bool:
+    return path.startswith("torch.nn.") and path.rsplit(".", 1)[-1] not in {"Module", *words.CONTAINERS}

@@ -1,0 +1,204 @@
+"""What the statements of a submission do, and what `forward` reaches. Last layer of the reader."""
+
+import ast
+from collections.abc import Sequence
+
+from kevin_env.rules.expressions import Expressions
+from kevin_env.rules.syntax import falls_back, forward_arguments
+from kevin_env.rules.values import (
+    TENSOR,
+    UNKNOWN,
+    Arguments,
+    Class,
+    Function,
+    Imported,
+    Instance,
+    Parent,
+    Scope,
+    Value,
+    items,
+    join,
+    opened,
+)
+
+_MOST_READINGS = 500
+"""Functions are read once for each kind of arguments; a file that needs more than this is not followed further."""
+_DEEPEST_CALL = 16
+
+
+class SubmissionReader(Expressions):
+    """Reads a whole submission: first the module and the constructor, then what `forward` reaches."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        super().__init__(tree)
+        self._results: dict[tuple[Function, Arguments, bool], Value] = {}
+        self._returned: list[list[Value]] = []
+        self._in_loop = False
+        self.execute(tree.body, self.globals)
+
+    def read_forward(self, model: ast.ClassDef) -> None:
+        """Follows construction, `forward` and its hooks, noting findings and launches.
+
+        Reads `forward` twice: attributes that it sets on the first call are known in the second.
+        """
+        self.construct(Class(model), Arguments(), model)
+        forward = self.entries(Instance(model))
+        with self.reaching():
+            for function in [*forward, *forward, *self.hooks]:
+                if isinstance(function, Function) and not isinstance(function.node, ast.Lambda):
+                    self._results.clear()
+                    self.run(function, forward_arguments(function.node))
+                else:
+                    self.call(frozenset({function}), Arguments((TENSOR,)), model)
+
+    def run(self, function: Function, arguments: Arguments) -> Value:
+        """What the function returns for such arguments; its body is read once for them."""
+        key = (function, arguments, self.reached)
+        if key not in self._results and len(self._results) < _MOST_READINGS and len(self._returned) < _DEEPEST_CALL:
+            self._results[key] = UNKNOWN  # for a recursive call
+            self._results[key] = self._read(function, arguments)
+        return self._results.get(key, UNKNOWN)
+
+    def _read(self, function: Function, arguments: Arguments) -> Value:
+        scope = Scope(parent=function.scope)
+        self._bind(function, arguments, scope)
+        if isinstance(function.node, ast.Lambda):
+            return self.evaluate(function.node.body, scope)
+        looping, self._in_loop = self._in_loop, False
+        self._returned.append([])
+        self.execute(function.node.body, scope)
+        self._in_loop = looping
+        return join(self._returned.pop())
+
+    def _bind(self, function: Function, arguments: Arguments, scope: Scope) -> None:
+        spec = function.node.args
+        parameters = [*spec.posonlyargs, *spec.args]
+        given = [*([frozenset({function.owner})] if function.owner else []), *arguments.positional]
+        defaults = [*[None] * (len(parameters) - len(spec.defaults)), *spec.defaults, *spec.kw_defaults]
+        names = [parameter.arg for parameter in (*parameters, *spec.kwonlyargs)]
+        for name, default in zip(names, defaults, strict=True):
+            scope.names[name] = self.evaluate(default, function.scope) | arguments.rest
+        scope.names |= dict(zip(names, given[: len(parameters)], strict=False)) | dict(arguments.keywords)
+        if spec.vararg:
+            scope.names[spec.vararg.arg] = items(*given[len(parameters) :], arguments.rest)
+        if spec.kwarg:
+            scope.names[spec.kwarg.arg] = items(join(value for _, value in arguments.keywords), arguments.rest)
+        home = self.home.get(function.node) if isinstance(function.node, ast.FunctionDef) else None
+        if home and isinstance(function.owner, Instance):
+            scope.names["super()"] = frozenset({Parent(home, function.owner)})
+
+    def execute(self, body: Sequence[ast.stmt], scope: Scope) -> None:
+        """Reads statements in order."""
+        for statement in body:
+            self._execute(statement, scope)
+
+    def _execute(self, node: ast.stmt, scope: Scope) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._define(node, scope)
+            case ast.ClassDef():
+                self._define_class(node, scope)
+            case ast.Return(value=value):
+                result = self.evaluate(value, scope)
+                if self._returned:
+                    self._returned[-1].append(result)
+            case ast.Assign(targets=targets, value=value):
+                result = self.evaluate(value, scope)
+                for target in targets:
+                    self.assign(target, result, scope)
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                self.assign(target, self.evaluate(value, scope), scope)
+            case ast.AugAssign(target=target, op=op, value=value):
+                operands = [self.evaluate(target, scope), self.evaluate(value, scope)]
+                self.assign(target, self.operate(op, operands, node), scope)
+            case ast.Import() | ast.ImportFrom():
+                self._import(node, scope)
+            case ast.Global(names=names):
+                scope.global_names |= set(names)
+            case _:
+                self._execute_compound(node, scope)
+
+    def _execute_compound(self, node: ast.stmt, scope: Scope) -> None:
+        match node:
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.evaluate(test, scope)
+                self._branch(scope, body, orelse)
+            case ast.For(target=target, iter=over, body=body) | ast.AsyncFor(target=target, iter=over, body=body):
+                self.assign(target, opened(self.evaluate(over, scope)), scope)
+                self._loop(body, scope)
+                self.execute(node.orelse, scope)
+            case ast.While(test=test, body=body):
+                self.evaluate(test, scope)
+                self._loop(body, scope)
+            case ast.With() | ast.AsyncWith():
+                self._execute_with(node, scope)
+            case ast.Try() | ast.TryStar():
+                self._execute_try(node, scope)
+            case ast.Match(subject=subject, cases=cases):
+                self.evaluate(subject, scope)
+                self._branch(scope, *(case.body for case in cases), [])
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    self.evaluate(child, scope)
+
+    def _branch(self, scope: Scope, *bodies: Sequence[ast.stmt]) -> None:
+        """Any one of the bodies runs: afterwards a name stands for what it may be after any of them."""
+        before, afterwards = scope.names, list[dict[str, Value]]()
+        for body in bodies:
+            scope.names = dict(before)
+            self.execute(body, scope)
+            afterwards.append(scope.names)
+        names = {name for after in afterwards for name in after}
+        scope.names = {name: join(after.get(name, UNKNOWN) for after in afterwards) for name in names}
+
+    def _loop(self, body: Sequence[ast.stmt], scope: Scope) -> None:
+        """Read twice, so that what one round leaves is known in the next; loops within loops once more only."""
+        looping, self._in_loop = self._in_loop, True
+        for _ in range(1 if looping else 2):
+            self._branch(scope, body, [])
+        self._in_loop = looping
+
+    def _execute_with(self, node: ast.With | ast.AsyncWith, scope: Scope) -> None:
+        captured = False
+        for item in node.items:
+            value = self.evaluate(item.context_expr, scope)
+            captured = captured or Imported("torch.cuda.graph") in value
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, value, scope)
+        if captured:  # what a graph captures runs whenever it is replayed
+            with self.reaching():
+                self.execute(node.body, scope)
+        else:
+            self.execute(node.body, scope)
+
+    def _execute_try(self, node: ast.Try | ast.TryStar, scope: Scope) -> None:
+        for handler in node.handlers:
+            if falls_back(handler):
+                self.report("fallback", handler, "an except branch that goes on without the kernel that failed")
+        self.execute(node.body, scope)
+        self._branch(scope, node.orelse, *(handler.body for handler in node.handlers))
+        self.execute(node.finalbody, scope)
+
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+        function: Value = frozenset({Function(node, scope)})
+        for decorator in reversed(node.decorator_list):
+            decorated = self.call(self.evaluate(decorator, scope), Arguments((function,)), decorator)
+            function = frozenset(atom for atom in decorated if not isinstance(atom, Imported)) or function
+        scope.names[node.name] = function
+
+    def _define_class(self, node: ast.ClassDef, scope: Scope) -> None:
+        self.bases[node] = join(self.evaluate(base, scope) for base in node.bases)
+        body = Scope(parent=scope, of_class=True)
+        self.execute(node.body, body)
+        self.class_names[node] = body.names
+        scope.names[node.name] = frozenset({Class(node)})
+
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                path = alias.name if alias.asname else alias.name.split(".")[0]
+                scope.names[alias.asname or path] = frozenset({Imported(path)})
+            elif alias.name == "*":
+                self.star_imports.append(node.module or "")
+            else:
+                scope.names[alias.asname or alias.name] = frozenset({Imported(f"{node.module or ''}.{alias.name}")})

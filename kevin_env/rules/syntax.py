@@ -1,0 +1,98 @@
+"""Questions that a piece of syntax answers by itself."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from kevin_env.rules import vocabulary as words
+from kevin_env.rules.values import TENSOR, UNKNOWN, Arguments, Value, items
+
+_LIBRARY = re.compile(r"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(\s*(\w+)")
+
+
+def constant_text(node: ast.AST) -> str | None:
+    """The string that an expression is, also when it is written in pieces; None when it cannot be told."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            pieces = (constant_text(left), constant_text(right))
+            return None if None in pieces else "".join(piece or "" for piece in pieces)
+        case ast.JoinedStr(values=values):
+            pieces = [
+                constant_text(value.value if isinstance(value, ast.FormattedValue) else value) for value in values
+            ]
+            return None if None in pieces else "".join(piece or "" for piece in pieces)
+        case _:
+            return None
+
+
+def last_name(node: ast.expr) -> str:
+    """The last part of a dotted name, called or not: `jit` of `@triton.jit` and of `@jit(...)`."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func)
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def classes(tree: ast.Module) -> list[ast.ClassDef]:
+    """Every class in the file."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+def libraries(tree: ast.Module) -> Iterator[str]:
+    """Namespaces of operators that C++ sources in the file register."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from _LIBRARY.findall(node.value)
+
+
+def falls_back(handler: ast.ExceptHandler) -> bool:
+    """Whether the handler goes another way; to raise, to log, or to fill in a missing entry is none."""
+    if isinstance(handler.body[-1], ast.Raise) or _caught(handler) <= words.LOOKUPS:
+        return False
+    return any(_goes_on(node) for statement in handler.body for node in ast.walk(statement))
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    names = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set[str]()
+    return names or {"BaseException"}
+
+
+def _goes_on(node: ast.AST) -> bool:
+    match node:
+        case ast.Return(value=value):
+            return value is not None and not isinstance(value, ast.Constant)
+        case ast.Call(func=function):
+            while isinstance(function, ast.Attribute | ast.Call):
+                function = function.value if isinstance(function, ast.Attribute) else function.func
+            return not (isinstance(function, ast.Name) and function.id in words.LOGGING)
+        case _:
+            return False
+
+
+def forward_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Arguments:
+    """What `forward` is called with, as its signature and its use of the parameters tell."""
+    spec = node.args
+    marked = {
+        each.value.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.attr in words.TENSOR_MARKS
+    }
+    parameters = [*spec.posonlyargs, *spec.args][1:]
+    defaults = [*[None] * (len(parameters) - len(spec.defaults)), *spec.defaults[-len(parameters) or None :]]
+    named = [*zip(parameters, defaults, strict=False), *zip(spec.kwonlyargs, spec.kw_defaults, strict=True)]
+    values = [
+        TENSOR if each.arg in marked else _parameter(each, default, position == 0)
+        for position, (each, default) in enumerate(named)
+    ]
+    keywords = tuple((each.arg, value) for each, value in zip(spec.kwonlyargs, values[len(parameters) :], strict=True))
+    rest = (TENSOR,) if spec.vararg else ()
+    return Arguments((*values[: len(parameters)], *rest), keywords)
+
+
+def _parameter(node: ast.arg, default: ast.expr | None, first: bool) -> Value:
+    annotation = ast.unparse(node.annotation).lower() if node.annotation else ""
+    if any(container in annotation for container in ("list", "tuple", "dict", "sequence", "iterable")):
+        return items(TENSOR)
+    number = isinstance(default, ast.Constant) and default.value is not None
+    return TENSOR if first or "tensor" in annotation or not (annotation or number) else UNKNOWN

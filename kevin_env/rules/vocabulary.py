@@ -1,0 +1,103 @@
+"""What torch may do under the rules `kernel`: names, no logic. What is not listed here computes.
+
+Paths are as imported and resolved (`F.relu` is `torch.nn.functional.relu`), never as spelled.
+"""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ALLOCATE = _words(
+    "empty empty_like empty_strided empty_permuted zeros zeros_like ones ones_like full full_like tensor as_tensor "
+    "asarray from_numpy frombuffer from_dlpack scalar_tensor clone Tensor FloatTensor HalfTensor LongTensor"
+)
+_VIEW = _words(
+    "reshape transpose permute squeeze unsqueeze flatten unflatten ravel movedim moveaxis swapaxes swapdims t narrow "
+    "select as_strided broadcast_to view_as_real view_as_complex real imag diagonal adjoint"
+)
+_PIECES = _words("split chunk tensor_split hsplit vsplit unbind split_with_sizes broadcast_tensors")
+
+TORCH_TENSOR = _ALLOCATE | _VIEW
+"""Functions of `torch` that may be called and return a tensor."""
+TORCH_TENSORS = _PIECES
+"""Functions of `torch` that may be called and return several tensors."""
+TORCH_OTHER = _words(
+    "device dtype Size Generator finfo iinfo numel broadcast_shapes result_type promote_types can_cast typename "
+    "no_grad enable_grad inference_mode autocast manual_seed _assert _check Stream Event"
+)
+"""Functions of `torch` that may be called and return no tensor; so may all `torch.is_*`, `get_*` and `set_*`."""
+_NAMESPACES = _words(
+    "cuda. accelerator. cpu. xpu. version. backends. library. profiler. compiler. _dynamo. utils.cpp_extension. "
+    "utils.dlpack. ops.load_library. overrides. amp. _C._cuda autograd.profiler. nn.Module. random."
+)
+TORCH_NAMESPACES = tuple(f"torch.{name}" for name in sorted(_NAMESPACES))
+"""Namespaces for devices, streams, events, graphs and building, in which everything may be called ..."""
+TORCH_COMPUTING_NAMESPACES = ("torch.cuda.comm.", "torch.cuda.nccl.")
+"""... but these."""
+
+TENSOR_TENSOR = _VIEW | _words(
+    "view view_as reshape_as expand expand_as contiguous unfold detach detach_ data requires_grad_ clone copy_ zero_ "
+    "fill_ resize_ set_ squeeze_ unsqueeze_ transpose_ t_ as_strided_ to type type_as float double half bfloat16 int "
+    "long short char byte bool cfloat cuda cpu pin_memory share_memory_ new_empty new_empty_strided new_zeros new_ones "
+    "new_full new_tensor numpy astype T mT H mH resolve_conj resolve_neg __getitem__ untyped_storage storage"
+)
+"""Methods of a tensor that may be called and return a tensor (or what stands for one)."""
+TENSOR_TENSORS = _PIECES
+TENSOR_OTHER = _words(
+    "size stride shape numel nelement dim ndimension ndim element_size itemsize nbytes storage_offset data_ptr dtype "
+    "device layout get_device is_cuda is_cpu is_contiguous is_floating_point is_complex is_signed is_pinned is_shared "
+    "is_conj is_neg is_set_to is_sparse is_leaf requires_grad grad_fn record_stream item tolist ctypes names strides "
+    "flags __cuda_array_interface__ __array_interface__ __dlpack__ __dlpack_device__ __len__ __repr__ __str__ "
+    "__format__ __setitem__ register_hook"
+)
+"""Methods and attributes of a tensor that ask for something and return no tensor."""
+TENSOR_VIEWS_AS_ATTRIBUTES = _words("T mT H mH data real imag grad")
+TENSOR_MARKS = _words("shape device dtype data_ptr contiguous stride numel is_contiguous is_cuda")
+"""What is only ever asked of a tensor: a parameter of `forward` of which it is asked is one."""
+
+WRAPPERS = _words(
+    "torch.compile torch.jit.script torch.jit.trace torch.jit.ignore torch.fx.wrap torch.no_grad torch.enable_grad "
+    "torch.inference_mode torch.cuda.make_graphed_callables torch.compiler.disable torch.autocast torch.vmap "
+    "torch.func.vmap builtins.staticmethod builtins.classmethod builtins.property"
+)
+"""Calls that give back what they are given: what comes out does what went in does."""
+EXTENSION_MAKERS = _words(
+    "torch.utils.cpp_extension.load torch.utils.cpp_extension.load_inline torch.cuda._compile_kernel "
+    "torch.utils.cpp_extension._import_module_from_library importlib.util.module_from_spec"
+)
+LIBRARY_MAKERS = _words(
+    "ctypes.CFUNCTYPE ctypes.PYFUNCTYPE ctypes.CDLL ctypes.PyDLL ctypes.cdll.LoadLibrary "
+    "ctypes.pydll.LoadLibrary numpy.ctypeslib.load_library"
+)
+CONTAINERS = _words("ModuleList ModuleDict ParameterList ParameterDict Sequential")
+PARAMETERS = _words("Parameter Buffer UninitializedParameter")
+FREE_MODULES = _words("Identity Flatten Unflatten")
+"""Modules whose call is a view."""
+MODULE_METHODS = _words(
+    "train eval to cuda cpu float half double bfloat16 type requires_grad_ zero_grad state_dict load_state_dict "
+    "add_module register_module register_buffer register_parameter named_parameters named_buffers named_children "
+    "named_modules get_parameter get_buffer extra_repr share_memory compile training register_forward_hook "
+    "register_forward_pre_hook register_load_state_dict_post_hook _register_load_state_dict_pre_hook __init__ __new__ "
+    "__setattr__ save_for_backward mark_dirty mark_non_differentiable set_materialize_grads"
+)
+"""Methods that every `nn.Module` (or context of an autograd function) has, and that reach no kernel."""
+MODULE_CONTENTS = _words("_modules _parameters _buffers __dict__ children modules parameters buffers get_submodule")
+"""What of an `nn.Module` gives several of its attributes."""
+
+APPLIERS = _words("builtins.map builtins.filter functools.reduce itertools.starmap torch.utils.checkpoint.checkpoint")
+"""Calls that call their first argument on the others."""
+BUILTINS_COMPUTE = _words("abs sum min max pow round divmod sorted any all")
+BUILTINS_PASS = _words("list tuple set reversed iter next zip enumerate dict")
+BUILT_IN_OPERATORS = _words("aten prims prim rngprims mkldnn onednn quantized _quantized cudnn inductor")
+"""Namespaces of `torch.ops` that are torch's own, whatever a submission registers there."""
+FAKES = _words("register_fake impl_abstract register_autograd register_vmap")
+"""What of `torch.library` takes functions that do not run when the operator is called."""
+LOOKUPS = _words("KeyError IndexError AttributeError StopIteration")
+"""Exceptions that a missing entry raises, not a failing kernel."""
+LOGGING = _words("print warnings logging logger log traceback sys")
+OPERATOR_HARMLESS = _words("is_ is_not getitem setitem contains attrgetter itemgetter methodcaller length_hint")
+NUMPY_HARMLESS = _words(
+    "empty empty_like zeros zeros_like ones ones_like full full_like array asarray ascontiguousarray frombuffer "
+    "reshape transpose copyto shape ndim size dtype ctypeslib.as_array ctypeslib.ndpointer ctypeslib.as_ctypes"
+)

@@ -1,0 +1,69 @@
+"""What an episode is played by, as one frozen value."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationError, field_serializer, field_validator
+
+from kevin_env.outcome import Correct, Frozen, Outcome
+from kevin_env.score import ReturnsKind, Score, resolve_score, score_name
+
+Language = Literal["auto", "cuda", "triton", "cpp"]
+
+
+class Settings(Frozen):
+    """How an episode is played. Everything here goes into the record."""
+
+    max_turns: int = Field(default=4, ge=1)
+    gamma: float = Field(default=0.4, ge=0, le=1)
+    """Discount of the returns, from one turn to the next."""
+    returns: ReturnsKind = "sum"
+    device: str = Field(default="auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
+    language: Language = "auto"
+    """What the prompt asks for. `auto`: Triton on a GPU, C++ without."""
+    rules: Literal["kernel", "open"] = "kernel"
+    score: str | Score = "kevin"
+    """A name in `kevin_env.score.SCORES`, or a function of an outcome, which is recorded by its name."""
+    context: str = "kevin"
+    """How earlier turns appear in the prompt."""
+    hints: bool = False
+    """Whether feedback goes beyond facts."""
+    examples: bool = True
+    """Whether the first prompt shows an example."""
+    baseline: Literal["eager", "compile"] = "eager"
+    """What the speedup is relative to."""
+    stop_on: Literal["correct"] | float | None = None
+    """What ends the episode early: a correct kernel, or one with at least this speedup."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Settings from keywords or from a record's `config`.
+
+        Raises:
+            ValueError: in one line, naming the setting, what is wrong and what it may be.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            errors = error.errors()
+            name = str(errors[0]["loc"][0])
+            if errors[0]["type"] == "extra_forbidden":
+                raise ValueError(f"unknown setting {name!r}; there are {', '.join(cls.model_fields)}") from error
+            wrong = " or ".join(each["msg"].removeprefix("Value error, ") for each in errors if each["loc"][0] == name)
+            raise ValueError(f"setting {name}={values.get(name)!r}: {wrong}") from error
+
+    def ends_with(self, outcome: Outcome) -> bool:
+        """Whether this outcome ends the episode early."""
+        if self.stop_on is None or not isinstance(outcome, Correct):
+            return False
+        return self.stop_on == "correct" or (outcome.speedup is not None and outcome.speedup >= self.stop_on)
+
+    @field_validator("score")
+    @classmethod
+    def _known_score(cls, score: str | Score) -> str | Score:
+        resolve_score(score)
+        return score
+
+    @field_serializer("score")
+    def _name_of_score(self, score: str | Score) -> str:
+        return score_name(score)

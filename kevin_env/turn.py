@@ -1,0 +1,134 @@
+"""One turn: reply -> extract -> rules -> judge -> Outcome -> score -> feedback -> Turn. Read this first."""
+
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kevin_env.extract import Extracted, extract
+from kevin_env.feedback import render_feedback
+from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
+from kevin_env.outcome import FormatError, Outcome
+from kevin_env.problem import Problem
+from kevin_env.record import Message, Reply, Turn
+from kevin_env.rules import Rules, check_rules
+from kevin_env.score import Score, score_of
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one turn asks of the policy, and how the answer will be judged."""
+
+    problem: Problem
+    number: int
+    """From 1."""
+    messages: tuple[Message, ...]
+    """The chat as sent."""
+    options: Options
+    rules: Rules
+    score: Score
+    hints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a submission ended; `judgement` is None when it never reached the judge."""
+
+    outcome: Outcome
+    judgement: Judgement | None = None
+
+
+def begin_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnStage | None = None) -> Future[Turn]:
+    """Judges a reply; the turn comes when the judge has answered, at once when there is nothing for it to do.
+
+    Raises (from the future):
+        JudgeError: if the judge fails. There is no turn then, and no score.
+        ProblemError: if the problem's reference fails.
+    """
+    extracted = extract(reply.content, truncated=reply.truncated)
+    submission = extracted.submission if isinstance(extracted, Extracted) else extracted
+    judging = begin_verdict(submission, question.problem, question.options, question.rules, pool, on_stage)
+    return then(judging, lambda verdict: _turn(question, reply, extracted, verdict))
+
+
+def begin_verdict(
+    submission: Submission | FormatError,
+    problem: Problem,
+    options: Options,
+    rules: Rules,
+    pool: JudgePool,
+    on_stage: OnStage | None = None,
+) -> Future[Verdict]:
+    """Checks what was extracted against the rules, then judges it. Errors as `begin_turn`."""
+    if isinstance(submission, FormatError):
+        return _resolved(Verdict(submission))
+    violation = check_rules(submission.code, rules)
+    if violation is not None:
+        return _resolved(Verdict(violation))
+    judging = pool.submit(problem, submission, options, on_stage)
+    return then(judging, lambda judgement: Verdict(judgement.outcome, judgement))
+
+
+def take_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnStage | None = None) -> Turn:
+    """As `begin_turn`, waiting for the turn."""
+    return begin_turn(question, reply, pool, on_stage).result()
+
+
+def turn_secret(episode_secret: str, turn: int) -> str:
+    """What a turn's inputs are drawn from: 128 bits as hex, of the episode's secret and the turn's number."""
+    return hashlib.sha256(f"{episode_secret}/{turn}".encode()).hexdigest()[:32]
+
+
+def then(future: Future[A], function: Callable[[A], B]) -> Future[B]:
+    """The future of `function` of that future's result. Errors pass through; cancelling it cancels that future."""
+    result: Future[B] = Future()
+
+    def finish(done: Future[A]) -> None:
+        if not result.set_running_or_notify_cancel():
+            return
+        try:
+            result.set_result(function(done.result()))
+        except BaseException as error:  # a future carries every error to whoever waits for it
+            result.set_exception(error)
+
+    def cancel(done: Future[B]) -> None:
+        if done.cancelled():
+            future.cancel()
+
+    result.add_done_callback(cancel)
+    future.add_done_callback(finish)
+    return result
+
+
+def _resolved(value: A) -> Future[A]:
+    future: Future[A] = Future()
+    future.set_result(value)
+    return future
+
+
+def _turn(question: Question, reply: Reply, extracted: Extracted | FormatError, verdict: Verdict) -> Turn:
+    found = extracted if isinstance(extracted, Extracted) else None
+    judgement = verdict.judgement
+    log = judgement.log if judgement else ""
+    told = render_feedback(verdict.outcome, log=log, hints=question.hints, baseline=question.options.baseline)
+    return Turn(
+        turn=question.number,
+        messages=question.messages,
+        reply=reply.content,
+        reasoning=reply.reasoning,
+        truncated=reply.truncated,
+        summary=found.summary if found else "",
+        submission=found.submission if found else None,
+        outcome=verdict.outcome,
+        score=score_of(verdict.outcome, question.score),
+        feedback=told,
+        seconds=judgement.seconds if judgement else Seconds(),
+        log=log,
+        flags=judgement.flags if judgement else (),
+        usage=reply.usage,
+        secret=judgement.secret if judgement else None,
+    )

@@ -1,0 +1,194 @@
+"""Many conversations in one process: `gym.make_vec("Kevin-v0", num_envs=N)`."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from typing import Any
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from kevin_env.env import KevinEnv
+from kevin_env.judge.api import JudgePool
+from kevin_env.record import Turn
+from kevin_env.selection import ProblemChoice, find_problems
+
+Texts = tuple[str, ...]
+Step = tuple[str, float, bool, bool, dict[str, Any]]
+
+
+def make_vec(
+    num_envs: int = 1,
+    *,
+    problem: ProblemChoice = "L1_23_Softmax",
+    pool: JudgePool | None = None,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.DISABLED,
+    max_episode_steps: int | None = None,
+    **arguments: Any,
+) -> "KevinVectorEnv":
+    """What `gym.make_vec("Kevin-v0", ...)` calls.
+
+    Args:
+        num_envs: how many conversations.
+        problem: as for `KevinEnv`; read once for all.
+        pool: who judges all of them; by default one pool of this machine's devices, closed with the environment.
+        autoreset_mode: `Disabled`: whoever steps also resets, with `reset(options={"reset_mask": ...})` for some.
+            `SameStep`: a conversation that ends begins anew at once. Next-step autoreset is refused: it would throw
+            away one reply of the model in every episode.
+        max_episode_steps: refused; the environment has `max_turns`.
+        **arguments: as for `KevinEnv`.
+
+    Raises:
+        ValueError: for an argument that is refused or out of its range.
+    """
+    if max_episode_steps is not None:
+        raise ValueError("max_episode_steps would cut episodes without the prompt knowing; give max_turns")
+    if num_envs < 1:
+        raise ValueError(f"num_envs is {num_envs}; there must be at least one")
+    mode = AutoresetMode(autoreset_mode)
+    if mode is AutoresetMode.NEXT_STEP:
+        raise ValueError("next-step autoreset wastes a reply of the model in every episode; use SameStep or Disabled")
+    problems = find_problems(problem)
+    shared = pool if pool is not None else _open_pool()
+    envs = [KevinEnv(problems, pool=shared, **arguments) for _ in range(num_envs)]
+    return KevinVectorEnv(envs, mode, owned_pool=shared if pool is None else None)
+
+
+class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
+    """N `KevinEnv`s stepped together: all submissions of a step are with the judge at the same time.
+
+    Observations and actions are tuples of N strings, `info` is in Gymnasium's vector form: each key holds an array of
+    N values, and `_key` tells which of them count.
+
+    Args:
+        envs: the conversations, which share one pool.
+        autoreset_mode: `DISABLED` or `SAME_STEP`.
+        owned_pool: closed with the environment.
+    """
+
+    def __init__(self, envs: Sequence[KevinEnv], autoreset_mode: AutoresetMode, owned_pool: JudgePool | None) -> None:
+        self.envs = tuple(envs)
+        self.num_envs = len(envs)
+        self.render_mode = envs[0].render_mode
+        self.metadata = {**KevinEnv.metadata, "autoreset_mode": autoreset_mode}
+        self.single_observation_space = envs[0].observation_space
+        self.single_action_space = envs[0].action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._owned_pool = owned_pool
+        self._same_step = autoreset_mode is AutoresetMode.SAME_STEP
+        self._observations = [""] * self.num_envs
+
+    def reset(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Texts, dict[str, Any]]:
+        """Begins all conversations, or those of `options["reset_mask"]`.
+
+        Args:
+            seed: one for each; a single number s means s, s+1, ...; None goes on from the last one.
+            options: `problem` for all, or a list of N, one for each; `reset_mask`, a bool array of N.
+
+        Raises:
+            ValueError: if one of these has another length than N, or the mask selects none.
+        """
+        options = dict(options or {})
+        indices = self._masked(options.pop("reset_mask", None))
+        seeds = self._seeds(seed)
+        problems = options.pop("problem", None)
+        if isinstance(problems, list | tuple):
+            self._require_length(problems, "problems")
+        for i in indices:
+            one = problems[i] if isinstance(problems, list | tuple) else problems
+            self.envs[i].begin_reset(seed=seeds[i], options=options | ({"problem": one} if one is not None else {}))
+        infos: dict[str, Any] = {}
+        for i in indices:
+            self._observations[i], info = self.envs[i].end_reset()
+            infos = self._add_info(infos, info, i)
+        return tuple(self._observations), infos
+
+    def step(
+        self, actions: Sequence[str]
+    ) -> tuple[Texts, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Takes one turn in every conversation.
+
+        Raises:
+            ResetNeeded: if one of them has ended; none is stepped then.
+            JudgeError: if the judge failed for one. The others have taken their turn: reset all.
+        """
+        self._require_length(actions, "actions")
+        self._require_running()
+        futures: list[Future[Turn]] = []
+        try:
+            futures.extend(env.begin_step(action) for env, action in zip(self.envs, actions, strict=True))
+            wait(futures)
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+        steps = [env.end_step(future) for env, future in zip(self.envs, futures, strict=True)]
+        infos = self._observe(steps)
+        scores = np.array([score for _, score, _, _, _ in steps], dtype=np.float64)
+        ended = np.array([ended for _, _, ended, _, _ in steps], dtype=np.bool_)
+        return tuple(self._observations), scores, ended, np.zeros_like(ended), infos
+
+    def render(self) -> tuple[str | None, ...]:
+        """What each `KevinEnv.render` gives."""
+        return tuple(env.render() for env in self.envs)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends the judge's processes, unless the pool was given."""
+        for env in self.envs:
+            env.close()
+        if self._owned_pool is not None:
+            self._owned_pool.close()
+
+    def _observe(self, steps: list[Step]) -> dict[str, Any]:
+        """Keeps the observations and joins the infos; with same-step autoreset ended episodes begin anew here."""
+        renewed = [i for i, (_, _, ended, _, _) in enumerate(steps) if ended and self._same_step]
+        for i in renewed:
+            self.envs[i].begin_reset()
+        infos: dict[str, Any] = {}
+        for i, (observation, _, _, _, info) in enumerate(steps):
+            if i in renewed:
+                infos = self._add_info(infos, {"final_obs": observation, "final_info": info}, i)
+                observation, info = self.envs[i].end_reset()
+            self._observations[i] = observation
+            infos = self._add_info(infos, info, i)
+        return infos
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int):
+            return range(seed, seed + self.num_envs)
+        self._require_length(seed, "seeds")
+        return seed
+
+    def _masked(self, mask: Any) -> list[int]:
+        if mask is None:
+            return list(range(self.num_envs))
+        self._require_length(mask, "bools in reset_mask")
+        if np.asarray(mask).dtype != np.bool_:
+            raise ValueError(f"reset_mask must be of dtype bool, not {np.asarray(mask).dtype}")
+        indices = [int(i) for i in np.flatnonzero(mask)]
+        if not indices:
+            raise ValueError("reset_mask selects no environment")
+        return indices
+
+    def _require_length(self, values: Any, what: str) -> None:
+        if isinstance(values, str) or len(values) != self.num_envs:
+            raise ValueError(f"{self.num_envs} {what} are needed, one for each environment")
+
+    def _require_running(self) -> None:
+        over = [i for i, env in enumerate(self.envs) if env.episode is not None and env.episode.done]
+        if over:
+            remedy = "reset(options={'reset_mask': terminations | truncations})"
+            raise ResetNeeded(f"episodes {over} have ended; {remedy} begins new ones")
+
+
+def _open_pool() -> JudgePool:
+    from kevin_env.judge.pool import LocalPool
+
+    return LocalPool()

@@ -1,0 +1,79 @@
+"""What the tests of turns, episodes and environments share: a problem, replies, and every outcome there is."""
+
+from pathlib import Path
+from typing import get_args
+
+from kevin_env.outcome import OUTCOME, OUTCOME_TYPES, Correct, Incorrect, Outcome
+from kevin_env.problem import Problem, parse_problem
+
+SOURCE = '''"""Doubles x."""
+import torch
+
+N = 1024
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+def get_inputs():
+    return [torch.rand(N, N)]
+
+def get_init_inputs():
+    return []
+'''
+
+KERNEL = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        double[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
+        return out
+"""
+
+REPLY = f"<think>Double it.</think>\n```python\n{KERNEL}```\nOne program a block of 1024 elements.\n"
+
+
+def problem_file(folder: Path, name: str = "7_Double") -> Problem:
+    """A problem that lies in a file."""
+    path = folder / f"{name}.py"
+    path.write_text(SOURCE)
+    return parse_problem(path)
+
+
+def correct(speedup: float) -> Correct:
+    return Correct(
+        message="Correct.",
+        kind="timed",
+        speedup=speedup,
+        speedup_interval=(speedup * 0.9, speedup * 1.1),
+        reference_seconds=1e-3,
+        submission_seconds=1e-3 / speedup,
+    )
+
+
+WRONG = Incorrect(message="512 of 1024 elements differ.", kind="values", input_set="main/own", wrong=512, total=1024)
+
+
+def every_outcome() -> list[Outcome]:
+    """One outcome of every kind of every type, built from the types themselves."""
+    outcomes: list[Outcome] = []
+    for kind_of_ending in OUTCOME_TYPES:
+        category = kind_of_ending.model_fields["category"].default
+        for kind in get_args(kind_of_ending.model_fields["kind"].annotation):
+            values = {"category": category, "kind": kind, "message": f"It was {kind}.", "line": 3}
+            if category == "correctness":
+                values["input_set"] = "main/own"
+            if kind == "timed":
+                values |= {"speedup": 2.5, "speedup_interval": (2.4, 2.6)}
+            outcomes.append(OUTCOME.validate_python(values))
+    return outcomes

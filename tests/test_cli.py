@@ -1,0 +1,307 @@
+import io
+import json
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from episodes import KERNEL, REPLY, SOURCE, WRONG, correct, problem_file
+from rich.console import Console
+from stub_server import Answer, delta, serve
+from typer.testing import CliRunner
+
+from kevin_env.app.doctor import checks, show_check, works
+from kevin_env.app.errors import BadInput
+from kevin_env.app.judging import judge, print_result, read_requests
+from kevin_env.cli import app
+from kevin_env.episode import Episode
+from kevin_env.judge import JudgeError, ScriptedPool
+from kevin_env.outcome import CompileError
+from kevin_env.policies import ScriptedPolicy
+from kevin_env.problem import ProblemError
+from kevin_env.recorder import Recorder
+from kevin_env.settings import Settings
+
+KEYS = {
+    *("file", "problem", "category", "kind", "message", "line", "speedup", "speedup_interval", "score", "device"),
+    *("seconds", "sandbox", "flags"),
+}
+ARITHMETIC = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, words)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def submissions(folder: Path, **codes: str) -> list[Path]:
+    files = [folder / f"{name}.py" for name in codes]
+    for file, code in zip(files, codes.values(), strict=True):
+        file.write_text(code)
+    return files
+
+
+def rows(files: list[Path], folder: Path, answers: Any, **more: Any) -> list[dict[str, Any]]:
+    problem_file(folder)
+    settings = Settings.of({name: value for name, value in more.items() if name != "turn"})
+    with closing(ScriptedPool(answers)) as pool:
+        requests = read_requests(files, str(folder / "7_Double.py"), more.get("turn", (None, "")), settings, False)
+        return [result.row() for result in judge(requests, pool)]
+
+
+def test_help_is_quick_and_needs_nothing_heavy() -> None:
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, "-m", "kevin_env", "--help"], capture_output=True, text=True, check=True)
+    assert "doctor" in done.stdout
+    assert time.perf_counter() - start < 5  # half a second on a machine with nothing else to do
+    code = "import sys, kevin_env.cli; print([m for m in ('torch', 'triton', 'openai', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in ("[]", "['rich']")  # some versions of typer bring rich
+
+
+def test_problems_are_listed() -> None:
+    code, out, _ = run("problems", "--level", "1", "--json")
+    listed = json.loads(out)
+    assert code == 0
+    assert {"L1_23_Softmax", "L1_36_RMSNorm_"} <= {row["id"] for row in listed}
+    assert {row["level"] for row in listed} == {1}
+    tagged = json.loads(run("problems", "--tag", "stencil", "--json")[1])
+    assert [row["id"] for row in tagged] == ["L6_5_Sobel_EdgeDetect"]
+    assert "L9_1_PrefixSum_ExclusiveScan" in run("problems")[1]
+    code, _, err = run("problems", "--tag", "nonsense")
+    assert code == 2
+    assert "tags are" in err
+
+
+def test_a_problem_is_shown() -> None:
+    assert "class Model" in run("show", "L1_23_Softmax")[1]
+    shown = json.loads(run("show", "L1_23_Softmax", "--json")[1])
+    assert shown["id"] == "L1_23_Softmax"
+    assert "get_inputs" in shown["source"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
+        (["judge", "{file}", "--problem", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
+        (["judge", "{folder}/missing.py", "--problem", "L1_23_Softmax"], "cannot read"),
+        (["judge", "{folder}", "--problem", "L1_23_Softmax"], "a submission is a .py file"),
+        (["judge", "{file}"], "--problem"),
+        (["judge", "{file}", "--problem", "{file}"], "does not define"),
+        (["judge", "{file}", "--problem", "L1_23_Softmax", "--rules", "none"], "rules"),
+        (["judge", "{file}", "--problem", "L1_23_Softmax", "--device", "tpu"], "device"),
+        (["judge", "{bad}"], "--turn"),
+        (["judge", "{bad}", "--turn", "1"], "line 1"),
+        (["judge", "{folder}/missing.jsonl", "--turn", "1"], "no trajectory file"),
+        (["replay", "{bad}"], "no trajectory"),
+        (["replay", "{folder}/missing.jsonl"], "no trajectory file"),
+        (["play", "--model", "m"], "--problem ID or --resume FILE"),
+        (["play", "--problem", "L1_23_Softmax"], "--model"),
+        (["play", "--problem", "L1_23_Softmax", "--model", "m", "--base-url", "http://a", "--extra-body", "["], "JSON"),
+        (["play", "--problem", "L1_23_Softmax", "--model", "m", "--turns", "0"], "max_turns"),
+        (["play", "--resume", "{bad}", "--model", "m"], "no trajectory"),
+    ],
+)
+def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:
+    [file] = submissions(tmp_path, kernel=KERNEL)
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("nonsense\n")
+    code, out, err = run(*(word.format(file=file, folder=tmp_path, bad=bad) for word in words))
+    last = err.splitlines()[-1]
+    assert (code, out) == (2, "")
+    assert last.startswith("kevin-env: ")
+    assert said in last
+
+
+def test_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    code, _, err = run("play", "--problem", "L1_23_Softmax", "--model", "m")
+    assert code == 2
+    assert "OPENAI_API_KEY" in err
+
+
+def test_rows_come_in_the_order_given(tmp_path: Path) -> None:
+    slow = submissions(tmp_path, first=KERNEL, second=KERNEL + "# 2\n", third=KERNEL + "# 3\n")
+
+    def answer(problem: Any, submission: Any) -> Any:
+        time.sleep(0.2 if "# " not in submission.code else 0)
+        return WRONG if "# 2" in submission.code else correct(2.0)
+
+    judged = rows(slow, tmp_path, answer)
+    assert [row["file"] for row in judged] == [str(file) for file in slow]
+    assert [row["category"] for row in judged] == ["correct", "correctness", "correct"]
+    assert all(row.keys() == KEYS for row in judged)
+    first = judged[0]
+    assert (first["speedup"], first["speedup_interval"], first["score"]) == (2.0, (1.8, 2.2), 2.3)
+    assert first["seconds"]["total"] == pytest.approx(0.91)
+    assert set(first["sandbox"].values()) == {"enforced"}
+    assert (first["problem"], first["device"]) == ("7_Double", "cpu")
+
+
+def test_every_readable_file_has_a_verdict(tmp_path: Path) -> None:
+    files = submissions(tmp_path, broken="class ModelNew(:\n", other="x = 1\n", ruled=ARITHMETIC)
+    files.append(tmp_path / "binary.py")
+    files[-1].write_bytes(b"\xff\xfe\x00class")
+    judged = rows(files, tmp_path, [])
+    assert [(row["category"], row["kind"], row["sandbox"]) for row in judged] == [
+        ("compile", "syntax", None),
+        ("format", "no_model", None),
+        ("rules", "torch_compute", None),
+        ("compile", "syntax", None),
+    ]
+    assert judged[2]["line"] == 4
+    assert all(row.keys() == KEYS and row["score"] == 0 and row["device"] == "cpu" for row in judged)
+    assert rows(files[2:3], tmp_path, [correct(1.0)], rules="open")[0]["category"] == "correct"
+
+
+def test_a_judge_that_fails_is_a_row_of_its_own(tmp_path: Path) -> None:
+    files = submissions(tmp_path, a=KERNEL, b=KERNEL)
+    judged = rows(files, tmp_path, [JudgeError("the device\x1b[2J is gone"), correct(2.0)])
+    assert judged[0] == {"file": str(files[0]), "error": "the device is gone"}
+    assert judged[1]["category"] == "correct"
+
+
+def test_a_reference_that_fails_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="get_inputs"):
+        rows(submissions(tmp_path, a=KERNEL), tmp_path, [ProblemError("get_inputs raised ValueError")])
+
+
+def test_a_recorded_turn_is_judged_again_on_the_same_inputs(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    settings = Settings(max_turns=3, rules="open", baseline="compile", device="cpu")
+    with closing(ScriptedPool([WRONG, correct(2.0)])) as pool:
+        episode = Episode(problem_file(tmp_path), pool, settings, recorder=Recorder(file))
+        episode.start()
+        for reply in (REPLY, "no code", REPLY):
+            episode.submit(reply)
+    for number, turn in enumerate(episode.turns, start=1):
+        with closing(ScriptedPool([turn.outcome])) as pool:
+            requests = read_requests([file], None, (number, episode.episode_id[:6]), Settings(), True)
+            [result] = judge(requests, pool)
+        row = result.row()
+        assert (row["category"], row["kind"], row["score"]) == (turn.category, turn.kind, turn.score)
+        for _, submission, options in pool.submissions:
+            assert submission == turn.submission
+            assert (options.secret, options.baseline, options.device) == (turn.secret, "compile", "cpu")
+            assert options.require_sandbox
+    with pytest.raises(BadInput, match="3 turns"):
+        read_requests([file], None, (4, ""), Settings(), False)
+    with pytest.raises(BadInput, match="no such episode"):
+        read_requests([file], None, (1, "zz"), Settings(), False)
+
+
+def test_several_episodes_must_be_told_apart(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    ids = []
+    with closing(ScriptedPool([])) as pool:
+        for _ in range(2):
+            episode = Episode(problem_file(tmp_path), pool, Settings(max_turns=1), recorder=Recorder(file))
+            episode.start()
+            episode.submit("no code")
+            ids.append(episode.episode_id)
+    with pytest.raises(BadInput, match="--episode") as caught:
+        read_requests([file], None, (1, ""), Settings(), False)
+    assert all(id[:8] in str(caught.value) for id in ids)
+    [request] = read_requests([file], None, (1, ids[1][:8]), Settings(), False)
+    assert request.file == str(file)
+
+
+def test_a_verdict_is_printed_for_a_person(tmp_path: Path) -> None:
+    problem_file(tmp_path)
+    page = io.StringIO()
+    console = Console(file=page, width=100, markup=False, highlight=False)
+    wrong = CompileError(kind="compiler", message="no [/x]\x1b[2J", details="a.cpp:1: error: [red]no[/y]")
+    files = submissions(tmp_path, a=KERNEL, b=KERNEL, c=KERNEL)
+    with closing(ScriptedPool([correct(2.0), wrong, JudgeError("gone")])) as pool:
+        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), Settings(), False)
+        for result in judge(requests, pool):
+            print_result(console, result)
+    shown = page.getvalue()
+    assert "correct/timed  2.00x [1.80, 2.20]  score 2.30" in shown
+    assert "error: [red]no[/y]" in shown
+    assert "c.py: the judge failed: gone" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_trajectory_is_replayed(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    with closing(ScriptedPool([correct(2.0)])) as pool:
+        episode = Episode(problem_file(tmp_path), pool, Settings(max_turns=1), recorder=Recorder(file), model="m")
+        episode.start()
+        episode.submit(ScriptedPolicy([REPLY]).reply(episode.messages))
+    with file.open("a") as lines:
+        lines.write("nonsense\n")
+    code, out, err = run("replay", str(file), "--plain")
+    assert code == 0
+    assert "class ModelNew" in out
+    assert "line 2" in err
+    [read] = json.loads(run("replay", str(file), "--json")[1])
+    assert read["episode_id"] == episode.episode_id
+    assert run("replay", str(file), "--turn", "2")[0] == 2
+
+
+def test_the_doctor_looks_at_everything() -> None:
+    with closing(ScriptedPool([correct(1.0)])) as pool:
+        found = list(checks(pool))
+    names = {check.name for check in found}
+    assert {"python", "gpu", "nvcc", "g++", "ninja", "problems", "prompts", "scratch", "judge"} <= names
+    assert {f"sandbox {name}" for name in ("network", "filesystem", "limits", "processes")} <= names
+    assert works(found)
+    assert all(check.advice for check in found if not check.ok)
+
+
+def test_the_doctor_says_when_nothing_can_be_judged() -> None:
+    with closing(ScriptedPool([JudgeError("no [red]torch\x1b[2J")])) as pool:
+        found = list(checks(pool))
+    assert not works(found)
+    page = io.StringIO()
+    for check in found:
+        show_check(Console(file=page, width=100, markup=False, highlight=False), check)
+    assert "no [red]torch" in page.getvalue()
+    assert "\x1b" not in page.getvalue()
+
+
+def test_files_are_judged_for_real(tmp_path: Path) -> None:
+    problem = tmp_path / "7_Double.py"
+    problem.write_text(SOURCE)
+    fails = KERNEL.replace("import torch\n", "import torch\nraise RuntimeError('not today')\n", 1)
+    files = submissions(tmp_path, fails=fails, broken="class ModelNew(:\n", ruled=ARITHMETIC)
+    words = ["judge", *map(str, files), "--problem", str(problem), "--device", "cpu", "--json"]
+    done = subprocess.run([sys.executable, "-m", "kevin_env", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    judged = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["category"] for row in judged] == ["compile", "compile", "rules"]
+    assert "not today" in judged[0]["message"]
+    assert judged[0]["sandbox"].keys() == {"network", "filesystem", "limits", "processes"}
+
+
+def test_a_model_plays_for_real(tmp_path: Path) -> None:
+    problem, out = tmp_path / "7_Double.py", tmp_path / "t.jsonl"
+    problem.write_text(SOURCE)
+    reply = f"```python\n{ARITHMETIC}```\nDoubled."
+    with serve(Answer([delta(content=reply), delta(finish="stop")])) as stub:
+        words = ["play", "--problem", str(problem), "--model", "m", "--base-url", stub.url, "--turns", "2"]
+        words += ["--device", "cpu", "--plain", "--out", str(out)]
+        done = subprocess.run([sys.executable, "-m", "kevin_env", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "rules/torch_compute" in done.stdout
+    assert "ended: max_turns" in done.stdout
+    assert len(stub.requests) == 2
+    assert "ModelNew" in stub.requests[1]["messages"][-1]["content"]
+    code, shown, _ = run("replay", str(out), "--plain")
+    assert code == 0
+    assert "return x * 2" in shown
+
+
+@pytest.mark.skipif(any(Path("/dev").glob("nvidia[0-9]*")), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+    [file] = submissions(tmp_path, a=KERNEL)
+    code, out, err = run("judge", str(file), "--problem", "L1_23_Softmax", "--device", "cuda")
+    assert (code, out) == (2, "")
+    assert "--device cpu" in err
+    assert len(err.splitlines()) == 1

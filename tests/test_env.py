@@ -1,0 +1,324 @@
+import threading
+import warnings
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from episodes import KERNEL, REPLY, SOURCE, WRONG, correct, problem_file
+from gymnasium.error import ClosedEnvironmentError, CustomSpaceError, InvalidAction, ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import RecordEpisodeStatistics
+from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorStatistics
+
+import kevin_env  # noqa: F401  (registers Kevin-v0)
+from kevin_env.env import KevinEnv
+from kevin_env.judge import JudgeError, ScriptedPool
+from kevin_env.outcome import CompileError
+from kevin_env.problem import Problem, ProblemError
+from kevin_env.selection import find_problems
+from kevin_env.spaces import UnicodeText
+
+
+def problem(name: str = "double") -> Problem:
+    return Problem(id=name, source=SOURCE, name=name, statement="Doubles x.")
+
+
+def make(script, chosen=None, **keywords) -> KevinEnv:
+    env = gym.make("Kevin-v0", problem=chosen or problem(), pool=ScriptedPool(script), **keywords).unwrapped
+    assert isinstance(env, KevinEnv)
+    return env
+
+
+def test_gymnasiums_checker_has_nothing_to_say() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(make([], [problem("a"), problem("b")]))
+
+
+def test_an_episode_through_gymnasium() -> None:
+    env = make([WRONG, correct(2.0)], max_turns=2, gamma=0.5)
+    prompt, info = env.reset(seed=0)
+    assert prompt == info["messages"][-1]["content"] and info["messages"][-1]["role"] == "user"
+    assert set(info) == {"messages"}
+    prompt, score, terminated, truncated, info = env.step(REPLY)
+    assert (score, terminated, truncated) == (0.0, False, False)
+    assert set(info) == {"messages", "outcome", "turn", "seconds"}
+    assert prompt == info["messages"][-1]["content"]
+    assert (info["outcome"], info["turn"].turn, info["seconds"]) == (WRONG, 1, info["turn"].seconds)
+    _, score, terminated, truncated, info = env.step(REPLY)
+    assert (score, terminated, truncated) == (pytest.approx(2.3), True, False)
+    assert type(terminated) is bool and type(truncated) is bool and type(score) is float
+    assert info["returns"] == pytest.approx((0.5 * 2.3, 2.3))
+    assert [turn.score for turn in info["trajectory"].turns] == pytest.approx([0.0, 2.3])
+    assert info["trajectory"].stop_reason == "max_turns"
+
+
+def test_a_step_that_is_not_due_needs_a_reset() -> None:
+    env = make([WRONG], max_turns=1)
+    with pytest.raises(ResetNeeded, match=r"call reset\(\) first"):
+        env.step(REPLY)
+    env.reset()
+    env.step(REPLY)
+    with pytest.raises(ResetNeeded, match=r"ended after turn 1; call reset\(\)"):
+        env.step(REPLY)
+    env.reset()
+    with pytest.raises(InvalidAction, match="not int"):
+        env.step(3)  # pyright: ignore[reportArgumentType]
+
+
+def test_text_may_be_any_unicode() -> None:
+    env = make([WRONG.model_copy(update={"message": "µ ┃ 😀"})])
+    reply = f"😀 µ ┃ \0 \ud800\n{REPLY}"
+    prompt, _ = env.reset()
+    assert prompt in env.observation_space and reply in env.action_space
+    prompt, _, _, _, info = env.step(reply)
+    assert prompt in env.observation_space
+    assert "😀" in info["turn"].reply and "😀" in prompt
+    assert env.episode and env.episode.trajectory.model_dump_json()
+
+
+def test_text_spaces_are_cheap_and_never_shared() -> None:
+    space = UnicodeText()
+    assert "" in space and "x" * 2**20 in space
+    assert "x" * (2**20 + 1) not in space and 3 not in space
+    space.seed(1)
+    samples = [space.sample() for _ in range(50)]
+    assert all(sample.isascii() and sample in space for sample in samples) and len(set(samples)) > 40
+    assert space == UnicodeText() and space != UnicodeText(5) and len(repr(space)) < 40
+    with pytest.raises(ValueError, match="shared_memory=False") as caught:
+        gym.make_vec("Kevin-v0", 2, vectorization_mode="async", problem=problem(), pool=ScriptedPool([]))
+    assert isinstance(caught.value.__cause__, CustomSpaceError)
+
+
+def test_the_seed_chooses_the_problem_and_options_overrule_it() -> None:
+    env = make([], [problem(name) for name in "abcdefgh"])
+
+    def chosen(**arguments) -> str:
+        env.reset(**arguments)
+        assert env.episode
+        return env.episode.problem.id
+
+    first = [chosen(seed=5), chosen(), chosen()]
+    assert [chosen(seed=5), chosen(), chosen()] == first
+    assert len({chosen(seed=seed) for seed in range(30)}) == 8
+    assert chosen(options={"problem": problem("other")}) == "other"
+    assert chosen() in "abcdefgh"
+    with pytest.raises(ValueError, match="unknown reset option 'problm'; there is 'problem'"):
+        env.reset(options={"problm": "x"})
+
+
+def test_problems_are_found_by_id_level_path_and_list(tmp_path) -> None:
+    file = problem_file(tmp_path)
+    assert find_problems(file.path) == (file,)
+    assert find_problems([file, file.path, Path(file.path)]) == (file, file, file)
+    assert [p.id for p in find_problems("L1_23_Softmax")] == ["L1_23_Softmax"]
+    assert {p.level for p in find_problems("L1")} == {1}
+    with pytest.raises(ProblemError, match=r"unknown problem 'L1_23_Softmx'; did you mean L1_23_Softmax"):
+        find_problems("L1_23_Softmx")
+    for empty in ("L99", []):
+        with pytest.raises(ProblemError, match="no problems in"):
+            find_problems(empty)
+
+
+def test_every_keyword_reaches_the_episode() -> None:
+    keywords = {
+        "max_turns": 7,
+        "gamma": 0.9,
+        "returns": "max",
+        "device": "cpu",
+        "language": "cuda",
+        "rules": "open",
+        "score": "kevin",
+        "context": "kevin",
+        "hints": True,
+        "examples": False,
+        "baseline": "compile",
+        "stop_on": 1.5,
+    }
+    env = make([WRONG], **keywords)
+    env.reset()
+    env.step(f"```python\n{KERNEL}```")
+    assert env.episode
+    assert env.episode.trajectory.config == keywords
+    assert isinstance(env.episode.pool, ScriptedPool)
+    options = env.episode.pool.submissions[0][2]
+    assert (options.device, options.baseline) == ("cpu", "compile")
+
+
+@pytest.mark.parametrize(
+    "bad", [{"gamma": 3}, {"rules": "none"}, {"render_mode": "rgb_array"}, {"score": "x"}, {"context": "x"}]
+)
+@pytest.mark.filterwarnings("ignore:.*render_mode")
+def test_bad_arguments_are_refused_at_once(bad) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        make([], **bad)
+
+
+def test_a_judge_failure_is_raised_and_the_reply_may_be_given_again() -> None:
+    env = make([JudgeError("the device is gone"), WRONG])
+    env.reset()
+    with pytest.raises(JudgeError):
+        env.step(REPLY)
+    assert env.step(REPLY)[-1]["turn"].turn == 1
+
+
+def test_the_turns_are_rendered_as_plain_text(capsys) -> None:
+    message = "[/bad] [red]x[/red]"
+    env = make([WRONG.model_copy(update={"message": message}), correct(2.0)], render_mode="ansi")
+    env.reset()
+    for _ in range(2):
+        env.step(REPLY)
+    table = env.render()
+    assert table and message in table and "correctness/values" in table and "2.00x" in table and "2.30" in table
+    assert "\x1b" not in table
+    assert capsys.readouterr().out == ""
+    human = make([correct(2.0)], render_mode="human")
+    human.reset()
+    human.step(REPLY)
+    assert "2.00x" in capsys.readouterr().out
+    assert human.render() is None
+
+
+def test_a_pool_is_closed_by_its_owner_only() -> None:
+    pool = ScriptedPool([])
+    env = KevinEnv(problem(), pool=pool)
+    env.reset()
+    env.close()
+    env.close()
+    assert not pool.closed
+    with pytest.raises(ClosedEnvironmentError):
+        env.reset()
+
+
+def test_wrappers_work() -> None:
+    pool = ScriptedPool([correct(2.0)] * 2)
+    env = RecordEpisodeStatistics(gym.make("Kevin-v0", problem=problem(), pool=pool, max_turns=2))
+    env.reset()
+    env.step(REPLY)
+    info = env.step(REPLY)[-1]
+    assert (info["episode"]["l"], info["episode"]["r"]) == (2, pytest.approx(4.6))
+    assert env.spec and env.spec.kwargs["max_turns"] == 2
+
+
+REPLIES = [REPLY.replace("def forward(self, x):", f"def forward(self, x):  # {i}") for i in range(4)]
+"""Four replies whose code differs, so that the judge can tell them apart."""
+
+ANSWERS = [WRONG, correct(2.0), CompileError(message="No.", kind="compiler"), correct(3.0)]
+
+
+def by_content(_, submission):
+    return next(answer for i, answer in enumerate(ANSWERS) if f"# {i}\n" in submission.code)
+
+
+def vector(script=by_content, num_envs: int = 4, **keywords):
+    keywords = {"problem": problem(), "max_turns": 2} | keywords
+    return gym.make_vec("Kevin-v0", num_envs=num_envs, pool=ScriptedPool(script), **keywords)
+
+
+def test_conversations_side_by_side_are_not_mixed_up() -> None:
+    together = threading.Barrier(4)
+
+    def all_at_once(asked, submission):
+        together.wait(timeout=30)
+        return by_content(asked, submission)
+
+    envs = vector(all_at_once)
+    assert envs.metadata["autoreset_mode"] is AutoresetMode.DISABLED
+    prompts, info = envs.reset(seed=1)
+    assert len(prompts) == 4 and prompts in envs.observation_space
+    prompts, scores, terminated, truncated, info = envs.step(tuple(REPLIES))
+    assert list(scores) == pytest.approx([0.0, 2.3, 0.0, 3.3])
+    assert [scores.dtype, terminated.dtype, truncated.dtype] == [np.float64, np.bool_, np.bool_]
+    assert list(info["outcome"]) == ANSWERS
+    for i, (prompt, messages) in enumerate(zip(prompts, info["messages"], strict=True)):
+        assert prompt == messages[-1]["content"]
+        text = "\n".join(message["content"] for message in messages)
+        assert [n for n in range(4) if f"(self, x):  # {n}\n" in text] == [i]
+    _, _, terminated, truncated, info = envs.step(REPLIES[::-1])
+    assert terminated.all() and not truncated.any()
+    assert list(info["outcome"]) == ANSWERS[::-1]
+    assert info["returns"][1] == pytest.approx((2.3, 0.0))
+    assert info["trajectory"][3].turns[0].outcome == ANSWERS[3]
+    envs.close()
+    envs.close()
+
+
+def test_those_that_ended_are_reset_and_the_others_go_on() -> None:
+    envs = vector(stop_on="correct")
+    envs.reset()
+    _, _, terminated, truncated, _ = envs.step(REPLIES)
+    assert list(terminated) == [False, True, False, True]
+    with pytest.raises(ResetNeeded, match=r"episodes \[1, 3\] have ended; reset\(options="):
+        envs.step(REPLIES)
+    options = {"reset_mask": terminated | truncated}
+    prompts, info = envs.reset(options=options)
+    assert options.keys() == {"reset_mask"}  # for the wrappers, which read it after us
+    assert list(info["_messages"]) == [False, True, False, True] and len(prompts) == 4
+    _, _, _, _, info = envs.step(REPLIES)
+    assert [turn.turn for turn in info["turn"]] == [2, 1, 2, 1]
+    for mask in (np.zeros(4, bool), np.ones(3, bool), np.arange(4)):
+        with pytest.raises(ValueError, match="reset_mask"):
+            envs.reset(options={"reset_mask": mask})
+
+
+def test_seeds_and_problems_one_for_each() -> None:
+    envs = vector(problem=[problem(name) for name in "abcdefgh"])
+
+    def chosen(**arguments):
+        envs.reset(**arguments)
+        return [env.episode.problem.id for env in envs.unwrapped.envs]  # pyright: ignore[reportAttributeAccessIssue]
+
+    assert chosen(seed=3) == chosen(seed=[3, 4, 5, 6])
+    assert chosen(seed=3) != chosen(seed=4)
+    assert chosen(options={"problem": problem("x")}) == ["x"] * 4
+    assert chosen(options={"problem": [problem(name) for name in "wxyz"]}) == list("wxyz")
+    with pytest.raises(ValueError, match="4 seeds are needed"):
+        chosen(seed=[1])
+    with pytest.raises(ValueError, match="4 problems are needed"):
+        chosen(options={"problem": [problem()]})
+    with pytest.raises(ValueError, match="4 actions are needed"):
+        envs.step(REPLIES[:3])
+
+
+def test_same_step_autoreset_begins_anew_at_once() -> None:
+    envs = vector(num_envs=2, max_turns=1, autoreset_mode="SameStep")
+    first, _ = envs.reset()
+    prompts, _, terminated, _, info = envs.step(REPLIES[:2])
+    assert terminated.all() and prompts == first
+    assert list(info["final_info"]["outcome"]) == ANSWERS[:2]
+    assert [text != start for text, start in zip(info["final_obs"], first, strict=True)] == [True, True]
+    assert "outcome" not in info
+    assert list(envs.step(REPLIES[2:])[1]) == pytest.approx([0.0, 3.3])
+
+
+def test_vector_statistics_wrapper_works() -> None:
+    envs = RecordVectorStatistics(vector(max_turns=1))
+    envs.reset()
+    info = envs.step(REPLIES)[-1]
+    assert list(info["episode"]["r"]) == pytest.approx([0.0, 2.3, 0.0, 3.3])
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"max_episode_steps": 3}, "give max_turns"),
+        ({"autoreset_mode": "NextStep"}, "next-step autoreset wastes a reply"),
+        ({"num_envs": 0}, "at least one"),
+        ({"gamma": 3}, "gamma"),
+    ],
+)
+def test_what_a_vector_cannot_be_is_refused(bad, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        vector(**bad)
+
+
+def test_a_judge_failure_of_one_is_raised_after_all_have_answered() -> None:
+    answers = {0: WRONG, 1: JudgeError("the device is gone")}
+    envs = vector(lambda _, s: answers[0 if "# 0\n" in s.code else 1], num_envs=2)
+    envs.reset()
+    with pytest.raises(JudgeError):
+        envs.step(REPLIES[:2])
+    envs.reset()
+    envs.step([REPLIES[0]] * 2)

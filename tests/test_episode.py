@@ -1,0 +1,241 @@
+import functools
+from concurrent.futures import Future
+from threading import Event
+
+import pytest
+from episodes import REPLY, WRONG, correct, problem_file
+
+from kevin_env.context import build_messages
+from kevin_env.episode import Episode, EpisodeError
+from kevin_env.judge import Facts, JudgeError, ScriptedPool
+from kevin_env.judge.scripted import SCRIPTED_GPU
+from kevin_env.outcome import Correct
+from kevin_env.problem import ProblemError
+from kevin_env.record import Reply, Trajectory
+from kevin_env.recorder import Recorder, partial_path, read_trajectories
+from kevin_env.settings import Settings
+from kevin_env.turn import turn_secret
+
+
+@pytest.fixture
+def problem(tmp_path):
+    return problem_file(tmp_path)
+
+
+def started(problem, script, recorder=None, **settings) -> Episode:
+    episode = Episode(problem, ScriptedPool(script), Settings.of(settings), recorder=recorder, model="m")
+    episode.start()
+    return episode
+
+
+def test_an_episode_from_start_to_end(problem) -> None:
+    episode = Episode(problem, ScriptedPool([WRONG, correct(2.0)]), Settings(max_turns=2))
+    first = episode.start()
+    assert first[-1].role == "user" and "Doubles x." in first[-1].content
+    assert episode.messages == first
+    turn = episode.submit(REPLY)
+    assert (turn.turn, turn.messages, turn.outcome) == (1, first, WRONG)
+    assert not episode.done
+    assert any(turn.feedback.strip() in message.content for message in episode.messages)
+    last = episode.submit(Reply(content=REPLY, reasoning="Hm."))
+    assert (episode.done, episode.stop_reason, last.reasoning) == (True, "max_turns", "Hm.")
+    assert episode.returns == pytest.approx((0.4 * 2.3, 2.3))
+    assert episode.trajectory.turns == episode.turns
+
+
+def test_a_correct_kernel_does_not_end_an_episode(problem) -> None:
+    episode = started(problem, [correct(5.0)] * 2, max_turns=2)
+    episode.submit(REPLY)
+    assert not episode.done
+
+
+@pytest.mark.parametrize(
+    ("stop_on", "outcomes", "turns"),
+    [
+        ("correct", [WRONG, Correct(message="Correct.", kind="too_noisy")], 2),
+        (2.0, [correct(1.9), Correct(message="Correct.", kind="too_noisy"), correct(2.0)], 3),
+    ],
+)
+def test_stop_on_ends_it_early(problem, stop_on, outcomes, turns) -> None:
+    episode = started(problem, outcomes, stop_on=stop_on, max_turns=9)
+    while not episode.done:
+        episode.submit(REPLY)
+    assert (len(episode.turns), episode.stop_reason) == (turns, "stop_on")
+
+
+def test_calls_out_of_order_say_what_to_do(problem) -> None:
+    episode = Episode(problem, ScriptedPool([WRONG] * 9), Settings(max_turns=1))
+    with pytest.raises(EpisodeError, match=r"call start\(\) first"):
+        episode.submit(REPLY)
+    episode.start()
+    with pytest.raises(EpisodeError, match="started already"):
+        episode.start()
+    episode.submit(REPLY)
+    with pytest.raises(EpisodeError, match=r"ended after turn 1 \(max_turns\); start a new one"):
+        episode.submit(REPLY)
+    with pytest.raises(EpisodeError, match="ended"):
+        episode.fork()
+
+
+def test_one_turn_at_a_time(problem) -> None:
+    hold = Event()
+
+    def answer(*_):
+        hold.wait(60)
+        return WRONG
+
+    episode = started(problem, answer)
+    future = episode.submit_later(REPLY)
+    with pytest.raises(EpisodeError, match="turn 1 is still being judged"):
+        episode.submit(REPLY)
+    hold.set()
+    assert future.result().turn == 1
+    assert len(episode.turns) == 1
+
+
+def test_a_judge_failure_leaves_the_turn_to_be_taken_again(problem) -> None:
+    episode = started(problem, [JudgeError("the device is gone"), WRONG])
+    with pytest.raises(JudgeError):
+        episode.submit(REPLY)
+    assert episode.turns == ()
+    assert episode.submit(REPLY).turn == 1
+
+
+def test_every_turn_has_a_secret_of_its_own_that_no_seed_tells(problem) -> None:
+    episodes = [started(problem, [WRONG] * 2, max_turns=2) for _ in range(2)]
+    for episode in episodes:
+        for _ in range(2):
+            episode.submit(REPLY)
+    secrets = [turn.secret for episode in episodes for turn in episode.turns]
+    assert len(set(secrets)) == 4
+    assert all(secret and len(bytes.fromhex(secret)) == 16 for secret in secrets)
+    for episode in episodes:
+        assert episode.trajectory.secret
+        assert [turn.secret for turn in episode.turns] == [turn_secret(episode.trajectory.secret, n) for n in (1, 2)]
+
+
+@pytest.mark.parametrize(("device", "language"), [(None, "cpp"), (SCRIPTED_GPU, "triton")])
+def test_the_language_follows_the_device(problem, device, language) -> None:
+    pool = ScriptedPool([WRONG], device) if device else ScriptedPool([WRONG])
+    episode = Episode(problem, pool)
+    text = episode.start()[-1].content
+    assert episode.trajectory.config["language"] == language
+    assert ("Triton" in text) == (language == "triton")
+    assert Episode(problem, pool, Settings(language="cuda")).trajectory.config["language"] == "cuda"
+
+
+def test_a_fork_goes_its_own_way(problem, tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    episode = started(problem, [WRONG, WRONG, correct(2.0)], Recorder(file), max_turns=2)
+    episode.submit(REPLY)
+    other = episode.fork()
+    assert other.messages == episode.messages
+    episode.submit(REPLY)
+    other.submit(REPLY)
+    assert [len(each.turns) for each in (episode, other)] == [2, 2]
+    assert episode.turns[0] == other.turns[0]
+    assert (episode.turns[1].score, other.turns[1].score) == (0.0, pytest.approx(2.3))
+    assert episode.episode_id != other.episode_id
+    assert episode.turns[1].secret != other.turns[1].secret
+    assert list(read_trajectories(file)) == [episode.trajectory, other.trajectory]
+
+
+def test_a_recorded_episode_is_resumed_where_it_was_cut_off(problem, tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    before = started(problem, [WRONG], Recorder(file), max_turns=2, gamma=0.8)
+    before.submit(REPLY)
+    (cut,) = read_trajectories(file)
+    assert isinstance(cut, Trajectory) and cut.stop_reason is None
+    after = Episode.resume(cut, ScriptedPool([correct(3.0)]), recorder=Recorder(file))
+    assert after.start() == before.messages
+    after.submit(REPLY)
+    (whole,) = read_trajectories(file)
+    assert isinstance(whole, Trajectory)
+    assert (whole.episode_id, whole.stop_reason, whole.model) == (before.episode_id, "max_turns", "m")
+    assert whole.returns == pytest.approx((0.8 * 3.3, 3.3))
+    assert not partial_path(file).exists()
+
+
+def test_one_that_was_cut_off_after_its_last_turn_ends_on_resuming(problem, tmp_path) -> None:
+    episode = started(problem, [WRONG], max_turns=1)
+    episode.submit(REPLY)
+    cut = episode.trajectory.model_copy(update={"stop_reason": None})
+    file = tmp_path / "run.jsonl"
+    resumed = Episode.resume(cut, ScriptedPool([]), recorder=Recorder(file))
+    resumed.start()
+    assert resumed.done
+    assert [each.stop_reason for each in read_trajectories(file) if isinstance(each, Trajectory)] == ["max_turns"]
+
+
+def test_one_that_was_finished_early_goes_on_under_a_new_id(problem) -> None:
+    episode = started(problem, [WRONG])
+    episode.submit(REPLY)
+    stopped = episode.finish("interrupted")
+    assert (stopped.stop_reason, episode.finish("model_error")) == ("interrupted", stopped)
+    assert Episode.resume(stopped, ScriptedPool([])).episode_id != stopped.episode_id
+
+
+def test_what_cannot_be_resumed_is_refused(problem) -> None:
+    episode = started(problem, [WRONG], max_turns=1)
+    episode.submit(REPLY)
+    with pytest.raises(EpisodeError, match="nothing to resume"):
+        Episode.resume(episode.trajectory, ScriptedPool([]))
+    mine = started(problem, [WRONG], score=lambda _: 1.0).trajectory
+    assert "lambda" in mine.config["score"]
+    with pytest.raises(ValueError, match="unknown score"):
+        Episode.resume(mine, ScriptedPool([]))
+    assert Episode.resume(mine, ScriptedPool([]), settings=Settings(score=lambda _: 1.0))
+
+
+def test_the_prompt_is_the_users_to_make(problem) -> None:
+    with pytest.raises(ValueError, match="unknown context 'none': give one of kevin"):
+        Episode(problem, ScriptedPool([]), Settings(context="none"))
+    episode = Episode(problem, ScriptedPool([WRONG] * 2), build=functools.partial(build_messages, budget=0))
+    first = episode.start()
+    episode.submit(REPLY)
+    assert "class ModelNew" in first[-1].content  # the example
+    assert "program_id" not in episode.messages[-1].content  # no room for the turn
+
+
+def test_a_prompt_that_cannot_be_made_leaves_no_turn(problem, tmp_path) -> None:
+    def build(problem, facts, turns, settings):
+        if turns:
+            raise LookupError("no template")
+        return build_messages(problem, facts, turns, settings)
+
+    file = tmp_path / "run.jsonl"
+    episode = Episode(problem, ScriptedPool([WRONG]), recorder=Recorder(file), build=build)
+    episode.start()
+    with pytest.raises(LookupError):
+        episode.submit(REPLY)
+    (recorded,) = read_trajectories(file)
+    assert isinstance(recorded, Trajectory)
+    assert (episode.turns, recorded.turns) == ((), ())
+
+
+def test_a_reference_that_fails_is_told_at_the_start(problem) -> None:
+    class Failing(ScriptedPool):
+        def describe(self, problem, options) -> Future[Facts]:
+            future: Future[Facts] = Future()
+            future.set_exception(ProblemError("the reference fails"))
+            return future
+
+    with pytest.raises(ProblemError, match="the reference fails"):
+        Episode(problem, Failing([])).start()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"gamma": 2}, "setting gamma=2: .* less than or equal to 1"),
+        ({"max_turn": 2}, "unknown setting 'max_turn'; there are max_turns, "),
+        ({"score": "fast"}, "setting score='fast': unknown score 'fast': give one of kevin"),
+        ({"device": "gpu"}, "setting device='gpu'"),
+        ({"stop_on": "fast"}, "setting stop_on='fast': .* 'correct' or .* number"),
+        ({"max_turns": 0}, "setting max_turns=0"),
+    ],
+)
+def test_bad_settings_are_one_clear_line(values, message) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        Settings.of(values)
+    assert "\n" not in str(caught.value)

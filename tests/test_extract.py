@@ -1,0 +1,190 @@
+import textwrap
+import time
+
+import pytest
+
+from kevin_env.extract import SUMMARY_LIMIT, Extracted, extract, extract_file, guess_language
+from kevin_env.outcome import CompileError, FormatError
+from kevin_env.rules import check_rules
+
+MODEL = "class ModelNew:\n    pass\n"
+OTHER = "class ModelNew:\n    other = 1\n"
+
+
+def _fenced(code=MODEL, tag="python", fence="```"):
+    return f"{fence}{tag}\n{code}{fence}\n"
+
+
+def _code(reply, **keywords):
+    found = extract(reply, **keywords)
+    assert isinstance(found, Extracted), found
+    return found.submission.code
+
+
+def _kind(reply, **keywords):
+    found = extract(reply, **keywords)
+    assert isinstance(found, FormatError), found
+    return found.kind
+
+
+@pytest.mark.parametrize("tag", ["python", "py", "", "cuda", "Python title=x"])
+@pytest.mark.parametrize("fence", ["```", "~~~", "`````"])
+def test_one_block_with_any_fence_and_tag(tag, fence):
+    assert _code(f"Here it is.\n\n{_fenced(tag=tag, fence=fence)}\nDone.") == MODEL
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"{_fenced(OTHER)}\nBetter:\n{_fenced()}",
+        f"{_fenced()}\nUse it like this:\n{_fenced('model = ModelNew()')}",
+        f"{_fenced()}\nBuild:\n```bash\npip install x\n```\n",
+        f"{_fenced()}\nNested:\n{_fenced('def f():' + chr(10) + '    class ModelNew: pass' + chr(10))}",
+        f"{_fenced()}\n```\n# class ModelNew\n```",
+    ],
+)
+def test_the_last_block_that_defines_the_model_counts(reply):
+    assert _code(reply) == MODEL
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<think>\nfirst {_fenced(OTHER)}</think>\n{_fenced()}",
+        f"I try {_fenced(OTHER)} no.\n</think>\n\n{_fenced()}",
+        f"<think>a</think>\n{_fenced()}\n<think>again {_fenced(OTHER)}</think>\nGood.",
+        f"<thinking>\n{_fenced(OTHER)}\n</thinking>{_fenced()[0:0]}\n{_fenced()}",
+        f"{_fenced()}\n<think>\nWait, maybe {_fenced(OTHER)}",
+    ],
+)
+def test_reasoning_does_not_count(reply):
+    assert _code(reply) == MODEL
+    found = extract(reply)
+    assert isinstance(found, Extracted) and "think" not in found.summary and "maybe" not in found.summary
+
+
+def test_a_tag_inside_a_line_of_code_is_not_reasoning():
+    code = 'class ModelNew:\n    note = "<think> about"  # <think>\n'
+    assert _code(_fenced(code)) == code
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        ("", "no_code"),
+        ("I cannot do that.", "no_code"),
+        ("The class ModelNew would use `torch`.", "no_code"),
+        ("x = 1", "no_code"),
+        (_fenced("x = 1\n"), "no_model"),
+        (_fenced("x = ModelNew()\n"), "no_model"),
+        (_fenced("    class ModelNew(: oops\n"), "no_model"),
+        (f"```python\n{MODEL}", "truncated"),
+        (f"{_fenced('x = 1')}\n```python\n{MODEL}", "truncated"),
+        (f"<think>\nstill going {_fenced()}", "truncated"),
+    ],
+)
+def test_replies_without_a_submission(reply, kind):
+    assert _kind(reply) == kind
+
+
+def test_cut_off_by_the_token_limit():
+    assert _kind("Let me think about", truncated=True) == "truncated"
+    assert _kind(MODEL, truncated=True) == "truncated"
+    assert _kind(_fenced("x = 1\n"), truncated=True) == "truncated"
+    assert _code(_fenced() + "This kernel is", truncated=True) == MODEL
+    assert _code(f"{_fenced()}\nBetter still:\n```python\nimport torch\nclass Mod") == MODEL
+
+
+def test_a_block_that_does_not_parse_is_left_to_the_rules():
+    code = "import torch\nclass ModelNew(:\n"
+    assert _code(_fenced(code)) == code
+    assert isinstance(check_rules(code), CompileError)
+
+
+def test_a_reply_that_is_a_file():
+    found = extract(f"import torch\n{MODEL}")
+    assert isinstance(found, Extracted)
+    assert found.submission.code == f"import torch\n{MODEL}" and found.summary == ""
+
+
+def test_a_fence_within_a_longer_fence_is_code():
+    code = f'DOC = """\n```\ninner\n```\n"""\n{MODEL}'
+    assert _code(_fenced(code, fence="````")) == code
+
+
+def test_an_indented_fence():
+    reply = "1. First\n" + textwrap.indent(_fenced(), "   ") + "2. Then\n"
+    assert _code(reply) == MODEL
+
+
+def test_windows_line_ends_and_odd_characters():
+    assert _code(_fenced().replace("\n", "\r\n")) == MODEL
+    assert _code("\ufeff" + _fenced("x = '\ud800'\n" + MODEL)) == "x = '?'\n" + MODEL
+    assert _code(_fenced("s = 'a\u2028b'\n" + MODEL)) == "s = 'a\u2028b'\n" + MODEL
+
+
+def _summary(reply):
+    found = extract(reply)
+    assert isinstance(found, Extracted)
+    return found.summary
+
+
+def test_the_summary_is_the_prose_after_the_code_else_before():
+    assert _summary(f"Plan.\n{_fenced()}\nFused both loops.\n\nNow it is one pass.") == (
+        "Fused both loops.\n\nNow it is one pass."
+    )
+    assert _summary(f"I fused both.\n{_fenced()}\n") == "I fused both."
+    assert _summary(f"{_fenced()}\nRun:\n```bash\nmake\n```\nFast.") == "Run:\nFast."
+    assert _summary(_fenced()) == ""
+
+
+def test_the_summary_is_shortened_at_a_sentence_and_has_no_control_characters():
+    long = _summary(_fenced() + "This is a sentence. " * 100)
+    assert SUMMARY_LIMIT - 25 < len(long) <= SUMMARY_LIMIT and long.endswith("sentence.")
+    assert len(_summary(_fenced() + "x" * 3000)) == SUMMARY_LIMIT
+    assert _summary(_fenced() + "Red \x1b[31malert\x1b[0m.") == "Red alert."
+
+
+@pytest.mark.parametrize(
+    ("code", "language"),
+    [
+        ("import triton\n@triton.jit\ndef k(x): pass\n", "triton"),
+        ("from triton import jit\n@jit\ndef k(x): pass\n", "triton"),
+        ("import triton\n", "python"),
+        ("from torch.utils.cpp_extension import load_inline\nload_inline(cuda_sources='')", "cuda"),
+        ("SOURCE = '__global__ void k() {}'", "cuda"),
+        ("# __global__\nfrom torch.utils.cpp_extension import load_inline\nload_inline(cpp_sources='')", "cpp"),
+        ("import ctypes\nctypes.CDLL('x.so')", "cpp"),
+        ("import torch\n", "python"),
+        ("def (", "python"),
+    ],
+)
+def test_the_language(code, language):
+    assert guess_language(code) == language
+    assert extract_file(code + "\n" + MODEL).language == language  # type: ignore[union-attr]
+
+
+def test_a_file_is_always_a_verdict():
+    broken = extract_file("def (")
+    assert not isinstance(broken, FormatError) and isinstance(check_rules(broken.code), CompileError)
+    missing = extract_file("x = 1")
+    assert isinstance(missing, FormatError) and missing.kind == "no_model"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```python\n" * 20000,
+        "<think>" * 50000,
+        "<think>\n" * 50000,
+        "<think>\n" * 50000 + "</think>",
+        "<think></think>\n" * 50000,
+        _fenced("x = 1 # ModelNew\n") * 3000,
+        "-" * 200000,
+        " " * 200000 + "```",
+    ],
+)
+def test_hostile_replies_end_soon(reply):
+    start = time.perf_counter()
+    extract(reply)
+    assert time.perf_counter() - start < 2

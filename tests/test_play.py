@@ -1,0 +1,192 @@
+import io
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from episodes import REPLY, WRONG, correct, problem_file
+from rich.console import Console
+
+from kevin_env.app.demo import PROBLEM, demo, demo_replies
+from kevin_env.app.errors import BadInput
+from kevin_env.app.play import Narrator, last_episode, open_episode, play
+from kevin_env.app.screen import make_console
+from kevin_env.episode import Episode
+from kevin_env.extract import Extracted, extract
+from kevin_env.judge import DeviceInfo, JudgeError, ScriptedPool
+from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
+from kevin_env.outcome import CompileError, Correct, RuntimeFailure
+from kevin_env.policies import ContextOverflow, Quit, Refused, ScriptedPolicy
+from kevin_env.record import Reply, Trajectory
+from kevin_env.recorder import Recorder, partial_path, read_trajectories
+from kevin_env.rules import check_rules
+from kevin_env.settings import Settings
+
+
+def screen() -> tuple[Narrator, io.StringIO]:
+    page = io.StringIO()
+    return Narrator(Console(file=page, width=120, markup=False, highlight=False, emoji=False)), page
+
+
+def episode_of(tmp_path: Path, pool: ScriptedPool, turns: int = 3) -> Episode:
+    recorder = Recorder(tmp_path / "out.jsonl")
+    return Episode(problem_file(tmp_path), pool, Settings(max_turns=turns), recorder=recorder, model="scripted")
+
+
+def recorded(tmp_path: Path) -> list[Trajectory]:
+    return [each for each in read_trajectories(tmp_path / "out.jsonl") if isinstance(each, Trajectory)]
+
+
+def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
+    narrator, page = screen()
+    with closing(ScriptedPool([WRONG, correct(2.0), correct(1.5)])) as pool:
+        trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY] * 3), narrator)
+    assert [turn.category for turn in trajectory.turns] == ["correctness", "correct", "correct"]
+    assert trajectory.stop_reason == "max_turns"
+    assert recorded(tmp_path) == [trajectory]
+    assert not partial_path(tmp_path / "out.jsonl").exists()
+    shown = page.getvalue()
+    for piece in (
+        "7_Double on scripted CPU",
+        "turn 2 of 3",
+        "class ModelNew",
+        "0.0 s  build",
+        "correctness/values",
+        "512 of 1024 elements differ.",
+        "2.00x [1.80, 2.20]  score 2.30  best: 2.00x (turn 2)",
+        "1.50x [1.35, 1.65]  score 1.80  best: 2.00x (turn 2)",
+        "ended: max_turns; best: 2.00x (turn 2)",
+    ):
+        assert piece in shown
+
+
+def test_ctrl_c_keeps_every_finished_turn(tmp_path: Path) -> None:
+    narrator, page = screen()
+    with closing(ScriptedPool([correct(2.0)])) as pool:
+        trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator)
+    assert (len(trajectory.turns), trajectory.stop_reason) == (1, "interrupted")
+    assert recorded(tmp_path) == [trajectory]
+    assert "every finished turn is kept" in page.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ContextOverflow("4096 tokens"), "context_length"),
+        (Refused("I won't"), "refused"),
+        (Quit("bye"), "interrupted"),
+    ],
+)
+def test_a_policy_that_gives_no_reply_ends_the_episode(tmp_path: Path, error: Exception, reason: str) -> None:
+    narrator, page = screen()
+    with closing(ScriptedPool([correct(2.0)])) as pool:
+        trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, error]), narrator)
+    assert (len(trajectory.turns), trajectory.stop_reason) == (1, reason)
+    assert recorded(tmp_path) == [trajectory]
+    assert str(error) in page.getvalue()
+
+
+def test_a_judge_that_fails_ends_the_episode_without_a_score(tmp_path: Path) -> None:
+    narrator, _ = screen()
+    with closing(ScriptedPool([correct(2.0), JudgeError("the device is gone")])) as pool:
+        trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, REPLY]), narrator)
+    assert (len(trajectory.turns), trajectory.stop_reason) == (1, "judge_error")
+
+
+def test_an_interrupted_episode_is_resumed_to_its_end(tmp_path: Path) -> None:
+    narrator, _ = screen()
+    file = tmp_path / "out.jsonl"
+    with closing(ScriptedPool([WRONG, correct(2.0), correct(3.0)])) as pool:
+        first = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator)
+        again = open_episode(last_episode(file), pool, Settings(max_turns=9), Recorder(file), "other")
+        second = play(again, ScriptedPolicy([REPLY] * 2), narrator)
+    assert second.turns[:1] == first.turns
+    assert (len(second.turns), second.stop_reason, second.model) == (3, "max_turns", "other")
+    assert recorded(tmp_path) == [first, second]
+
+
+def test_an_episode_that_was_killed_is_resumed_under_its_id(tmp_path: Path) -> None:
+    narrator, _ = screen()
+    with closing(ScriptedPool([WRONG, correct(2.0), correct(3.0)])) as pool:
+        killed = episode_of(tmp_path, pool)
+        killed.start()
+        killed.submit(REPLY)
+        file = tmp_path / "out.jsonl"
+        again = open_episode(last_episode(file), pool, Settings(), Recorder(file), "scripted")
+        trajectory = play(again, ScriptedPolicy([REPLY] * 2), narrator)
+    assert (trajectory.episode_id, len(trajectory.turns)) == (killed.episode_id, 3)
+    assert recorded(tmp_path) == [trajectory]
+
+
+def test_a_finished_episode_is_not_resumed(tmp_path: Path) -> None:
+    narrator, _ = screen()
+    with closing(ScriptedPool([correct(2.0)])) as pool:
+        play(episode_of(tmp_path, pool, turns=1), ScriptedPolicy([REPLY]), narrator)
+        file = tmp_path / "out.jsonl"
+        with pytest.raises(BadInput, match="all its turns"):
+            open_episode(last_episode(file), pool, Settings(), Recorder(file), "m")
+
+
+def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"nope\.jsonl"):
+        last_episode(tmp_path / "nope.jsonl")
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(BadInput, match="no trajectory"):
+        last_episode(tmp_path / "empty.jsonl")
+
+
+def test_what_a_model_writes_cannot_reach_the_terminal(tmp_path: Path) -> None:
+    narrator, page = screen()
+    evil = Reply(content="[red]a[/bad] \x1b[2J\x1b]0;title\x07 \x9b1m \x08\r")
+    failed = CompileError(kind="compiler", message="[/x]\x1b[1m", details="\x1b[2Jdetail [bold]")
+    with closing(ScriptedPool([failed])) as pool:
+        policy = ScriptedPolicy([evil, REPLY])
+        play(episode_of(tmp_path, pool, turns=2), policy, narrator)
+    shown = page.getvalue()
+    assert "[red]a[/bad]" in shown
+    assert "detail [bold]" in shown
+    assert not any((ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 for c in shown)
+
+
+def test_a_piece_of_an_escape_is_inert() -> None:
+    narrator, page = screen()
+    for piece in ("a\x1b", "[2Jb", "\r", "\n"):
+        narrator.text(piece)
+    assert page.getvalue() == "a[2Jb\n"
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert make_console().is_terminal
+    assert not make_console(plain=True).is_terminal
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert make_console().no_color
+
+
+@pytest.mark.parametrize(("kind", "device"), [("cpu", SCRIPTED_CPU), ("gpu", SCRIPTED_GPU)])
+def test_the_demo_plays_its_five_replies(kind: str, device: DeviceInfo) -> None:
+    outcomes = [
+        CompileError(kind="compiler", message="no"),
+        RuntimeFailure(kind="exception", message="no"),
+        WRONG,
+        correct(0.5),
+        correct(2.0),
+    ]
+    narrator, page = screen()
+    with closing(ScriptedPool(outcomes, device)) as pool:
+        trajectory = demo(pool, narrator)
+    assert [turn.outcome for turn in trajectory.turns] == outcomes
+    assert [turn.reply for turn in trajectory.turns] == list(demo_replies(kind))
+    assert trajectory.problem.id == PROBLEM
+    assert isinstance(trajectory.turns[-1].outcome, Correct)
+    assert "2.00x" in page.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+def test_the_demo_replies_keep_the_rules(kind: str) -> None:
+    replies = demo_replies(kind)
+    assert ["epsilon" in reply for reply in replies] == [True, False, False, False, False]  # the first is misspelt
+    for reply in replies:
+        found = extract(reply)
+        assert isinstance(found, Extracted)
+        assert found.summary
+        assert check_rules(found.submission.code) is None

@@ -1,0 +1,258 @@
+"""Every problem that ships: its statement and cases are there, its reference is right, quick and not degenerate."""
+
+import itertools
+import math
+import time
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.judge.reference import DISTRIBUTIONS, apply_overrides, overrides_of
+from kevin_env.problem import Problem, list_problems, load_problem
+
+PROBLEMS = {problem.id: problem for problem in list_problems()}
+every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+
+
+def run(problem: Problem, overrides: dict[str, Any]) -> ModuleType:
+    """The problem's module, with those constants in the place of its own."""
+    module = ModuleType(problem.id)
+    exec(compile(apply_overrides(problem.source, overrides), problem.path, "exec"), module.__dict__)
+    return module
+
+
+def case(problem: Problem, name: str) -> ModuleType:
+    return run(problem, overrides_of(problem)[name])
+
+
+def draw(module: ModuleType, seed: int) -> list[torch.Tensor]:
+    torch.manual_seed(seed)
+    return module.get_inputs()
+
+
+def build(module: ModuleType) -> torch.nn.Module:
+    """The reference with random weights: what its constructor draws may be constant, as ones and zeros are."""
+    torch.manual_seed(7)
+    model = module.Model(*module.get_init_inputs())
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=1 / math.sqrt(parameter.shape[-1]))
+    return model
+
+
+def call(model: torch.nn.Module, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    with torch.no_grad():
+        result = model(*inputs)
+    return result if isinstance(result, tuple) else (result,)
+
+
+@every_problem
+def test_statement_cases_and_tags(problem: Problem) -> None:
+    assert len(problem.statement) > 100
+    assert problem.tags
+    assert {"main", "cpu", "odd"} <= set(problem.cases)
+    assert len(problem.cases) >= 4
+    assert max(map(len, problem.source.splitlines())) <= 120
+
+
+@every_problem
+def test_optional_settings_are_of_the_contract(problem: Problem) -> None:
+    module = run(problem, {})
+    assert set(getattr(module, "DISTRIBUTIONS", ())) <= set(DISTRIBUTIONS)
+    assert 1 <= getattr(module, "TOLERANCE", 1) <= 32
+    assert not hasattr(module, "PRECISION")
+
+
+@every_problem
+def test_every_case_runs_and_differs_in_its_shapes(problem: Problem) -> None:
+    shapes = set()
+    for name in problem.cases[1:]:
+        module = case(problem, name)
+        inputs = draw(module, 0)
+        assert all(value.is_contiguous() for value in inputs)
+        assert all(torch.isfinite(output).all() for output in call(build(module), inputs))
+        shapes.add(tuple(value.shape for value in inputs))
+    assert len(shapes) == len(problem.cases) - 1
+
+
+@every_problem
+def test_the_odd_case_has_odd_dimensions(problem: Problem) -> None:
+    shapes = [tuple(value.shape) for value in draw(case(problem, "odd"), 0)]
+    assert all(size % 2 == 1 for shape in shapes for size in shape), shapes
+
+
+@every_problem
+def test_the_cpu_case_is_quick(problem: Problem) -> None:
+    module = case(problem, "cpu")
+    model, inputs = build(module), draw(module, 0)
+    call(model, inputs)
+    started = time.perf_counter()
+    call(model, inputs)
+    assert time.perf_counter() - started < 1.0
+
+
+@every_problem
+def test_outputs_are_neither_constant_nor_the_same_for_other_seeds(problem: Problem) -> None:
+    module = case(problem, "cpu")
+    model = build(module)
+    first, second = (call(model, draw(module, seed)) for seed in (0, 1))
+    for one, other in zip(first, second, strict=True):
+        assert one.numel() == 1 or one.std() > 0.1 * one.abs().mean()
+        assert not torch.allclose(one, other, rtol=1e-5, atol=0)
+
+
+@every_problem
+def test_every_input_matters(problem: Problem) -> None:
+    module = case(problem, "cpu")
+    model, inputs, others = build(module), draw(module, 0), draw(module, 1)
+    outputs = call(model, inputs)
+    for index, other in enumerate(others):
+        changed = call(model, [*inputs[:index], other, *inputs[index + 1 :]])
+        assert all(not torch.allclose(a, b, rtol=1e-5, atol=0) for a, b in zip(outputs, changed, strict=True))
+
+
+@every_problem
+def test_every_weight_matters(problem: Problem) -> None:
+    module = case(problem, "odd")
+    model, inputs = build(module), draw(module, 0)
+    outputs = call(model, inputs)
+    for name, value in model.state_dict().items():
+        kept = value.clone()
+        value.add_(0.5 * torch.randn_like(value))
+        changed = call(model, inputs)
+        assert any(not torch.allclose(a, b, rtol=1e-4) for a, b in zip(outputs, changed, strict=True)), name
+        value.copy_(kept)
+
+
+def test_constants_are_derived_from_overrides() -> None:
+    module = run(load_problem("L1_95_CrossEntropyLoss"), {"batch_size": 2, "num_classes": 5})
+    assert [tuple(value.shape) for value in module.get_inputs()] == [(2, 5), (2,)]
+
+
+# Each formula below is written from the problem's statement, in float64, without what the reference is made of.
+
+
+def close(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    assert actual.dtype == torch.float32
+    torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-6)
+
+
+def small(id: str, **overrides: Any) -> tuple[torch.nn.Module, list[torch.Tensor]]:
+    module = run(load_problem(id), overrides)
+    return build(module), draw(module, 3)
+
+
+def erf_gelu(x: torch.Tensor) -> torch.Tensor:
+    values = [0.5 * value * (1 + math.erf(value / math.sqrt(2))) for value in x.flatten().tolist()]
+    return torch.tensor(values, dtype=torch.float64).reshape(x.shape)
+
+
+def row_softmax(x: torch.Tensor) -> torch.Tensor:
+    powers = torch.exp(x.double() - x.double().max(1, keepdim=True).values)
+    return powers / powers.sum(1, keepdim=True)
+
+
+def test_matmul_is_rows_times_columns() -> None:
+    model, (a, b) = small("L1_1_Square_matrix_multiplication_", N=17)
+    close(call(model, [a, b])[0], (a.double()[:, :, None] * b.double()[None]).sum(1))
+
+
+def test_softmax_is_exp_over_its_sum() -> None:
+    model, (x,) = small("L1_23_Softmax", batch_size=5, dim=33)
+    close(call(model, [x])[0], row_softmax(x))
+    huge = torch.tensor([[1e3, -1e3, 999.0]])
+    close(call(model, [huge])[0], row_softmax(huge))
+
+
+def test_gelu_is_the_erf_form() -> None:
+    model, (x,) = small("L1_26_GELU_", batch_size=3, dim=101)
+    close(call(model, [x])[0], erf_gelu(x))
+
+
+def test_rms_norm_divides_by_the_root_mean_square_of_the_features() -> None:
+    model, (x,) = small("L1_36_RMSNorm_", batch_size=2, features=5, dim1=3, dim2=4)
+    x[1] *= 1e-3
+    wide = x.double()
+    squares = torch.zeros(2, 3, 4, dtype=torch.float64)
+    for feature in range(5):
+        squares += wide[:, feature] ** 2
+    close(call(model, [x])[0], wide / torch.sqrt(squares / 5 + 1e-5)[:, None])
+
+
+def test_layer_norm_is_over_the_whole_sample() -> None:
+    model, (x,) = small("L1_40_LayerNorm", batch_size=3, features=4, dim1=5, dim2=6)
+    weight, bias = (
+        value.detach().double() for value in (model.get_parameter("ln.weight"), model.get_parameter("ln.bias"))
+    )
+    rows = []
+    for sample in x.double():
+        mean = sample.sum() / sample.numel()
+        variance = ((sample - mean) ** 2).sum() / sample.numel()
+        rows.append((sample - mean) / (variance + 1e-5).sqrt() * weight + bias)
+    close(call(model, [x])[0], torch.stack(rows))
+
+
+def test_sum_reduction_keeps_the_middle_dimension() -> None:
+    model, (x,) = small("L1_47_Sum_reduction_over_a_dimension", batch_size=2, dim1=7, dim2=3)
+    sums = [[[sum(x[b, i, j].item() for i in range(7)) for j in range(3)]] for b in range(2)]
+    close(call(model, [x])[0], torch.tensor(sums, dtype=torch.float64))
+
+
+def test_cross_entropy_is_the_mean_of_log_sum_exp_minus_the_right_score() -> None:
+    model, (predictions, targets) = small("L1_95_CrossEntropyLoss", batch_size=6, num_classes=9)
+    losses = [
+        math.log(sum(math.exp(score) for score in row)) - row[target]
+        for row, target in zip(predictions.tolist(), targets.tolist(), strict=True)
+    ]
+    close(call(model, [predictions, targets])[0], torch.tensor(sum(losses) / 6, dtype=torch.float64))
+
+
+def test_matmul_gelu_softmax_is_the_three_in_turn() -> None:
+    model, (x,) = small("L2_99_Matmul_GELU_Softmax", batch_size=4, in_features=11, out_features=13)
+    weight = model.get_parameter("linear.weight").detach().double()
+    bias = model.get_parameter("linear.bias").detach().double()
+    z = (x.double()[:, None, :] * weight).sum(2) + bias
+    close(call(model, [x])[0], row_softmax(erf_gelu(z)))
+
+
+def sobel_slices(image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    height, width = image.shape
+    padded = torch.zeros(height + 2, width + 2, dtype=torch.float64)
+    padded[1:-1, 1:-1] = image
+    at = {(r, c): padded[r : r + height, c : c + width] for r, c in itertools.product(range(3), repeat=2)}
+    gx = at[0, 2] + 2 * at[1, 2] + at[2, 2] - at[0, 0] - 2 * at[1, 0] - at[2, 0]
+    gy = at[2, 0] + 2 * at[2, 1] + at[2, 2] - at[0, 0] - 2 * at[0, 1] - at[0, 2]
+    return gx, gy
+
+
+def test_sobel_gives_strength_and_direction_of_the_gradient() -> None:
+    model, (image,) = small("L6_5_Sobel_EdgeDetect", image_height=7, image_width=11)
+    magnitude, angle = call(model, [image])
+    gx, gy = sobel_slices(image)
+    close(magnitude, torch.hypot(gx, gy))
+    close(angle, torch.atan2(gy, gx))
+
+
+def test_sobel_pixels_make_gradients_exact() -> None:
+    _, (image,) = small("L6_5_Sobel_EdgeDetect", image_height=301, image_width=307)
+    for exact in sobel_slices(image):
+        assert torch.equal(exact, exact.float().double())
+
+
+def loop_scan(values: torch.Tensor) -> torch.Tensor:
+    sums = list(itertools.accumulate(values.tolist(), initial=0.0))[:-1]
+    return torch.tensor(sums, dtype=torch.float64)
+
+
+def test_exclusive_scan_begins_with_zero_and_leaves_out_its_own_element() -> None:
+    model, _ = small("L9_1_PrefixSum_ExclusiveScan", array_size=100)
+    values = torch.randn(100)
+    close(call(model, [values])[0], loop_scan(values))
+
+
+def test_scan_inputs_have_exact_prefix_sums_that_stay_small() -> None:
+    model, (values,) = small("L9_1_PrefixSum_ExclusiveScan", array_size=50_000)
+    sums = loop_scan(values)
+    assert sums.abs().max() < 16
+    assert torch.equal(call(model, [values])[0].double(), sums)

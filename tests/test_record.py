@@ -1,0 +1,262 @@
+import fcntl
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from episodes import REPLY, SOURCE, WRONG, correct
+from pydantic import ValidationError
+
+from kevin_env.judge.api import Seconds, Submission
+from kevin_env.outcome import Outcome
+from kevin_env.problem import Problem, ProblemError, parse_problem
+from kevin_env.record import SCHEMA, Message, ProblemRef, Reply, Trajectory, Turn, Usage
+from kevin_env.recorder import BadLine, Recorder, partial_path, read_trajectories
+
+PROBLEM = ProblemRef.of(Problem(id="double", source=SOURCE, name="double"))
+
+
+def turn(number: int, outcome: Outcome = WRONG) -> Turn:
+    return Turn(
+        turn=number,
+        messages=(Message(role="user", content="Double x. µ 😀"),),
+        reply=REPLY,
+        reasoning="Hm.",
+        submission=Submission(code="class ModelNew: ...", language="triton"),
+        outcome=outcome,
+        score=0.0,
+        feedback="Wrong.",
+        seconds=Seconds(build=1.5),
+        usage=Usage(prompt_tokens=3),
+        secret="ab" * 16,
+    )
+
+
+def episode(name: str, turns: int = 2, **more) -> Trajectory:
+    values = {"created": "2026-01-01T00:00:00+00:00", "problem": PROBLEM, "config": {}, "model": "m"}
+    return Trajectory(episode_id=name, turns=tuple(turn(i + 1) for i in range(turns)), **values, **more)
+
+
+def finished(name: str) -> Trajectory:
+    return episode(name, returns=(0.0, 0.0), stop_reason="max_turns", secret="cd" * 16)
+
+
+def play(recorder: Recorder, name: str, turns: int = 2, end: bool = True) -> None:
+    recorder.begin(episode(name, turns=0))
+    for number in range(1, turns + 1):
+        recorder.add(name, turn(number))
+    if end:
+        recorder.finish(finished(name))
+
+
+def test_an_episode_comes_back_as_it_was(tmp_path) -> None:
+    file = tmp_path / "new folder" / "run.jsonl"
+    play(Recorder(file), "a")
+    assert list(read_trajectories(file)) == [finished("a")]
+    assert not partial_path(file).exists()
+
+
+def test_the_schema_is_written_under_its_name() -> None:
+    values = json.loads(finished("a").model_dump_json())
+    assert values["schema"] == SCHEMA
+    assert Trajectory.model_validate(values) == finished("a")
+
+
+def test_what_follows_from_the_outcome_stands_beside_it_and_is_not_believed(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    quick = episode("a", turns=0, stop_reason="interrupted").model_copy(update={"turns": (turn(1, correct(2.0)),)})
+    Recorder(file).finish(quick)
+    values = json.loads(file.read_text())
+    line = values["turns"][0]
+    derived = [line[key] for key in ("category", "kind", "speedup", "speedup_interval")]
+    assert derived == ["correct", "timed", 2.0, [1.8, 2.2]]
+    line["speedup"] = 900.0
+    file.write_text(json.dumps(values) + "\n")
+    (read,) = read_trajectories(file)
+    assert isinstance(read, Trajectory)
+    assert read.turns[0].speedup == 2.0
+
+
+def test_a_running_episode_is_on_disk_turn_by_turn(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    recorder = Recorder(file)
+    play(recorder, "a", turns=1, end=False)
+    assert list(read_trajectories(file)) == [episode("a", turns=1)]
+    recorder.add("a", turn(2))
+    assert list(read_trajectories(file)) == [episode("a", turns=2)]
+
+
+def test_secrets_of_turns_to_come_are_not_on_disk(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    Recorder(file).begin(episode("a", turns=0, secret="cd" * 16))
+    assert "cd" * 16 not in partial_path(file).read_text()
+
+
+def test_episodes_that_share_a_file_are_kept_apart(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    recorder = Recorder(file)
+    for name in ("a", "b"):
+        recorder.begin(episode(name, turns=0))
+    for name, number in (("a", 1), ("b", 1), ("a", 2)):
+        recorder.add(name, turn(number))
+    assert list(read_trajectories(file)) == [episode("a"), episode("b", turns=1)]
+    recorder.finish(finished("a"))
+    assert list(read_trajectories(file)) == [finished("a"), episode("b", turns=1)]
+
+
+def test_a_resumed_episode_replaces_its_partial_lines(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    recorder = Recorder(file)
+    play(recorder, "a", turns=2, end=False)
+    recorder.begin(episode("a", turns=2))
+    recorder.add("a", turn(3))
+    assert list(read_trajectories(file)) == [episode("a", turns=3)]
+
+
+def test_an_episode_killed_between_its_end_and_the_clean_up_is_read_once(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    play(Recorder(file), "a", end=False)
+    file.write_text(finished("a").model_dump_json() + "\n")
+    assert list(read_trajectories(file)) == [finished("a")]
+
+
+def test_bad_lines_are_named_and_the_others_read(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    good = finished("a").model_dump_json()
+    other = json.dumps(json.loads(good) | {"schema": "kevin-trajectory/2"})
+    nan = good.replace('"score":0.0', '"score":NaN')
+    lines = [good, "not json", other, '"text"', "", nan, "[" * 100_000, "\0", good[:-9] + "!}"]
+    file.write_text("\n".join(lines) + "\n" + good[:80])
+    read = list(read_trajectories(file))
+    assert read[0] == finished("a")
+    bad = [line for line in read if isinstance(line, BadLine)]
+    assert [line.line for line in bad] == [2, 3, 4, 6, 7, 8, 9, 10]
+    assert "schema is 'kevin-trajectory/2', this version reads 'kevin-trajectory/1'" in bad[1].reason
+    assert "turns.0.score" in bad[3].reason
+    assert bad[-1].reason.startswith("half-written")
+    assert str(bad[0]).startswith(f"{file} line 2: ")
+
+
+def test_unknown_keys_are_ignored_at_every_depth(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    values = json.loads(finished("a").model_dump_json())
+    values["new"] = values["problem"]["new"] = values["turns"][0]["outcome"]["new"] = values["turns"][0]["new"] = 1
+    file.write_text(json.dumps(values) + "\n")
+    assert list(read_trajectories(file)) == [finished("a")]
+
+
+def test_a_missing_turn_is_named_not_skipped_over(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    play(Recorder(file), "a", turns=3, end=False)
+    partial = partial_path(file)
+    lines = partial.read_text().splitlines()
+    lines[2] = lines[2][:40]
+    partial.write_text("\n".join(lines) + "\n")
+    read = list(read_trajectories(file))
+    assert [line.line for line in read if isinstance(line, BadLine)] == [3, 4]
+    assert read[-1] == episode("a", turns=1)
+
+
+def test_writing_goes_on_after_a_half_written_line(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text('{"schema":')
+    play(Recorder(file), "a")
+    bad, good = read_trajectories(file)
+    assert isinstance(bad, BadLine) and bad.line == 1
+    assert good == finished("a")
+
+
+def test_a_missing_file_is_an_error(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no trajectory file .*none\.jsonl"):
+        list(read_trajectories(tmp_path / "none.jsonl"))
+
+
+def test_any_text_can_be_written(tmp_path) -> None:
+    assert Reply(content="a\ud800b").content == "a?b"
+    assert Message(role="user", content="\udfff").model_dump_json() == '{"role":"user","content":"?"}'
+
+
+def test_numbers_that_are_none_are_refused() -> None:
+    with pytest.raises(ValidationError):
+        turn(1).model_validate(turn(1).model_dump() | {"score": math.nan})
+
+
+def test_a_problem_is_found_again_only_as_it_was(tmp_path) -> None:
+    path = tmp_path / "1_Double.py"
+    path.write_text(SOURCE)
+    problem = parse_problem(path)
+    ref = ProblemRef.of(problem)
+    assert ref.load() == problem
+    path.write_text(SOURCE.replace("1024", "512"))
+    with pytest.raises(ProblemError, match="not there as it was recorded"):
+        ref.load()
+
+
+WRITER = """
+import sys, time
+sys.path.insert(0, {tests!r})
+from test_record import Recorder, episode, turn, finished
+recorder, name = Recorder(sys.argv[1]), sys.argv[2]
+for n in range(int(sys.argv[3])):
+    recorder.begin(episode(f"{{name}}{{n}}", turns=0))
+    for number in (1, 2):
+        recorder.add(f"{{name}}{{n}}", turn(number))
+        print(number, flush=True)
+    recorder.finish(finished(f"{{name}}{{n}}"))
+"""
+
+
+def writer(file: Path, name: str, episodes: int) -> subprocess.Popen[bytes]:
+    code = WRITER.format(tests=str(Path(__file__).parent))
+    return subprocess.Popen([sys.executable, "-c", code, file, name, str(episodes)], stdout=subprocess.PIPE)
+
+
+def test_a_killed_writer_loses_at_most_the_running_turn(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    process = writer(file, "a", 10_000)
+    assert process.stdout
+    said = [process.stdout.readline() for _ in range(7)]
+    os.kill(process.pid, signal.SIGKILL)
+    said += process.stdout.readlines()
+    process.wait()
+    read = list(read_trajectories(file))
+    turns = sum(len(each.turns) for each in read if isinstance(each, Trajectory))
+    # What the writer said it has written is there; at most the half-written line is lost.
+    assert len([line for line in said if line.endswith(b"\n")]) <= turns <= len(said) + 1
+    assert all("half-written" in each.reason for each in read if isinstance(each, BadLine))
+    play(Recorder(file), "b")
+    assert finished("b") in list(read_trajectories(file))
+
+
+def test_a_write_waits_while_another_writer_holds_the_file(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    recorder = Recorder(file)
+    a = finished("a")
+    writes = [lambda: recorder.begin(a), lambda: recorder.add("a", turn(3)), lambda: recorder.finish(a)]
+    for write in writes:
+        with file.open("ab") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            thread = threading.Thread(target=write)
+            thread.start()
+            thread.join(0.2)
+            assert thread.is_alive()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_two_writers_share_a_file(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    writers = [writer(file, name, 40) for name in ("a", "b")]
+    for process in writers:
+        process.communicate()
+        assert process.returncode == 0
+    read = list(read_trajectories(file))
+    assert sorted(each.episode_id for each in read if isinstance(each, Trajectory)) == sorted(
+        f"{name}{n}" for name in ("a", "b") for n in range(40)
+    )
+    assert not partial_path(file).exists()

@@ -1,0 +1,108 @@
+import ast
+import subprocess
+import sys
+import time
+
+import pytest
+from rules_corpus import HACKS, HEAD, HONEST
+
+from kevin_env.outcome import CompileError, FormatError, RulesViolation
+from kevin_env.problem import data_folder
+from kevin_env.rules import Rules, check_rules
+
+
+def _checked(code: str, mode: Rules = "kernel"):
+    return check_rules(HEAD + code, mode)
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_code_passes(name):
+    assert _checked(HONEST[name]) is None
+
+
+@pytest.mark.parametrize("name", HACKS)
+def test_a_hack_is_named_with_its_line(name):
+    kind, code = HACKS[name]
+    found = _checked(code)
+    assert isinstance(found, RulesViolation), name
+    line = next(number for number, text in enumerate((HEAD + code).split("\n"), 1) if "# HERE" in text)
+    assert (found.kind, found.line) == (kind, line), found.message
+
+
+@pytest.mark.parametrize("name", HACKS)
+def test_open_admits_any_code(name):
+    assert _checked(HACKS[name][1], "open") is None
+
+
+def test_there_are_enough_of_both():
+    assert len(HONEST) >= 25 and len(HACKS) >= 25
+    for code in (*HONEST.values(), *(code for _, code in HACKS.values())):
+        ast.parse(HEAD + code)
+
+
+def test_the_message_names_what_computes_and_every_other_place():
+    found = _checked(
+        "class ModelNew(nn.Module):\n def forward(self, x):\n  y = F.relu(x)\n  y = y.softmax(-1)\n  return y @ y\n"
+    )
+    assert found is not None
+    start = HEAD.count("\n")
+    assert found.line == start + 3
+    assert found.message == (
+        f"What forward reaches computes with torch.nn.functional.relu on line {start + 3}; also the tensor method "
+        f".softmax() (line {start + 4}), the operator @ on tensors (line {start + 5})."
+    )
+
+
+@pytest.mark.parametrize("mode", ["kernel", "open"])
+def test_code_that_does_not_parse_is_a_compile_error_with_its_line(mode):
+    found = check_rules("import torch\n\nclass ModelNew:\n    def forward(self, x)\n        return x\n", mode)
+    assert isinstance(found, CompileError) and (found.kind, found.line) == ("syntax", 4)
+    assert found.details == "    4 |     def forward(self, x)\n      |                         ^"
+    assert "SyntaxError" in found.message
+
+
+@pytest.mark.parametrize("code", ["x = 1\0", "x = '\ud800'", "-" * 30000 + "1", "x" + ".y" * 30000, "(" * 300])
+def test_text_that_breaks_the_parser_is_a_compile_error(code):
+    found = check_rules(code)
+    assert isinstance(found, CompileError) and found.kind == "syntax"
+
+
+@pytest.mark.parametrize("mode", ["kernel", "open"])
+@pytest.mark.parametrize("code", ["", "x = 1", "def f():\n    class ModelNew: pass", "ModelNew = 3"])
+def test_code_without_the_class_is_a_format_error(code, mode):
+    found = check_rules(code, mode)
+    assert isinstance(found, FormatError) and found.kind == "no_model"
+
+
+def test_of_two_definitions_the_last_counts():
+    one = "class ModelNew(nn.Module):\n def forward(self, x):\n  return torch.relu(x)\n"
+    other = "class ModelNew(nn.Module):\n def forward(self, x):\n  return ext.f(x)\n"
+    assert _checked(one + other) is None
+    assert isinstance(_checked(other + one), RulesViolation)
+
+
+def test_an_odd_escape_warns_nobody(recwarn):
+    assert _checked("PATTERN = '\\d'\nclass ModelNew(nn.Module):\n def forward(self, x):\n  return ext.f(x)\n") is None
+    assert not recwarn.list
+
+
+def test_recursion_and_many_branches_end_soon():
+    lines = ["class ModelNew(nn.Module):", "    def forward(self, x, y):"]
+    lines += [f"        if x.numel() > {n}: x = self.f{n}(x, [x, y])" for n in range(60)]
+    lines += ["        return ext.f(x)"]
+    for n in range(60):
+        lines += [f"    def f{n}(self, a, b):", "        for i in a:", "            for j in b:"]
+        lines += [f"                a = [a, b, self.f{(n * 7 + 1) % 60}(b, [a])]", "        return a"]
+    start = time.perf_counter()
+    assert _checked("\n".join(lines)) is None
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("name", ["cuda", "triton", "cpp"])
+def test_the_worked_examples_obey_the_rules(name):
+    assert check_rules((data_folder("prompts") / "examples" / f"{name}.py").read_text()) is None
+
+
+def test_reading_a_submission_takes_no_torch():
+    code = "import kevin_env.rules as r, sys; r.check_rules('class ModelNew: pass'); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

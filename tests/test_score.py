@@ -1,0 +1,71 @@
+import math
+
+import pytest
+from episodes import correct, every_outcome
+
+from kevin_env.outcome import Correct
+from kevin_env.score import SCORES, discounted_returns, kevin, resolve_score, score_name, score_of
+
+
+def test_correct_scores_its_speedup_unclipped() -> None:
+    assert kevin(correct(40.0)) == pytest.approx(40.3)
+    assert kevin(correct(0.01)) == pytest.approx(0.31)
+
+
+def test_too_noisy_scores_the_correctness_alone() -> None:
+    assert kevin(Correct(message="Correct.", kind="too_noisy")) == 0.3
+
+
+@pytest.mark.parametrize("outcome", [o for o in every_outcome() if o.category != "correct"], ids=lambda o: o.kind)
+def test_everything_else_scores_nothing(outcome) -> None:
+    assert kevin(outcome) == 0.0
+
+
+def test_golden_returns() -> None:
+    assert discounted_returns([0.2, 0.3, 0.8, 1.0], 0.4) == pytest.approx((0.512, 0.78, 1.2, 1.0))
+
+
+def test_returns_follow_their_definition() -> None:
+    scores, gamma = [0.3, 2.0, 0.0, 5.0, 0.1], 0.7
+    terms = [[gamma ** (i - t) * scores[i] for i in range(t, len(scores))] for t in range(len(scores))]
+    assert discounted_returns(scores, gamma, "sum") == pytest.approx([sum(each) for each in terms])
+    assert discounted_returns(scores, gamma, "max") == pytest.approx([max(each) for each in terms])
+
+
+@pytest.mark.parametrize("how", ["sum", "max"])
+def test_negative_scores_keep_their_sign(how) -> None:
+    assert discounted_returns([-1.0], 0.4, how) == (-1.0,)
+
+
+def test_no_turns_no_returns() -> None:
+    assert discounted_returns([]) == ()
+
+
+@pytest.mark.parametrize("gamma", [-0.1, 1.1, math.nan])
+def test_gamma_outside_its_range_is_refused(gamma) -> None:
+    with pytest.raises(ValueError, match=r"gamma is .* within 0 and 1"):
+        discounted_returns([1.0], gamma)
+
+
+def test_unknown_words_are_refused_with_what_there_is() -> None:
+    with pytest.raises(ValueError, match="'sum' or 'max'"):
+        discounted_returns([1.0], 0.4, "mean")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="unknown score 'fast': give one of kevin"):
+        resolve_score("fast")
+
+
+def half(outcome) -> float:
+    return 0.5
+
+
+def test_a_function_is_a_score_and_has_a_name() -> None:
+    assert resolve_score(half) is half
+    assert score_name(half) == "test_score.half"
+    assert score_name(kevin) == "kevin"
+    assert resolve_score(score_name(kevin)) is SCORES["kevin"]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_score_must_be_a_number(bad) -> None:
+    with pytest.raises(ValueError, match=r"gave (nan|inf) for correct/timed"):
+        score_of(correct(1.0), lambda _: bad)

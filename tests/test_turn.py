@@ -1,0 +1,127 @@
+import threading
+
+import pytest
+from episodes import REPLY, SOURCE, WRONG, correct
+
+from kevin_env.judge import JudgeError, Options, ScriptedPool, Submission
+from kevin_env.problem import Problem, ProblemError
+from kevin_env.record import Message, Reply
+from kevin_env.score import kevin
+from kevin_env.turn import Question, begin_turn, take_turn, then
+
+PROBLEM = Problem(id="double", source=SOURCE, name="double")
+
+
+def question(**more) -> Question:
+    values = {"number": 2, "messages": (Message(role="user", content="Double x."),), "rules": "kernel", "score": kevin}
+    return Question(**{"problem": PROBLEM, "options": Options(secret="ab" * 16)} | values | more)
+
+
+def ask(reply: str | Reply, answer, **more):
+    pool = ScriptedPool([answer])
+    turn = take_turn(question(**more), Reply(content=reply) if isinstance(reply, str) else reply, pool)
+    pool.close()
+    return turn, pool
+
+
+def test_a_judged_reply_becomes_a_whole_turn() -> None:
+    turn, pool = ask(Reply(content=REPLY, reasoning="Hm."), correct(2.0))
+    assert (turn.turn, turn.messages, turn.reply, turn.reasoning) == (2, question().messages, REPLY, "Hm.")
+    assert turn.submission and "class ModelNew" in turn.submission.code and turn.submission.language == "triton"
+    assert turn.summary == "One program a block of 1024 elements."
+    assert (turn.outcome, turn.score) == (correct(2.0), pytest.approx(2.3))
+    assert "2.0" in turn.feedback
+    assert turn.seconds.build > 0
+    assert turn.secret == "ab" * 16
+    assert pool.submissions == [(PROBLEM, turn.submission, Options(secret="ab" * 16))]
+
+
+def test_a_reply_without_code_never_reaches_the_judge() -> None:
+    turn, pool = ask("I would rather not.", correct(2.0))
+    assert (turn.category, turn.kind, turn.score, turn.submission, turn.secret) == (
+        "format",
+        "no_code",
+        0.0,
+        None,
+        None,
+    )
+    assert not pool.submissions
+
+
+def test_a_reply_that_was_cut_off_is_said_to_be_so() -> None:
+    turn, _ = ask(Reply(content="```python\nimport torch", truncated=True), correct(2.0))
+    assert (turn.category, turn.kind, turn.truncated) == ("format", "truncated", True)
+
+
+def test_the_rules_stop_a_reply_before_the_judge() -> None:
+    code = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.add(x, x)\n"
+    turn, pool = ask(f"```python\n{code}```", correct(2.0))
+    assert (turn.category, turn.score) == ("rules", 0.0)
+    assert turn.submission and turn.submission.code.strip() == code.strip()
+    assert not pool.submissions
+    turn, pool = ask(f"```python\n{code}```", correct(2.0), rules="open")
+    assert turn.category == "correct"
+
+
+@pytest.mark.parametrize("error", [JudgeError("the device is gone"), ProblemError("the reference fails")])
+def test_failures_of_ours_are_raised_and_never_scored(error) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        ask(REPLY, error)
+
+
+def test_a_score_that_is_no_number_is_an_error_not_a_turn() -> None:
+    with pytest.raises(ValueError, match="gave nan"):
+        ask(REPLY, WRONG, score=lambda _: float("nan"))
+
+
+def test_stages_are_reported_in_order() -> None:
+    pool, stages = ScriptedPool([WRONG]), []
+    take_turn(question(), Reply(content=REPLY), pool, stages.append)
+    assert stages == ["queue", "build", "load", "verify", "time"]
+
+
+def test_a_script_that_has_ended_is_an_error_of_ours() -> None:
+    with pytest.raises(JudgeError, match="no answer to submission 1"):
+        take_turn(question(), Reply(content=REPLY), ScriptedPool([]))
+
+
+def test_the_policy_reads_what_its_kernel_printed_and_what_it_was_compared_with() -> None:
+    judgement = ScriptedPool([correct(2.0)]).submit(PROBLEM, Submission(code=""), Options()).result()
+    judgement = judgement.model_copy(update={"log": "ptxas info", "flags": ("odd",)})
+    turn, _ = ask(REPLY, judgement, options=Options(baseline="compile"))
+    assert "ptxas info" in turn.feedback and "torch.compile" in turn.feedback
+    assert (turn.log, turn.flags) == ("ptxas info", ("odd",))
+
+
+def test_cancelling_a_turn_cancels_the_judging() -> None:
+    judged, hold = [], threading.Event()
+
+    def answer(problem, submission):
+        judged.append(submission)
+        hold.wait(60)
+        return WRONG
+
+    pool = ScriptedPool(answer, workers=1)
+    first, second = (begin_turn(question(), Reply(content=REPLY), pool) for _ in range(2))
+    assert second.cancel()
+    hold.set()
+    assert first.result().outcome == WRONG
+    pool._threads.shutdown(wait=True)
+    assert second.cancelled() and len(judged) == 1
+
+
+def test_then_passes_errors_through() -> None:
+    pool = ScriptedPool([])
+    judging = then(begin_turn(question(), Reply(content=REPLY), pool), lambda turn: turn.score)
+    with pytest.raises(JudgeError):
+        judging.result()
+
+
+def test_a_closed_pool_says_so() -> None:
+    pool = ScriptedPool([WRONG])
+    pool.close()
+    pool.close()
+    with pytest.raises(JudgeError, match="closed"):
+        take_turn(question(), Reply(content=REPLY), pool)
+    with pytest.raises(JudgeError, match="closed"):
+        pool.describe(PROBLEM, Options())
