@@ -7,7 +7,7 @@ stripped of control characters, and put into a fence that it cannot close.
 import ast
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -237,7 +237,7 @@ def _environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
+    filters: dict[str, Callable[..., str]] = {
         "block": block,
         "duration": _duration,
         "input": _describe_input,
@@ -246,4 +246,5 @@ def _environment(folder: Path) -> jinja2.Environment:
         "size": _size,
         "table": _table,
     }
+    environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
     return environment

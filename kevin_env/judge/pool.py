@@ -16,6 +16,13 @@ from kevin_env.candidate.wire import Channel, WireError
 from kevin_env.judge.api import DeviceInfo, Facts, JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.problem import Problem, ProblemError
 
+STEADY = {
+    "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin after their work would disturb whoever is timed next
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # the most that glibc takes; memory is kept, and with it its pages:
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 40),  # faulting in fresh ones takes longer than many a kernel
+    "MALLOC_TOP_PAD_": str(64 << 20),
+}
+"""Environment of judges and candidates that keeps times on a CPU steady."""
 START_SECONDS = 240.0
 CLOSE_SECONDS = 15.0
 
@@ -118,7 +125,7 @@ class _Remote:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kevin_env.judge.server", str(theirs.fileno()), str(os.getpid())],
             pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL,
-            env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},  # its threads must not spin while a candidate is timed
+            env=os.environ | STEADY,
         )  # fmt: skip
         theirs.close()
         self._channel = Channel(ours)

@@ -86,7 +86,8 @@ class Case:
             tensors: The inputs; left as they are.
             seed: For a reference that draws at random while it runs.
         """
-        output = self._run(self.model, skeleton, tensors, seed)
+        with _reference_code(self.name, "forward"):
+            output = self._run(self.model, skeleton, tensors, seed)
         return Expected(output, None if self.stochastic else self._oracle_output(skeleton, tensors, seed))
 
     def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
@@ -244,6 +245,6 @@ class _reference_code:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, ProblemError):
+        if isinstance(error, Exception) and not isinstance(error, ProblemError | torch.OutOfMemoryError):
             text = f"{self.problem}: its reference fails in {self.place}: {type(error).__name__}: {error}"
             raise ProblemError(text) from error
