@@ -25,6 +25,7 @@ from kevin_env.problem import Problem
 
 PROBLEM = """
 import torch
+DISTRIBUTIONS = ("own",)
 R, C, K = {rows}, {columns}, {inner}
 class Model(torch.nn.Module):
     def forward(self, {arguments}):

@@ -9,6 +9,8 @@ import functools
 
 import torch
 
+BLOCK = 2 << 20
+"""The driver packs smaller allocations into blocks of this size; a handle maps a block whole."""
 STICKY = {700: "illegal_access", 716: "illegal_access", 717: "illegal_access", 718: "illegal_access"}
 """Driver error codes that an invalid memory access, instruction or address leaves behind in a context."""
 

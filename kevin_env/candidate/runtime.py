@@ -154,6 +154,8 @@ class Runtime:
         if self.device.type == "cuda" and tensor.numel():
             try:
                 base, size = cuda.allocation_of(tensor.data_ptr())
+                if size % cuda.BLOCK:  # shares its block with others, and a block can be mapped once only
+                    return self._copy_out(tensor, free)
                 place = {"in": cuda.export_handle(base), "size": size, "offset": tensor.data_ptr() - base}
                 return {**described, **place}, 0
             except cuda.CudaError:  # memory of another allocator, which has no IPC handle

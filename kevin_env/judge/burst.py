@@ -9,7 +9,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge import timing
 from kevin_env.judge.bench import PARTNER_SECONDS, ours
-from kevin_env.judge.contest import Contest, awake
+from kevin_env.judge.contest import TIMED, Contest, awake
 from kevin_env.judge.gate import Drawn, Gate, Player, overlapping
 from kevin_env.judge.timing import Pair, Speedup
 
@@ -57,7 +57,7 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     trial, device = contest.trial, contest.trial.bench.device
     if device.type != "cuda" or trial.case.stochastic or max(gated.submission, gated.reference) > LONGEST_CALL:
         return None
-    drawn = trial.draw("own")
+    drawn = trial.draw(TIMED)
     inputs = drawn.image.end
     outputs = sum(t.nbytes for t in tree.take_apart(trial.expect(drawn).output)[1])
     weights = sum(t.nbytes for t in trial.case.model.state_dict().values())
@@ -93,7 +93,7 @@ def _call_time(contest: Contest, gate: Gate, player: Player, size: int) -> float
     for count in (size, SHORT):
         sets = _draw_sets(contest, size)
         if player is contest.trial.player:
-            answer = contest.submission_pass(sets, count, "own")
+            answer = contest.submission_pass(sets, count)
         else:
             answer = contest.partner_pass(player, gate, sets, count)
         if overlapping(answer.calls):
@@ -106,5 +106,5 @@ def _draw_sets(contest: Contest, size: int) -> list[Drawn]:
     """Fresh input sets that lie one after the other in the inbox."""
     sets: list[Drawn] = []
     for _ in range(size):
-        sets.append(contest.trial.draw("own", sets[-1].image.end if sets else 0))
+        sets.append(contest.trial.draw(TIMED, sets[-1].image.end if sets else 0))
     return sets

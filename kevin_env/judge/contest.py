@@ -26,6 +26,8 @@ ROUNDS = 3
 SECONDS = 10.0
 """No further round begins after this long."""
 WARM_UPS = 3
+TIMED = "own"
+"""The distribution of timed inputs: how long some kernels take depends on the values."""
 REPEATS = {"cpu": 2, "cuda": 1}
 """Windows of each side in a pair, of which the shortest counts: on a CPU others' work only ever lengthens one."""
 
@@ -66,7 +68,7 @@ class Contest:
         for player in players:
             for _ in range(WARM_UPS):
                 with ours():
-                    trial.gate.call(player, [trial.draw("own")], 1, PARTNER_SECONDS)
+                    trial.gate.call(player, [trial.draw(TIMED)], 1, PARTNER_SECONDS)
         return contest
 
     @contextmanager
@@ -100,11 +102,11 @@ class Contest:
                 break
         return speedup
 
-    def submission_pass(self, sets: list[Drawn], count: int, distribution: str) -> Answer:
+    def submission_pass(self, sets: list[Drawn], count: int) -> Answer:
         """One pass of the submission. Errors as `gated`."""
         with awake(self.trial.worker):
-            answer = self.trial.run(sets, count, distribution)
-        wrong = self.trial.check(answer, sets, distribution)
+            answer = self.trial.run(sets, count, TIMED)
+        wrong = self.trial.check(answer, sets, TIMED)
         if wrong is not None:
             raise Wrong(wrong)
         return answer
@@ -115,20 +117,19 @@ class Contest:
             return gate.call(player, sets, count, PARTNER_SECONDS)
 
     def _round(self) -> dict[str, float]:
-        """One window of each, in random order, all on fresh inputs of the same distribution."""
-        trial, order = self.trial, ["submission", "reference", "null"]
+        """One window of each, in random order, all on fresh inputs as the problem draws them."""
+        order = ["submission", "reference", "null"]
         random.SystemRandom().shuffle(order)
-        distribution = random.SystemRandom().choice(trial.distributions)
-        repeats = REPEATS[trial.bench.device.type]
-        return {name: min(self._window(name, distribution) for _ in range(repeats)) for name in order}
+        repeats = REPEATS[self.trial.bench.device.type]
+        return {name: min(self._window(name) for _ in range(repeats)) for name in order}
 
-    def _window(self, name: str, distribution: str) -> float:
+    def _window(self, name: str) -> float:
         trial = self.trial
         if name != "submission":
             player = self.reference if name == "reference" else self.null
-            return self.partner_pass(player, trial.gate, [trial.draw(distribution)], 1).seconds
+            return self.partner_pass(player, trial.gate, [trial.draw(TIMED)], 1).seconds
         for _ in range(3):  # a window in which new memory had to be mapped says nothing
-            answer = self.submission_pass([self.trial.draw(distribution)], 1, distribution)
+            answer = self.submission_pass([trial.draw(TIMED)], 1)
             if answer.steady:
                 break
         return answer.seconds
@@ -146,7 +147,7 @@ def awake(worker: Worker) -> Iterator[None]:
 
 def result(speedup: Speedup, from_burst: bool) -> Correct:
     """The outcome that a speedup makes."""
-    told = speedup.spread <= timing.NOISY
+    told = speedup.told
     text = f"{speedup.ratio:.3g}x the reference's speed" if told else "the time was too noisy to tell a speedup"
     return Correct(
         kind="timed" if told else "too_noisy",

@@ -9,7 +9,7 @@ from kevin_env.candidate import tree
 from kevin_env.judge import verify
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts
 from kevin_env.judge.cases import open_cases, usable_distributions
-from kevin_env.judge.reference import DISTRIBUTIONS, Case
+from kevin_env.judge.reference import DISTRIBUTIONS, Case, widened
 from kevin_env.problem import Problem
 
 SEED = 1
@@ -45,7 +45,7 @@ def _case_facts(case: Case, distributions: list[str]) -> CaseFacts:
         _, drawn = case.draw_inputs(distribution, SEED)
         for i, tensor in enumerate(drawn):
             if tensor.numel() and not tensor.is_complex():
-                low, high = float(tensor.min()), float(tensor.max())
+                low, high = float(widened(tensor).min()), float(widened(tensor).max())
                 before = ranges.get(i, (low, high))
                 ranges[i] = (min(low, before[0]), max(high, before[1]))
     names = list(inspect.signature(case.module.Model.forward).parameters)[1:]
@@ -66,7 +66,8 @@ def _input_facts(
 
 
 def _tolerance(case: Case) -> str:
-    many, ulps = verify.REFERENCE_MULTIPLE[torch.float32], verify.SCALE_ULPS[torch.float32]
+    many, share = verify.allowance(torch.float32, case.precision)
+    ulps = share / torch.finfo(torch.float32).eps
     text = (
         "integers and bools must be exact; a float32 element may differ from float64 arithmetic by at most "
         f"{many * case.tolerance:g} times the reference's own largest error, and always by {ulps * case.tolerance:g} "

@@ -18,7 +18,7 @@ class SharedRegion(Region):
     """A region made here. `order` and `fds` are what a candidate needs to map it."""
 
     def __init__(self, size: int, device: torch.device) -> None:
-        size = max(ALIGNMENT, aligned(size))
+        size = aligned(max(size, 1), cuda.BLOCK if device.type == "cuda" else ALIGNMENT)
         self._fd: int | None = None
         self._pointer: int | None = None
         self.order: dict[str, Any] = {"size": size}
@@ -88,9 +88,9 @@ class Image:
         return torch.equal(region.bytes[self.start : self.end], self.bytes)
 
 
-def aligned(size: int) -> int:
-    """`size` rounded up to the alignment of a tensor in a region."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def aligned(size: int, unit: int = ALIGNMENT) -> int:
+    """`size` rounded up to a multiple of `unit`, by default the alignment of a tensor in a region."""
+    return -(-size // unit) * unit
 
 
 def image_size(tensors: list[torch.Tensor]) -> int:

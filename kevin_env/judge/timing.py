@@ -15,6 +15,8 @@ GATED_ALLOWANCE = 50e-6
 launch time that a burst hides. It is also the most that a submission can gain from seeing a burst's inputs at once."""
 RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
+SHORTEST = 4e-6
+"""Calls shorter than this cannot be told apart from the gate's own error: their speedup is too noisy."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Speedup:
     high: float
     reference: float
     submission: float
+
+    @property
+    def told(self) -> bool:
+        """Whether the ratio means something: neither too noisy nor of calls that are too short."""
+        return self.spread <= NOISY and min(self.reference, self.submission) >= SHORTEST
 
     @property
     def spread(self) -> float:
