@@ -17,7 +17,7 @@ from torch import nn
 
 from kevin_env.candidate import cuda, failure, tree, weights
 from kevin_env.candidate.region import Region, Spec, extent, map_file, map_handle, spec_of
-from kevin_env.candidate.wire import Channel, Closed
+from kevin_env.candidate.wire import Channel, Closed, encode
 
 Message = dict[str, Any]
 
@@ -48,8 +48,10 @@ class Runtime:
                 answer = getattr(self, name)(**order)
             except BaseException as error:  # the boundary round the submission
                 answer = {"failure": failure.describe(error, self.path, self.device if self.context else None)}
-            if name != "go":  # its answer stops the clock; what it printed is flushed with the next order
-                _flush()
+            if isinstance(answer, bytes):  # stops a clock; what was printed is flushed with the next order
+                self.channel.send_frame(answer)
+                continue
+            _flush()
             self.channel.send(answer)
 
     def prepare(self, device: str, threads: int) -> Message:
@@ -118,16 +120,19 @@ class Runtime:
         self.sets = [tree.put_together(inputs, [inbox.tensor(spec) for spec in specs]) for specs in sets]
         return {}
 
-    def go(self, count: int) -> Message:
-        """Calls the model once on each of the first `count` staged sets, then says where the outputs are."""
+    def go(self, count: int) -> bytes:
+        """Calls the model once on each of the first `count` staged sets, then says where the outputs are.
+
+        The answer is encoded while the device still works.
+        """
         outputs: list[Any] = []
         with torch.no_grad():
             for arguments in self.sets[:count]:
                 outputs.append(self.model(*arguments))
         self.held = outputs
-        claims = [self._claim(output) for output in outputs]
+        answer = encode({"claims": [self._claim(output) for output in outputs]})
         self._synchronize()
-        return {"claims": claims}
+        return answer
 
     def _claim(self, output: Any) -> Message:
         """Where one call's output lies. On a CPU, and for memory that CUDA cannot share, it is copied to the outbox."""

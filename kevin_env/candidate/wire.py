@@ -12,6 +12,7 @@ from typing import Any
 
 LIMIT = 8 << 20
 _HEADER = 4
+_CHUNK = 1 << 16
 _MAX_FDS = 16
 _SPINS_PER_CLOCK = 256
 
@@ -28,6 +29,12 @@ class Late(WireError):
     """Nothing complete arrived before the deadline."""
 
 
+def encode(message: dict[str, Any]) -> bytes:
+    """A message as a frame."""
+    body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
+    return len(body).to_bytes(_HEADER, "big") + body
+
+
 class Channel:
     """One end of a connection.
 
@@ -35,28 +42,43 @@ class Channel:
         sock: A connected Unix stream socket; the channel owns it.
         spin: Whether `receive` burns a core instead of sleeping. It saves the tens of microseconds that waking up
             takes, which matters where a GPU call is timed and would steal a core where a CPU kernel runs.
+        takes_fds: Whether file descriptors that ride along are kept. Else the kernel drops them: an untrusted end
+            could fill the table of this process with them.
     """
 
-    def __init__(self, sock: socket.socket, spin: bool = False) -> None:
+    def __init__(self, sock: socket.socket, spin: bool = False, takes_fds: bool = False) -> None:
         self.sock = sock
         self.spin = spin
+        self.takes_fds = takes_fds
+        self.arrived = 0
+        """When the last frame was complete, by `time.perf_counter_ns`."""
         self._buffer = bytearray()
         self._fds: list[int] = []
 
-    def send(self, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
+    def send(self, message: dict[str, Any], fds: tuple[int, ...] = (), timeout: float | None = None) -> None:
         """Sends one frame.
 
+        Args:
+            message: A JSON object.
+            fds: Descriptors that ride along.
+            timeout: Seconds that the other end may take to make room for it; None waits for ever.
+
         Raises:
+            Late: when the time is over.
             Closed: if the other end is gone.
         """
-        body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
-        frame = len(body).to_bytes(_HEADER, "big") + body
+        self.send_frame(encode(message), fds, timeout)
+
+    def send_frame(self, frame: bytes, fds: tuple[int, ...] = (), timeout: float | None = None) -> None:
+        """Sends a frame that was encoded before. Arguments and errors as `send`."""
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         try:
-            self.sock.setblocking(True)
+            self.sock.settimeout(timeout)
             sent = self.sock.sendmsg([frame], rights)
             if sent < len(frame):
                 self.sock.sendall(frame[sent:])
+        except TimeoutError as error:
+            raise Late("the other end takes nothing") from error
         except OSError as error:
             raise Closed(str(error)) from error
 
@@ -74,9 +96,10 @@ class Channel:
         deadline = None if timeout is None else time.monotonic() + timeout
         while (body := self._take()) is None:
             self._fill(deadline)
+        self.arrived = time.perf_counter_ns()
         try:
             message = json.loads(body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise WireError("a frame is not JSON") from error
         if not isinstance(message, dict):
             raise WireError("a frame is not a JSON object")
@@ -84,7 +107,16 @@ class Channel:
 
     def pending(self) -> bool:
         """Whether bytes have arrived that nobody asked for."""
-        return bool(self._buffer) or bool(select.select([self.sock], [], [], 0)[0])
+        return bool(self._buffer) or self._readable(0)
+
+    def ended(self) -> bool:
+        """Whether the other end is gone and has left nothing to read."""
+        if self._buffer or not self._readable(0):
+            return False
+        try:
+            return not self.sock.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
 
     def take_fds(self) -> list[int]:
         """The file descriptors that came with the frames so far; the caller owns them now."""
@@ -108,6 +140,8 @@ class Channel:
         return body
 
     def _fill(self, deadline: float | None) -> None:
+        if self._buffer and deadline is not None and time.monotonic() > deadline:
+            raise Late("no whole answer in time")  # whoever sends byte by byte is never late for the next one
         data = self._spin(deadline) if self.spin else self._sleep(deadline)
         if not data:
             raise Closed("the other end is gone")
@@ -115,9 +149,14 @@ class Channel:
 
     def _sleep(self, deadline: float | None) -> bytes:
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
-        if not select.select([self.sock], [], [], timeout)[0]:
+        if not self._readable(timeout):
             raise Late("no answer in time")
         return self._recv()
+
+    def _readable(self, timeout: float | None) -> bool:
+        poll = select.poll()  # select() fails where a process has more than a thousand files open
+        poll.register(self.sock, select.POLLIN)
+        return bool(poll.poll(None if timeout is None else timeout * 1e3))
 
     def _spin(self, deadline: float | None) -> bytes:
         self.sock.setblocking(False)
@@ -132,7 +171,9 @@ class Channel:
 
     def _recv(self) -> bytes:
         try:
-            data, fds, _, _ = socket.recv_fds(self.sock, 1 << 16, _MAX_FDS)
+            if not self.takes_fds:
+                return self.sock.recv(_CHUNK)
+            data, fds, _, _ = socket.recv_fds(self.sock, _CHUNK, _MAX_FDS)
         except BlockingIOError:
             raise
         except OSError:

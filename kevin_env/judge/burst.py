@@ -1,7 +1,7 @@
 """Bursts: several inputs handed over at once, one call's time from the difference of a long and a short burst.
 
-They tell to a fraction of a per cent what a gated call tells to about ten microseconds. Their clock starts at the word,
-when the inputs are visible already, and all of them are visible at once: that is why gated calls decide.
+They tell to about a per cent what a gated call tells to about ten microseconds. Their clock runs from the word, when
+all inputs are visible already, to the claim: that is why gated calls decide.
 """
 
 import torch

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.reference import Case, distributions_of, seed_from, widened
+from kevin_env.judge.reference import Case, distributions_of, seed_from
+from kevin_env.judge.verify import widened
 from kevin_env.problem import Problem, ProblemError
 
 SETS = 5

@@ -14,6 +14,9 @@ from kevin_env.judge.verify import Mismatch, compare
 from kevin_env.judge.worker import Broken
 from kevin_env.outcome import Incorrect
 
+SHOWN = 300
+"""Characters of a claimed structure or value that are told."""
+
 
 def check_answer(answer: Answer, expected: Iterable[Expected], case: Case, input_set: str) -> Incorrect | None:
     """What is wrong with the calls of one pass through the gate, or None; `expected` is drawn on call by call."""
@@ -41,13 +44,13 @@ def check_call(call: Call, expected: Expected, case: Case, input_set: str) -> In
     if len(theirs) != len(ours):
         return _incorrect(Mismatch("arity", f"expected {_count(ours)}, got {_count(theirs)}"), input_set)
     if _shape_of(call.claim.skeleton) != _shape_of(skeleton):
-        text = f"expected {_describe(skeleton)}, got {_describe(call.claim.skeleton)}"
+        text = f"expected {_short(_describe(skeleton))}, got {_short(_describe(call.claim.skeleton))}"
         return _incorrect(Mismatch("type", text), input_set)
     for (path, leaf), (_, given) in zip(ours, theirs, strict=True):
         if "t" in leaf:
             wrong = _check_tensor(call.outputs[given["t"]], references[leaf["t"]], oracles[leaf["t"]], case)
         else:
-            wrong = None if leaf == given else Mismatch("values", f"expected {_value(leaf)}, got {_value(given)}")
+            wrong = None if leaf == given else _wrong_value(leaf, given)
         if wrong is not None:
             return _incorrect(wrong, input_set, path)
     return None
@@ -118,6 +121,15 @@ def _describe(skeleton: tree.Skeleton) -> str:
     if tag == "dict":
         return f"a dict with {', '.join(repr(key) for key, _ in value) or 'nothing'}"
     return "a tensor" if tag == "t" else _value(skeleton)
+
+
+def _wrong_value(leaf: tree.Skeleton, given: tree.Skeleton) -> Mismatch:
+    return Mismatch("values", f"expected {_short(_value(leaf))}, got {_short(_value(given))}")
+
+
+def _short(text: str) -> str:
+    """What was claimed may be megabytes long."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _value(leaf: tree.Skeleton) -> str:

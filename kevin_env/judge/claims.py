@@ -1,9 +1,9 @@
 """Where a candidate says its outputs lie, checked and mapped. The judge reads the memory itself."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import torch
-from pydantic import ConfigDict, Field, NonNegativeInt, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, extent
@@ -13,6 +13,12 @@ from kevin_env.outcome import Frozen
 DTYPES = {str(d).removeprefix("torch."): d for d in vars(torch).values() if isinstance(d, torch.dtype)}
 MAX_DIMENSIONS = 64
 MAX_TENSORS = 1024
+Count = Annotated[int, Field(ge=0, lt=1 << 62)]
+"""What fits the 64 bits that torch has for a size, also where no byte depends on it."""
+
+
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration, RuntimeError)
+"""What walking a claimed skeleton may raise."""
 
 
 class TensorClaim(Frozen):
@@ -23,12 +29,12 @@ class TensorClaim(Frozen):
     device: str = Field(max_length=20)
     layout: str | None = Field(default=None, max_length=40)
     dtype: str = Field(default="", max_length=20)
-    shape: list[NonNegativeInt] = Field(default=[], max_length=MAX_DIMENSIONS)
-    stride: list[NonNegativeInt] = Field(default=[], max_length=MAX_DIMENSIONS)
+    shape: list[Count] = Field(default=[], max_length=MAX_DIMENSIONS)
+    stride: list[Count] = Field(default=[], max_length=MAX_DIMENSIONS)
     place: str | None = Field(default=None, alias="in", max_length=128)
     """`inbox`, `outbox`, or the IPC handle of the candidate's own allocation; None when it was too large to copy."""
-    size: NonNegativeInt = 0
-    offset: NonNegativeInt = 0
+    size: Count = 0
+    offset: Count = 0
 
 
 class CallClaim(Frozen):
@@ -102,6 +108,8 @@ class Mappings:
         self._opened.clear()
 
     def _open(self, handle: str) -> Region:
+        if self._device.type != "cuda":
+            raise Broken("an output is said to be in memory that was never lent")
         if handle not in self._opened:
             try:
                 pointer = cuda.open_handle(handle)
@@ -123,7 +131,7 @@ def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
         for claim in claims:
             if claim.unsupported is None:
                 _check_skeleton(claim)
-    except (ValidationError, KeyError, TypeError, ValueError, AttributeError, StopIteration, RecursionError) as error:
+    except (ValidationError, *MALFORMED) as error:
         raise Broken("its description of the outputs is malformed") from error
     if len(claims) != count:
         raise Broken(f"it described {len(claims)} outputs of {count}")
@@ -131,7 +139,8 @@ def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
 
 
 def _check_skeleton(claim: CallClaim) -> None:
-    """A skeleton must name each tensor once and in order."""
-    named = [leaf["t"] for _, leaf in tree.leaves(claim.skeleton) if "t" in leaf]
-    if named != list(range(len(claim.tensors))):
+    """A skeleton must be what taking its own tree apart gives, and so name each tensor once and in order."""
+    tensors = [torch.empty(0)] * len(claim.tensors)
+    skeleton, named = tree.take_apart(tree.put_together(claim.skeleton, tensors))
+    if skeleton != claim.skeleton or len(named) != len(tensors):
         raise ValueError("a skeleton does not match its tensors")

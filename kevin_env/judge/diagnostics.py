@@ -10,8 +10,12 @@ LIMIT = 4_000
 MAX_DIAGNOSTICS = 12
 _GCC = re.compile(r"^(?P<file>[^\s:()]+):(?P<line>\d+):(?:\d+:)? (?P<level>fatal error|error|warning|note): ")
 _NVCC = re.compile(r"^(?P<file>[^\s:()]+)\((?P<line>\d+)\): (?P<level>error|warning|catastrophic error)")
-_LINKER = re.compile(r"(undefined reference to|undefined symbol|cannot find -l|multiple definition of|ld returned)")
+_LINKER = re.compile(
+    r"([Uu]ndefined reference to|undefined symbol|cannot find -l|multiple definition of|ld returned|^nvlink (error|fatal))"
+)
 _PTXAS = re.compile(r"^ptxas (?P<level>error|fatal)\s*:")
+_MARKER = re.compile(r"[\s|~]*\^[\s~^]*")
+_INSTANTIATION = re.compile(r"\s+(detected during|instantiation of) ?")
 _NOISE = re.compile(r"^(\[\d+/\d+\] |ninja: |FAILED: |In file included from|\s+from )")
 
 
@@ -28,7 +32,7 @@ def diagnostics(output: str, folder: str) -> str:
     for i, line in enumerate(lines):
         if _starts_error(line) and count < MAX_DIAGNOSTICS:
             count += 1
-            kept += [line, *_context(lines[i + 1 : i + 6])]
+            kept += [*_origin(lines[:i]), line, *_context(lines[i + 1 : i + 9])]
     text = "\n".join(kept) if kept else "\n".join(line for line in lines if line and not _is_command(line))
     return clip(re.sub(re.escape(folder) + r"/(?:[^\s:(]*/)?", "", text))
 
@@ -68,15 +72,21 @@ def _severe(match: "re.Match[str] | None") -> bool:
     return match is not None and ("error" in match["level"] or match["level"] == "fatal")
 
 
+def _origin(before: list[str]) -> list[str]:
+    """The line above an error in which g++ tells where the code that does not compile was asked for."""
+    return [line for line in before[-1:] if line.endswith("required from here")]
+
+
 def _context(following: list[str]) -> list[str]:
-    """The source line and the marker under it, which follow an error."""
+    """The source line and the marker under it, which follow an error; nvcc then tells what it was instantiating."""
     context: list[str] = []
+    marked = False
     for line in following:
-        if not line or _starts_error(line) or _NOISE.match(line) or _is_command(line):
+        starts = _GCC.match(line) or _NVCC.match(line) or _starts_error(line)
+        if not line or starts or _is_command(line) or (marked and not _INSTANTIATION.match(line)):
             break
         context.append(line)
-        if re.fullmatch(r"[\s|]*\^[\s~^]*", line):
-            break
+        marked = marked or bool(_MARKER.fullmatch(line))
     return context
 
 

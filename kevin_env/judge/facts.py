@@ -9,7 +9,7 @@ from kevin_env.candidate import tree
 from kevin_env.judge import verify
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts
 from kevin_env.judge.cases import open_cases, usable_distributions
-from kevin_env.judge.reference import DISTRIBUTIONS, Case, widened
+from kevin_env.judge.reference import DISTRIBUTIONS, Case
 from kevin_env.problem import Problem
 
 SEED = 1
@@ -45,7 +45,7 @@ def _case_facts(case: Case, distributions: list[str]) -> CaseFacts:
         _, drawn = case.draw_inputs(distribution, SEED)
         for i, tensor in enumerate(drawn):
             if tensor.numel() and not tensor.is_complex():
-                low, high = float(widened(tensor).min()), float(widened(tensor).max())
+                low, high = float(verify.widened(tensor).min()), float(verify.widened(tensor).max())
                 before = ranges.get(i, (low, high))
                 ranges[i] = (min(low, before[0]), max(high, before[1]))
     names = list(inspect.signature(case.module.Model.forward).parameters)[1:]

@@ -23,7 +23,7 @@ from kevin_env.judge import keeper, sandbox
 
 def main() -> None:
     """Imports, then forks until the judge hangs up."""
-    orders = Channel(socket.socket(fileno=int(sys.argv[1])))
+    orders = Channel(socket.socket(fileno=int(sys.argv[1])), takes_fds=True)
     _import_all()
     sandbox.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel

@@ -56,7 +56,7 @@ class Answer:
 
     Attributes:
         seconds: The length of the window, from the first visible byte of an input.
-        called: The part of it after the word was given. Inputs were visible before, so it only ever refines.
+        called: From the word to the claim. Inputs were visible before, and a claim is a claim: it only ever refines.
         calls: Outputs of each call in it.
         unchanged: Whether the inputs were left as they were.
         early: Whether an output changed after it had been claimed done.
@@ -116,13 +116,14 @@ class Gate:
             self._synchronize()
         word = time.perf_counter_ns()
         answer = player.worker.ask("go", timeout, count=count)
+        called = (player.worker.answered - word) / 1e9
         claims = read_claims(answer, count)
         placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
         stop, early, taken = self._take(player, placed)
         calls = [Call(claim, outputs) for claim, outputs in zip(claims, taken, strict=True)]
         unchanged = all(drawn.image.unchanged_in(self.inbox) for drawn in sets)
         steady = mapped == len(player.mappings)
-        return Answer((stop - start) / 1e9, (stop - word) / 1e9, calls, unchanged, early, steady, placed)
+        return Answer((stop - start) / 1e9, called, calls, unchanged, early, steady, placed)
 
     def close(self) -> None:
         """Gives the regions back."""

@@ -44,7 +44,7 @@ def keep(
         told = pipe.read().split()  # which protections hold; written before anything of the submission is there
     judge.send({"sandbox": {**report, **dict.fromkeys(told, "enforced")}})
     try:
-        _watch(judge, pid, order["memory"], isolated)
+        _watch(judge, pid, order["memory"], scratch if isolated else (), isolated)
     finally:
         _kill_all(isolated)
         os._exit(0)
@@ -68,7 +68,7 @@ def _become_candidate(
         os.close(writer)
         from kevin_env.candidate.runtime import Runtime
 
-        Runtime(Channel(socket.socket(fileno=channel), spin=order["spin"])).serve()
+        Runtime(Channel(socket.socket(fileno=channel), spin=order["spin"], takes_fds=True)).serve()
     finally:
         os._exit(0)
 
@@ -82,9 +82,10 @@ def _close_sandbox(scratch: tuple[Path, ...], writer: int) -> None:
         os.write(writer, b"filesystem ")
 
 
-def _watch(judge: Channel, pid: int, memory: int, isolated: bool) -> None:
+def _watch(judge: Channel, pid: int, memory: int, scratch: tuple[Path, ...], isolated: bool) -> None:
     """Until the candidate ends or the judge hangs up; tells the judge of the end."""
     ended = os.pidfd_open(pid)
+    looked = time.monotonic()
     while True:
         readable, _, _ = select.select([judge.sock, ended], [], [], WATCH_SECONDS)
         if ended in readable:
@@ -98,16 +99,19 @@ def _watch(judge: Channel, pid: int, memory: int, isolated: bool) -> None:
                 return
             _signal_all(signal.SIGSTOP if order["freeze"] else signal.SIGCONT, isolated)
             judge.send({"done": True})
-        elif (broken := _broken_limit(memory)) is not None:
+            if not order["freeze"] or time.monotonic() < looked + WATCH_SECONDS:
+                continue  # a window may be open; between two of them is the time to look
+        if (broken := _broken_limit(memory, scratch)) is not None:
             judge.send({"limit": broken})
             return
+        looked = time.monotonic()
 
 
-def _broken_limit(memory: int) -> str | None:
+def _broken_limit(memory: int, scratch: tuple[Path, ...]) -> str | None:
     processes = list(_descendants())
     if len(processes) > MAX_PROCESSES:
         return f"more than {MAX_PROCESSES} processes"
-    if sum(map(_resident, processes)) > memory:
+    if sum(map(_resident, processes)) + sum(map(_stored, scratch)) > memory:
         return f"more than {memory >> 20} MiB of memory"
     return None
 
@@ -134,6 +138,14 @@ def _resident(pid: int) -> int:
     except (OSError, ValueError):
         return 0
     return (int(resident) - int(shared)) * PAGE
+
+
+def _stored(place: Path) -> int:
+    """Bytes in a file system that is held in memory."""
+    with contextlib.suppress(OSError):
+        found = os.statvfs(place)
+        return (found.f_blocks - found.f_bfree) * found.f_frsize
+    return 0
 
 
 def _signal_all(number: int, isolated: bool) -> None:

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from kevin_env.candidate import tree
+from kevin_env.judge.verify import widened
 from kevin_env.problem import Problem, ProblemError
 
 DISTRIBUTIONS = {
@@ -100,22 +101,16 @@ class Case:
         if self._oracle is None:
             return None
         try:
-            output = self._run(self._oracle, skeleton, [_doubled(t) for t in tensors], seed)
+            return self._run(self._oracle, skeleton, [_doubled(t) for t in tensors], seed)
         except Exception:  # a reference that insists on a dtype has no oracle
             self._oracle = None
             return None
-        return output
 
     def _run(self, model: nn.Module, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         given = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
         with _precision(self.precision), torch.no_grad(), _RANDOM:
             torch.manual_seed(seed)
             return model(*tree.put_together(skeleton, given))
-
-
-def widened(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, as float32 where it is fp8, which has few operators of its own."""
-    return tensor.float() if tensor.is_floating_point() and tensor.element_size() == 1 else tensor
 
 
 def seed_from(secret: str, *parts: object) -> int:

@@ -92,6 +92,11 @@ def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
     return REFERENCE_MULTIPLE.get(dtype, LOW_MULTIPLE), ulps * torch.finfo(dtype).eps
 
 
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, as float32 where it is fp8, which has few operators of its own."""
+    return tensor.float() if tensor.is_floating_point() and tensor.element_size() == 1 else tensor
+
+
 def _compare_floats(
     got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
 ) -> Mismatch | None:

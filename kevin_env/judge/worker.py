@@ -126,6 +126,7 @@ class Worker:
         self.device = device
         self.folder = Path(tempfile.mkdtemp(prefix="kevin-"))
         self._log = bytearray()
+        self._end: Ended | None = None
         spin = device != "cpu"
         channel, theirs = socket.socketpair()
         lifeline, keeper = socket.socketpair()
@@ -152,9 +153,9 @@ class Worker:
             Failed, Ended, TimedOut, Broken: see there.
         """
         if self._channel.pending():
-            raise self._why_closed() or Broken("it spoke without being asked")
+            raise (self._channel.ended() and self._why_closed()) or Broken("it spoke without being asked")
         try:
-            self._channel.send({"order": order, **fields}, fds)
+            self._channel.send({"order": order, **fields}, fds, timeout)
             answer = self._channel.receive(timeout)
         except Closed:
             raise self._why_closed() or Broken("it closed its channel") from None
@@ -176,13 +177,20 @@ class Worker:
         Raises:
             Ended: if it is gone.
         """
-        try:
+        with suppress(Closed):  # what the keeper said before it went is still to be read
             self._keeper.send({"freeze": frozen})
+        try:
             answer = self._keeper.receive(KEEPER_SECONDS)
         except WireError as error:
-            raise Ended() from error
+            raise self._end or Ended() from error
         if "done" not in answer:
-            raise Ended(answer.get("ended"), answer.get("limit"))
+            self._end = Ended(answer.get("ended"), answer.get("limit"))
+            raise self._end
+
+    @property
+    def answered(self) -> int:
+        """When the last answer arrived, by `time.perf_counter_ns`."""
+        return self._channel.arrived
 
     @property
     def log(self) -> str:
@@ -208,11 +216,10 @@ class Worker:
             raise JudgeError(f"a candidate process did not start: {error}; {self.log}") from error
 
     def _why_closed(self) -> Ended | None:
-        try:
+        with suppress(WireError):
             answer = self._keeper.receive(KEEPER_SECONDS)
-        except WireError:
-            return None
-        return Ended(answer.get("ended"), answer.get("limit"))
+            self._end = Ended(answer.get("ended"), answer.get("limit"))
+        return self._end
 
     def _read_log(self, reader: int) -> None:
         with os.fdopen(reader, "rb", buffering=0) as pipe:

@@ -1,0 +1,99 @@
+import os
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.candidate.region import Region, extent, map_file, spec_of
+
+
+def region(size: int = 4096) -> Region:
+    return Region(torch.zeros(size, dtype=torch.uint8))
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.randn(3, 5),
+        torch.randn(5, 3).t(),
+        torch.randn(4, 3, 2).permute(2, 0, 1),
+        torch.randn(8, 8)[::2, 1::3],
+        torch.randn(4, 1).expand(4, 6),
+        torch.tensor(3.5),
+        torch.randn(4, 0, 2),
+        torch.arange(7, dtype=torch.int64),
+        torch.tensor([True, False]),
+        torch.complex(torch.randn(3), torch.randn(3)),
+        torch.randn(4).bfloat16(),
+    ],
+    ids=["dense", "transposed", "permuted", "strided", "expanded", "scalar", "empty", "int", "bool", "complex", "bf16"],
+)
+def test_a_tensor_of_any_layout_lies_in_a_region(tensor: torch.Tensor) -> None:
+    memory = region()
+    spec = spec_of(tensor, 512)
+    place = memory.tensor(spec)
+    assert (place.shape, place.stride(), place.dtype) == (tensor.shape, tensor.stride(), tensor.dtype)
+    if 0 not in tensor.stride():  # an expanded tensor cannot be written through
+        place.copy_(tensor)
+        assert torch.equal(memory.tensor(spec), tensor)
+    if tensor.numel():
+        assert memory.offset_of(place.data_ptr()) == 512
+
+
+def test_the_extent_counts_from_the_first_to_the_last_element() -> None:
+    assert [extent(s, t) for s, t in (([], []), ([3], [1]), ([3], [5]), ([2, 3], [10, 2]), ([9, 0], [1, 1]))] == [
+        *(1, 3, 11, 15, 0)
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"offset": -4},
+        {"offset": 2},
+        {"offset": 4096},
+        {"offset": 1 << 62},
+        {"shape": [-1, 4]},
+        {"shape": [1 << 40, 4]},
+        {"shape": [1 << 70, 4]},
+        {"stride": [-4, 1]},
+        {"stride": [1 << 20, 1]},
+        {"shape": [1021]},
+    ],
+    ids=repr,
+)
+def test_a_place_outside_the_region_is_refused(change: dict[str, Any]) -> None:
+    spec = {"offset": 16, "dtype": "float32", "shape": [4, 4], "stride": [4, 1]} | change
+    spec["stride"] = spec["stride"][: len(spec["shape"])] if len(spec["shape"]) == 2 else [1]
+    with pytest.raises(ValueError, match="negative numbers|does not lie in a region"):
+        region().tensor(spec)
+
+
+def test_the_last_element_may_end_where_the_region_ends() -> None:
+    spec = {"offset": 16, "dtype": "float32", "shape": [1020], "stride": [1]}
+    assert region().tensor(spec).numel() == 1020
+
+
+def test_an_address_outside_has_no_offset() -> None:
+    memory = region()
+    assert memory.offset_of(memory.start - 1) is None
+    assert memory.offset_of(memory.start + memory.size) is None
+    assert memory.offset_of(memory.start + 5) == 5
+
+
+def test_a_mapped_file_is_shared_and_its_descriptor_closed() -> None:
+    fd = os.memfd_create("test")
+    os.ftruncate(fd, 4096)
+    first, second = map_file(os.dup(fd), 4096), map_file(fd, 4096)
+    first.bytes[7] = 42
+    assert int(second.bytes[7]) == 42
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(fd)
+
+
+def test_a_file_that_is_too_short_is_refused_and_its_descriptor_closed() -> None:
+    fd = os.memfd_create("test")
+    with pytest.raises((OSError, ValueError)):
+        map_file(fd, 4096)
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(fd)

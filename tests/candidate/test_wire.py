@@ -1,0 +1,183 @@
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kevin_env.candidate.wire import LIMIT, Channel, Closed, Late, WireError
+
+Ends = tuple[Channel, Channel]
+
+
+@pytest.fixture(params=["sleep", "spin"])
+def ends(request: pytest.FixtureRequest) -> Iterator[Ends]:
+    """Two connected ends; the second waits as the parameter says."""
+    a, b = socket.socketpair()
+    ours, theirs = Channel(a), Channel(b, spin=request.param == "spin", takes_fds=True)
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+def frame(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+def test_frames_arrive_whole_and_in_order(ends: Ends) -> None:
+    ours, theirs = ends
+    for i in range(3):
+        ours.send({"number": i, "text": "ü" * 10})
+    assert [theirs.receive(1)["number"] for _ in range(3)] == [0, 1, 2]
+
+
+def test_a_frame_larger_than_the_sockets_buffer_arrives(ends: Ends) -> None:
+    ours, theirs = ends
+    message = {"text": "x" * 3_000_000}
+    thread = threading.Thread(target=ours.send, args=(message,))
+    thread.start()
+    assert theirs.receive(10) == message
+    thread.join()
+
+
+def test_a_frame_that_comes_in_pieces_is_put_together(ends: Ends) -> None:
+    ours, theirs = ends
+    data = frame(b'{"a":1}')
+
+    def drip() -> None:
+        for i in range(len(data)):
+            ours.sock.send(data[i : i + 1])
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    assert theirs.receive(5) == {"a": 1}
+    thread.join()
+
+
+@pytest.mark.parametrize("length", [LIMIT, 100 << 20, 0xFFFFFFFF])
+def test_a_frame_that_is_too_long_is_refused_before_it_is_read(ends: Ends, length: int) -> None:
+    ours, theirs = ends
+    ours.sock.send(length.to_bytes(4, "big"))
+    with pytest.raises(WireError, match="longer"):
+        theirs.receive(1)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"nonsense", b"\xff\xfe", b"[1]", b"3", b"null", b'"x"', b"[" * 200_000, b"9" * 10_000], ids=range(9)
+)
+def test_what_is_no_json_object_is_refused(ends: Ends, body: bytes) -> None:
+    ours, theirs = ends
+    ours.sock.sendall(frame(body))
+    with pytest.raises(WireError, match="not"):
+        theirs.receive(1)
+
+
+def test_what_is_no_json_is_never_sent(ends: Ends) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        ends[0].send({"x": float("nan")})
+
+
+@pytest.mark.parametrize("sent", [b"", b"\0\0", frame(b'{"a":')[:-2]], ids=["nothing", "half a header", "half a body"])
+def test_an_end_that_closes_half_way_is_gone(ends: Ends, sent: bytes) -> None:
+    ours, theirs = ends
+    ours.sock.sendall(sent)
+    ours.close()
+    with pytest.raises(Closed):
+        theirs.receive(1)
+    with pytest.raises(Closed):
+        for _ in range(100):  # the first may still find room in a buffer
+            theirs.send({"x": "y" * 10_000})
+
+
+def test_whoever_sends_nothing_is_late(ends: Ends) -> None:
+    start = time.monotonic()
+    with pytest.raises(Late):
+        ends[1].receive(0.1)
+    assert 0.09 < time.monotonic() - start < 1
+
+
+def test_whoever_sends_byte_by_byte_is_late_too(ends: Ends) -> None:
+    ours, theirs = ends
+    stop = threading.Event()
+
+    def drip() -> None:
+        ours.sock.send((1000).to_bytes(4, "big"))
+        while not stop.wait(1e-4):
+            ours.sock.send(b" ")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    with pytest.raises(Late):
+        theirs.receive(0.05)
+    stop.set()
+    thread.join()
+
+
+def test_whoever_reads_nothing_does_not_hold_up_the_sender(ends: Ends) -> None:
+    start = time.monotonic()
+    with pytest.raises(Late):
+        ends[0].send({"text": "x" * 3_000_000}, timeout=0.1)
+    assert time.monotonic() - start < 1
+
+
+def test_descriptors_ride_along(ends: Ends) -> None:
+    ours, theirs = ends
+    reader, writer = os.pipe()
+    ours.send({"order": "take"}, (writer,))
+    os.close(writer)
+    assert theirs.receive(1) == {"order": "take"}
+    (fd,) = theirs.take_fds()
+    assert theirs.take_fds() == []
+    os.write(fd, b"hello")
+    os.close(fd)
+    assert os.read(reader, 10) == b"hello"
+    os.close(reader)
+
+
+def test_descriptors_that_nobody_wants_are_closed() -> None:
+    a, b = socket.socketpair()
+    ours, theirs = Channel(a), Channel(b)
+    reader, writer = os.pipe()
+    ours.send({}, (writer,))
+    os.close(writer)
+    assert (theirs.receive(1), theirs.take_fds()) == ({}, [])
+    assert os.read(reader, 1) == b""  # the end of the file: no writer is left
+    os.close(reader)
+    ours.close()
+    theirs.close()
+
+
+def test_what_nobody_asked_for_is_noticed(ends: Ends) -> None:
+    ours, theirs = ends
+    assert not theirs.pending()
+    ours.send({"a": 1})
+    assert theirs.pending()
+    theirs.receive(1)
+    assert not theirs.pending()
+    ours.sock.sendall(frame(json.dumps({"a": 1}).encode()) + b"\0")
+    theirs.receive(1)
+    assert theirs.pending()
+
+
+def test_a_process_with_many_open_files_can_still_wait() -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 1200:
+        pytest.skip("not enough descriptors allowed here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1050)]
+    try:
+        a, b = socket.socketpair()
+        ours, theirs = Channel(a), Channel(b)
+        ours.send({"a": 1})
+        assert theirs.pending() and theirs.receive(1) == {"a": 1}
+        ours.close()
+        theirs.close()
+    finally:
+        for fd in files:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,0 +1,77 @@
+import torch
+
+from kevin_env.judge.cases import CPU_BYTES, SETS, SETS_OF_OTHERS, open_cases, plan, timed_case, usable_distributions
+from kevin_env.judge.reference import DISTRIBUTIONS, Case
+from kevin_env.problem import Problem, ProblemError, load_problem
+
+CPU = torch.device("cpu")
+ALL = list(DISTRIBUTIONS)
+SOURCE = """
+import torch
+n = 8
+CASES = {"cpu": {"n": 4}, "huge": {"n": HUGE}, "odd": {"n": 3}}
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return BODY
+def get_inputs():
+    return [torch.rand(n)]
+def get_init_inputs():
+    return []
+"""
+
+
+def problem(body: str = "x", cases: tuple[str, ...] = ("main", "cpu", "huge", "odd")) -> Problem:
+    source = SOURCE.replace("HUGE", str(CPU_BYTES // 4 + 1)).replace("BODY", body)
+    return Problem(id="p", source=source, name="p", cases=cases)
+
+
+def test_the_timed_case_meets_every_distribution_and_at_least_five_sets() -> None:
+    for distributions in (ALL, ["own"], ["own", "wide"]):
+        for i in range(50):
+            planned = plan(distributions, True, f"{i:032x}", "main")
+            assert set(planned) == set(distributions) and len(planned) >= SETS == 5
+
+
+def test_other_cases_meet_two_different_ones() -> None:
+    for i in range(50):
+        planned = plan(ALL, False, f"{i:032x}", "odd")
+        assert len(set(planned)) == len(planned) == SETS_OF_OTHERS
+    assert plan(["own"], False, "ab", "odd") == ["own"]
+
+
+def test_the_order_follows_from_the_secret_and_the_case_alone() -> None:
+    secrets = [f"{i:032x}" for i in range(40)]
+    assert len({tuple(plan(ALL, True, secret, "main")) for secret in secrets}) > 20
+    assert plan(ALL, True, secrets[0], "main") == plan(ALL, True, secrets[0], "main")
+    assert any(plan(ALL, True, s, "main") != plan(ALL, True, s, "cpu") for s in secrets)
+    assert {plan(ALL, True, secret, "main")[0] for secret in secrets} == set(ALL)
+
+
+def test_the_timed_case_comes_last_and_what_is_large_is_left_out_on_a_cpu() -> None:
+    assert [case.name for case in open_cases(problem(), CPU)] == ["main", "odd", "cpu"]
+    assert [case.name for case in open_cases(problem(cases=("main", "odd")), CPU)] == ["odd", "main"]
+    assert timed_case(problem(), torch.device("cuda")) == "main"
+
+
+def test_a_distribution_on_which_the_reference_is_not_finite_is_not_used() -> None:
+    case = Case(problem("torch.sqrt(x)"), "main", CPU)
+    case.draw_weights(1)
+    assert usable_distributions(case, 1) == ["own", "offset"]
+    case = Case(problem("x.to(torch.float8_e5m2)"), "main", CPU)
+    case.draw_weights(1)
+    assert usable_distributions(case, 1) == ALL
+
+
+def test_a_reference_that_is_not_finite_on_its_own_inputs_is_a_problem_error() -> None:
+    case = Case(problem("x / 0"), "main", CPU)
+    case.draw_weights(1)
+    try:
+        usable_distributions(case, 1)
+    except ProblemError as error:
+        assert "not finite on its own inputs" in str(error)
+    else:
+        raise AssertionError("it was accepted")
+
+
+def test_our_own_problem_is_timed_with_its_cpu_case() -> None:
+    assert [case.name for case in open_cases(load_problem("L1_26_GELU_"), CPU)][-1] == "cpu"

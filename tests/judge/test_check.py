@@ -1,0 +1,130 @@
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.candidate.region import extent, spec_of
+from kevin_env.judge.check import check_call
+from kevin_env.judge.claims import CallClaim, Output, TensorClaim
+from kevin_env.judge.gate import Call
+from kevin_env.judge.memory import POISON
+from kevin_env.judge.reference import Case, Expected
+from kevin_env.judge.worker import Broken
+from kevin_env.problem import Problem
+
+SOURCE = """
+import torch
+class Model(torch.nn.Module):
+    pass
+def get_inputs():
+    return []
+def get_init_inputs():
+    return []
+"""
+CASE = Case(Problem(id="p", source=SOURCE, name="p"), "main", torch.device("cpu"))
+X = torch.randn(4, 6, generator=torch.Generator().manual_seed(1))
+Y = torch.arange(5)
+
+
+def call(value: Any, **claimed: Any) -> Call:
+    """The call that an honest candidate would have told of `value`; `claimed` replaces fields of every tensor."""
+    skeleton, tensors = tree.take_apart(value)
+    return Call(CallClaim(skeleton=skeleton, tensors=[]), [output(t, **claimed) for t in tensors])
+
+
+def output(tensor: torch.Tensor, **claimed: Any) -> Output:
+    claim = TensorClaim.model_validate({**spec_of(tensor, 0), "device": "cpu", "in": "outbox"} | claimed)
+    flat = tensor.as_strided([extent(claim.shape, claim.stride)], [1]).clone().view(torch.uint8)
+    return Output(claim, flat)
+
+
+def checked(got: Any, expected: Any, oracle: Any = None, **claimed: Any) -> tuple[str, str] | None:
+    wrong = check_call(call(got, **claimed), Expected(expected, oracle), CASE, "main/own")
+    return None if wrong is None else (wrong.kind, wrong.output)
+
+
+@pytest.mark.parametrize("value", [X, [X, Y], (X,), {"a": X, "b": [Y, 3]}, 3, None, [], "text", 0.1, True])
+def test_the_same_passes(value: Any) -> None:
+    assert checked(value, value) is None
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [([X], [X, Y]), ([X, Y, Y], [X, Y]), ([], [X]), (X, [X, Y]), ({"a": X}, {"a": X, "b": Y}), ([[X, Y]], [X])],
+    ids=range(6),
+)
+def test_a_wrong_number_of_outputs_is_arity(got: Any, expected: Any) -> None:
+    assert checked(got, expected) == ("arity", "")
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [([X, Y], (X, Y)), ([X], X), (X, (X,)), ({"a": X}, {"b": X}), ({"b": Y, "a": X}, {"a": X, "b": Y}), (3, X), (X, 3)],
+    ids=range(7),
+)
+def test_other_containers_are_a_type(got: Any, expected: Any) -> None:
+    assert checked(got, expected) == ("type", "")
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"), [(3, 4), (True, False), (1.0, 1), ("a", "b"), (None, 0), (0.1, 0.1000001)], ids=repr
+)
+def test_scalars_are_exact(got: Any, expected: Any) -> None:
+    assert checked([X, {"n": got}], [X, {"n": expected}]) == ("values", "[1]['n']")
+
+
+def test_a_nan_scalar_is_met_by_nan() -> None:
+    assert checked([float("nan")], [float("nan")]) is None
+
+
+def test_the_output_that_is_wrong_is_named() -> None:
+    assert checked([X, {"mean": (Y, Y + 1)}], [X, {"mean": (Y, Y)}]) == ("values", "[1]['mean'][1]")
+
+
+def test_shape_dtype_device_and_layout_are_told_apart() -> None:
+    assert checked(X.t(), X) == ("shape", "")
+    assert checked(X.reshape(24), X) == ("shape", "")
+    assert checked(X.double(), X) == ("dtype", "")
+    assert checked(Y.int(), Y) == ("dtype", "")
+    assert checked(X, X, device="cuda") == ("device", "")
+    assert checked(X, X, layout="torch.sparse_coo") == ("type", "")
+
+
+def test_any_strides_will_do() -> None:
+    assert checked(X.t().contiguous().t(), X) is None
+    assert checked(X, X.t().contiguous().t()) is None
+    wide = torch.zeros(4, 12)
+    wide[:, ::2] = X
+    assert checked(wide[:, ::2], X) is None
+
+
+def test_what_was_never_written_is_told_apart_from_what_is_wrong() -> None:
+    poison = torch.full((4, 6), POISON, dtype=torch.uint8).repeat_interleave(4, 1).view(torch.float32)
+    assert checked(poison, X) == ("not_written", "")
+    assert checked(torch.full_like(Y, -1), Y) == ("not_written", "")
+    half = poison.clone()
+    half[:2] = X[:2]
+    assert checked(half, X) == ("not_finite", "")
+    assert checked(torch.full_like(Y, -1), torch.full_like(Y, -1)) is None
+
+
+def test_an_unsupported_output_says_what_it_is() -> None:
+    wrong = check_call(Call(CallClaim(unsupported="a value of type set")), Expected(X, None), CASE, "main/own")
+    assert wrong is not None and (wrong.kind, wrong.message) == ("type", "a value of type set")
+
+
+def test_an_output_of_the_right_size_cannot_have_been_too_large() -> None:
+    honest = call(X)
+    told = Call(honest.claim, [Output(output(X, **{"in": None}).claim, None)])
+    with pytest.raises(Broken, match="too large"):
+        check_call(told, Expected(X, None), CASE, "main/own")
+
+
+def test_the_oracle_is_used_only_where_it_has_the_right_form() -> None:
+    exact = X.double() + 1e-3  # the reference's own error, 32 times of which is allowed
+    got = X + 0.02
+    assert checked(got, X, exact) is None
+    assert checked([got, Y], [X, Y], [exact, Y]) is None
+    for unfit in (None, exact.reshape(24), exact.float(), [exact, exact], "text"):
+        assert checked(got, X, unfit) == ("values", "")

@@ -1,0 +1,142 @@
+"""The lease holds across processes, so these tests hold it in other processes."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kevin_env.judge.lease import Lease
+
+HOLD = """
+import sys, time
+from kevin_env.judge.lease import Lease
+with getattr(Lease(sys.argv[1]), sys.argv[2])():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+Hold = Callable[[str], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def hold(name: str) -> Iterator[Hold]:
+    """Starts a process that takes the lease; it holds it until its stdin closes."""
+    with ExitStack() as started:
+
+        def start(how: str) -> "subprocess.Popen[str]":
+            process = started.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", HOLD, name, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                )
+            )
+            started.callback(process.kill)
+            return process
+
+        yield start
+
+
+def held(process: "subprocess.Popen[str]") -> None:
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+
+
+def release(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(10)
+
+
+def taken(lease: Lease, how: str, within: float) -> bool:
+    """Whether the lease can be had in time; gives it back."""
+    done = threading.Event()
+
+    def take() -> None:
+        with getattr(lease, how)():
+            done.set()
+
+    threading.Thread(target=take, daemon=True).start()
+    return done.wait(within)
+
+
+def test_many_share_it(name: str, hold: Hold) -> None:
+    held(hold("shared"))
+    held(hold("shared"))
+    assert taken(Lease(name), "shared", 2)
+    assert not Lease(name).idle()
+
+
+def test_exclusive_keeps_all_others_out(name: str, hold: Hold) -> None:
+    holder = hold("exclusive")
+    held(holder)
+    lease = Lease(name)
+    assert not lease.idle()
+    assert not taken(lease, "shared", 0.2) and not taken(lease, "exclusive", 0.2)
+    release(holder)
+    assert taken(lease, "exclusive", 2)
+
+
+def test_exclusive_waits_for_those_who_share(name: str, hold: Hold) -> None:
+    holder = hold("shared")
+    held(holder)
+    assert not taken(Lease(name), "exclusive", 0.2)
+    release(holder)
+    assert taken(Lease(name), "exclusive", 2)
+
+
+def test_whoever_waits_for_the_exclusive_lease_is_not_starved(name: str, hold: Hold) -> None:
+    first = hold("shared")
+    held(first)
+    waiting = hold("exclusive")
+    deadline = time.monotonic() + 20
+    while taken(Lease(name), "shared", 0.2):  # until it has started and queues
+        assert time.monotonic() < deadline
+    release(first)
+    held(waiting)
+
+
+def test_a_killed_holder_gives_it_back(name: str, hold: Hold) -> None:
+    holder = hold("exclusive")
+    held(holder)
+    holder.send_signal(signal.SIGKILL)
+    assert taken(Lease(name), "exclusive", 2)
+
+
+def test_it_is_idle_when_nobody_holds_it(name: str) -> None:
+    lease = Lease(name)
+    assert lease.idle() and lease.idle()
+    with lease.shared():
+        assert not Lease(name).idle()
+    with lease.exclusive():
+        assert not Lease(name).idle()
+    assert lease.idle()
+
+
+def test_devices_have_leases_of_their_own(name: str) -> None:
+    with Lease(name).exclusive():
+        assert taken(Lease(f"{name}-other"), "exclusive", 2)
+
+
+def test_threads_of_one_process_count_each(name: str) -> None:
+    lease = Lease(name)
+    with lease.shared():
+        assert taken(lease, "shared", 2) and not taken(lease, "exclusive", 0.1)
+
+
+def test_an_error_inside_gives_it_back(name: str) -> None:
+    lease = Lease(name)
+    for how in ("shared", "exclusive"):
+        with pytest.raises(ZeroDivisionError), getattr(lease, how)():
+            raise ZeroDivisionError
+        assert lease.idle()

@@ -1,0 +1,187 @@
+import pytest
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.reference import Case, apply_overrides, distributions_of, overrides_of, seed_from
+from kevin_env.problem import Problem, ProblemError
+
+CPU = torch.device("cpu")
+SOURCE = """
+import torch
+from torch import nn
+rows = 4
+dim: int = 8
+cells = rows * dim
+CASES = {"large": {"rows": 6, "dim": 10}}
+
+class Model(nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.linear = nn.Linear(dim, 3)
+        self.norm = nn.LayerNorm(3)
+        self.register_buffer("steps", torch.zeros(1))
+        self.scale = scale
+    def forward(self, x, n):
+        return BODY
+
+def get_inputs():
+    return [torch.rand(rows, dim), 7]
+def get_init_inputs():
+    return [0.5]
+"""
+
+
+def problem(body: str = "self.norm(self.linear(x)) * self.scale", **change: str) -> Problem:
+    source = SOURCE.replace("BODY", body)
+    for old, new in change.items():
+        source = source.replace(f"{old} = 4", new)
+    return Problem(id="p", source=source, name="p", cases=("main", "large"))
+
+
+def case(body: str = "self.norm(self.linear(x)) * self.scale", name: str = "main", seed: int = 1) -> Case:
+    opened = Case(problem(body), name, CPU)
+    opened.draw_weights(seed)
+    return opened
+
+
+def outputs(of: Case, seed: int = 3) -> tuple[torch.Tensor, torch.Tensor | None]:
+    expected = of.expect(*of.draw_inputs("own", 5), seed)
+    return expected.output, expected.oracle
+
+
+def test_a_case_overrides_constants_before_others_are_derived_from_them() -> None:
+    main, large = case(), case(name="large")
+    assert (main.module.cells, large.module.cells) == (32, 60)
+    assert large.model.linear.weight.shape == (3, 10)
+    assert large.draw_inputs("own", 1)[1][0].shape == (6, 10)
+
+
+def test_an_override_of_an_unknown_name_is_a_problem_error() -> None:
+    with pytest.raises(ProblemError, match="overrides heigth, width"):
+        apply_overrides(SOURCE, {"width": 3, "heigth": 4, "rows": 1})
+    with pytest.raises(ProblemError, match="overrides self"):
+        apply_overrides(SOURCE, {"self": 3})  # assigned, but not at module level
+
+
+def test_cases_that_are_no_literal_are_a_problem_error() -> None:
+    broken = problem().model_copy(update={"source": "CASES = {'x': dict(a=1)}\n"})
+    with pytest.raises(ProblemError, match="not a literal"):
+        overrides_of(broken)
+    assert overrides_of(problem()) == {"large": {"rows": 6, "dim": 10}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("rows = 4", "rows = 1 / 0", "the module"),
+        ("return [0.5]", "raise OSError('no')", "get_init_inputs"),
+        ("torch.rand(rows, dim)", "nothing", "get_inputs"),
+        ("self.scale = scale", "self.scale = nothing", "Model"),
+        ("BODY", "x @ x", "forward"),
+    ],
+)
+def test_whatever_the_reference_raises_names_its_place(old: str, new: str, place: str) -> None:
+    source = SOURCE.replace(old, new).replace("BODY", "x")
+    with pytest.raises(ProblemError, match=f"its reference fails in {place}: "):
+        broken = Case(Problem(id="p", source=source, name="p"), "main", CPU)
+        broken.draw_weights(1)
+        broken.expect(*broken.draw_inputs("own", 1), 1)
+
+
+def test_a_seed_depends_on_the_secret_and_each_part() -> None:
+    assert seed_from("ab", "main", "own", 1) == seed_from("ab", "main", "own", 1)
+    others = {seed_from(*parts) for parts in (("ac", "main", "own", 1), ("ab", "cpu", "own", 1), ("ab", "main", "wide", 1),
+                                              ("ab", "main", "own", 2), ("ab", "main", "own"))}  # fmt: skip
+    assert len(others | {seed_from("ab", "main", "own", 1)}) == 6
+    assert all(0 <= seed < 2**63 for seed in others)
+
+
+def test_draws_depend_on_the_seed_and_nothing_else() -> None:
+    first = case()
+    torch.manual_seed(99)
+    torch.rand(17)
+    second = case()
+    for name, tensor in first.model.state_dict().items():
+        assert torch.equal(tensor, second.model.state_dict()[name])
+    assert torch.equal(first.draw_inputs("wide", 4)[1][0], second.draw_inputs("wide", 4)[1][0])
+    assert not torch.equal(first.draw_inputs("wide", 4)[1][0], first.draw_inputs("wide", 5)[1][0])
+    assert not torch.equal(first.model.linear.weight, case(seed=2).model.linear.weight)
+
+
+def test_distributions_are_as_described() -> None:
+    wide_case = Case(problem().model_copy(update={"source": SOURCE.replace("rows = 4", "rows = 4000")}), "main", CPU)
+    drawn = {name: wide_case.draw_inputs(name, 1)[1][0] for name in ("own", "signed", "wide", "offset")}
+    assert 0 <= drawn["own"].min() and drawn["own"].max() <= 1
+    assert abs(drawn["signed"].mean()) < 0.05 and abs(drawn["signed"].std() - 1) < 0.05
+    assert drawn["wide"].min() < -1000 and drawn["wide"].max() > 1000
+    assert abs(drawn["offset"].mean() - 4) < 0.05 and abs(drawn["offset"].std() - 1) < 0.05
+    assert distributions_of(wide_case) == ["own", "signed", "wide", "offset"]
+
+
+def test_inputs_that_are_not_floating_stay_and_then_there_is_one_distribution() -> None:
+    source = SOURCE.replace("torch.rand(rows, dim)", "torch.randint(9, (rows, dim))").replace("BODY", "x")
+    whole = Case(Problem(id="p", source=source, name="p"), "main", CPU)
+    assert torch.equal(whole.draw_inputs("own", 1)[1][0], whole.draw_inputs("wide", 1)[1][0])
+    assert distributions_of(whole) == ["own"]
+
+
+def test_an_unknown_distribution_is_a_problem_error() -> None:
+    with pytest.raises(ProblemError, match="DISTRIBUTIONS names odd; known are own, signed"):
+        distributions_of(Case(problem(rows="DISTRIBUTIONS = ('own', 'odd')\nrows = 4"), "main", CPU))
+
+
+def test_constant_parameters_get_noise_so_that_they_cannot_be_left_out() -> None:
+    norm = case().model.norm
+    for parameter in (norm.weight, norm.bias):
+        assert parameter.std() > 0.01
+    assert abs(norm.weight.mean() - 1) < 0.3
+
+
+def test_the_oracle_is_the_same_in_double_and_leaves_the_reference_alone() -> None:
+    opened = case()
+    output, oracle = outputs(opened)
+    assert output.dtype == torch.float32 and oracle is not None and oracle.dtype == torch.float64
+    assert torch.allclose(output.double(), oracle, atol=1e-5) and not torch.equal(output.double(), oracle)
+    assert opened.model.linear.weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize("body", ["x + torch.ones(4, 8, dtype=torch.float32).view(torch.int32)[0, 0].view(torch.float32)",
+                                  "torch.ops.aten._fused_no_such(x) if x.dtype == torch.float64 else x"])  # fmt: skip
+def test_a_reference_that_insists_on_a_dtype_has_an_output_all_the_same(body: str) -> None:
+    output, _ = outputs(case(body))
+    assert output.shape == (4, 8)
+
+
+def test_a_reference_that_fails_in_double_has_no_oracle() -> None:
+    opened = case("x if x.dtype == torch.float32 else 1 / 0")
+    assert outputs(opened)[1] is None
+    assert outputs(opened)[1] is None
+
+
+def test_a_reference_may_write_to_its_inputs() -> None:
+    opened = case("x.mul_(2)")
+    skeleton, tensors = opened.draw_inputs("own", 1)
+    before = tensors[0].clone()
+    opened.expect(skeleton, tensors, 1)
+    assert torch.equal(tensors[0], before)
+
+
+def test_dropout_is_found_to_be_random_and_repeats_with_its_seed() -> None:
+    opened = case("nn.functional.dropout(x, 0.5)")
+    assert not opened.stochastic
+    opened.find_randomness(*opened.draw_inputs("own", 1))
+    assert opened.stochastic
+    (first, oracle), (again, _), (other, _) = outputs(opened, 1), outputs(opened, 1), outputs(opened, 2)
+    assert oracle is None and torch.equal(first, again) and not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("body", ["x", "x / 0 - x / 0", "(x > 0.5, x.to(torch.float8_e4m3fn))", "torch.complex(x, x)"])
+def test_what_is_not_random_is_not_found_to_be(body: str) -> None:
+    opened = case(body)
+    opened.find_randomness(*opened.draw_inputs("own", 1))
+    assert not opened.stochastic
+
+
+def test_values_that_are_no_tensors_are_inputs_too() -> None:
+    skeleton, tensors = case().draw_inputs("own", 1)
+    assert tree.put_together(skeleton, tensors)[1] == 7 and len(tensors) == 1

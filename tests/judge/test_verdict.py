@@ -1,0 +1,94 @@
+import signal
+
+import pytest
+
+from kevin_env.judge.verdict import Step, verdict
+from kevin_env.judge.worker import Broken, Ended, Failed, Failure, TimedOut, Trouble
+
+STEPS: tuple[Step, ...] = ("build", "construct", "call")
+GCC = "/tmp/kevin-x/extensions/k/main.cpp:3:1: error: expected ';'\n    3 | int x\n      | ^"
+
+
+def failed(kind: str, **more: object) -> Failed:
+    values = {"type": "ValueError", "message": "bad", "frames": [(7, "forward", "    f(x)")], "output": ""}
+    return Failed(Failure.model_validate({"kind": kind, **values, **more}))
+
+
+# what the submission did; and what that is while it is built, constructed and called
+ENDS: list[tuple[Trouble, str, str, str]] = [
+    (failed("exception"), "compile/import", "runtime/exception", "runtime/exception"),
+    (failed("compiler", output=GCC), "compile/compiler", "compile/compiler", "compile/compiler"),
+    (failed("compiler", output="ld: a.o: undefined reference to `f'"), *("compile/link",) * 3),
+    (failed("link"), "compile/link", "compile/link", "compile/link"),
+    (failed("jit"), "compile/jit", "compile/jit", "compile/jit"),
+    (failed("illegal_access"), "compile/import", "runtime/illegal_access", "runtime/illegal_access"),
+    (failed("out_of_memory"), "compile/import", "runtime/out_of_memory", "runtime/out_of_memory"),
+    (failed("exit"), "compile/import", "runtime/exit", "runtime/exit"),
+    (failed("no such kind"), "compile/import", "runtime/exception", "runtime/exception"),
+    (TimedOut(3), "compile/timeout", "runtime/timeout", "runtime/timeout"),
+    (Ended(3), "compile/killed", "runtime/exit", "runtime/exit"),
+    (Ended(0), "compile/killed", "runtime/exit", "runtime/exit"),
+    (Ended(-signal.SIGSEGV), "compile/killed", "runtime/signal", "runtime/signal"),
+    (Ended(-63), "compile/killed", "runtime/signal", "runtime/signal"),
+    (Ended(None), "compile/killed", "runtime/killed", "runtime/killed"),
+    (Ended(limit="more than 512 processes"), "compile/killed", "runtime/killed", "runtime/killed"),
+    (Broken("garbage"), "runtime/protocol", "runtime/protocol", "runtime/protocol"),
+]
+
+
+@pytest.mark.parametrize(("trouble", *STEPS), ENDS, ids=lambda v: v if isinstance(v, str) else type(v).__name__)
+def test_the_stage_and_what_happened_decide(trouble: Trouble, build: str, construct: str, call: str) -> None:
+    for step, expected in zip(STEPS, (build, construct, call), strict=True):
+        outcome = verdict(trouble, step, "/tmp/kevin-x")
+        assert f"{outcome.category}/{outcome.kind}" == expected
+        assert outcome.message
+
+
+def test_the_input_set_is_told_with_a_call() -> None:
+    for trouble in (failed("exception"), TimedOut(1), Ended(1), Broken("x")):
+        assert verdict(trouble, "call", "/f", "main/wide").model_dump()["input_set"] == "main/wide"
+
+
+def test_a_raised_exception_tells_its_line_and_frames() -> None:
+    outcome = verdict(failed("exception"), "call", "/f", "main/own")
+    assert outcome.line == 7 and outcome.message == "ValueError: bad"
+    assert "line 7, in forward" in outcome.details and "f(x)" in outcome.details
+
+
+def test_a_compilers_message_names_no_folder() -> None:
+    outcome = verdict(failed("compiler", output=GCC), "build", "/tmp/kevin-x")
+    assert outcome.message == "main.cpp:3:1: error: expected ';'"
+    assert "/tmp" not in outcome.details and "int x" in outcome.details
+
+
+def test_the_text_of_a_message_decides_nothing() -> None:
+    text = "CUDA out of memory. illegal memory access, timeout, error: undefined reference"
+    assert verdict(failed("exception", message=text, type="OutOfMemoryError"), "call", "/f").kind == "exception"
+
+
+def test_ends_are_told_in_words() -> None:
+    messages = {
+        "SIGSEGV": Ended(-signal.SIGSEGV), "exit code 3": Ended(3), "more than 4 MiB": Ended(limit="more than 4 MiB"),
+        "longer than 2.5 s": TimedOut(2.5), "did not follow the protocol": Broken("x"),
+    }  # fmt: skip
+    for words, trouble in messages.items():
+        assert words in verdict(trouble, "call", "/f").message
+    assert "importing" in verdict(TimedOut(1), "build", "/f").message
+    assert "constructing" in verdict(TimedOut(1), "construct", "/f").message
+
+
+def test_a_megabyte_of_text_is_cut() -> None:
+    flood = failed("exception", message="x" * 9_000, frames=[(1, "f" * 1_000_000, "y" * 1_000_000)])
+    outcome = verdict(flood, "call", "/f")
+    assert len(outcome.message) < 500 and len(outcome.details) < 6_000
+
+
+def test_escape_codes_reach_nobody() -> None:
+    flood = failed("exception", message="\x1b[2J\x1b]0;title\x07red\x00", frames=[(1, "\x1b[31mf", "\x07")])
+    outcome = verdict(flood, "call", "/f")
+    assert not any(ord(c) < 32 and c not in "\n\t" for c in outcome.message + outcome.details)
+
+
+def test_a_new_kind_of_trouble_is_no_verdict() -> None:
+    with pytest.raises(AssertionError):
+        verdict(Trouble("?"), "call", "/f")

@@ -1,0 +1,183 @@
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from kevin_env.judge.verify import budget, compare
+
+INF, NAN = float("inf"), float("nan")
+
+
+def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+A, B = drawn(64, 1024, seed=1), drawn(1024, 64, seed=2)
+EXACT = A.double() @ B.double()
+
+
+def matmul_kind(got: torch.Tensor, precision: str = "ieee") -> str | None:
+    return kind(got, A @ B, EXACT, precision=precision)
+
+
+def kind(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None = None, precision: str = "ieee"
+) -> str | None:
+    found = compare(got, reference, oracle, 1.0, precision)
+    return None if found is None else found.kind
+
+
+def as_tf32(x: torch.Tensor) -> torch.Tensor:
+    """Rounds to the ten mantissa bits of TF32."""
+    return ((x.view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 32, 512])
+def test_another_order_of_summation_passes(chunk: int) -> None:
+    total = torch.zeros(64, 64)
+    for start in range(0, 1024, chunk):
+        total += A[:, start : start + chunk] @ B[start : start + chunk]
+    assert not torch.equal(total, A @ B)
+    assert matmul_kind(total) is None
+
+
+@pytest.mark.parametrize(
+    "rounded", [as_tf32, lambda x: x.bfloat16().float(), lambda x: x.half().float()], ids=["tf32", "bf16", "fp16"]
+)
+def test_a_matmul_of_rounded_operands_fails(rounded: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    assert matmul_kind(rounded(A) @ rounded(B)) == "values"
+
+
+def test_tf32_passes_where_the_problem_allows_it_and_bf16_does_not() -> None:
+    assert matmul_kind(as_tf32(A) @ as_tf32(B), precision="tf32") is None
+    assert matmul_kind(A.bfloat16().float() @ B.bfloat16().float(), precision="tf32") == "values"
+
+
+def test_one_wrong_element_among_a_million_fails_and_is_told() -> None:
+    reference = drawn(1000, 1000)
+    got = reference.clone()
+    got[123, 456] += 0.01
+    found = compare(got, reference, reference.double(), 1.0, "ieee")
+    assert found is not None and (found.kind, found.wrong, found.total) == ("values", 1, 1_000_000)
+    assert found.worst_error == pytest.approx(0.01, rel=1e-3)
+    assert found.tolerance is not None and found.tolerance < 1e-4
+    assert [d.index for d in found.differences] == [(123, 456)]
+    assert float(found.differences[0].got) - float(found.differences[0].expected) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_at_most_five_differences_are_shown() -> None:
+    found = compare(torch.ones(100), torch.zeros(100), None, 1.0, "ieee")
+    assert found is not None and len(found.differences) == 5 and found.wrong == 100
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_what_is_not_finite_fails_where_finite_is_expected(value: float, dtype: torch.dtype) -> None:
+    reference = drawn(32, 32).to(dtype)
+    got = reference.clone()
+    got[3, 4] = value
+    assert kind(got, reference, reference.double()) == "not_finite"
+    assert kind(torch.full_like(got, value), reference) == "not_finite"
+
+
+@pytest.mark.parametrize(
+    ("got", "passes"), [([1, INF, -INF, NAN], True), ([1, -INF, -INF, NAN], False), ([1, 3e38, -INF, NAN], False),
+                        ([1, INF, -INF, 0.0], False), ([1, NAN, -INF, NAN], False), ([1, INF, -INF, INF], False)],
+)  # fmt: skip
+def test_infinities_and_nan_must_be_met_by_the_same(got: list[float], passes: bool) -> None:
+    reference = torch.tensor([1, INF, -INF, NAN])
+    assert (kind(torch.tensor(got), reference, reference.double()) is None) is passes
+    assert (kind(torch.tensor(got), reference) is None) is passes
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64])
+def test_integers_are_exact(dtype: torch.dtype) -> None:
+    reference = torch.arange(100).to(dtype)
+    assert kind(reference.clone(), reference) is None
+    got = reference.clone()
+    got[99] += 1
+    assert kind(got, reference) == "values"
+
+
+def test_large_integers_are_not_compared_as_floats() -> None:
+    assert kind(torch.tensor([2**60 + 1]), torch.tensor([2**60])) == "values"
+
+
+def test_bools_are_exact() -> None:
+    reference = drawn(100) > 0
+    assert kind(reference.clone(), reference) is None
+    assert kind(~reference, reference) == "values"
+
+
+def test_complex_numbers_are_compared_by_part() -> None:
+    reference = torch.complex(drawn(64, 64, seed=3), drawn(64, 64, seed=4))
+    oracle = reference.to(torch.complex128)
+    assert kind(reference * (1 + 1e-7), reference, oracle) is None
+    assert kind(reference.conj(), reference, oracle) == "values"
+    assert kind(reference + 1e-3j, reference, oracle) == "values"
+    assert kind(reference.conj().resolve_conj().conj(), reference, oracle) is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_low_precision_passes_when_it_is_rounded_once(dtype: torch.dtype) -> None:
+    a, b = A.to(dtype), B.to(dtype)
+    exact = a.double() @ b.double()
+    reference = (a.float() @ b.float()).to(dtype)
+    honest = sum(a[:, i::2].float() @ b[i::2].float() for i in range(2))
+    assert isinstance(honest, torch.Tensor)
+    assert kind(honest.to(dtype), reference, exact) is None
+    ulp = torch.finfo(dtype).eps * float(exact.abs().max())
+    assert kind((honest.to(torch.float8_e5m2).float() + 4 * ulp).to(dtype), reference, exact) == "values"
+    assert kind((honest + 8 * ulp).to(dtype), reference, exact) == "values"
+
+
+def test_float8_outputs_are_compared_in_their_own_grid() -> None:
+    reference = drawn(64, 64).to(torch.float8_e4m3fn)
+    assert kind(reference.clone(), reference) is None
+    assert kind((reference.float() + 2).to(torch.float8_e4m3fn), reference) == "values"
+
+
+def test_a_scalar_is_held_to_its_magnitude() -> None:
+    exact = drawn(1 << 16).double().sum() + 300
+    reference = exact.float()
+    assert kind(reference * (1 + 2e-7), reference, exact) is None
+    assert kind(reference * 1.001, reference, exact) == "values"
+    assert kind(torch.tensor(0.0), reference, exact) == "values"
+
+
+def test_a_common_offset_does_not_hide_an_error() -> None:
+    signal = 10 * drawn(256, 256)
+    exact = signal.double() + 1e6
+    reference = exact.float()
+    assert kind((signal + 1e6).float(), reference, exact) is None
+    assert kind(torch.full_like(reference, 1e6), reference, exact) == "values"
+    assert kind((1.3 * signal + 1e6).float(), reference, exact) == "values"
+    assert kind((signal + 1e6 + 20).float(), reference, exact) == "values"
+
+
+def test_a_constant_output_is_held_to_its_magnitude() -> None:
+    reference = torch.full((64, 64), 3.0)
+    assert kind(reference + 1e-6, reference, reference.double()) is None
+    assert kind(reference + 1e-3, reference, reference.double()) == "values"
+
+
+def test_zeros_are_exact_and_empty_outputs_pass() -> None:
+    assert kind(torch.zeros(64), torch.zeros(64), torch.zeros(64).double()) is None
+    assert kind(torch.full((64,), 1e-30), torch.zeros(64), torch.zeros(64).double()) == "values"
+    assert kind(torch.empty(0, 4), torch.empty(0, 4), torch.empty(0, 4).double()) is None
+
+
+def test_shape_and_dtype_come_before_values() -> None:
+    assert kind(torch.zeros(4, 1), torch.zeros(4)) == "shape"
+    assert kind(torch.zeros(4, dtype=torch.float64), torch.zeros(4)) == "dtype"
+    assert kind(torch.zeros(4), torch.zeros(4, dtype=torch.int32)) == "dtype"
+
+
+def test_the_budget_follows_the_references_own_error_and_the_problems_tolerance() -> None:
+    reference = drawn(64, 64)
+    near, far = reference.double() + 1e-6, reference.double() + 1e-4
+    assert budget(reference, near, 1.0, "ieee") == pytest.approx(32e-6, rel=0.1)
+    assert budget(reference, far, 1.0, "ieee") == pytest.approx(32e-4, rel=0.01)
+    assert budget(reference, far, 3.0, "ieee") == pytest.approx(96e-4, rel=0.01)
+    assert 0 < budget(reference, None, 1.0, "ieee") < 1e-4
+    assert budget(torch.full((4,), NAN), None, 1.0, "ieee") == 0.0
