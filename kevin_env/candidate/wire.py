@@ -154,6 +154,8 @@ class Channel:
         return self._recv()
 
     def _readable(self, timeout: float | None) -> bool:
+        if self.sock.fileno() < 0:  # closed here; reading says so
+            return True
         poll = select.poll()  # select() fails where a process has more than a thousand files open
         poll.register(self.sock, select.POLLIN)
         return bool(poll.poll(None if timeout is None else timeout * 1e3))

@@ -24,7 +24,12 @@ def resolve(name: str) -> torch.device:
     """
     if name == "cpu":
         return torch.device("cpu")
-    device = torch.device(name)
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = torch.device("meta")
+    if device.type != "cuda":
+        raise JudgeError(f"unknown device {name!r}: use cpu, cuda or cuda:1")
     count = torch.cuda.device_count()
     index = device.index or 0
     if index >= count:

@@ -19,6 +19,8 @@ from kevin_env.judge import sandbox
 
 WATCH_SECONDS = 0.25
 MAX_PROCESSES = 512
+MAX_MEASURED = 64
+"""Of more processes than this no exact share of their memory is found: that takes milliseconds for each."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -111,7 +113,9 @@ def _broken_limit(memory: int, scratch: tuple[Path, ...]) -> str | None:
     processes = list(_descendants())
     if len(processes) > MAX_PROCESSES:
         return f"more than {MAX_PROCESSES} processes"
-    if sum(map(_resident, processes)) + sum(map(_stored, scratch)) > memory:
+    allowed = memory - sum(map(_stored, scratch))
+    measure = _proportional if len(processes) <= MAX_MEASURED else _resident
+    if sum(map(_resident, processes)) > allowed and sum(map(measure, processes)) > allowed:
         return f"more than {memory >> 20} MiB of memory"
     return None
 
@@ -132,12 +136,21 @@ def _descendants() -> Iterator[int]:
 
 
 def _resident(pid: int) -> int:
-    """Resident bytes that are the process's own: not those shared through fork, files or memfds."""
+    """Resident bytes that are no file's and no memfd's. What a fork shares with its parent counts twice."""
     try:
         _, resident, shared, *_ = (Path("/proc") / str(pid) / "statm").read_text().split()
     except (OSError, ValueError):
         return 0
     return (int(resident) - int(shared)) * PAGE
+
+
+def _proportional(pid: int) -> int:
+    """As `_resident`, each page divided by the number of processes that share it."""
+    with contextlib.suppress(OSError):
+        for line in (Path("/proc") / str(pid) / "smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss_Anon:"):
+                return int(line.split()[1]) << 10
+    return _resident(pid)
 
 
 def _stored(place: Path) -> int:

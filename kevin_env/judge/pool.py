@@ -111,6 +111,8 @@ class LocalPool:
                 self._owner = os.getpid()
                 self._close = weakref.finalize(self, _close_all, self._judges, self._owner)
             judge = self._judges.get(name)
+            if judge is not None and not judge.alive:
+                judge.close()
             if judge is None or not judge.alive:
                 judge = self._judges[name] = _Remote(name)
         judge.wait_until_ready()

@@ -31,6 +31,8 @@ SYSTEM_PLACES = (
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/nvidia"),
     *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/os-release"),
 )
+DEVICES = ("null", "zero", "full", "random", "urandom", "nvidia*", "dxg")
+"""What may be opened under /dev. Disks, above all, may not: uid 0 needs no capability to write to one."""
 SCRATCH_SIZE = "8g"
 PROTECTIONS = ("network", "filesystem", "limits", "processes")
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -108,9 +110,13 @@ def restrict_files(scratch: Iterable[Path]) -> None:
         _allow(ruleset, place, read & handled)
     for place in scratch:
         _allow(ruleset, place, handled)
-    _allow(ruleset, Path("/dev"), (READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV) & handled)
-    # CUDA opens /proc/self/task/*/comm for writing, with O_TRUNC; without that cuInit fails with error 304
-    _allow(ruleset, Path("/proc"), (READ_FILE | WRITE_FILE | READ_DIR | TRUNCATE) & handled)
+    _allow(ruleset, Path("/dev"), READ_DIR)
+    for place in (found for name in DEVICES for found in Path("/dev").glob(name)):
+        _allow(ruleset, place, (READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV) & handled)
+    # uid 0 may write to /proc/sys without any capability, so only to what is its own. CUDA opens /proc/self/task/*/comm
+    # for writing, with O_TRUNC; without that cuInit fails with error 304
+    _allow(ruleset, Path("/proc"), (READ_FILE | READ_DIR) & handled)
+    _allow(ruleset, Path("/proc/self"), (READ_FILE | WRITE_FILE | READ_DIR | TRUNCATE) & handled)
     _check("prctl", _LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _check("landlock_restrict_self", _LIBC.syscall(LANDLOCK_RESTRICT, ruleset, 0))
     os.close(ruleset)

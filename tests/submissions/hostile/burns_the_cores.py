@@ -1,6 +1,6 @@
 """Computes honestly while threads of its own keep every core busy, to slow the reference down.
 
-problem: softmax.py
+problem: matmul.py
 device: cpu
 rules: open
 expect: no gain
@@ -24,5 +24,5 @@ for _ in range(os.cpu_count() or 2):
 
 
 class ModelNew(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.softmax(x, dim=1)
+    def forward(self, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return A @ B

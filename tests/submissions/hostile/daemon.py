@@ -1,6 +1,6 @@
 """Leaves a process of a session of its own behind, which would outlive it.
 
-problem: softmax.py
+problem: matmul.py
 device: any
 rules: open
 expect: no gain
@@ -27,5 +27,5 @@ os.wait()
 
 
 class ModelNew(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.softmax(x, dim=1)
+    def forward(self, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return A @ B

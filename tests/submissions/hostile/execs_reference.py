@@ -1,6 +1,6 @@
 """Hides a copy of the reference in a string and executes it.
 
-problem: softmax.py
+problem: matmul.py
 device: any
 rules: open
 expect: no gain
@@ -11,8 +11,8 @@ import torch.nn as nn
 
 TEXT = """
 class Model(nn.Module):
-    def forward(self, x):
-        return torch.softmax(x, dim=1)
+    def forward(self, A, B):
+        return A @ B
 """
 exec(TEXT)
 
@@ -22,5 +22,5 @@ class ModelNew(nn.Module):
         super().__init__()
         self.reference = globals()["Model"]()
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.reference(x)
+    def forward(self, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return self.reference(A, B)

@@ -1,6 +1,6 @@
 """Stops every clock in Python, and those of CUDA, while it computes.
 
-problem: softmax.py
+problem: matmul.py
 device: any
 rules: open
 expect: no gain
@@ -19,5 +19,5 @@ torch.cuda.synchronize = lambda *inputs: None
 
 
 class ModelNew(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.softmax(x, dim=1)
+    def forward(self, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return A @ B

@@ -1,0 +1,203 @@
+"""What a submission tries against the machine it runs on. One attack a test; each says itself whether it got through."""
+
+import os
+import socket
+import threading
+import uuid
+from pathlib import Path
+
+import pytest
+from conftest import SECRET, Submit
+
+import kevin_env
+
+PACKAGE = Path(kevin_env.__file__).parent
+TRY = """
+def attempt(what):
+    try:
+        print("GOT THROUGH", repr(what())[:200])
+    except OSError as error:
+        print("refused", error)
+import os, pathlib, signal, socket, sys, time
+"""
+
+
+def attempted(submit: Submit, code: str) -> str:
+    """What the attacks in `code` print; none may get through."""
+    ran = submit(TRY + code)
+    assert ran.end is None, ran.closed().log
+    log = ran.closed().log
+    assert "GOT THROUGH" not in log and "refused" in log, log
+    return log
+
+
+def test_every_protection_holds_here(submit: Submit) -> None:
+    assert set(submit("").worker.sandbox.model_dump().values()) == {"enforced"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/hostname", "/root/.bashrc", "/var/log/dpkg.log"),
+        *map(str, (PACKAGE / "judge/judge.py", PACKAGE / "outcome.py", PACKAGE.parent / "pyproject.toml")),
+        *("/proc/1/environ", "/proc/1/mem", "/proc/1/maps", "/proc/kcore", "/proc/kmsg"),
+    ],
+)
+def test_it_reads_no_file_of_ours(submit: Submit, path: str) -> None:
+    attempted(submit, f"attempt(lambda: open({path!r}, 'rb').read(1))")
+
+
+@pytest.mark.parametrize("path", [str(Path.home()), str(PACKAGE.parent), str(PACKAGE / "judge"), "/home", "/var", "/"])
+def test_it_lists_no_folder_of_ours(submit: Submit, path: str) -> None:
+    attempted(submit, f"attempt(lambda: os.listdir({path!r}))")
+
+
+def test_it_finds_no_secret_in_any_environment(submit: Submit) -> None:
+    code = """
+for place in pathlib.Path("/proc").glob("[0-9]*/environ"):
+    attempt(lambda: b"TEST_SECRET" in place.read_bytes() or 1 / 0) if place.parent.name == "1" else None
+    print("read" if b"PATH=" in pathlib.Path("/proc/self/environ").read_bytes() else "nothing")
+print(dict(os.environ), pathlib.Path("/proc/self/environ").read_bytes())
+"""
+    log = attempted(submit, code)
+    assert "PATH" in log and SECRET not in log and "KEVIN_TEST_SECRET" not in log
+
+
+def test_it_sees_no_process_but_its_own(submit: Submit) -> None:
+    ran = submit("import os\nprint(sorted(int(p) for p in os.listdir('/proc') if p.isdigit()), os.getpid())").closed()
+    assert ran.log.split("]")[0].strip("[").split(", ")[0] == "1" and len(ran.log.split(",")) <= 3, ran.log
+
+
+@pytest.mark.parametrize("folder", ["/usr/lib", "/etc", "/var/tmp", str(Path.home()), str(PACKAGE), "/opt", "/sys", "/dev"])
+def test_it_writes_nothing_outside_its_own_folders(submit: Submit, folder: str) -> None:
+    name = f"{folder}/escaped-{uuid.uuid4().hex}"
+    attempted(submit, f"attempt(lambda: open({name!r}, 'w'))\nattempt(lambda: os.mkdir({name!r}))")
+    assert not Path(name).exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches", "/proc/sys/kernel/hostname"),
+        *("/proc/1/oom_score_adj", "/proc/1/comm", "/usr/bin/env", "/etc/passwd", os.__file__),
+    ],
+)
+def test_it_opens_nothing_of_the_machine_for_writing(submit: Submit, path: str) -> None:
+    attempted(submit, f"attempt(lambda: os.open({path!r}, os.O_WRONLY))")
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
+def test_what_it_writes_to_shared_folders_nobody_sees(submit: Submit, place: str) -> None:
+    name = f"{place}/kevin-test-{uuid.uuid4().hex}"
+    ran = submit(f"open({name!r}, 'w').write('x')\nprint('written')")
+    assert ran.end is None and not Path(name).exists()
+    other = submit(f"import os\nprint(os.path.exists({name!r}))")
+    assert ran.closed().log == "written\n" and other.closed().log == "False\n"
+
+
+def test_its_folder_goes_with_it(submit: Submit) -> None:
+    ran = submit("open('left_behind', 'w').write('x')")
+    assert ran.end is None
+    ran.closed()
+    assert not ran.worker.folder.exists()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.1", "::1"])
+def test_it_reaches_no_network(submit: Submit, host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        attempted(submit, f"attempt(lambda: socket.create_connection(({host!r}, {port}), 2))")
+
+
+def test_it_gains_no_privilege(submit: Submit) -> None:
+    code = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*what):
+    if libc.__getattr__(what[0])(*what[1:]) < 0:
+        raise OSError(ctypes.get_errno(), what[0])
+attempt(lambda: call("unshare", 0x20000))
+attempt(lambda: call("mount", b"tmpfs", b"/mnt", b"tmpfs", 0, None))
+attempt(lambda: call("umount2", b"/proc", 2))
+attempt(lambda: call("ptrace", 16, 1, 0, 0))
+attempt(lambda: call("chroot", b"/tmp"))
+attempt(lambda: os.setgid(12345))
+print(pathlib.Path("/proc/self/status").read_text())
+"""
+    log = attempted(submit, code)
+    assert "CapEff:\t0000000000000000" in log and "CapPrm:\t0000000000000000" in log and "NoNewPrivs:\t1" in log
+
+
+def test_killing_everything_reaches_nothing_outside(submit: Submit) -> None:
+    neighbour = submit("")
+    code = "import os, signal\nif os.fork() == 0: time.sleep(99)\nos.kill(-1, signal.SIGKILL)\nprint('still here')"
+    ran = submit(f"import time\n{code}")
+    assert ran.end is None and ran.closed().log == "still here\n"
+    neighbour.worker.ask("prepare", 5, device="cpu", threads=1)
+
+
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGSTOP", "SIGSEGV"])
+def test_the_keeper_cannot_be_signalled(submit: Submit, number: str) -> None:
+    ran = submit(f"import os, signal\ntry:\n    os.kill(1, signal.{number})\nexcept OSError:\n    pass")
+    assert ran.end is None
+    ran.worker.freeze(True)
+    ran.worker.freeze(False)
+
+
+def test_a_detached_grandchild_dies_with_it(submit: Submit, tmp_path: Path) -> None:
+    code = """
+import os, time
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        import ctypes; ctypes.CDLL(None).prctl(15, b"kevin-orphan", 0, 0, 0)
+        os.write(writer, b"x")
+        time.sleep(1000)
+    os._exit(0)
+os.read(reader, 1)
+"""
+    ran = submit(code)
+    assert ran.end is None and _named("kevin-orphan")
+    ran.closed()
+    assert not _named("kevin-orphan")
+
+
+def _named(name: str) -> list[str]:
+    found: list[str] = []
+    for place in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            found += [place.parent.name] if place.read_text().strip() == name else []
+        except OSError:  # it ended while we looked
+            continue
+    return found
+
+
+def test_the_machines_clock_and_name_stay(submit: Submit) -> None:
+    attempted(submit, "attempt(lambda: time.clock_settime(0, 1e9))\nattempt(lambda: socket.sethostname('x'))")
+
+
+def test_a_candidate_reads_nothing_of_another(submit: Submit) -> None:
+    first = submit("open('mine', 'w').write('x')")
+    attempted(submit, f"attempt(lambda: os.listdir({str(first.worker.folder)!r}))")
+
+
+def test_it_never_gets_files_that_are_open_here(submit: Submit) -> None:
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    ran = submit("import os\nfor fd in os.scandir('/proc/self/fd'): print(os.readlink(fd.path) if os.path.islink(fd.path) else '')")
+    links = ran.closed().log.split()
+    assert sum("socket:" in link for link in links) == 1  # its channel
+    assert os.readlink(f"/proc/self/fd/{writer}") not in links
+    os.close(reader)
+    os.close(writer)
+
+
+def test_two_at_once_do_not_meet(submit: Submit) -> None:
+    runs: list[str] = []
+    threads = [threading.Thread(target=lambda: runs.append(submit("print('done')").closed().log)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert runs == ["done\n"] * 4

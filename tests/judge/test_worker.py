@@ -1,0 +1,287 @@
+"""How a candidate ends, and what it can do to whoever waits for it: real processes, one attack a test."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import Submit
+
+from kevin_env.candidate.wire import LIMIT
+from kevin_env.judge import keeper, worker
+from kevin_env.judge.memory import SharedRegion
+from kevin_env.judge.worker import LOG_LIMIT, Broken, Ended, Failed, ForkServer, TimedOut, Worker
+
+CHANNEL = """
+import os, socket
+fd = next(int(f) for f in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{f}")
+          and os.readlink(f"/proc/self/fd/{f}").startswith("socket:"))
+channel = socket.socket(fileno=os.dup(fd))
+"""
+
+
+def test_an_honest_submission_loads(submit: Submit) -> None:
+    ran = submit("print('hello')")
+    assert ran.end is None and ran.closed().log == "hello\n"
+
+
+def test_what_it_raises_comes_back_with_its_frames(submit: Submit) -> None:
+    end = submit("def f():\n    raise KeyError('x')\nf()").end
+    assert isinstance(end, Failed)
+    assert (end.failure.kind, end.failure.type) == ("exception", "KeyError")
+    assert [(line, name) for line, name, _ in end.failure.frames] == [(3, "<module>"), (2, "f")]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("os._exit(3)", 3),
+        ("os._exit(0)", 0),
+        ("os.abort()", -signal.SIGABRT),
+        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+        ("import ctypes; ctypes.string_at(0)", -signal.SIGSEGV),
+        ("import threading; threading.Thread(target=os._exit, args=(7,)).start(); time.sleep(99)", 7),
+    ],
+)
+def test_its_end_is_known_at_once_and_how(submit: Submit, code: str, expected: int) -> None:
+    ran = submit(f"import os, signal, time\n{code}")
+    assert isinstance(ran.end, Ended) and (ran.end.code, ran.end.limit) == (expected, None)
+    assert ran.seconds < 5
+
+
+def test_leaving_python_is_a_failure_of_its_own(submit: Submit) -> None:
+    end = submit("import sys\nsys.exit(3)").end
+    assert isinstance(end, Failed) and end.failure.kind == "exit"
+
+
+def test_the_end_is_told_again_to_whoever_asks_later(submit: Submit) -> None:
+    ran = submit("import os\nos._exit(3)")
+    for _ in range(2):
+        with pytest.raises(Ended) as again:
+            ran.worker.freeze(True)
+        assert again.value.code == 3
+    with pytest.raises(Ended) as asked:
+        ran.worker.ask("prepare", 5, device="cpu", threads=1)
+    assert asked.value.code == 3
+
+
+def test_a_death_between_two_orders_is_known_with_its_code(submit: Submit) -> None:
+    code = "import os, threading\nthreading.Timer(0.2, os._exit, (5,)).start()"
+    for use in ("freeze", "ask"):
+        ran = submit(code)
+        assert ran.end is None
+        time.sleep(0.6)
+        with pytest.raises(Ended) as found:
+            ran.worker.freeze(True) if use == "freeze" else ran.worker.ask("prepare", 5, device="cpu", threads=1)
+        assert found.value.code == 5
+
+
+def test_sleeping_for_ever_times_out(submit: Submit) -> None:
+    ran = submit("import time\ntime.sleep(1000)", seconds=0.3)
+    assert isinstance(ran.end, TimedOut) and ran.end.seconds == 0.3
+    assert 0.25 < ran.seconds < 3
+
+
+def test_stopping_itself_times_out_and_it_still_dies(submit: Submit) -> None:
+    ran = submit("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", seconds=0.5)
+    assert isinstance(ran.end, TimedOut)
+    start = time.monotonic()
+    ran.closed()
+    assert time.monotonic() - start < 3
+
+
+def test_a_candidate_that_reads_nothing_holds_nobody_up(submit: Submit) -> None:
+    ran = submit("import os, signal, threading\nthreading.Timer(0.1, os.kill, (os.getpid(), signal.SIGSTOP)).start()")
+    time.sleep(0.4)
+    start = time.monotonic()
+    with pytest.raises(TimedOut):
+        ran.worker.ask("prepare", 0.5, device="x" * 5_000_000, threads=1)
+    assert time.monotonic() - start < 3
+
+
+def test_a_fork_bomb_is_stopped(submit: Submit) -> None:
+    spawn = "os.posix_spawn('/bin/sleep', ['sleep', '99'], {})"
+    ran = submit(f"import os, time\nfor _ in range(600): {spawn}\ntime.sleep(99)")
+    assert isinstance(ran.end, Ended) and ran.end.limit == f"more than {keeper.MAX_PROCESSES} processes"
+    ran.closed()
+    assert ran.seconds < 15
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "kept = bytearray(b'x') * (400 << 20)",
+        "with open('large', 'wb') as file: [file.write(bytes(1 << 20)) for _ in range(400)]",
+        "if os.fork() == 0: kept = bytearray(b'x') * (400 << 20); time.sleep(99)",
+        "for _ in range(8): kept = os.fork() or bytearray(b'x') * (70 << 20)",
+    ],
+    ids=["heap", "files", "child", "children"],
+)
+def test_a_memory_hog_is_stopped(submit: Submit, code: str) -> None:
+    ran = submit(f"import os, time\n{code}\ntime.sleep(99)", memory=250 << 20)
+    assert isinstance(ran.end, Ended) and ran.end.limit == "more than 250 MiB of memory"
+    assert ran.seconds < 5
+
+
+def test_what_forks_share_counts_once(submit: Submit) -> None:
+    code = "kept = bytearray(b'x') * (100 << 20)\nfor _ in range(5):\n    if os.fork() == 0: time.sleep(99)\ntime.sleep(1)"
+    assert submit(f"import os, time\n{code}", memory=400 << 20).end is None
+
+
+def test_a_memory_hog_is_stopped_also_while_it_is_frozen_and_thawed_all_the_time(submit: Submit) -> None:
+    code = "import threading, time\ndef hog():\n    time.sleep(0.1)\n    global kept\n    kept = bytearray(b'x') * (400 << 20)\n"
+    ran = submit(f"{code}threading.Thread(target=hog).start()", memory=250 << 20)
+    deadline = time.monotonic() + 10
+    with pytest.raises(Ended) as found:
+        while time.monotonic() < deadline:
+            ran.worker.freeze(True)
+            ran.worker.freeze(False)
+            time.sleep(0.01)
+    assert found.value.limit == "more than 250 MiB of memory"
+
+
+def test_endless_output_is_cut_and_blocks_nothing(submit: Submit) -> None:
+    ran = submit("import sys\nfor _ in range(5000): sys.stdout.write('x' * 10_000)")
+    assert ran.end is None and ran.seconds < 10
+    assert len(ran.closed().log) == LOG_LIMIT
+
+
+def test_output_of_children_and_of_c_is_in_the_log(submit: Submit) -> None:
+    ran = submit("import ctypes, os\nctypes.CDLL(None).puts(b'from c')\nos.system('echo from a child')")
+    assert sorted(ran.closed().log.splitlines()) == ["from a child", "from c"]
+
+
+@pytest.mark.parametrize("code", ["sys.stdout.close()", "os.close(1); os.close(2)", "sys.stdout = None"])
+def test_without_stdout_it_goes_on(submit: Submit, code: str) -> None:
+    assert submit(f"import os, sys\n{code}").end is None
+
+
+def test_closing_every_descriptor_breaks_its_channel(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "KEEPER_SECONDS", 1.0)
+    ran = submit("import os, time\nos.closerange(0, 4096)\ntime.sleep(99)")
+    assert isinstance(ran.end, Broken) and ran.seconds < 5
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "channel.sendall(b'garbage that is no frame at all')",
+        "channel.sendall((7).to_bytes(4, 'big') + b'nonsens')",
+        "channel.sendall((2).to_bytes(4, 'big') + b'[]')",
+        "channel.sendall((100_000_000).to_bytes(4, 'big')); channel.sendall(b'x' * 100_000_000)",
+        f"channel.sendall(({LIMIT} - 4).to_bytes(4, 'big') + b'[' * ({LIMIT} - 4))",
+        "body = b'{\"failure\": 3}'; channel.sendall(len(body).to_bytes(4, 'big') + body)",
+        "body = b'{\"failure\": {\"kind\": \"x\"}}'; channel.sendall(len(body).to_bytes(4, 'big') + body)",
+    ],
+    ids=["garbage", "not JSON", "no object", "100 MB", "nested", "no failure", "half a failure"],
+)
+def test_what_no_honest_candidate_sends_is_broken(submit: Submit, code: str) -> None:
+    ran = submit(f"{CHANNEL}{code}")
+    assert isinstance(ran.end, Broken) and ran.seconds < 10
+
+
+def test_answering_twice_is_broken_at_the_next_order(submit: Submit) -> None:
+    ran = submit(f"{CHANNEL}channel.sendall((2).to_bytes(4, 'big') + b'{{}}')")
+    assert ran.end is None
+    time.sleep(0.2)  # its true answer comes, and nobody waits for it any more
+    start = time.monotonic()
+    with pytest.raises(Broken, match="without being asked"):
+        ran.worker.ask("prepare", 5, device="cpu", threads=1)
+    assert time.monotonic() - start < 1
+
+
+def test_descriptors_that_it_sends_fill_no_table_of_ours(submit: Submit) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    code = f"""{CHANNEL}
+fds = [os.open("/dev/null", 0) for _ in range(8)]
+body = b"{{" + b" " * 50 + b"}}"
+for byte in len(body).to_bytes(4, "big") + body:
+    socket.send_fds(channel, [bytes([byte])], fds)
+"""
+    ran = submit(code)
+    assert ran.end is None
+    assert len(os.listdir("/proc/self/fd")) < before + 10
+
+
+def test_freezing_stops_all_of_it_and_thawing_lets_it_go_on(submit: Submit) -> None:
+    code = """
+import mmap, os, threading
+memory = mmap.mmap(-1, 4096)
+def count(at):
+    while True: memory[at] = (memory[at] + 1) % 256
+threading.Thread(target=count, args=(0,), daemon=True).start()
+if os.fork() == 0: count(1)
+class Reads:
+    def __call__(self): return [memory[0], memory[1]]
+"""
+    ran = submit(code)
+    region = SharedRegion(4096, torch.device("cpu"))
+    stat = _processes(ran.worker)
+    assert len(stat) == 2
+    ran.worker.freeze(True)
+    time.sleep(0.05)
+    first = _processes(ran.worker)
+    time.sleep(0.2)
+    assert _processes(ran.worker) == first  # not one tick of processor time
+    ran.worker.freeze(False)
+    time.sleep(0.3)
+    later = _processes(ran.worker)
+    assert all(later[pid] > first[pid] for pid in first)
+    region.close()
+
+
+def _processes(of: Worker) -> dict[str, int]:
+    """Processor time in ticks of each process whose working folder is the candidate's."""
+    found: dict[str, int] = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if (place / "cwd").readlink() == of.folder:
+                fields = (place / "stat").read_text().rpartition(")")[2].split()
+                found[place.name] = int(fields[11]) + int(fields[12])
+        except OSError:  # it ended while we looked
+            continue
+    return found
+
+
+def test_a_frozen_candidate_still_ends_with_its_worker(submit: Submit) -> None:
+    ran = submit("import threading, time\nthreading.Thread(target=time.sleep, args=(999,)).start()")
+    ran.worker.freeze(True)
+    start = time.monotonic()
+    ran.closed()
+    assert time.monotonic() - start < 3
+
+
+def test_closing_leaves_no_process_and_no_descriptor(server: ForkServer) -> None:
+    before, processes = len(os.listdir("/proc/self/fd")), _children_of(server)
+    for _ in range(3):
+        Worker(server, "cpu", 4 << 30).close()
+    assert len(os.listdir("/proc/self/fd")) == before
+    deadline = time.monotonic() + 5
+    while _children_of(server) != processes and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert _children_of(server) == processes
+
+
+def _children_of(server: ForkServer) -> set[str]:
+    pid = server._process.pid
+    return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+
+def test_a_worker_dies_with_a_judge_that_is_gone(submit: Submit) -> None:
+    ran = submit("import time")
+    ran.worker._keeper.sock.close()  # what the end of the judge's process does
+    deadline = time.monotonic() + 5
+    while _processes(ran.worker) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _processes(ran.worker)
+
+
+def test_nothing_survives_into_the_next_candidate(submit: Submit) -> None:
+    first = submit("import builtins, os, sys\nbuiltins.left = 1\nos.environ['LEFT'] = '1'\nimport torch\ntorch.left = 1")
+    assert first.end is None
+    first.closed()
+    ran = submit("import builtins, os, torch\nprint(hasattr(builtins, 'left'), 'LEFT' in os.environ, hasattr(torch, 'left'))")
+    assert ran.closed().log == "False False False\n"

@@ -1,0 +1,91 @@
+import time
+from pathlib import Path
+
+import pytest
+from corpus import FOLDER, Entry, read_corpus, read_entry
+
+from kevin_env.judge import Options, Submission
+from kevin_env.judge.pool import LocalPool
+from kevin_env.outcome import Outcome
+from kevin_env.rules import check_rules
+
+SLOW = {"hostile/memory_bomb"}
+IMPATIENT = 2.0
+"""Seconds for a file that is expected to run out of them."""
+
+
+def parameters(*devices: str) -> list:
+    entries = read_corpus(*devices)
+    return [pytest.param(e, id=e.name, marks=[pytest.mark.slow] if e.name in SLOW else []) for e in entries]
+
+
+def judged(entry: Entry, device: str, pool: LocalPool) -> tuple[Outcome, str]:
+    """How the file ends, and what it printed."""
+    found = check_rules(entry.code, entry.rules)
+    if found is not None:
+        return found, ""
+    seconds = IMPATIENT if entry.expect.endswith("/timeout") else 60.0
+    options = Options(device=device, build_timeout=seconds, call_timeout=seconds)
+    judgement = pool.submit(entry.task, Submission(code=entry.code), options).result()
+    return judgement.outcome, judgement.log
+
+
+def check(entry: Entry, device: str, pool: LocalPool) -> None:
+    outcome, log = judged(entry, device, pool)
+    assert entry.met_by(outcome), f"expected {entry.expect}: {outcome}\n{log}"
+    assert "BREACH" not in log, log
+
+
+@pytest.mark.parametrize("entry", parameters("cpu", "any"))
+def test_a_submission_ends_as_it_says(entry: Entry, pool: LocalPool) -> None:
+    check(entry, "cpu", pool)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("entry", parameters("cuda"))
+def test_a_submission_ends_as_it_says_on_a_gpu(entry: Entry, pool: LocalPool) -> None:
+    check(entry, "cuda", pool)
+
+
+def test_there_are_enough_files_of_each_kind() -> None:
+    entries = read_corpus("cpu", "cuda", "any")
+    assert len([e for e in entries if e.path.parent.name == "honest"]) >= 12
+    assert len([e for e in entries if e.path.parent.name == "hostile"]) >= 20
+    assert all(e.expect in ("correct", "no gain") for e in entries if e.path.parent.name == "honest")
+    assert all(e.expect != "correct" for e in entries if e.path.parent.name == "hostile")
+    assert len(list(FOLDER.glob("ho*/*"))) == len(entries)
+
+
+def test_a_file_that_does_not_say_how_it_ends_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text('"""Does something.\n\nproblem: softmax.py\ndevice: cpu\nrules: open\nexpect: correctness/vlues\n"""\n')
+    with pytest.raises(ValueError, match="vlues"):
+        read_entry(path)
+
+
+def test_a_flood_of_output_is_cut_and_cleaned(pool: LocalPool) -> None:
+    _, log = judged(read_entry(FOLDER / "hostile/output_flood.py"), "cpu", pool)
+    assert 1000 < len(log) <= 16_000 and "\x1b" not in log
+
+
+def test_a_daemon_ends_with_its_submission(pool: LocalPool) -> None:
+    entry = read_entry(FOLDER / "hostile/daemon.py")
+    seen = False
+    verdict = pool.submit(entry.task, Submission(code=entry.code), Options(device="cpu"))
+    while not verdict.done():
+        if leftovers():
+            seen = True
+        time.sleep(0.02)
+    assert seen, "the daemon never ran"
+    assert not leftovers()
+
+
+def leftovers() -> list[Path]:
+    """Processes that call themselves as the daemon does."""
+    found = []
+    for name in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            found += [name] if name.read_text().strip() == "kevin-leftover" else []
+        except OSError:
+            pass
+    return found

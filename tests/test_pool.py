@@ -1,0 +1,219 @@
+"""The pool of real judges: what it answers, and that no process of it outlives its client."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from corpus import FOLDER
+from processes import descendants, named, outlived, wait_for
+
+from kevin_env.judge import JudgeError, Judgement, Options, Submission
+from kevin_env.judge.api import Stage
+from kevin_env.judge.pool import LocalPool
+from kevin_env.outcome import Incorrect, RuntimeFailure
+from kevin_env.problem import Problem, ProblemError, load_problem
+
+SOFTMAX = load_problem(str(FOLDER / "problems/softmax.py"))
+LINEAR = load_problem(str(FOLDER / "problems/linear.py"))
+CPU = Options(device="cpu")
+HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+RIGHT = Submission(code=f"{HEAD}        return torch.softmax(x, dim=1)\n")
+WRONG = Submission(code=f"{HEAD}        return x\n")
+BUSY = Submission(
+    code=f"import ctypes, time\n{HEAD}"
+    "        ctypes.CDLL(None).prctl(15, b'kevin-busy', 0, 0, 0)\n"
+    "        time.sleep(1000)\n"
+)
+
+
+def judged(pool: LocalPool, submission: Submission, problem: Problem = SOFTMAX, options: Options = CPU) -> Judgement:
+    return pool.submit(problem, submission, options).result(120)
+
+
+def test_the_facts_of_a_problem(pool: LocalPool) -> None:
+    facts = pool.describe(LINEAR, CPU).result()
+    assert facts.device == pool.device("cpu") and facts.device.device == "cpu" and facts.device.versions["torch"]
+    assert [case.name for case in facts.cases] == ["cpu", "square"], "`main` is too large for a CPU, the timed case is first"
+    assert [(i.name, i.dtype, i.shape) for i in facts.cases[0].inputs] == [("x", "float32", (64, 200))]
+    low, high = facts.cases[0].inputs[0].low, facts.cases[0].inputs[0].high
+    assert low is not None and high is not None and low < -1000 and high > 1000
+    assert facts.cases[0].outputs == ("float32[64, 150]",)
+    assert facts.weights == ("linear.weight: float32[150, 200]", "linear.bias: float32[150]")
+    assert facts.precision == "ieee" and len(facts.distributions) == 4
+    assert pool.describe(LINEAR, CPU) is pool.describe(LINEAR, CPU), "asked once"
+
+
+@pytest.mark.parametrize("device", ["cuda:63", "tpu"])
+def test_a_device_that_is_not_there_is_one_clear_line(pool: LocalPool, device: str) -> None:
+    with pytest.raises(JudgeError, match=device) as caught:
+        judged(pool, RIGHT, options=Options(device=device))
+    assert "\n" not in str(caught.value) and "cpu" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("torch.softmax(x, dim=1)", "torch.softmax(x, dim=7)", "forward"),
+        ("2 * torch.randn(ROWS, COLUMNS)", "1 / 0", "get_inputs"),
+        ("ROWS = 4096", "ROWS = undefined", "module"),
+    ],
+)
+def test_a_reference_that_fails_is_the_problems_error(pool: LocalPool, old: str, new: str, place: str) -> None:
+    assert old in SOFTMAX.source
+    broken = SOFTMAX.model_copy(update={"source": SOFTMAX.source.replace(old, new).replace('{"cpu"', '{} and {"cpu"'),
+                                        "cases": ("main",)})  # fmt: skip
+    with pytest.raises(ProblemError, match=place):
+        judged(pool, RIGHT, broken)
+    with pytest.raises(ProblemError, match=place):
+        pool.describe(broken, CPU).result()
+
+
+def test_two_at_once_do_not_disturb_each_other(pool: LocalPool) -> None:
+    futures = [pool.submit(SOFTMAX, submission, CPU) for submission in (RIGHT, WRONG, RIGHT, WRONG)]
+    assert [f.result().outcome.category for f in futures] == ["correct", "correctness", "correct", "correctness"]
+
+
+def test_stages_come_in_order_and_their_seconds_are_the_wall_time(pool: LocalPool) -> None:
+    pool.device("cpu")
+    stages: list[Stage] = []
+    start = time.monotonic()
+    judgement = pool.submit(SOFTMAX, RIGHT, CPU, stages.append).result()
+    wall = time.monotonic() - start
+    first = list(dict.fromkeys(stages))
+    assert first == list(get_args(Stage))
+    assert judgement.seconds.total == pytest.approx(wall, abs=0.3 + 0.1 * wall)
+    assert judgement.seconds.time > 0 and judgement.seconds.verify > 0
+
+
+def test_the_same_secret_draws_the_same_inputs(pool: LocalPool) -> None:
+    first = judged(pool, WRONG)
+    assert isinstance(first.outcome, Incorrect) and first.outcome.differences
+    again = judged(pool, WRONG, options=CPU.model_copy(update={"secret": first.secret}))
+    assert again.outcome == first.outcome and again.secret == first.secret
+    other = judged(pool, WRONG)
+    assert isinstance(other.outcome, Incorrect) and other.outcome.differences != first.outcome.differences
+
+
+def test_the_sandbox_is_reported_and_can_be_required(pool: LocalPool) -> None:
+    judgement = judged(pool, WRONG)
+    levels = set(judgement.sandbox.model_dump().values())
+    required = Options(device="cpu", require_sandbox=True)
+    if levels == {"enforced"}:
+        assert judged(pool, WRONG, options=required).outcome.category == "correctness"
+    else:
+        with pytest.raises(JudgeError, match="kevin-env doctor"):
+            judged(pool, WRONG, options=required)
+
+
+def test_a_candidate_killed_from_outside_is_a_verdict(pool: LocalPool) -> None:
+    future = pool.submit(SOFTMAX, BUSY, CPU)
+    os.kill(wait_for("kevin-busy"), signal.SIGKILL)
+    outcome = future.result(60).outcome
+    assert isinstance(outcome, RuntimeFailure) and outcome.kind in ("killed", "signal"), outcome
+    assert judged(pool, RIGHT).outcome.category == "correct"
+
+
+def test_a_judge_that_dies_fails_what_it_had_and_is_replaced() -> None:
+    before = descendants(os.getpid())
+    with LocalPool() as pool:
+        future = pool.submit(SOFTMAX, BUSY, CPU)
+        wait_for("kevin-busy")
+        ours = descendants(os.getpid()) - before
+        (server,) = named(ours, "kevin_env.judge.server")
+        os.kill(server, signal.SIGKILL)
+        with pytest.raises(JudgeError, match="judge process is gone"):
+            future.result(60)
+        assert judged(pool, WRONG).outcome.category == "correctness"
+        assert not outlived({process for process in ours if process.pid != server})
+
+
+def test_closing_twice_ends_every_process_once() -> None:
+    before = descendants(os.getpid())
+    pool = LocalPool()
+    running = pool.submit(SOFTMAX, BUSY, CPU)
+    wait_for("kevin-busy")
+    ours = descendants(os.getpid()) - before
+    pool.close()
+    pool.close()
+    assert ours and not outlived(ours)
+    with pytest.raises(JudgeError):
+        running.result(60)
+
+
+CLIENT = """
+import sys, threading, time
+from kevin_env.judge.pool import LocalPool
+from test_pool import BUSY, CPU, SOFTMAX, WRONG, judged
+if __name__ == "__main__":
+    pool = LocalPool()
+    print(judged(pool, WRONG).outcome.category, flush=True)
+    running = pool.submit(SOFTMAX, BUSY, CPU)
+    sys.stdin.readline()
+"""
+
+
+def client(code: str) -> subprocess.Popen[str]:
+    """A process of its own, in a group of its own, that runs `code` as a user's program."""
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.Popen(
+        [sys.executable, "-c", code], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ["exit", "SIGTERM", "SIGKILL", "SIGINT"])
+def test_no_process_outlives_a_client_that_does_not_close_its_pool(end: str) -> None:
+    process = client(CLIENT)
+    try:
+        assert process.stdout is not None and process.stdin is not None
+        assert process.stdout.readline() == "correctness\n"
+        wait_for("kevin-busy")
+        ours = descendants(process.pid)
+        assert named(ours, "kevin_env.judge.server") and named(ours, "kevin_env.judge.forkserver")
+        if end == "exit":
+            process.stdin.write("\n")
+            process.stdin.flush()
+        elif end == "SIGINT":  # as Ctrl-C does: to the whole group in the foreground
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.Signals[end])
+        process.wait(30)
+        assert not outlived(ours)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+FORKING_CLIENT = """
+import os, sys
+from kevin_env.judge.pool import LocalPool
+from test_pool import RIGHT, WRONG, judged
+if __name__ == "__main__":
+    pool = LocalPool()
+    print(judged(pool, WRONG).outcome.category, flush=True)
+    child = os.fork()
+    print(judged(pool, WRONG).outcome.category, flush=True)
+    if child == 0:
+        sys.exit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), judged(pool, RIGHT).outcome.category, flush=True)
+"""
+
+
+def test_a_forked_client_has_judges_of_its_own() -> None:
+    process = client(FORKING_CLIENT)
+    try:
+        assert process.stdout is not None
+        answers = [process.stdout.readline() for _ in range(3)]
+        assert answers == ["correctness\n"] * 3
+        ours = descendants(process.pid)
+        rest, errors = process.communicate(timeout=90)
+        assert rest == "7 correct\n", errors
+        assert not outlived(ours)
+    finally:
+        process.kill()
+        process.communicate()
