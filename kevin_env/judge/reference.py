@@ -54,6 +54,7 @@ class Case:
 
     def __init__(self, problem: Problem, name: str, device: torch.device) -> None:
         self.name = name
+        self.problem = problem.id
         self.device = device
         self.module = _execute(problem, name, device)
         self.precision: str = getattr(self.module, "PRECISION", "ieee")
@@ -66,7 +67,7 @@ class Case:
 
     def draw_weights(self, seed: int) -> None:
         """Constructs the model anew. Parameters that are constant (norm scales, zero biases) get some noise."""
-        with _reference_code(self.name, "Model"), _seeded(seed, self.device), torch.no_grad():
+        with _reference_code(self.problem, "Model"), _seeded(seed, self.device), torch.no_grad():
             self.model = self.module.Model(*self.init_inputs).to(self.device)
             for parameter in self.model.parameters():
                 if parameter.is_floating_point() and parameter.numel() > 1 and _constant(parameter):
@@ -75,7 +76,7 @@ class Case:
 
     def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
         """One input set, on the device: its structure and its tensors."""
-        with _reference_code(self.name, "get_inputs"), _seeded(seed, self.device), torch.no_grad():
+        with _reference_code(self.problem, "get_inputs"), _seeded(seed, self.device), torch.no_grad():
             skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
             return skeleton, [_redraw(t.to(self.device), distribution) for t in tensors]
 
@@ -87,8 +88,7 @@ class Case:
             tensors: The inputs; left as they are.
             seed: For a reference that draws at random while it runs.
         """
-        with _reference_code(self.name, "forward"):
-            output = self._run(self.model, skeleton, tensors, seed)
+        output = self._run(self.model, skeleton, tensors, seed)
         return Expected(output, None if self.stochastic else self._oracle_output(skeleton, tensors, seed))
 
     def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
@@ -108,7 +108,7 @@ class Case:
 
     def _run(self, model: nn.Module, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         given = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
-        with _precision(self.precision), torch.no_grad(), _RANDOM:
+        with _reference_code(self.problem, "forward"), _precision(self.precision), torch.no_grad(), _RANDOM:
             torch.manual_seed(seed)
             return model(*tree.put_together(skeleton, given))
 

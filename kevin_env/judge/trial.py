@@ -152,6 +152,8 @@ class Trial:
         while self._open:
             item = self._open.pop()
             item.mappings.close() if isinstance(item, Player) else item.close()
+        if self.bench.device.type == "cuda":
+            torch.cuda.empty_cache()  # what the judge keeps for itself, a submission on a small device may lack
 
     def _enter(self, case: Case) -> None:
         self.close()

@@ -1,0 +1,33 @@
+"""The built wheel works away from its checkout: it carries problems, prompts and the demo's replies."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+ASK = """
+import json, kevin_env
+from kevin_env.app.demo import demo_replies
+from kevin_env.problem import data_folder, list_problems
+print(json.dumps([kevin_env.__file__, str(data_folder("prompts")), len(list_problems()), len(demo_replies("cpu"))]))
+"""
+
+
+def test_the_wheel_carries_what_it_needs(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    site = tmp_path / "site"
+    zipfile.ZipFile(next(tmp_path.glob("*.whl"))).extractall(site)
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", ASK], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    )
+    package, prompts, problems, replies = json.loads(done.stdout)
+    assert Path(package).is_relative_to(site)
+    assert Path(prompts).is_relative_to(site)
+    assert problems >= 10
+    assert replies == 5
+    assert (site / "kevin_env" / "py.typed").exists()
