@@ -56,7 +56,7 @@ def wait_for(text: str, seconds: float = 30) -> int:
 
 
 def outlived(processes: set[Process], seconds: float = 20) -> set[Process]:
-    """Those that are still there after `seconds`; comes back as soon as none is. One that is dead but not reaped is gone."""
+    """Those that are still there after `seconds`, or none as soon as all are gone (dead but not reaped is gone)."""
     deadline = time.monotonic() + seconds
     while (left := {process for process in processes if _alive(process)}) and time.monotonic() < deadline:
         time.sleep(0.05)

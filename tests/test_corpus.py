@@ -1,3 +1,4 @@
+import contextlib
 import time
 from pathlib import Path
 
@@ -58,7 +59,9 @@ def test_there_are_enough_files_of_each_kind() -> None:
 
 def test_a_file_that_does_not_say_how_it_ends_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "some.py"
-    path.write_text('"""Does something.\n\nproblem: softmax.py\ndevice: cpu\nrules: open\nexpect: correctness/vlues\n"""\n')
+    path.write_text(
+        '"""Does something.\n\nproblem: softmax.py\ndevice: cpu\nrules: open\nexpect: correctness/vlues\n"""\n'
+    )
     with pytest.raises(ValueError, match="vlues"):
         read_entry(path)
 
@@ -84,8 +87,6 @@ def leftovers() -> list[Path]:
     """Processes that call themselves as the daemon does."""
     found = []
     for name in Path("/proc").glob("[0-9]*/comm"):
-        try:
+        with contextlib.suppress(OSError):
             found += [name] if name.read_text().strip() == "kevin-leftover" else []
-        except OSError:
-            pass
     return found

@@ -11,7 +11,7 @@ MAX_DIAGNOSTICS = 12
 _GCC = re.compile(r"^(?P<file>[^\s:()]+):(?P<line>\d+):(?:\d+:)? (?P<level>fatal error|error|warning|note): ")
 _NVCC = re.compile(r"^(?P<file>[^\s:()]+)\((?P<line>\d+)\): (?P<level>error|warning|catastrophic error)")
 _LINKER = re.compile(
-    r"([Uu]ndefined reference to|undefined symbol|cannot find -l|multiple definition of|ld returned|^nvlink (error|fatal))"
+    r"([Uu]ndefined reference to|undefined symbol|cannot find -l|multiple definition of|ld returned|^nvlink error)"
 )
 _PTXAS = re.compile(r"^ptxas (?P<level>error|fatal)\s*:")
 _MARKER = re.compile(r"[\s|~]*\^[\s~^]*")

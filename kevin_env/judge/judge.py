@@ -73,7 +73,8 @@ class Judge:
             self._require(worker, options)
             outcome = self._outcome(trial, submission.code, watch, flags, alone)
         finally:
-            self.bench.retire(worker)  # the submission is dead before anything is said of it
+            with watch("queue"):  # it waits while others are timed
+                self.bench.retire(worker)  # the submission is dead before anything is said of it
             trial.close()
         if outcome.kind in RETRIED_ALONE and not alone and not self.bench.lease.idle():
             return self._judge(problem, submission, options, watch, alone=True)

@@ -18,6 +18,7 @@ from kevin_env.candidate.wire import Channel, Closed, WireError
 from kevin_env.judge import sandbox
 
 WATCH_SECONDS = 0.25
+STOP_SECONDS = 5.0
 MAX_PROCESSES = 512
 MAX_MEASURED = 64
 """Of more processes than this no exact share of their memory is found: that takes milliseconds for each."""
@@ -28,7 +29,7 @@ def keep(
     order: dict[str, Any], report: dict[str, str], scratch: tuple[Path, ...], channel: int, lifeline: int, log: int
 ) -> None:
     """Forks the candidate and watches over it until it or the judge is gone. Does not return."""
-    isolated = report["processes"] == "enforced"
+    isolated = report["processes"] == "enforced" and os.getpid() == 1  # else signals would reach the whole machine
     sandbox.set_dumpable(False)
     sandbox.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -99,7 +100,11 @@ def _watch(judge: Channel, pid: int, memory: int, scratch: tuple[Path, ...], iso
                 order = judge.receive()
             except (Closed, WireError):
                 return
-            _signal_all(signal.SIGSTOP if order["freeze"] else signal.SIGCONT, isolated)
+            if not order["freeze"]:
+                _signal_all(signal.SIGCONT, isolated)
+            elif not _stop_all(isolated):
+                judge.send({"limit": "a process that does not stop"})
+                return
             judge.send({"done": True})
             if not order["freeze"] or time.monotonic() < looked + WATCH_SECONDS:
                 continue  # a window may be open; between two of them is the time to look
@@ -169,6 +174,48 @@ def _signal_all(number: int, isolated: bool) -> None:
     for pid in _descendants():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def _stop_all(isolated: bool) -> bool:
+    """Stops everything and waits until it stands still; False when it does not.
+
+    SIGSTOP takes effect in a whole process only when one of its threads runs and sees it. A submission chooses how
+    long that takes: a thread of lowest priority may get the signal while others keep the cores busy.
+    """
+    deadline = time.monotonic() + STOP_SECONDS
+    while time.monotonic() < deadline:
+        _signal_all(signal.SIGSTOP, isolated)
+        if all(map(_stopped, _others() if isolated else _descendants())):
+            return True
+    return False
+
+
+def _others() -> list[int]:
+    """Every process of the keeper's namespace but itself."""
+    return [int(place.name) for place in os.scandir("/proc") if place.name.isdigit() and place.name != "1"]
+
+
+def _stopped(pid: int) -> bool:
+    """Whether no thread of a process runs, nor can before it is continued."""
+    try:
+        states = {_state(thread.path) for thread in os.scandir(f"/proc/{pid}/task")}
+    except OSError:  # it has ended
+        return True
+    # once one thread is stopped all others are about to: one inside the kernel (D) meets the signal on its way out
+    return states <= set("TtZX") or ("T" in states and states <= set("TtZXD"))
+
+
+def _state(thread: str) -> str:
+    try:
+        stat = os.open(f"{thread}/stat", os.O_RDONLY)
+    except OSError:  # it has ended
+        return "X"
+    try:
+        return os.read(stat, 512).rpartition(b")")[2][1:2].decode()
+    except ProcessLookupError:
+        return "X"
+    finally:
+        os.close(stat)
 
 
 def _kill_all(isolated: bool) -> None:

@@ -19,10 +19,11 @@ SCALE_ULPS = {torch.float64: 128.0, torch.float32: 128.0}
 """How many ulps of the scale are allowed at least; `LOW_ULPS` for fp16, bf16 and fp8."""
 LOW_ULPS = 2.0
 TF32_MULTIPLE = 4.0
-"""As `REFERENCE_MULTIPLE`, where float32 may be TF32: a reference that uses it is itself wrong by TF32's error already."""
+"""As `REFERENCE_MULTIPLE`, where float32 may be TF32: the reference's own error is one of TF32 already."""
 TF32_SHARE = 2.0**-9
-"""Share of the scale that is allowed at least where float32 may be TF32. Rounding both operands of a dot product to ten
-bits moves it by 2.9e-4 of its scale (root mean square), six times that in the worst of many elements; bf16 by 8 times."""
+"""Share of the scale that is allowed at least where float32 may be TF32. Rounding both operands of a dot product to
+ten bits moves it by 2.9e-4 of its scale (root mean square), by six times that in the worst of many elements; rounding
+them to bf16 by eight times as much."""
 FEW = 16
 SHOWN = 5
 

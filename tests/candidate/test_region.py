@@ -58,14 +58,13 @@ def test_the_extent_counts_from_the_first_to_the_last_element() -> None:
         {"shape": [1 << 70, 4]},
         {"stride": [-4, 1]},
         {"stride": [1 << 20, 1]},
-        {"shape": [1021]},
+        {"shape": [256, 4]},
     ],
     ids=repr,
 )
 def test_a_place_outside_the_region_is_refused(change: dict[str, Any]) -> None:
     spec = {"offset": 16, "dtype": "float32", "shape": [4, 4], "stride": [4, 1]} | change
-    spec["stride"] = spec["stride"][: len(spec["shape"])] if len(spec["shape"]) == 2 else [1]
-    with pytest.raises(ValueError, match="negative numbers|does not lie in a region"):
+    with pytest.raises(ValueError, match=r"negative numbers|does not lie in a region"):
         region().tensor(spec)
 
 

@@ -95,8 +95,9 @@ SKELETON = ["claims", 0, "skeleton"]
         ([*TENSOR, "in"], "0" * 200), ([*TENSOR, "in"], None), ([*TENSOR, "device"], None),
         (SKELETON, None), (SKELETON, 3), (SKELETON, {}), (SKELETON, []), (SKELETON, {"t": 0}), (SKELETON, {"t": "0"}),
         (SKELETON, {"no": 1}), (SKELETON, {"list": 3}), (SKELETON, {"dict": [1]}), (SKELETON, {"dict": {"a": 1}}),
-        ([*SKELETON, "dict", 0, 1, "t"], 0.0), ([*SKELETON, "dict", 0, 1, "t"], 7), ([*SKELETON, "dict", 0, 1, "t"], -1),
-        ([*SKELETON, "dict", 0, 1, "t"], True), ([*SKELETON, "dict", 0, 0], 3), ([*SKELETON, "dict", 1, 0], "y"),
+        ([*SKELETON, "dict", 0, 1, "t"], 0.0), ([*SKELETON, "dict", 0, 1, "t"], 7),
+        ([*SKELETON, "dict", 0, 1, "t"], -1), ([*SKELETON, "dict", 0, 1, "t"], True),
+        ([*SKELETON, "dict", 0, 0], 3), ([*SKELETON, "dict", 1, 0], "y"),
         ([*SKELETON, "dict", 1, 1], {"no": 3}), ([*SKELETON, "dict", 1, 1], {"v": [3]}),
         ([*SKELETON, "dict", 1, 1], {"v": 3.5}), ([*SKELETON, "dict", 1, 1], {"float": "x"}),
         ([*SKELETON, "dict", 1, 1], {"float": "0x1p99999"}), ([*SKELETON, "dict", 1, 1], {"float": 3}),
@@ -143,8 +144,9 @@ def test_a_well_formed_answer_is_judged(path: list[Any], value: Any, kind: str |
 
 
 VALUES: list[Any] = [
-    *(None, True, False, 0, 1, -1, 3, 512, 4096, 2**31, 2**63, 2**64, 10**30, 0.0, 0.5, -1.5, float("nan"), float("inf")),
-    *("", "x", "inbox", "outbox", "cpu", "cuda", "float32", "bool", "int64", "t", "v", "list", "0x1p3", "\udcff", "ab" * 64),
+    *(None, True, False, 0, 1, -1, 3, 512, 4096, 2**31, 2**63, 2**64, 10**30),
+    *(0.0, 0.5, -1.5, float("nan"), float("inf"), "", "x", "inbox", "outbox", "cpu", "cuda"),
+    *("float32", "bool", "int64", "t", "v", "list", "0x1p3", "\udcff", "ab" * 64),
     *([], {}, [0], [2, 3], {"t": 0}, {"v": 1}, {"list": []}, [["y", {"t": 0}]]),
 ]  # fmt: skip
 

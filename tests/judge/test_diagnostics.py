@@ -129,7 +129,9 @@ def test_a_missing_device_function_is_told(tmp_path: Path, how: str, link: bool)
 
 
 def test_output_without_any_known_error_is_shown_without_commands() -> None:
-    output = "[1/2] /usr/bin/c++ -DTORCH_X -c x.cpp\nc++: fatal error: Killed signal terminated program cc1plus\nninja: x"
+    output = (
+        "[1/2] /usr/bin/c++ -DTORCH_X -c x.cpp\nc++: fatal error: Killed signal terminated program cc1plus\nninja: x"
+    )
     assert diagnostics(output, "/f") == "c++: fatal error: Killed signal terminated program cc1plus"
     assert diagnostics("", "/f") == ""
 

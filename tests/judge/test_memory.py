@@ -1,5 +1,5 @@
 import gc
-import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -78,10 +78,10 @@ def test_poison_is_nan_in_every_float(dtype: torch.dtype) -> None:
 
 
 def test_a_closed_region_leaves_no_descriptor() -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     region = SharedRegion(1 << 20, CPU)
     region.close()
     region.close()
     del region
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

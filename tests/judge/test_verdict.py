@@ -18,7 +18,7 @@ def failed(kind: str, **more: object) -> Failed:
 ENDS: list[tuple[Trouble, str, str, str]] = [
     (failed("exception"), "compile/import", "runtime/exception", "runtime/exception"),
     (failed("compiler", output=GCC), "compile/compiler", "compile/compiler", "compile/compiler"),
-    (failed("compiler", output="ld: a.o: undefined reference to `f'"), *("compile/link",) * 3),
+    (failed("compiler", output="ld: a.o: undefined reference to `f'"), "compile/link", "compile/link", "compile/link"),
     (failed("link"), "compile/link", "compile/link", "compile/link"),
     (failed("jit"), "compile/jit", "compile/jit", "compile/jit"),
     (failed("illegal_access"), "compile/import", "runtime/illegal_access", "runtime/illegal_access"),

@@ -44,7 +44,8 @@ extern "C" int softmax(const float* x, float* y, int rows, int columns, cudaStre
 
 with open("softmax.cu", "w") as file:
     file.write(SOURCE)
-command = "nvcc -O3 -arch=native -shared -Xcompiler -fPIC softmax.cu -o libsoftmax.so"
+major, minor = torch.cuda.get_device_capability()
+command = f"nvcc -O3 -arch=sm_{major}{minor} -shared -Xcompiler -fPIC softmax.cu -o libsoftmax.so"
 subprocess.run(command.split(), check=True, capture_output=True, text=True)
 lib = ctypes.CDLL("./libsoftmax.so")
 lib.softmax.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]

@@ -17,6 +17,7 @@ places = [Path(torch.__file__).parent, *map(Path, site.getsitepackages()), Path(
 for place in places:
     try:
         (place / "kevin_breach.pth").write_text("")
+        (place / "kevin_breach.pth").unlink()
         print("BREACH: writes to", place)
     except OSError:
         pass

@@ -1,4 +1,4 @@
-"""Tries to write to the memory and the descriptors of every other process.
+"""Tries to reach the memory, the descriptors and the environment of every other process.
 
 problem: softmax.py
 device: any
@@ -7,7 +7,6 @@ expect: correctness/values
 """
 
 import os
-import signal
 
 import torch
 import torch.nn as nn
@@ -17,19 +16,17 @@ def attack(pid: int) -> None:
     for name in ("mem", "environ", "fd"):
         try:
             if name == "fd":
-                for fd in os.listdir(f"/proc/{pid}/fd"):
-                    os.open(f"/proc/{pid}/fd/{fd}", os.O_RDWR)
+                os.listdir(f"/proc/{pid}/fd")
             else:
-                open(f"/proc/{pid}/{name}", "rb+" if name == "mem" else "rb").read(1)
+                open(f"/proc/{pid}/{name}", "rb+" if name == "mem" else "rb").close()
         except OSError:
             continue
         print(f"BREACH: /proc/{pid}/{name} is open")
     try:
-        os.kill(pid, signal.SIGKILL)
-        os.kill(pid, 0)
+        os.kill(pid, 0)  # only asks: where there is no sandbox, a real signal would reach the whole machine
     except OSError:
         return
-    print(f"{pid} survives")
+    print(f"BREACH: may signal {pid}")
 
 
 others = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (os.getpid(), 1)]

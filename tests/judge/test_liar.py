@@ -1,0 +1,203 @@
+"""A candidate that lies in every kind of answer gets no score, and the judge goes on judging.
+
+Each lie is code that runs at import in the candidate's own process. It finds the runtime there and rewrites it.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.pool import LocalPool
+from kevin_env.problem import Problem, load_problem
+
+PROBLEM = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.tanh(x) * 2
+def get_inputs():
+    return [torch.randn(8, 64)]
+def get_init_inputs():
+    return []
+"""
+HONEST = """
+import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.tanh(x) * 2
+"""
+LIAR = f"""{HONEST}
+import json, os, signal, sys, threading, time
+frame = sys._getframe()
+while type(frame.f_locals.get("self")).__name__ != "Runtime":
+    frame = frame.f_back
+runtime = frame.f_locals["self"]
+Runtime, Channel = type(runtime), type(runtime.channel)
+honest_go = Runtime.go
+
+def tensor(**more):
+    honest = {{"device": "cpu", "dtype": "float32", "shape": [8, 64], "stride": [64, 1], "in": "outbox", "offset": 0}}
+    return {{**honest, **more}}
+
+def claims(*tensors, skeleton={{"t": 0}}, **more):
+    return {{"claims": [{{"skeleton": skeleton, "tensors": list(tensors) or [tensor()], **more}}]}}
+
+def go(action):
+    Runtime.go = lambda self, count: action(self, count)
+
+def lie(answer):
+    go(lambda s, n: answer)
+
+def say(answer):
+    Channel.send = Channel.send_frame = lambda self, *message: raw(json.dumps(answer).encode())
+
+def written(self, **more):
+    honest_go(self, 1)
+    return claims(tensor(**more))
+
+def raw(body):
+    runtime.channel.sock.setblocking(True)
+    runtime.channel.sock.sendall(len(body).to_bytes(4, "big") + body)
+
+calls = 0
+def later(action, after=8):
+    def act(self, count):
+        global calls
+        calls += 1
+        return honest_go(self, count) if calls <= after else action(self)
+    go(act)
+"""
+PROTOCOL, NOT_WRITTEN = "runtime/protocol", "correctness/not_written"
+
+LIES: dict[str, tuple[str, str]] = {
+    # what is not there
+    "an outbox that was never written": ("lie(claims())", NOT_WRITTEN),
+    "the end of the outbox, never written": ("lie(claims(tensor(offset=4096)))", NOT_WRITTEN),
+    "the inbox as the output": ("lie(claims(tensor(**{'in': 'inbox'})))", "correctness/values"),
+    "one element for all": ("go(lambda s, n: written(s, stride=[0, 0]))", "correctness/values"),
+    "the answer of the first call": (
+        "kept = []\ndef act(s, n):\n    answer = honest_go(s, n)\n    kept.append(s.regions['outbox'].bytes.clone())\n"
+        "    s.regions['outbox'].bytes.copy_(kept[0])\n    return answer\ngo(act)",
+        "correctness/values",
+    ),
+    # what it is not
+    "another shape of its size": ("go(lambda s, n: written(s, shape=[64, 8], stride=[8, 1]))", "correctness/shape"),
+    "another dtype of its size": ("go(lambda s, n: written(s, dtype='int32'))", "correctness/dtype"),
+    "another device": ("go(lambda s, n: written(s, device='cuda'))", "correctness/device"),
+    "a sparse layout": ("go(lambda s, n: written(s, layout='torch.sparse_coo'))", "correctness/type"),
+    "a value instead of a tensor": ("lie({'claims': [{'skeleton': {'v': 1}, 'tensors': []}]})", "correctness/type"),
+    "a list around it": ("lie(claims(skeleton={'list': [{'t': 0}]}))", "correctness/type"),
+    "two outputs": ("lie(claims(tensor(), tensor(), skeleton={'list': [{'t': 0}, {'t': 1}]}))", "correctness/arity"),
+    "something unsupported": ("lie(claims(unsupported='a secret'))", "correctness/type"),
+    "no output": ("lie({'claims': [{'skeleton': {'list': []}, 'tensors': []}]})", "correctness/arity"),
+    # numbers and words that cannot be
+    "a huge offset": ("lie(claims(tensor(offset=1 << 60)))", PROTOCOL),
+    "an endless offset": ("lie(claims(tensor(offset=10 ** 400)))", PROTOCOL),
+    "a negative offset": ("lie(claims(tensor(offset=-512)))", PROTOCOL),
+    "an odd offset": ("lie(claims(tensor(offset=3)))", PROTOCOL),
+    "negative strides": ("lie(claims(tensor(offset=2044, stride=[-64, -1])))", PROTOCOL),
+    "huge strides": ("lie(claims(tensor(stride=[1 << 50, 1])))", PROTOCOL),
+    "a negative shape": ("lie(claims(tensor(shape=[-8, -64])))", PROTOCOL),
+    "a place of its own": ("lie(claims(tensor(**{'in': 'weights'})))", PROTOCOL),
+    "a GPU's memory": ("lie(claims(tensor(**{'in': 'ab' * 64})))", PROTOCOL),
+    "too large to be told": ("lie(claims(tensor(**{'in': None})))", PROTOCOL),
+    "no such dtype": ("lie(claims(tensor(dtype='Tensor')))", PROTOCOL),
+    "a skeleton of nothing": ("lie(claims(skeleton={'no': 1}))", PROTOCOL),
+    "a skeleton without its tensors": ("lie(claims(skeleton={'t': 7}))", PROTOCOL),
+    "more calls than asked for": ("lie({'claims': claims()['claims'] * 2})", PROTOCOL),
+    "no claims": ("lie({})", PROTOCOL),
+    "claims that are no list": ("lie({'claims': 7})", PROTOCOL),
+    "NaN": ("say(claims(tensor(offset=float('nan'))))", PROTOCOL),
+    "nested without end": ("go(lambda s, n: raw(b'{\"claims\":' + b'[' * 100_000) or time.sleep(99))", PROTOCOL),
+    # frames
+    "no frame": ("go(lambda s, n: s.channel.sock.sendall(b'\\xff' * 100) or time.sleep(99))", PROTOCOL),
+    "two frames": ("go(lambda s, n: s.channel.send_frame(honest_go(s, n)) or honest_go(s, n))", PROTOCOL),
+    "an answer before it was asked": ("raw(json.dumps(claims()).encode())", PROTOCOL),
+    "the same words to every order and no work": ("say(claims()); lie(None)", NOT_WRITTEN),
+    "no words to any order": ("say({})", PROTOCOL),
+    "the keeper's words": (
+        "lie({'sandbox': {}, 'ended': 0, 'limit': 'none', 'done': True, 'outcome': {'category': 'correct'}})", PROTOCOL,
+    ),
+    "the keeper's words beside its own": ("lie({**claims(), 'ended': 0, 'done': True, 'seconds': 0})", NOT_WRITTEN),
+    "a failure that calls itself correct": (
+        "lie({'failure': {'kind': 'correct', 'type': 'Correct', 'message': 'timed', 'frames': [], 'output': ''}})",
+        "runtime/exception",
+    ),
+    "half a failure": ("lie({'failure': {'kind': 'correct'}})", PROTOCOL),
+    "silence": ("go(lambda s, n: time.sleep(99))", "runtime/timeout"),
+    # time
+    "done at once, computed later": (
+        "def act(s, n):\n    threading.Timer(0.005, honest_go, (s, n)).start()\n    return claims()\ngo(act)",
+        NOT_WRITTEN,
+    ),
+    "done at once, the rest later": (
+        "def act(s, n):\n    x = s.sets[0][0].clone()\n    out = s.regions['outbox'].tensor(tensor())\n"
+        "    out[0] = torch.tanh(x[0]) * 2\n"
+        "    threading.Timer(0.005, lambda: out.copy_(torch.tanh(x) * 2)).start()\n    return claims()\ngo(act)",
+        "correctness/early_done",
+    ),
+    # inputs
+    "the output written over the input": (
+        "def act(s, n):\n    s.sets[0][0].copy_(torch.tanh(s.sets[0][0]) * 2)\n"
+        "    return claims(tensor(**{'in': 'inbox'}))\ngo(act)",
+        "correctness/inputs_changed",
+    ),
+    "an input changed after its use": (
+        "def act(s, n):\n    answer = honest_go(s, n)\n    s.sets[0][0].zero_()\n    return answer\ngo(act)",
+        "correctness/inputs_changed",
+    ),
+    "a byte behind the input": (
+        "def act(s, n):\n    answer = honest_go(s, n)\n    s.regions['inbox'].bytes[8 * 64 * 4 + 7] = 0\n"
+        "    return answer\ngo(act)",
+        "correctness/inputs_changed",
+    ),
+    # the same once it has been found right
+    "nothing written any more when it is timed": ("later(lambda s: claims())", NOT_WRITTEN),
+    "nonsense when it is timed": ("later(lambda s: {'claims': None})", PROTOCOL),
+    "gone when it is timed": ("later(lambda s: os._exit(5))", "runtime/exit"),
+    "crashed when it is timed": ("later(lambda s: os.kill(os.getpid(), signal.SIGSEGV))", "runtime/signal"),
+    "silence when it is timed": ("later(lambda s: time.sleep(99))", "runtime/timeout"),
+    "gone after its last word": (
+        "later(lambda s: threading.Timer(0, os._exit, (5,)).start() or honest_go(s, 1))", "runtime/exit",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def judges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPool]:
+    """A pool with a lease of its own: whoever else judges on this machine does not wait for us."""
+    with pytest.MonkeyPatch.context() as patch, LocalPool() as pool:
+        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
+        pool.device("cpu")
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
+    path: Path = tmp_path_factory.mktemp("problem") / "double_tanh.py"
+    path.write_text(PROBLEM)
+    return load_problem(str(path))
+
+
+def judged(pool: LocalPool, problem: Problem, code: str) -> Judgement:
+    options = Options(device="cpu", call_timeout=2.0, build_timeout=20.0)
+    return pool.submit(problem, Submission(code=code), options).result(120)
+
+
+def test_the_liar_is_right_when_it_tells_no_lie(judges: LocalPool, problem: Problem) -> None:
+    assert judged(judges, problem, LIAR).outcome.category == "correct"
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_is_no_right_answer(judges: LocalPool, problem: Problem, name: str) -> None:
+    code, expected = LIES[name]
+    outcome = judged(judges, problem, f"{LIAR}\n{code}\n").outcome
+    assert f"{outcome.category}/{outcome.kind}" == expected, outcome
+
+
+def test_after_all_these_lies_an_honest_submission_is_judged_right(judges: LocalPool, problem: Problem) -> None:
+    assert judged(judges, problem, HONEST).outcome.category == "correct"
+    wrong = judged(judges, problem, HONEST.replace("* 2", "* 2.001")).outcome
+    assert (wrong.category, wrong.kind) == ("correctness", "values")

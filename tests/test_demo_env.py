@@ -1,0 +1,66 @@
+"""An episode from end to end, with real judges: Gymnasium, the judge, the record, and the record judged again."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+
+import kevin_env  # noqa: F401  (registers Kevin-v0)
+from kevin_env.judge.pool import LocalPool
+from kevin_env.outcome import Correct, Incorrect
+from kevin_env.recorder import Recorder
+
+NO_CODE = "I would start by looking at the memory traffic."
+WRONG = """The tanh form is near enough.
+```python
+import torch
+import torch.nn.functional as F
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return F.gelu(x, approximate="tanh")
+```
+"""
+RIGHT = WRONG.replace(', approximate="tanh"', "").replace("The tanh form is near enough.", "Now the exact form.")
+
+
+def test_three_turns_are_judged_recorded_and_judged_again(pool: LocalPool, tmp_path: Path) -> None:
+    env = gym.make("Kevin-v0", problem="L1_26_GELU_", device="cpu", rules="open", max_turns=3, pool=pool)
+    prompt, info = env.reset(seed=0)
+    assert "erf" in prompt and info["messages"][-1]["content"] == prompt
+
+    prompt, score, terminated, truncated, info = env.step(NO_CODE)
+    assert (score, terminated, truncated) == (0.0, False, False)
+    assert info["outcome"].category == "format" and info["outcome"].kind == "no_code"
+
+    prompt, score, terminated, truncated, info = env.step(WRONG)
+    wrong = info["outcome"]
+    assert isinstance(wrong, Incorrect) and wrong.kind == "values" and (score, terminated) == (0.0, False)
+    assert wrong.differences[0].got in prompt and info["seconds"].verify > 0
+
+    prompt, score, terminated, truncated, info = env.step(RIGHT)
+    right = info["outcome"]
+    assert isinstance(right, Correct) and (terminated, truncated) == (True, False)
+    assert score == pytest.approx(0.3 + (right.speedup or 0.0))
+    score = float(score)
+    assert info["returns"] == pytest.approx((0.16 * score, 0.4 * score, score))
+
+    trajectory = info["trajectory"]
+    assert [turn.category for turn in trajectory.turns] == ["format", "correctness", "correct"]
+    assert trajectory.turns[1].secret != trajectory.turns[2].secret
+    path = tmp_path / "trajectories.jsonl"
+    Recorder(path).finish(trajectory)
+    again = judged_again(path, 2)
+    assert (again["category"], again["kind"], again["message"]) == ("correctness", "values", wrong.message)
+    assert judged_again(path, 1)["category"] == "format"
+
+
+def judged_again(path: Path, turn: int) -> dict:
+    """What the command line says of a recorded turn."""
+    command = [sys.executable, "-m", "kevin_env", "judge", str(path), "--turn", str(turn), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -1,0 +1,93 @@
+"""Judging on a GPU. All of it skips itself where there is none."""
+
+import subprocess
+import time
+
+import pytest
+from corpus import FOLDER, read_entry
+
+from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.pool import LocalPool
+from kevin_env.outcome import Correct
+from kevin_env.problem import load_problem
+
+pytestmark = pytest.mark.gpu
+
+CUDA = Options(device="cuda")
+SOFTMAX = load_problem("L1_23_Softmax")
+GIB = 1 << 30
+
+
+def judged(pool: LocalPool, name: str, options: Options = CUDA, problem: str | None = None) -> Judgement:
+    """One file of the corpus, judged on the GPU."""
+    entry = read_entry(FOLDER / f"{name}.py")
+    chosen = load_problem(problem) if problem else entry.task
+    return pool.submit(chosen, Submission(code=entry.code), options).result(280)
+
+
+def timed(judgement: Judgement) -> Correct:
+    outcome = judgement.outcome
+    assert isinstance(outcome, Correct) and outcome.kind == "timed", outcome
+    assert outcome.speedup and outcome.speedup_interval and outcome.max_unseen_gain is not None
+    low, high = outcome.speedup_interval
+    assert low <= outcome.speedup <= high
+    return outcome
+
+
+def test_the_facts_name_the_gpu(pool: LocalPool) -> None:
+    info = pool.describe(SOFTMAX, CUDA).result().device
+    assert info.device == "cuda:0" and "NVIDIA" in info.name
+    assert float(info.capability) >= 7 and info.processors > 0 and info.bandwidth > 1e11
+    assert info.memory > GIB and info.l2 >= 1 << 20 and info.shared_memory >= 48 << 10
+    assert info.versions["cuda"] and info.versions["driver"]
+
+
+@pytest.mark.parametrize("name", ["honest/softmax_triton", "honest/softmax_cuda_nvcc"])
+def test_a_kernel_is_timed(pool: LocalPool, name: str) -> None:
+    outcome = timed(judged(pool, name, problem="L1_23_Softmax"))
+    assert outcome.submission_seconds and 1e-4 < outcome.submission_seconds < 0.1
+    assert outcome.max_unseen_gain is not None and outcome.max_unseen_gain < 0.25
+
+
+def test_the_reference_is_as_fast_as_itself(pool: LocalPool) -> None:
+    code = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x): return torch.softmax(x, dim=1)\n"
+    outcome = timed(pool.submit(SOFTMAX, Submission(code=code), CUDA).result(280))
+    assert outcome.speedup == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_good_kernel_follows_an_illegal_access(pool: LocalPool) -> None:
+    assert judged(pool, "hostile/illegal_access").outcome.kind == "illegal_access"
+    assert judged(pool, "honest/softmax_triton").outcome.category == "correct"
+
+
+def test_a_good_kernel_follows_a_hang(pool: LocalPool) -> None:
+    start = time.monotonic()
+    hung = judged(pool, "hostile/endless_kernel", CUDA.model_copy(update={"call_timeout": 3.0}))
+    assert (hung.outcome.category, hung.outcome.kind) == ("runtime", "timeout")
+    assert judged(pool, "honest/softmax_triton").outcome.category == "correct"
+    assert time.monotonic() - start < 120
+
+
+def test_an_early_claim_is_caught(pool: LocalPool) -> None:
+    assert judged(pool, "hostile/early_done").outcome.kind == "early_done"
+
+
+def test_tf32_is_not_float32(pool: LocalPool) -> None:
+    outcome = judged(pool, "hostile/tf32_inside").outcome
+    assert (outcome.category, outcome.kind) == ("correctness", "values")
+    assert judged(pool, "honest/matmul_preallocated").outcome.category == "correct"
+
+
+def test_memory_comes_back(pool: LocalPool) -> None:
+    judged(pool, "honest/softmax_triton", problem="L1_23_Softmax")
+    before = used_memory()
+    for _ in range(2):
+        judged(pool, "honest/softmax_triton", problem="L1_23_Softmax")
+    assert used_memory() - before < GIB
+
+
+def used_memory() -> int:
+    """Bytes in use on the device by whomever, once the replacement of a candidate has started."""
+    time.sleep(5)
+    command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) << 20
