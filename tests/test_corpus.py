@@ -26,7 +26,8 @@ def judged(entry: Entry, device: str, pool: LocalPool) -> tuple[Outcome, str]:
     if found is not None:
         return found, ""
     seconds = IMPATIENT if entry.expect.endswith("/timeout") else 60.0
-    options = Options(device=device, build_timeout=seconds, call_timeout=seconds)
+    # these files attack whatever they can reach: they are never run where a protection is missing
+    options = Options(device=device, build_timeout=seconds, call_timeout=seconds, require_sandbox=True)
     judgement = pool.submit(entry.task, Submission(code=entry.code), options).result()
     return judgement.outcome, judgement.log
 
@@ -74,7 +75,7 @@ def test_a_flood_of_output_is_cut_and_cleaned(pool: LocalPool) -> None:
 def test_a_daemon_ends_with_its_submission(pool: LocalPool) -> None:
     entry = read_entry(FOLDER / "hostile/daemon.py")
     seen = False
-    verdict = pool.submit(entry.task, Submission(code=entry.code), Options(device="cpu"))
+    verdict = pool.submit(entry.task, Submission(code=entry.code), Options(device="cpu", require_sandbox=True))
     while not verdict.done():
         if leftovers():
             seen = True

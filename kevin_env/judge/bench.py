@@ -48,9 +48,14 @@ class Bench:
 
     def take(self) -> Worker:
         """A warm candidate that has run nothing."""
-        with self._lock:
-            worker = self._spares.pop() if self._spares else None
-        return worker or self._new_worker()
+        while True:
+            with self._lock:
+                worker = self._spares.pop() if self._spares else None
+            if worker is None:
+                return self._new_worker()
+            if worker.waiting:
+                return worker
+            worker.close()  # ended meanwhile by something outside, such as the kernel short of memory
 
     def retire(self, worker: Worker) -> None:
         """Kills a candidate and prepares another. Both touch the device, so neither happens while others are timed."""

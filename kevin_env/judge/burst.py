@@ -92,12 +92,12 @@ def _call_time(contest: Contest, gate: Gate, player: Player, size: int) -> float
     windows: list[float] = []
     for count in (size, SHORT):
         sets = _draw_sets(contest, size)
-        if player is contest.trial.player:
-            answer = contest.submission_pass(sets, count)
-        else:
-            answer = contest.partner_pass(player, gate, sets, count)
-        if overlapping(answer.calls):
+        submitted = player is contest.trial.player
+        answer = contest.submission_pass(sets, count) if submitted else contest.partner_pass(player, gate, sets, count)
+        if overlapping(answer.calls):  # only the last output is left to be seen, so the others cannot be verified
             return None
+        if submitted:
+            contest.verify(answer, sets)
         windows.append(answer.called)
     return timing.burst_call(windows[0], windows[1], size, SHORT)
 

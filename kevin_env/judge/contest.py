@@ -75,13 +75,15 @@ class Contest:
     @contextmanager
     def still(self) -> Iterator[None]:
         """All three stand still, except while one is in its window: none disturbs another, all wake up alike."""
-        workers = [self.trial.worker, self.reference.worker, self.null.worker]
-        for worker in workers:
-            worker.freeze(True)
+        partners = [self.reference.worker, self.null.worker]
+        with ours():
+            for partner in partners:
+                partner.freeze(True)
+        self.trial.worker.freeze(True)
         try:
             yield
         finally:
-            for worker in workers:
+            for worker in (self.trial.worker, *partners):
                 with suppress(Trouble):  # one that is gone has been noticed already
                     worker.freeze(False)
 
@@ -105,13 +107,19 @@ class Contest:
         return _less_gate(windows)
 
     def submission_pass(self, sets: list[Drawn], count: int) -> Answer:
-        """One pass of the submission. Errors as `gated`."""
+        """One pass of the submission, to be given to `verify`. Errors as `gated`."""
         with awake(self.trial.worker):
-            answer = self.trial.run(sets, count, TIMED)
+            return self.trial.run(sets, count, TIMED)
+
+    def verify(self, answer: Answer, sets: list[Drawn]) -> None:
+        """Compares every output of a pass of the submission.
+
+        Raises:
+            Wrong: when one is wrong.
+        """
         wrong = self.trial.check(answer, sets, TIMED)
         if wrong is not None:
             raise Wrong(wrong)
-        return answer
 
     def partner_pass(self, player: Player, gate: Gate, sets: list[Drawn], count: int) -> Answer:
         """One pass of a partner."""
@@ -131,7 +139,9 @@ class Contest:
             player = self.reference if name == "reference" else self.null
             return self.partner_pass(player, trial.gate, [trial.draw(TIMED)], 1).seconds
         for _ in range(3):  # a window in which new memory had to be mapped says nothing
-            answer = self.submission_pass([trial.draw(TIMED)], 1)
+            sets = [trial.draw(TIMED)]
+            answer = self.submission_pass(sets, 1)
+            self.verify(answer, sets)
             if answer.steady:
                 break
         return answer.seconds

@@ -188,6 +188,11 @@ class Worker:
             raise self._end
 
     @property
+    def waiting(self) -> bool:
+        """Whether it is alive and silent, as one that waits for an order is."""
+        return not self._channel.pending()
+
+    @property
     def answered(self) -> int:
         """When the last answer arrived, by `time.perf_counter_ns`."""
         return self._channel.arrived

@@ -1,0 +1,67 @@
+"""Bursts whose outputs share memory cannot be verified, so they are neither timed nor called wrong."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.judge import burst
+from kevin_env.judge.claims import CallClaim, Output, TensorClaim
+from kevin_env.judge.contest import Contest
+from kevin_env.judge.gate import Answer, Call, overlapping
+
+
+def call(offset: int) -> Call:
+    claim = TensorClaim.model_validate(
+        {
+            "device": "cuda",
+            "dtype": "uint8",
+            "shape": [64],
+            "stride": [1],
+            "in": "ab" * 64,
+            "size": 128,
+            "offset": offset,
+        }
+    )
+    return Call(CallClaim(skeleton={"t": 0}, tensors=[claim]), [Output(claim, torch.zeros(64, dtype=torch.uint8))])
+
+
+class Recorded(Contest):
+    """A contest in which every pass of the submission gives the same answer."""
+
+    def __init__(self, trial: Any, answer: Answer) -> None:
+        super().__init__(trial, None, None)  # type: ignore[arg-type]
+        self.answer = answer
+        self.verified = 0
+
+    def submission_pass(self, sets: Any, count: int) -> Answer:
+        return self.answer
+
+    def verify(self, answer: Answer, sets: Any) -> None:
+        self.verified += 1
+
+
+class Place:
+    """Stands where a trial does; draws nothing."""
+
+    player = object()
+
+
+def answer(*offsets: int) -> Answer:
+    calls = [call(offset) for offset in offsets]
+    return Answer(1.0, 1.0, calls, True, False, True, [c.outputs for c in calls])
+
+
+@pytest.mark.parametrize(("offsets", "shared"), [((0, 64), False), ((0, 32), True), ((0, 0), True), ((64, 0), False)])
+def test_outputs_that_share_memory_are_noticed(offsets: tuple[int, int], shared: bool) -> None:
+    assert overlapping(answer(*offsets).calls) is shared
+
+
+def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(burst, "_draw_sets", lambda contest, size: [])
+    trial = Place()
+    reused, fresh = Recorded(trial, answer(0, 0)), Recorded(trial, answer(0, 64))
+    assert burst._call_time(reused, None, trial.player, 8) is None  # type: ignore[arg-type]
+    assert reused.verified == 0
+    assert burst._call_time(fresh, None, trial.player, 8) == 0.0  # type: ignore[arg-type]
+    assert fresh.verified == 2
