@@ -17,7 +17,7 @@ demo: $(STAMP)
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright -p .
 	$(BIN)/lint-imports
 
 test: check

@@ -3,7 +3,7 @@
 For each kernel and size: the gated call (window minus the null kernel's) and the burst, both as the product takes
 them, and cold CUDA events taken by the candidate itself, which is trusted here. Needs a CUDA device.
 
-    python benchmarks/clock.py [--json OUT] [--repeats N]
+    python benchmarks/clock.py [--repeats N] [--json benchmarks/results/clock.h200.json]
 """
 
 import argparse
@@ -143,6 +143,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("clock.py needs a CUDA device; nothing was measured")
+        return
     device = torch.device("cuda", 0)
     torch.zeros(1, device=device)
     info = inform(device)
@@ -158,7 +161,12 @@ def main() -> None:
                     cv = f"{row['spread']:7.2%}" if row["spread"] is not None else ""
                     print(f"{row['name']:45} {row['value'] * 1e6:10.2f} us  cv {cv}", flush=True)
                 rows += measured
-                result = {"device": info.name, "date": today, "versions": info.versions, "rows": rows}
+                result = {
+                    "device": info.name.split()[-1].lower(),
+                    "date": today,
+                    "versions": info.versions,
+                    "rows": rows,
+                }
                 if options.json:
                     options.json.write_text(json.dumps(result, indent=1) + "\n")
     bench.close()

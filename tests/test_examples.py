@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kevin_env.record import Trajectory
+from kevin_env.recorder import read_trajectories
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
@@ -14,3 +17,12 @@ def test_the_gym_loop_plays_a_wrong_and_a_right_answer() -> None:
     assert lines[0].startswith("correctness/values")
     assert lines[1].startswith("correct/")
     assert lines[2].startswith("returns [")
+
+
+def test_the_recorded_episode_can_be_read() -> None:
+    (trajectory,) = read_trajectories(EXAMPLES / "demo.h200.jsonl")
+    assert isinstance(trajectory, Trajectory)
+    assert [turn.outcome.category for turn in trajectory.turns] == [
+        "compile", "runtime", "correctness", "correct", "correct",
+    ]  # fmt: skip
+    assert trajectory.returns[-1] == trajectory.turns[-1].score

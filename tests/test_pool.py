@@ -226,3 +226,11 @@ def test_a_forked_client_has_judges_of_its_own() -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_closed_pool_judges_nothing_more() -> None:
+    pool = LocalPool()
+    pool.close()
+    judging = pool.submit(load_problem("L1_26_GELU_"), Submission(code=""), Options(device="cpu"))
+    with pytest.raises(JudgeError, match="closed"):
+        judging.result(30)

@@ -40,6 +40,7 @@ class LocalPool:
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._close = weakref.finalize(self, _close_all, self._judges, os.getpid())
+        self._closed = False
 
     def submit(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
@@ -74,7 +75,8 @@ class LocalPool:
         return self._judge(name).info
 
     def close(self) -> None:
-        """Ends every process of the pool. Twice is fine."""
+        """Ends every process of the pool, for good. Twice is fine."""
+        self._closed = True
         self._close()
 
     def __deepcopy__(self, memo: object) -> "LocalPool":
@@ -106,6 +108,8 @@ class LocalPool:
         name = ("cuda:0" if gpu_present() else "cpu") if device == "auto" else device
         name = "cuda:0" if name == "cuda" else name
         with self._lock:
+            if self._closed:
+                raise JudgeError("the pool is closed")
             if self._owner != os.getpid():  # a forked trainer: the judges are its parent's
                 self._judges.clear()
                 self._owner = os.getpid()
@@ -177,8 +181,12 @@ class _Remote:
             self._ready.set_result(DeviceInfo.model_validate(hello["device"]))
             while True:
                 self._deliver(self._channel.receive())
-        except (WireError, JudgeError, OSError) as error:
-            self._fail(error if isinstance(error, JudgeError) else JudgeError("the judge process is gone"))
+        except JudgeError as error:
+            self._fail(error)
+        except (WireError, OSError):
+            self._fail(JudgeError("the judge process is gone"))
+        except Exception as error:  # the boundary round a judge's answers: nobody may wait for ever
+            self._fail(JudgeError(f"an answer of the judge could not be read: {type(error).__name__}: {error}"))
 
     def _deliver(self, answer: dict[str, Any]) -> None:
         if "stage" in answer:
