@@ -155,7 +155,8 @@ def test_closing_twice_ends_every_process_once() -> None:
 
 
 CLIENT = """
-import sys, threading, time
+import signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
 from kevin_env.judge.pool import LocalPool
 from test_pool import BUSY, CPU, SOFTMAX, WRONG, judged
 if __name__ == "__main__":

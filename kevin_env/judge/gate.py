@@ -1,7 +1,8 @@
 """The clock, and the gate through which inputs reach a candidate.
 
 A gated call: the judge draws an input in memory of its own; starts the clock; writes it where the candidate can see
-it, flushes the device's L2, and gives the word; the candidate calls the model and claims to be done; the judge looks
+it, flushes the device's L2, and gives the word (on a CPU the candidate is stopped, the input written, and the clock
+started as the candidate goes on); the candidate calls the model and claims to be done; the judge looks
 at the output (a snapshot that waits for nobody on a GPU, a frozen process on a CPU) and stops the clock. Only then is
 the whole output taken and checked. A burst hands several inputs over at once; one call's time is the difference of a
 long and a short burst.
@@ -108,12 +109,7 @@ class Gate:
         self.outbox.bytes.fill_(POISON)
         mapped = len(player.mappings)
         self._synchronize()
-        start = time.perf_counter_ns()
-        for drawn in sets:
-            drawn.image.write_to(self.inbox)
-        if self._gpu:
-            self._scratch.zero_()
-            self._synchronize()
+        start = self._show(player, sets)
         word = time.perf_counter_ns()
         answer = player.worker.ask("go", timeout, count=count)
         called = (player.worker.answered - word) / 1e9
@@ -129,6 +125,22 @@ class Gate:
         """Gives the regions back."""
         self.inbox.close()
         self.outbox.close()
+
+    def _show(self, player: Player, sets: list[Drawn]) -> int:
+        """Makes inputs visible and says when the clock started: before the candidate could have read a byte of them."""
+        if not self._gpu:  # it stands still while they are written, so that the writing need not be timed
+            player.worker.freeze(True)
+            for drawn in sets:
+                drawn.image.write_to(self.inbox)
+            start = time.perf_counter_ns()
+            player.worker.freeze(False)
+            return start
+        start = time.perf_counter_ns()
+        for drawn in sets:
+            drawn.image.write_to(self.inbox)
+        self._scratch.zero_()
+        self._synchronize()
+        return start
 
     def _take(self, player: Player, placed: list[list[Output]]) -> tuple[int, bool, list[list[Output]]]:
         """Looks, stops the clock, and copies everything: freeze, snapshot, then account."""

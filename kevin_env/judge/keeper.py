@@ -19,6 +19,7 @@ from kevin_env.judge import sandbox
 
 WATCH_SECONDS = 0.25
 STOP_SECONDS = 5.0
+STOP_PAUSE = 30e-6
 MAX_PROCESSES = 512
 MAX_MEASURED = 64
 """Of more processes than this no exact share of their memory is found: that takes milliseconds for each."""
@@ -187,6 +188,7 @@ def _stop_all(isolated: bool) -> bool:
         _signal_all(signal.SIGSTOP, isolated)
         if all(map(_stopped, _others() if isolated else _descendants())):
             return True
+        time.sleep(STOP_PAUSE)  # a thread needs a core to see the signal, and must not wait for this loop's time slice
     return False
 
 

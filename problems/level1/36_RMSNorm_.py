@@ -17,7 +17,7 @@ dim1 = 512
 dim2 = 512
 
 CASES: dict[str, dict] = {
-    "cpu": {"batch_size": 4, "dim1": 80, "dim2": 80},
+    "cpu": {"batch_size": 10, "dim1": 80, "dim2": 80},
     "odd": {"batch_size": 3, "features": 61, "dim1": 53, "dim2": 47},
     "deep": {"batch_size": 1, "features": 1024, "dim1": 24, "dim2": 24},
 }
