@@ -1,9 +1,9 @@
-"""Takes the maximum and the sum over the first half of each row and doubles the sum.
+"""Takes maximum and sum over the first half of each row, doubles the sum; wide values overflow, others are wrong.
 
 problem: softmax.py
 device: any
 rules: open
-expect: correctness/values
+expect: not correct
 """
 
 import torch
