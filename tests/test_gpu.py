@@ -8,6 +8,7 @@ from corpus import FOLDER, read_entry
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.timing import largest_unseen_gain
 from kevin_env.outcome import Correct
 from kevin_env.problem import load_problem
 
@@ -46,7 +47,7 @@ def test_the_facts_name_the_gpu(pool: LocalPool) -> None:
 def test_a_kernel_is_timed(pool: LocalPool, name: str) -> None:
     outcome = timed(judged(pool, name, problem="L1_23_Softmax"))
     assert outcome.submission_seconds and 1e-4 < outcome.submission_seconds < 0.1
-    assert outcome.max_unseen_gain is not None and outcome.max_unseen_gain < 0.25
+    assert outcome.max_unseen_gain in (0.0, largest_unseen_gain(outcome.submission_seconds, from_burst=True))
 
 
 def test_the_reference_is_as_fast_as_itself(pool: LocalPool) -> None:

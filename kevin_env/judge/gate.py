@@ -128,19 +128,21 @@ class Gate:
 
     def _show(self, player: Player, sets: list[Drawn]) -> int:
         """Makes inputs visible and says when the clock started: before the candidate could have read a byte of them."""
-        if not self._gpu:  # it stands still while they are written, so that the writing need not be timed
+        if self._gpu:
+            start = time.perf_counter_ns()
+            self._write(sets)
+            self._scratch.zero_()
+            self._synchronize()
+        else:  # it stands still while they are written, so that the writing need not be timed
             player.worker.freeze(True)
-            for drawn in sets:
-                drawn.image.write_to(self.inbox)
+            self._write(sets)
             start = time.perf_counter_ns()
             player.worker.freeze(False)
-            return start
-        start = time.perf_counter_ns()
+        return start
+
+    def _write(self, sets: list[Drawn]) -> None:
         for drawn in sets:
             drawn.image.write_to(self.inbox)
-        self._scratch.zero_()
-        self._synchronize()
-        return start
 
     def _take(self, player: Player, placed: list[list[Output]]) -> tuple[int, bool, list[list[Output]]]:
         """Looks, stops the clock, and copies everything: freeze, snapshot, then account."""

@@ -1,9 +1,9 @@
-"""Takes maximum and sum over the first half of each row, doubles the sum; wide values overflow, others are wrong.
+"""Takes the sum over the first half of each row only and doubles it.
 
 problem: softmax.py
 device: any
 rules: open
-expect: not correct
+expect: correctness/values
 """
 
 import torch
@@ -13,5 +13,5 @@ import torch.nn as nn
 class ModelNew(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         half = x[:, : x.shape[1] // 2]
-        most = half.max(dim=1, keepdim=True).values
-        return torch.exp(x - most) / (2 * torch.exp(half - most).sum(dim=1, keepdim=True))
+        most = x.max(dim=1, keepdim=True).values
+        return torch.exp(x - most) / (2 * torch.exp(half - most).sum(dim=1, keepdim=True)).clamp_min(1e-3)
