@@ -1,7 +1,9 @@
 """The judge's clock against CUDA events inside the process that launches the kernels.
 
 For each kernel and size: the gated call (window minus the null kernel's) and the burst, both as the product takes
-them, and cold CUDA events taken by the candidate itself, which is trusted here. Needs a CUDA device.
+them, and what the candidate, which is trusted here, measures itself with a cold L2: events round one call after a
+flush, events round calls in a row that rotate through more inputs than the L2 holds (one call's time as for a burst),
+and the kernels' own durations as CUPTI tells them. Needs a CUDA device.
 
     python benchmarks/clock.py [--repeats N] [--json benchmarks/results/clock.h200.json]
 """
@@ -17,7 +19,7 @@ import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.burst import refine
+from kevin_env.judge.burst import LONG, SHORT, refine
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform
 from kevin_env.judge.trial import Trial
@@ -55,19 +57,40 @@ class Kernel(torch.nn.Module):
         return {expression}
 """
 WRAP = """
+import statistics
 class ModelNew(Kernel):
     pass
 class Events(Kernel):
     def forward(self, *inputs):
-        flush = torch.empty({flush}, dtype=torch.uint8, device='cuda'); times = []
-        copies = [[i.clone() for i in inputs] for _ in range(3)]
-        for n in range({calls}):
-            a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        sets = [[i.clone() for i in inputs] for _ in range({long})]
+        flush = torch.empty({flush}, dtype=torch.uint8, device='cuda')
+        def once(n):
             flush.zero_(); torch.cuda._sleep(200000)
-            a.record(); Kernel.forward(self, *copies[n % 3]); b.record(); torch.cuda.synchronize()
-            times.append(a.elapsed_time(b) / 1e3)
-        self.times = times
+            return self.between(sets[n % 3:n % 3 + 1])
+        def rotated(n):
+            times = []
+            for count in ({long}, {short}):
+                torch.cuda._sleep(4000000)
+                times.append(self.between(sets[:count]))
+            return (times[0] - times[1]) / ({long} - {short})
+        def kernels(n):
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as trace:
+                torch.cuda._sleep(4000000)
+                self.between(sets)
+            spans = [e.device_time for e in trace.events() if 'spin' not in e.name and e.device_time]
+            return sum(spans) / 1e6 / len(sets)
+        rotated(0); kernels(0)
+        repeats = ((once, 60), (rotated, 20), (kernels, 5))
+        print('TIMES', *(statistics.median(take(n) for n in range(count)) for take, count in repeats))
         return Kernel.forward(self, *inputs)
+    def between(self, sets):
+        a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        outputs = []
+        a.record()
+        for one in sets:
+            outputs.append(Kernel.forward(self, *one))
+        b.record(); torch.cuda.synchronize()
+        return a.elapsed_time(b) / 1e3
 """
 X = "torch.randn(R, C)"
 KERNELS = {
@@ -82,7 +105,7 @@ SIZES = {
     "triton softmax": [(4096, 8192), (8192, 16384)],
     "matmul": [(4096, 8192)],
 }
-EVENT_CALLS = 60
+INSIDE = ("events, one cold call", "events, rotation", "kernels (CUPTI)")
 
 
 def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) -> list[dict[str, Any]]:
@@ -91,8 +114,8 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
     fields = {"rows": rows, "columns": columns, "inner": columns, "arguments": arguments, "expression": expression}
     problem = Problem(id=f"{kernel} {rows}x{columns}", name=kernel, source=PROBLEM.format(inputs=inputs, **fields))
     code = TRITON if kernel == "triton softmax" else EAGER.format(**fields)
-    code += WRAP.format(flush=2 * bench.info.l2, calls=EVENT_CALLS)
-    events = [_events(bench, problem, code) for _ in range(3)]
+    code += WRAP.format(flush=2 * bench.info.l2, long=LONG, short=SHORT)
+    inside = zip(*(_inside(bench, problem, code) for _ in range(3)), strict=True)
     gated: list[float] = []
     burst: list[float] = []
     for _ in range(repeats):
@@ -111,22 +134,21 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
         finally:
             worker.close()
             trial.close()
-    return [_row(f"{problem.id}: {name}", values) for name, values in
-            (("cold events", events), ("gated", gated), ("burst", burst)) if values]  # fmt: skip
+    named = (*zip(INSIDE, inside, strict=True), ("gated", gated), ("burst", burst))
+    return [_row(f"{problem.id}: {name}", list(values)) for name, values in named if values]
 
 
-def _events(bench: Bench, problem: Problem, code: str) -> float:
-    """The median of cold events inside a candidate: its model prints them, the log brings them here."""
+def _inside(bench: Bench, problem: Problem, code: str) -> list[float]:
+    """Medians of what `INSIDE` names, from within a candidate: its model prints them, the log brings them here."""
     worker = bench.take()
     trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
     code = code.replace("class ModelNew(Kernel):\n    pass", "").replace("class Events", "class ModelNew")
-    code = code.replace("self.times = times", "print('TIMES', *times)")
     try:
         trial.build(code)
         assert trial.screen() is None
         worker.ask("stage", 10, inputs={"list": []}, sets=[], seed=0)
-        whole = worker.log.splitlines()[:-1]  # the log is capped, so the last line may be cut
-        return statistics.median(float(t) for line in whole if line.startswith("TIMES") for t in line.split()[1:])
+        lines = [line for line in worker.log.splitlines() if line.startswith("TIMES")]
+        return [float(value) for value in lines[-1].split()[1:]]
     finally:
         worker.close()
         trial.close()

@@ -1,7 +1,8 @@
 """Bursts: several inputs handed over at once, one call's time from the difference of a long and a short burst.
 
-They tell to about a per cent what a gated call tells to about ten microseconds. Their clock runs from the word, when
-all inputs are visible already, to the claim: that is why gated calls decide.
+They tell to about a per cent what a gated call tells to about ten microseconds. They show several inputs at once,
+which might be computed together: that is why gated calls decide. And a longer short burst would make the difference
+smaller: that is why whole windows of long bursts bound it.
 """
 
 import torch
@@ -10,15 +11,17 @@ from kevin_env.candidate import tree
 from kevin_env.judge import timing
 from kevin_env.judge.bench import PARTNER_SECONDS, ours
 from kevin_env.judge.contest import TIMED, Contest, awake
-from kevin_env.judge.gate import Drawn, Gate, Player, overlapping
-from kevin_env.judge.timing import Pair, Speedup
+from kevin_env.judge.gate import Answer, Drawn, Gate, Player, overlapping
+from kevin_env.judge.timing import Burst, Speedup
 
 SHORT = 2
 LONG = 16
 """Input sets of a long burst where memory allows; never fewer than `LEAST`, nor than what makes the L2 cold."""
 LEAST = 8
 MOST = 64
-PAIRS = 7
+PAIRS = 9
+MOST_PAIRS = PAIRS + 4
+"""The first ones grow the allocators."""
 LONGEST_CALL = 4e-3
 """Above this the gate's own error is too small to be worth a burst."""
 MEMORY = 0.25
@@ -41,11 +44,15 @@ def refine(contest: Contest, gated: Speedup, flags: list[str]) -> Speedup | None
     size = _size(contest, gated)
     if size is None:
         return None
-    pairs = _pairs(contest, size)
-    if pairs is None:
-        flags.append("outputs of several calls share memory, so gated calls were timed")
+    bursts = _bursts(contest, size)
+    if bursts is None:
+        flags.append("outputs of several calls share memory or move, so gated calls were timed")
         return None
-    burst = timing.speedup_of(pairs)
+    burst = timing.speedup_of(timing.burst_calls(bursts, size, SHORT))
+    bound = timing.speedup_of(timing.burst_bounds(bursts, size, SHORT))
+    if not timing.burst_counts(bound.submission, burst.submission, timing.LAUNCH_ALLOWANCE / size):
+        flags.append("long bursts took more time than their difference from short ones tells, so they were timed whole")
+        burst = bound
     if not timing.burst_counts(gated.submission, burst.submission):
         flags.append("bursts were faster than gated calls by more than the allowance, so gated calls count")
         return None
@@ -70,36 +77,44 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     return min(fitting, max(least, LONG)) if least <= min(fitting, MOST) else None
 
 
-def _pairs(contest: Contest, size: int) -> list[Pair] | None:
-    """Paired times of one call each; None when outputs of several calls lie in the same memory."""
+def _bursts(contest: Contest, size: int) -> list[tuple[Burst, Burst]] | None:
+    """Pairs of the reference's and the submission's bursts; None when they cannot be verified or timed."""
     trial = contest.trial
     gate = trial.open_gate(_draw_sets(contest, size), [torch.empty(1, device=trial.bench.device)])
     with ours(), awake(contest.reference.worker):
         reference = trial.admit(contest.reference.worker, gate, PARTNER_SECONDS)
     with awake(trial.worker):
         trial.gate, trial.player = gate, trial.admit(trial.worker, gate, trial.options.call_timeout)
-    pairs: list[Pair] = []
-    for i in range(PAIRS + 1):
-        times = [_call_time(contest, gate, player, size) for player in (reference, trial.player)]
-        if times[0] is None or times[1] is None:
-            return None
-        if i > 0:  # the first one grows the allocators
-            pairs.append(Pair(times[0], times[1]))
-    return pairs
+    found: list[tuple[Burst, Burst]] = []
+    try:
+        for _ in range(MOST_PAIRS):
+            pair = [_burst(contest, gate, player, size) for player in (reference, trial.player)]
+            if pair[0] is not None and pair[1] is not None:
+                found.append((pair[0], pair[1]))
+            if len(found) == PAIRS:
+                return found
+    except _Overlap:
+        pass
+    return None
 
 
-def _call_time(contest: Contest, gate: Gate, player: Player, size: int) -> float | None:
-    windows: list[float] = []
+class _Overlap(Exception):
+    """Only the last output of a burst is left to be seen, so the others cannot be verified."""
+
+
+def _burst(contest: Contest, gate: Gate, player: Player, size: int) -> Burst | None:
+    """One side's long and short burst; None when memory had to be mapped inside the long one's window."""
+    windows: list[Answer] = []
     for count in (size, SHORT):
-        sets = _draw_sets(contest, size)
-        submitted = player is contest.trial.player
-        answer = contest.submission_pass(sets, count) if submitted else contest.partner_pass(player, gate, sets, count)
-        if overlapping(answer.calls):  # only the last output is left to be seen, so the others cannot be verified
-            return None
-        if submitted:
+        sets = _draw_sets(contest, size)  # as many for the short one, so that the device is prepared alike
+        (answer,) = contest.passes(player, gate, [sets], count)
+        if overlapping(answer.calls):
+            raise _Overlap
+        if player is contest.trial.player:
             contest.verify(answer, sets)
-        windows.append(answer.called)
-    return timing.burst_call(windows[0], windows[1], size, SHORT)
+        windows.append(answer)
+    long, short = windows
+    return Burst(long.called, short.called, long.seconds) if long.steady else None
 
 
 def _draw_sets(contest: Contest, size: int) -> list[Drawn]:

@@ -20,17 +20,18 @@ from kevin_env.judge.trial import Trial
 from kevin_env.judge.worker import Trouble, Worker
 from kevin_env.outcome import Correct, Incorrect
 
-PAIRS = (9, 13)
-"""Bounds of the random number of pairs in one round."""
+TURNS = {"cpu": (9, 13), "cuda": (5, 7)}
+"""Bounds of the random number of turns in one round, by device. A turn gives one pair on a CPU, two on a GPU."""
 LEAST_PAIRS = 7
 ROUNDS = 3
 SECONDS = 8.0
-"""No further pair begins after this long, once there are `LEAST_PAIRS`."""
+"""No further turn begins after this long, once there are `LEAST_PAIRS`."""
 WARM_UPS = 3
 TIMED = "own"
 """The distribution of timed inputs: how long some kernels take depends on the values."""
-REPEATS = {"cpu": 2, "cuda": 1}
-"""Windows of each side in a pair, of which the shortest counts: on a CPU others' work only ever lengthens one."""
+WINDOWS = {"cpu": 2, "cuda": 3}
+"""Windows of each side in a turn. On a CPU the shortest counts: others' work only ever lengthens one. On a GPU all but
+the first count: a process that has stood still launches slowly once."""
 
 
 class Wrong(Exception):
@@ -98,18 +99,24 @@ class Contest:
         start = time.monotonic()
         windows: list[dict[str, float]] = []
         for _ in range(ROUNDS):
-            for _ in range(random.SystemRandom().randint(*PAIRS)):
-                windows.append(self._round())
+            for _ in range(random.SystemRandom().randint(*TURNS[self.trial.bench.device.type])):
+                windows += self._turn()
                 if len(windows) >= LEAST_PAIRS and time.monotonic() - start > SECONDS:
                     return _less_gate(windows)
             if _less_gate(windows).spread <= timing.STEADY:
                 break
         return _less_gate(windows)
 
-    def submission_pass(self, sets: list[Drawn], count: int) -> Answer:
-        """One pass of the submission, to be given to `verify`. Errors as `gated`."""
-        with awake(self.trial.worker):
-            return self.trial.run(sets, count, TIMED)
+    def passes(self, player: Player, gate: Gate, sets: list[list[Drawn]], count: int) -> list[Answer]:
+        """One pass of `count` calls after the other, of one player, while the others stand still.
+
+        The submission's answers are to be given to `verify`. Errors as `gated`.
+        """
+        if player is self.trial.player:
+            with awake(player.worker):
+                return [self.trial.run(each, count, TIMED) for each in sets]
+        with ours(), awake(player.worker):
+            return [gate.call(player, each, count, PARTNER_SECONDS) for each in sets]
 
     def verify(self, answer: Answer, sets: list[Drawn]) -> None:
         """Compares every output of a pass of the submission.
@@ -121,30 +128,25 @@ class Contest:
         if wrong is not None:
             raise Wrong(wrong)
 
-    def partner_pass(self, player: Player, gate: Gate, sets: list[Drawn], count: int) -> Answer:
-        """One pass of a partner."""
-        with ours(), awake(player.worker):
-            return gate.call(player, sets, count, PARTNER_SECONDS)
+    def _turn(self) -> list[dict[str, float]]:
+        """Windows of each, in random order, all on fresh inputs as the problem draws them: one pair or several."""
+        players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
+        order = random.SystemRandom().sample(sorted(players), len(players))
+        taken = {name: self._windows(players[name]) for name in order}
+        return [dict(zip(taken, windows, strict=True)) for windows in zip(*taken.values(), strict=True)]
 
-    def _round(self) -> dict[str, float]:
-        """One window of each, in random order, all on fresh inputs as the problem draws them."""
-        order = ["submission", "reference", "null"]
-        random.SystemRandom().shuffle(order)
-        repeats = REPEATS[self.trial.bench.device.type]
-        return {name: min(self._window(name) for _ in range(repeats)) for name in order}
-
-    def _window(self, name: str) -> float:
-        trial = self.trial
-        if name != "submission":
-            player = self.reference if name == "reference" else self.null
-            return self.partner_pass(player, trial.gate, [trial.draw(TIMED)], 1).seconds
+    def _windows(self, player: Player) -> list[float]:
+        device = self.trial.bench.device.type
         for _ in range(3):  # a window in which new memory had to be mapped says nothing
-            sets = [trial.draw(TIMED)]
-            answer = self.submission_pass(sets, 1)
-            self.verify(answer, sets)
-            if answer.steady:
+            sets = [[self.trial.draw(TIMED)] for _ in range(WINDOWS[device])]
+            answers = self.passes(player, self.trial.gate, sets, 1)
+            if player is self.trial.player:
+                for answer, drawn in zip(answers, sets, strict=True):
+                    self.verify(answer, drawn)
+            if all(answer.steady for answer in answers[1:]):
                 break
-        return answer.seconds
+        seconds = [answer.seconds for answer in answers]
+        return [min(seconds)] if device == "cpu" else seconds[1:]
 
 
 def _less_gate(windows: list[dict[str, float]]) -> Speedup:

@@ -1,11 +1,11 @@
 """The clock, and the gate through which inputs reach a candidate.
 
-A gated call: the judge draws an input in memory of its own; starts the clock; writes it where the candidate can see
-it, flushes the device's L2, and gives the word (on a CPU the candidate is stopped, the input written, and the clock
-started as the candidate goes on); the candidate calls the model and claims to be done; the judge looks
-at the output (a snapshot that waits for nobody on a GPU, a frozen process on a CPU) and stops the clock. Only then is
-the whole output taken and checked. A burst hands several inputs over at once; one call's time is the difference of a
-long and a short burst.
+A gated call: the judge draws an input in memory of its own; writes it where the candidate can see it; gives the
+word; the candidate calls the model and claims to be done; the judge looks at the output and stops the clock. Only then
+is the whole output taken and checked. On a GPU the clock starts before the input is written, a few words of it stay
+false until just before the word, the L2 is flushed, and the look is a snapshot that waits for nobody. On a CPU the
+candidate stands still while the input is written and the clock starts as it goes on; it is stopped again for the look.
+A burst hands several inputs over at once; one call's time is the difference of a long and a short burst.
 """
 
 import itertools
@@ -19,6 +19,7 @@ from kevin_env.candidate import tree
 from kevin_env.judge.claims import CallClaim, Mappings, Output, read_claims
 from kevin_env.judge.memory import POISON, Image, SharedRegion
 from kevin_env.judge.snapshot import Snapshot
+from kevin_env.judge.veil import Veil
 from kevin_env.judge.worker import Worker
 
 FLUSH_FACTOR = 2
@@ -91,6 +92,9 @@ class Gate:
         self._scratch = torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
         self._snapshot = Snapshot() if self._gpu else None
         self._random = random.SystemRandom()
+        self._generator = torch.Generator(device) if self._gpu else None
+        if self._generator:
+            self._generator.seed()
 
     def admit(self, worker: Worker, timeout: float) -> Player:
         """Lends the regions to a worker."""
@@ -107,11 +111,12 @@ class Gate:
         specs = [drawn.image.specs for drawn in sets]
         player.worker.ask("stage", timeout, inputs=sets[0].skeleton, sets=specs, seed=sets[0].seed)
         self.outbox.bytes.fill_(POISON)
+        veil = Veil([drawn.image for drawn in sets], self._generator) if self._generator else None
         mapped = len(player.mappings)
         self._synchronize()
-        start = self._show(player, sets)
+        start = self._show(player, sets, veil)
         word = time.perf_counter_ns()
-        answer = player.worker.ask("go", timeout, count=count)
+        answer = player.worker.ask("go", timeout, frozen=veil is None, count=count)
         called = (player.worker.answered - word) / 1e9
         claims = read_claims(answer, count)
         placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
@@ -126,18 +131,19 @@ class Gate:
         self.inbox.close()
         self.outbox.close()
 
-    def _show(self, player: Player, sets: list[Drawn]) -> int:
-        """Makes inputs visible and says when the clock started: before the candidate could have read a byte of them."""
-        if self._gpu:
-            start = time.perf_counter_ns()
-            self._write(sets)
-            self._scratch.zero_()
-            self._synchronize()
-        else:  # it stands still while they are written, so that the writing need not be timed
+    def _show(self, player: Player, sets: list[Drawn], veil: Veil | None) -> int:
+        """Makes inputs visible, and says when the clock started: before their last byte could be read."""
+        if veil is None:  # nothing of the player can be ahead of the word, so that the writing need not be timed
             player.worker.freeze(True)
             self._write(sets)
-            start = time.perf_counter_ns()
-            player.worker.freeze(False)
+            return time.perf_counter_ns()
+        start = time.perf_counter_ns()
+        self._write(sets)
+        veil.cover(self.inbox)
+        self._scratch.zero_()
+        self._synchronize()
+        veil.lift(self.inbox)
+        self._synchronize()
         return start
 
     def _write(self, sets: list[Drawn]) -> None:

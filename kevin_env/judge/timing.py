@@ -13,6 +13,9 @@ STEADY = 0.03
 GATED_ALLOWANCE = 50e-6
 """By how much a burst may lie below the gated call and still count: 10 us of the gate's own error, 40 us of host
 launch time that a burst hides. It is also the most that a submission can gain from seeing a burst's inputs at once."""
+LAUNCH_ALLOWANCE = 100e-6
+"""By how much a submission's first launch may take longer than the reference's: a Triton kernel's, launched by a
+process that has just stood still, took 70 us."""
 RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
 SHORTEST = 4e-6
@@ -87,14 +90,44 @@ def median_interval(ordered: Sequence[float]) -> tuple[float, float]:
     return ordered[best], ordered[n - 1 - best]
 
 
-def burst_call(long: float, short: float, long_count: int, short_count: int) -> float:
-    """Time of one call, from a burst of many and a burst of few under the same preparation."""
-    return (long - short) / (long_count - short_count)
+@dataclass(frozen=True)
+class Burst:
+    """One side's long and short burst.
+
+    Attributes:
+        long, short: From the word to the claim. Constant costs cancel in their difference, but whoever makes the
+            short one longer makes the difference smaller.
+        window: The long one as a gated call is timed, from the first visible byte to the look: it has all the work.
+    """
+
+    long: float
+    short: float
+    window: float
 
 
-def burst_counts(gated: float, burst: float) -> bool:
-    """Whether a burst's figure may replace the gated one: it may be longer, and shorter by the allowance only."""
-    return burst >= gated - GATED_ALLOWANCE
+def burst_calls(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_count: int) -> list[Pair]:
+    """Time of one call of the reference and of the submission, from each pair of long bursts less the short ones."""
+    shorts = [statistics.median(pair[side].short for pair in bursts) for side in (0, 1)]
+    calls = long_count - short_count
+    return [Pair((ref.long - shorts[0]) / calls, (sub.long - shorts[1]) / calls) for ref, sub in bursts]
+
+
+def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_count: int) -> list[Pair]:
+    """As `burst_calls`, but the submission's from whole windows, with the reference's to calibrate them.
+
+    Windows have the same constant costs on both sides but for the host's first launch, so this is higher than the
+    difference by at most `LAUNCH_ALLOWANCE / long_count`, unless work was moved from one burst to the other.
+    """
+    calls = burst_calls(bursts, long_count, short_count)
+    return [
+        Pair(call.reference, call.reference + (sub.window - ref.window) / long_count)
+        for call, (ref, sub) in zip(calls, bursts, strict=True)
+    ]
+
+
+def burst_counts(bound: float, burst: float, allowance: float = GATED_ALLOWANCE) -> bool:
+    """Whether a burst's figure may replace a bound: it may be longer, and shorter by the allowance only."""
+    return burst >= bound - allowance
 
 
 def largest_unseen_gain(seconds: float, from_burst: bool) -> float:

@@ -146,8 +146,10 @@ class Worker:
         """Makes the CUDA context, or sets the number of CPU threads."""
         self.ask("prepare", START_SECONDS, device=self.device, threads=threads)
 
-    def ask(self, order: str, timeout: float, fds: tuple[int, ...] = (), **fields: Any) -> dict[str, Any]:
-        """Gives one order and returns the answer.
+    def ask(
+        self, order: str, timeout: float, fds: tuple[int, ...] = (), frozen: bool = False, **fields: Any
+    ) -> dict[str, Any]:
+        """Gives one order and returns the answer. One that is `frozen` goes on with the order before it, no earlier.
 
         Raises:
             Failed, Ended, TimedOut, Broken: see there.
@@ -156,6 +158,8 @@ class Worker:
             raise (self._channel.ended() and self._why_closed()) or Broken("it spoke without being asked")
         try:
             self._channel.send({"order": order, **fields}, fds, timeout)
+            if frozen:
+                self.freeze(False)
             answer = self._channel.receive(timeout)
         except Closed:
             raise self._why_closed() or Broken("it closed its channel") from None

@@ -1,5 +1,6 @@
 """Bursts whose outputs share memory cannot be verified, so they are neither timed nor called wrong."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from kevin_env.judge import burst
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
+from kevin_env.judge.timing import Burst
 
 
 def call(offset: int) -> Call:
@@ -34,8 +36,8 @@ class Recorded(Contest):
         self.answer = answer
         self.verified = 0
 
-    def submission_pass(self, sets: Any, count: int) -> Answer:
-        return self.answer
+    def passes(self, player: Any, gate: Any, sets: Any, count: int) -> list[Answer]:
+        return [self.answer for _ in sets]
 
     def verify(self, answer: Answer, sets: Any) -> None:
         self.verified += 1
@@ -61,7 +63,15 @@ def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monke
     monkeypatch.setattr(burst, "_draw_sets", lambda contest, size: [])
     trial = Place()
     reused, fresh = Recorded(trial, answer(0, 0)), Recorded(trial, answer(0, 64))
-    assert burst._call_time(reused, None, trial.player, 8) is None  # type: ignore[arg-type]
+    with pytest.raises(burst._Overlap):
+        burst._burst(reused, None, trial.player, 8)  # type: ignore[arg-type]
     assert reused.verified == 0
-    assert burst._call_time(fresh, None, trial.player, 8) == 0.0  # type: ignore[arg-type]
+    assert burst._burst(fresh, None, trial.player, 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
     assert fresh.verified == 2
+
+
+def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(burst, "_draw_sets", lambda contest, size: [])
+    trial = Place()
+    mapped = Recorded(trial, replace(answer(0, 64), steady=False))
+    assert burst._burst(mapped, None, trial.player, 8) is None  # type: ignore[arg-type]

@@ -5,7 +5,16 @@ import statistics
 import pytest
 
 from kevin_env.judge import timing
-from kevin_env.judge.timing import Pair, burst_call, burst_counts, largest_unseen_gain, median_interval, speedup_of
+from kevin_env.judge.timing import (
+    Burst,
+    Pair,
+    burst_bounds,
+    burst_calls,
+    burst_counts,
+    largest_unseen_gain,
+    median_interval,
+    speedup_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +82,36 @@ def test_a_burst_counts_up_to_the_allowance_below_the_gated_call() -> None:
     assert not burst_counts(gated, 0.0)
 
 
+GATE, FIXED, LONG, SHORT = 170e-6, 60e-6, 16, 2
+
+
+def burst(call: float, first: float = 0.0, wasted: float = 0.0) -> Burst:
+    """A side whose first launch takes longer by `first`, and who wastes time in short bursts."""
+    long, short = (FIXED + first + count * call for count in (LONG, SHORT))
+    return Burst(long, short + wasted, GATE + first + LONG * call)
+
+
 def test_one_call_of_a_burst_is_the_difference_of_two() -> None:
-    fixed, call = 70e-6, 11e-6
-    assert burst_call(fixed + 16 * call, fixed + 2 * call, 16, 2) == pytest.approx(call)
+    (pair,) = burst_calls([(burst(11e-6), burst(7e-6))], LONG, SHORT)
+    assert (pair.reference, pair.submission) == (pytest.approx(11e-6), pytest.approx(7e-6))
+
+
+def test_one_short_burst_that_went_wrong_does_not_matter() -> None:
+    pairs = burst_calls([(burst(11e-6), burst(7e-6, wasted=waste)) for waste in (0.0, 90e-6, 0.0)], LONG, SHORT)
+    assert [pair.submission for pair in pairs] == [pytest.approx(7e-6)] * 3
+
+
+@pytest.mark.parametrize(
+    ("side", "honest"),
+    [(burst(100e-6), True), (burst(100e-6, first=90e-6), True), (burst(100e-6, wasted=1e-3), False)],
+    ids=["plain", "launches slowly", "wastes time in short bursts"],
+)
+def test_whoever_makes_the_short_burst_longer_is_held_to_the_long_one(side: Burst, honest: bool) -> None:
+    bursts = [(burst(150e-6), side)] * 3
+    call, bound = burst_calls(bursts, LONG, SHORT)[0].submission, burst_bounds(bursts, LONG, SHORT)[0].submission
+    assert bound == pytest.approx(100e-6, rel=0.1)
+    assert (call == pytest.approx(100e-6)) is honest
+    assert burst_counts(bound, call, timing.LAUNCH_ALLOWANCE / LONG) is honest
 
 
 def test_what_the_allowance_could_hide_is_told_and_is_nothing_for_a_gated_figure() -> None:

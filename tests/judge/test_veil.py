@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from kevin_env.candidate.region import Region
+from kevin_env.judge.memory import Image
+from kevin_env.judge.veil import WORDS, Veil
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(1)
+
+
+def test_until_it_is_lifted_every_input_has_false_words_and_then_none(generator: torch.Generator) -> None:
+    first = Image([torch.randn(40_000), torch.randint(0, 9, (30_000,))], CPU)
+    second = Image([torch.randn(50_000)], CPU, start=first.end)
+    region = Region(torch.zeros(second.end, dtype=torch.uint8))
+    veil = Veil([first, second], generator)
+    for image in (first, second):
+        image.write_to(region)
+    veil.cover(region)
+    for image in (first, second):
+        there = region.bytes[image.start : image.end].view(torch.int32)
+        wrong = int((there != image.bytes.view(torch.int32)).sum())
+        assert WORDS // 4 < wrong <= WORDS
+        assert set(there.tolist()) <= set(image.bytes.view(torch.int32).tolist())
+    veil.lift(region)
+    assert first.unchanged_in(region) and second.unchanged_in(region)
+
+
+def test_no_inputs_need_no_veil(generator: torch.Generator) -> None:
+    region = Region(torch.zeros(512, dtype=torch.uint8))
+    for image in ([], [Image([], CPU)]):
+        veil = Veil(image, generator)
+        veil.cover(region)
+        veil.lift(region)
+    assert not region.bytes.any()
