@@ -1,0 +1,247 @@
+"""Whether judging survives what machines do: processes killed at random moments, and thousands of judgements on end.
+
+`kills`: a client judges submissions whose verdicts are known, several at once, while candidates, keepers, judges, fork
+servers and the client itself are killed (SIGKILL). Every judgement must end with the right verdict or a `JudgeError`,
+and nothing may be left behind: no process, no folder, no half-written line. `soak`: judgements on end, with the
+memory and the descriptors of the judge watched.
+
+    python benchmarks/faults.py [--device cpu|cuda] [--kills 500] [--soak 2000] [--json FILE]
+"""
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress, track
+
+from kevin_env.episode import Episode
+from kevin_env.judge import JudgeError, Options, Submission
+from kevin_env.judge.pool import LocalPool
+from kevin_env.problem import Problem
+from kevin_env.record import Trajectory
+from kevin_env.recorder import Recorder, read_trajectories
+from kevin_env.settings import Settings
+
+PROBLEM = Problem(
+    id="Tanh", name="Tanh",
+    source="import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return torch.tanh(x) * 2\n"
+    "def get_inputs():\n    return [torch.randn(64, 512)]\ndef get_init_inputs():\n    return []\n",
+)  # fmt: skip
+HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+KNOWN = {
+    "correct": f"{HEAD}        return torch.tanh(x) * 2\n",
+    "correctness": f"{HEAD}        return torch.tanh(x)\n",
+    "runtime": f"{HEAD}        raise ValueError('no')\n",
+    "compile": "import torch\nimport no_such_module\nclass ModelNew: pass\n",
+}
+"""Submissions by the category that each must get."""
+VICTIMS = ("candidate", "keeper", "judge", "fork server", "client")
+SETTLE = 5.0
+PATIENCE = 60.0
+"""A kill comes after a few answers, or after so many seconds without one."""
+WORKERS = 4
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Every process below this one and what it is for, by its place among the others."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(
+                int(entry.name)
+            )
+    found: dict[int, str] = {}
+    waiting = [(child, "client") for child in parents.get(pid, [])]
+    below = {"client": "judge", "judge": "fork server", "fork server": "keeper", "keeper": "candidate"}
+    while waiting:
+        child, role = waiting.pop()
+        found[child] = role
+        waiting += [(each, below.get(role, "candidate")) for each in parents.get(child, [])]
+    return found
+
+
+def client(device: str, file: Path) -> None:
+    """Plays episodes until it is killed, and says how each judgement ended."""
+    with LocalPool() as pool:
+        threads = [threading.Thread(target=play_on, args=(pool, device, file)) for _ in range(WORKERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def play_on(pool: LocalPool, device: str, file: Path) -> None:
+    """One episode after the other, of all known submissions in random order."""
+    while True:
+        order = random.sample(list(KNOWN.items()), len(KNOWN))
+        episode = Episode(
+            PROBLEM, pool, Settings(max_turns=len(order), device=device, rules="open"), recorder=Recorder(file)
+        )
+        try:
+            episode.start()
+        except JudgeError:
+            print("error", flush=True)
+            continue
+        for category, code in order:
+            print(answer(episode, category, code), flush=True)
+
+
+def answer(episode: Episode, category: str, code: str) -> str:
+    """How a judgement ended; one that the judge could not give is asked for again."""
+    while True:
+        try:
+            turn = episode.submit(f"```python\n{code}```")
+        except JudgeError:
+            print("error", flush=True)
+            continue
+        return "right" if turn.category == category else f"WRONG {category} {turn.outcome!r}"
+
+
+def kills(device: str, count: int) -> list[dict[str, Any]]:
+    """Kills at random until `count` judgements have ended right."""
+    ctypes.CDLL(None).prctl(
+        PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
+    )  # whatever outlives its client becomes ours, and is seen
+    folders = set(Path(tempfile.gettempdir()).glob("kevin-*"))
+    killed = dict.fromkeys(VICTIMS, 0)
+    said: list[str] = []
+    with (
+        tempfile.TemporaryDirectory() as place,
+        Progress(*Progress.get_default_columns(), "{task.fields[text]}") as bar,
+    ):
+        file = Path(place) / "run.jsonl"
+        task = bar.add_task("judgements under fire", total=count, text="")
+        while said.count("right") < count:
+            process = start(device, file)
+            threading.Thread(target=listen, args=(process, said), daemon=True).start()
+            while process.poll() is None and said.count("right") < count:
+                await_answers(said, process)
+                strike(killed)
+                bar.update(task, completed=said.count("right"), text=f"{sum(killed.values())} killed")
+            process.kill()
+            process.wait()
+        lines = list(read_trajectories(file))
+    time.sleep(SETTLE)
+    turns = sum(len(each.turns) for each in lines if isinstance(each, Trajectory))
+    left = [pid for pid in descendants(os.getpid()) if alive(pid)]
+    values = {
+        "judgements that ended right": said.count("right"),
+        "judgements that ended with a JudgeError": said.count("error"),
+        "judgements that ended wrong": sum(line.startswith("WRONG") for line in said),
+        "turns lost from the trajectory": max(0, said.count("right") - turns),
+        "damaged lines in the trajectory": sum(not isinstance(each, Trajectory) for each in lines),
+        "processes left": len(left),
+        "folders left": len(set(Path(tempfile.gettempdir()).glob("kevin-*")) - folders),
+        **{f"killed: {name}": number for name, number in killed.items()},
+    }  # fmt: skip
+    print(*(line for line in said if line.startswith("WRONG")), sep="\n")
+    return [{"name": name, "value": value, "unit": "count", "n": 1, "spread": None} for name, value in values.items()]
+
+
+def listen(process: subprocess.Popen[str], said: list[str]) -> None:
+    """Collects what a client says."""
+    assert process.stdout
+    said.extend(line.strip() for line in process.stdout)
+
+
+def await_answers(said: list[str], process: subprocess.Popen[str]) -> None:
+    """Waits for a few more answers."""
+    enough, deadline = len(said) + random.randint(1, 5), time.monotonic() + PATIENCE
+    while len(said) < enough and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.02)
+
+
+def start(device: str, file: Path) -> subprocess.Popen[str]:
+    """A client process."""
+    command = [sys.executable, __file__, "--device", device, "--client", str(file)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def strike(killed: dict[str, int]) -> None:
+    """Kills one process of a random kind, clients and judges less often than candidates."""
+    role = random.choices(VICTIMS, weights=(8, 4, 2, 2, 1))[0]
+    targets = [pid for pid, kind in descendants(os.getpid()).items() if kind == role and alive(pid)]
+    if targets:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(random.choice(targets), signal.SIGKILL)
+            killed[role] += 1
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs, and is not only waiting to be reaped."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def soak(device: str, count: int) -> list[dict[str, Any]]:
+    """Judges on end and watches the judge's memory and descriptors from the time when it is warm."""
+    rows: list[tuple[int, int]] = []
+    options = Options(device=device)
+    wrong = 0
+    with LocalPool() as pool:
+        for i in track(range(count), "soak"):
+            category = list(KNOWN)[i % len(KNOWN)]
+            judgement = pool.submit(PROBLEM, Submission(code=KNOWN[category]), options).result()
+            wrong += judgement.outcome.category != category
+            if i % 20 == 19:
+                rows.append(usage(next(pid for pid, role in descendants(os.getpid()).items() if role == "client")))
+    settled = rows[len(rows) // 4 :]
+    growth = settled[-1][0] - settled[0][0]
+    values = {
+        "soak: judgements": (count, "count"), "soak: judgements that ended wrong": (wrong, "count"),
+        "soak: growth of the judge's memory": (growth, "B"),
+        "soak: growth of the judge's descriptors": (settled[-1][1] - settled[0][1], "count"),
+    }  # fmt: skip
+    return [
+        {"name": name, "value": value, "unit": unit, "n": count, "spread": None}
+        for name, (value, unit) in values.items()
+    ]
+
+
+def usage(pid: int) -> tuple[int, int]:
+    """Resident bytes and open descriptors of a process; of the judge, which is our child here."""
+    resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return resident, len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--soak", type=int, default=2000)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--client", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.client:
+        client(options.device, options.client)
+        return
+    with LocalPool() as pool:
+        info = pool.device(options.device)
+    rows = kills(options.device, options.kills) if options.kills else []
+    rows += soak(options.device, options.soak) if options.soak else []
+    for row in rows:
+        print(f"{row['name']:45} {row['value']:12} {row['unit']}")
+    if options.json:
+        name = info.name.split()[-1].lower() if info.device.startswith("cuda") else "cpu"
+        today = datetime.now(UTC).date().isoformat()
+        result = {"device": name, "date": today, "versions": info.versions, "rows": rows}
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
