@@ -13,6 +13,17 @@ from kevin_env.judge.reference import DISTRIBUTIONS, apply_overrides, overrides_
 from kevin_env.problem import Problem, list_problems, load_problem
 
 PROBLEMS = {problem.id: problem for problem in list_problems()}
+EVEN = {
+    "L4_6_INT4_Quantized_GEMM",  # two weights share a byte
+    "L5_5_ParticleInCell_Deposit",  # pairs of coordinates
+    "L5_7_MonteCarlo_Pi",  # pairs of coordinates
+    "L8_3_FrameInterpolation",  # flows have two components
+    "L8_4_VideoDenoising_Temporal",  # the same
+    "L10_3_MerkleTreeRoot",  # hashes of 32 bytes
+    "L10_4_AES_ECB",  # blocks of 16 bytes
+    "L10_5_ChaCha20",  # keys of 8 words
+    "L10_14_NumberTheoreticTransform",  # powers of two
+}
 every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 
 
@@ -79,7 +90,7 @@ def test_every_case_runs_and_differs_in_its_shapes(problem: Problem) -> None:
 @every_problem
 def test_the_odd_case_has_odd_dimensions(problem: Problem) -> None:
     shapes = [tuple(value.shape) for value in draw(case(problem, "odd"), 0)]
-    assert all(size % 2 == 1 for shape in shapes for size in shape), shapes
+    assert problem.id in EVEN or all(size % 2 == 1 for shape in shapes for size in shape), shapes
 
 
 @every_problem
@@ -98,8 +109,9 @@ def test_outputs_are_neither_constant_nor_the_same_for_other_seeds(problem: Prob
     model = build(module)
     first, second = (call(model, draw(module, seed)) for seed in (0, 1))
     for one, other in zip(first, second, strict=True):
-        assert one.numel() == 1 or one.std() > 0.1 * one.abs().mean()
-        assert not torch.allclose(one, other, rtol=1e-5, atol=0)
+        number = one if one.is_complex() else one.double()  # integers have no standard deviation
+        assert number.numel() == 1 or number.std() > 0.1 * number.abs().mean()
+        assert one.dtype == torch.bool or not torch.allclose(one, other, rtol=1e-5, atol=0)  # bools may agree
 
 
 @every_problem
@@ -109,7 +121,7 @@ def test_every_input_matters(problem: Problem) -> None:
     outputs = call(model, inputs)
     for index, other in enumerate(others):
         changed = call(model, [*inputs[:index], other, *inputs[index + 1 :]])
-        assert all(not torch.allclose(a, b, rtol=1e-5, atol=0) for a, b in zip(outputs, changed, strict=True))
+        assert any(not torch.allclose(a, b, rtol=1e-5, atol=0) for a, b in zip(outputs, changed, strict=True)), index
 
 
 @every_problem
@@ -119,7 +131,7 @@ def test_every_weight_matters(problem: Problem) -> None:
     outputs = call(model, inputs)
     for name, value in model.state_dict().items():
         kept = value.clone()
-        value.add_(0.5 * torch.randn_like(value))
+        value.copy_(value + 0.5 * torch.randn(value.shape))  # not in place: some weights are integers
         changed = call(model, inputs)
         assert any(not torch.allclose(a, b, rtol=1e-4) for a, b in zip(outputs, changed, strict=True)), name
         value.copy_(kept)
