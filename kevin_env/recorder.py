@@ -92,8 +92,11 @@ class Recorder:
             partial.unlink()
         elif len(kept) < len(lines):
             scratch = partial.with_name(f"{partial.name}.tmp")
-            scratch.write_bytes(b"".join(kept))
-            scratch.replace(partial)
+            try:
+                scratch.write_bytes(b"".join(kept))
+                scratch.replace(partial)
+            except OSError:  # no room for tidiness: readers know by its whole line that the episode has ended
+                scratch.unlink(missing_ok=True)
 
 
 def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
@@ -188,11 +191,15 @@ def _episode_id(line: bytes) -> str | None:
 
 
 def _append(path: Path, lines: list[str]) -> None:
-    """Appends lines in one write. A line that a killed writer left half-written is ended first."""
+    """Appends all lines or none. A line that a killed writer left half-written is ended first."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     with os.fdopen(descriptor, "rb+", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         broken = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         rest = memoryview(b"\n" * broken + "".join(f"{line}\n" for line in lines).encode())
-        while rest:
-            rest = rest[file.write(rest) :]
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError:  # no room: half a line would be worse than none
+            file.truncate(size)
+            raise

@@ -1,11 +1,14 @@
+import contextlib
 import fcntl
 import json
 import math
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -169,6 +172,51 @@ def test_writing_goes_on_after_a_half_written_line(tmp_path) -> None:
     bad, good = read_trajectories(file)
     assert isinstance(bad, BadLine) and bad.line == 1
     assert good == finished("a")
+
+
+@contextlib.contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """No file grows beyond `size`: writes fail half-way, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_loses_no_line_and_leaves_no_half_one(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    partial = partial_path(file)
+    recorder = Recorder(file)
+    play(recorder, "a", turns=1, end=False)
+    play(recorder, "b", turns=1, end=False)
+    size = partial.stat().st_size
+    with files_up_to(size + 100), pytest.raises(OSError, match="File too large"):
+        recorder.add("b", turn(2))
+    assert partial.stat().st_size == size
+    recorder.add("b", turn(2))
+    with files_up_to(100), pytest.raises(OSError, match="File too large"):
+        recorder.finish(finished("b"))
+    assert file.stat().st_size == 0
+    assert list(read_trajectories(file)) == [episode("a", 1), episode("b", 2)]
+
+
+def test_an_episode_ends_though_there_is_no_room_to_tidy_up(tmp_path, monkeypatch) -> None:
+    file = tmp_path / "run.jsonl"
+    recorder = Recorder(file)
+    play(recorder, "a", turns=1, end=False)
+    play(recorder, "b", end=False)
+    monkeypatch.setattr(Path, "write_bytes", _no_room)
+    recorder.finish(finished("b"))
+    assert list(read_trajectories(file)) == [finished("b"), episode("a", 1)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, partial_path(file).name]
+
+
+def _no_room(path: Path, data: bytes) -> int:
+    with path.open("wb") as file:
+        file.write(data[: len(data) // 2])
+    raise OSError("no space left on device")
 
 
 def test_a_missing_file_is_an_error(tmp_path) -> None:
