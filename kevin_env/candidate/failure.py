@@ -30,10 +30,10 @@ def describe(error: BaseException, path: str, device: torch.device | None) -> di
     shown = error.__cause__ if type(error).__name__ == "InterpreterError" and error.__cause__ else error
     return {
         "kind": _kind(error, device),
-        "type": type(shown).__name__,
-        "message": _text(shown)[:MESSAGE_LIMIT],
+        "type": _clean(type(shown).__name__),
+        "message": _clean(_text(shown))[:MESSAGE_LIMIT],
         "frames": _frames(error, path)[-FRAME_LIMIT:],
-        "output": _compiler_output(error)[-OUTPUT_LIMIT:],
+        "output": _clean(_compiler_output(error))[-OUTPUT_LIMIT:],
     }
 
 
@@ -69,7 +69,7 @@ def _frames(error: BaseException, path: str) -> list[list[Any]]:
     found: list[list[Any]] = []
     for link in reversed(list(_chain(error))):
         frames = [
-            [f.lineno or 0, f.name, linecache.getline(path, f.lineno or 0).rstrip()]
+            [f.lineno or 0, _clean(f.name), _clean(linecache.getline(path, f.lineno or 0).rstrip())]
             for f in traceback.extract_tb(link.__traceback__)
             if f.filename == path
         ]
@@ -83,6 +83,11 @@ def _compiler_output(error: BaseException) -> str:
             parts = (link.stdout, link.stderr)
             return "\n".join(p.decode(errors="replace") if isinstance(p, bytes) else p for p in parts if p)
     return ""
+
+
+def _clean(text: str) -> str:
+    """Text that JSON in UTF-8 can carry: half a character pair of UTF-16 cannot."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _text(error: BaseException) -> str:

@@ -15,6 +15,7 @@ import torch
 from kevin_env.candidate import null
 from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.device import identity
+from kevin_env.judge.floor import Floors
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.worker import ForkServer, Trouble, Worker
 
@@ -37,6 +38,7 @@ class Bench:
         self.device = device
         self.info = info
         self.lease = Lease(identity(device))
+        self.floors = Floors(device)
         self.timing = threading.Lock()
         """Held while the partners are in use: one submission is timed at a time."""
         self._server = ForkServer(device.type)
@@ -94,6 +96,13 @@ class Bench:
             worker.close()
         self._server.close()
 
+    def _alive_server(self) -> ForkServer:
+        with self._lock:
+            if not self._server.alive and not self._closed:
+                self._server.close()
+                self._server = ForkServer(self.device.type)
+            return self._server
+
     def _prepare_spare(self) -> None:
         with self._lock:
             if self._closed or len(self._spares) >= SPARES:
@@ -110,7 +119,7 @@ class Bench:
         worker.close()
 
     def _new_worker(self) -> Worker:
-        worker = Worker(self._server, str(self.device), int(_host_memory() * MEMORY_SHARE))
+        worker = Worker(self._alive_server(), str(self.device), int(_host_memory() * MEMORY_SHARE))
         with ours():
             worker.prepare(self.info.processors)
         return worker

@@ -59,6 +59,11 @@ class Output:
         self.claim = claim
         self.flat = flat
 
+    @property
+    def size(self) -> int:
+        """Bytes between its first and its last element."""
+        return 0 if self.flat is None else self.flat.numel()
+
     def taken(self) -> "Output":
         """The same with the bytes copied to memory of the judge's own."""
         return Output(self.claim, None if self.flat is None else self.flat.clone())

@@ -25,6 +25,8 @@ from kevin_env.judge.worker import Worker
 FLUSH_FACTOR = 2
 """How many times the L2 is overwritten before a gated call."""
 LATE_SECONDS = 0.02
+CLAIMED_FACTOR = 8
+"""How many times the outbox, which holds a right answer, the outputs of one call may span, as slices of buffers do."""
 
 
 @dataclass
@@ -37,11 +39,12 @@ class Player:
 
 @dataclass(frozen=True)
 class Drawn:
-    """An input set: its structure, its private bytes, and the seed that a random model gets with it."""
+    """An input set: its structure, its private bytes, the seed that a random model gets with it, and its name."""
 
     skeleton: tree.Skeleton
     image: Image
     seed: int
+    input_set: str = ""
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ class Gate:
         if not self._gpu:
             player.worker.freeze(True)
             stop = time.perf_counter_ns()
-            taken = [[output.taken() for output in outputs] for outputs in placed]
+            taken = self._taken(placed)
             player.worker.freeze(False)
             return stop, False, taken
         assert self._snapshot is not None
@@ -164,10 +167,21 @@ class Gate:
         if looked is not None:
             self._snapshot.take(_bytes(placed[looked[0]][looked[1]]))
         stop = time.perf_counter_ns()
-        taken = [[output.taken() for output in outputs] for outputs in placed]
+        taken = self._taken(placed)
         self._synchronize()
         early = looked is not None and not self._snapshot.agrees(_bytes(taken[looked[0]][looked[1]]))
         return stop, early, taken
+
+    def _taken(self, placed: list[list[Output]]) -> list[list[Output]]:
+        """Copies in memory of the judge's own. Of a call that claims far more than a right answer has, not all."""
+        taken: list[list[Output]] = []
+        for outputs in placed:
+            left = CLAIMED_FACTOR * self.outbox.size
+            taken.append([])
+            for output in outputs:
+                left -= output.size
+                taken[-1].append(output.taken() if left >= 0 else Output(output.claim, None))
+        return taken
 
     def _synchronize(self) -> None:
         if self._gpu:

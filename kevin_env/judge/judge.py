@@ -11,16 +11,17 @@ import torch
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Seconds, Stage, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.burst import refine
-from kevin_env.judge.contest import Contest, Wrong, result
+from kevin_env.judge.contest import TIMED, Contest, Wrong, believed, result
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.worker import Trouble, Worker
-from kevin_env.outcome import Outcome
+from kevin_env.outcome import Correct, Outcome
 from kevin_env.problem import Problem
 
 RETRIED_ALONE = ("out_of_memory", "timeout")
-"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone."""
+"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone. So is a SIGKILL, which
+the kernel gives to somebody when the machine's memory is used up."""
 
 
 class Judge:
@@ -76,7 +77,8 @@ class Judge:
             with watch("queue"):  # it waits while others are timed
                 self.bench.retire(worker)  # the submission is dead before anything is said of it
             trial.close()
-        if outcome.kind in RETRIED_ALONE and not alone and not self.bench.lease.idle():
+        crowded = outcome.kind in RETRIED_ALONE and not self.bench.lease.idle()
+        if not alone and (crowded or worker.shot):
             return self._judge(problem, submission, options, watch, alone=True)
         return Judgement(
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=secret,
@@ -100,12 +102,15 @@ class Judge:
         with watch("queue"):
             self.bench.timing.acquire()
         try:
+            outcome = self._measure(trial, watch, flags)
             with watch("load"), self.bench.lease.shared():
-                contest = Contest.prepare(trial)
-            with watch("queue"), self.bench.lease.exclusive(), watch("time"), contest.still():
-                gated = contest.gated()
-                burst = refine(contest, gated, flags)
-            return result(burst or gated, from_burst=burst is not None)
+                floor = self.bench.floors.of(trial.problem.sha256, trial.case, lambda: trial.draw(TIMED))
+                doubted = floor is not None and outcome.speedup and floor.rules_out(outcome.submission_seconds or 0.0)
+                if doubted:
+                    trial.restart()
+            if floor is not None and doubted:
+                outcome = believed(self._measure(trial, watch, flags), floor)
+            return outcome
         except Wrong as wrong:
             return wrong.outcome
         except JudgeError:
@@ -113,6 +118,15 @@ class Judge:
             raise
         finally:
             self.bench.timing.release()
+
+    def _measure(self, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Correct:
+        """Times a screened submission. Errors as `Contest.gated`. Hold `bench.timing`."""
+        with watch("load"), self.bench.lease.shared():
+            contest = Contest.prepare(trial)
+        with watch("queue"), self.bench.lease.exclusive(), watch("time"), contest.still():
+            gated = contest.gated()
+            burst = refine(contest, gated, flags)
+        return result(burst or gated, from_burst=burst is not None)
 
     def _require(self, worker: Worker, options: Options) -> None:
         missing = [name for name, level in worker.sandbox.model_dump().items() if level == "missing"]

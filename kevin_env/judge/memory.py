@@ -1,5 +1,6 @@
 """Memory that the judge owns and lends to candidates: one allocation per region, so nothing else is mapped with it."""
 
+import fcntl
 import mmap
 import os
 from typing import Any
@@ -12,6 +13,7 @@ from kevin_env.candidate.region import Region, Spec, spec_of
 ALIGNMENT = 512
 POISON = 0xFF
 """NaN in every floating-point type, -1 in every signed integer."""
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
 class SharedRegion(Region):
@@ -27,8 +29,9 @@ class SharedRegion(Region):
             self.order["handle"] = cuda.export_handle(self._pointer)
             super().__init__(cuda.as_tensor(self._pointer, size, device))
         else:
-            self._fd = os.memfd_create("kevin", os.MFD_CLOEXEC)
+            self._fd = os.memfd_create("kevin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
             os.ftruncate(self._fd, size)
+            fcntl.fcntl(self._fd, fcntl.F_ADD_SEALS, SEALS)  # shrunk by a candidate, it would kill whoever reads it
             super().__init__(torch.frombuffer(mmap.mmap(self._fd, size), dtype=torch.uint8))
 
     @property

@@ -12,6 +12,7 @@ from kevin_env.judge.cases import open_cases, plan, usable_distributions
 from kevin_env.judge.check import check_answer
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
+from kevin_env.judge.plant import NEEDS, plant
 from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
 from kevin_env.judge.verdict import Step
 from kevin_env.judge.worker import Worker
@@ -79,29 +80,36 @@ class Trial:
                     return self._told_apart(answer, wrong, distribution)
         return None
 
+    def restart(self) -> None:
+        """Constructs the submission anew in the case at hand, behind a new gate. Errors as `screen`."""
+        self._enter(self.case)
+
     def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
         """One gated call of the submission on fresh inputs, checked."""
         drawn = self.draw(distribution)
-        answer = self.run([drawn], 1, distribution)
-        return answer, self.check(answer, [drawn], distribution)
+        answer = self.run([drawn], 1)
+        return answer, self.check(answer, [drawn])
 
-    def run(self, sets: list[Drawn], count: int, distribution: str) -> Answer:
+    def run(self, sets: list[Drawn], count: int) -> Answer:
         """One pass of the submission through the gate."""
-        self.place = Place("call", f"{self.case.name}/{distribution}")
+        self.place = Place("call", sets[0].input_set)
         return self.gate.call(self.player, sets, count, self.options.call_timeout)
 
-    def check(self, answer: Answer, sets: list[Drawn], distribution: str) -> Incorrect | None:
+    def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
         """Compares a pass with what the reference gives for the same inputs."""
         expected = map(self.expect, sets)
-        return check_answer(answer, expected, self.case, f"{self.case.name}/{distribution}")
+        return check_answer(answer, expected, self.case, sets[0].input_set)
 
     def draw(self, distribution: str, start: int = 0) -> Drawn:
         """A fresh input set of the case at hand, in private memory, for the inbox from byte `start` on."""
         self._draws += 1
         seed = seed_from(self.secret, self.case.name, distribution, self._draws)
         skeleton, tensors = self.case.draw_inputs(distribution, seed)
+        if distribution == "own" and NEEDS in self.distributions:
+            plant(tensors, seed)
         # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
-        return Drawn(skeleton, Image(tensors, self.bench.device, start), seed_from(self.secret, "call", self._draws))
+        image, call = Image(tensors, self.bench.device, start), seed_from(self.secret, "call", self._draws)
+        return Drawn(skeleton, image, call, f"{self.case.name}/{distribution}")
 
     def expect(self, drawn: Drawn) -> Expected:
         """What the reference gives for an input set."""
@@ -161,7 +169,8 @@ class Trial:
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
         first = self.draw("own")
         case.find_randomness(first.skeleton, first.image.tensors)
-        self.distributions = usable_distributions(case, seed_from(self.secret, case.name, "probe"))
+        probe = seed_from(self.secret, case.name, "probe")
+        self.distributions = usable_distributions(case, probe, self.options.inputs)
         self.gate = self.open_gate([first], tree.take_apart(self.expect(first).output)[1])
         self.place = Place("construct")
         self.construct(self.worker, self.options.call_timeout)

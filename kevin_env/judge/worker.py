@@ -6,6 +6,7 @@ of these is one of the exceptions here.
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -95,6 +96,11 @@ class ForkServer:
             self._channel.receive(START_SECONDS)
         except WireError as error:
             raise JudgeError("the fork server did not start; its own message is on stderr") from error
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process.poll() is None
 
     def fork(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
         """Starts one candidate."""
@@ -195,6 +201,11 @@ class Worker:
     def waiting(self) -> bool:
         """Whether it is alive and silent, as one that waits for an order is."""
         return not self._channel.pending()
+
+    @property
+    def shot(self) -> bool:
+        """Whether it was killed, and not for a limit: by itself, or by something on this machine that was not it."""
+        return self._end is not None and self._end.limit is None and self._end.code in (None, -signal.SIGKILL)
 
     @property
     def answered(self) -> int:

@@ -1,0 +1,121 @@
+"""The least time that a call can take on a GPU: what matters of its inputs has to be read from a cold memory.
+
+Only bytes are counted. The reference's operations are no lower bound: algebra, Winograd or Fourier transforms and
+tensor cores do with fewer or faster ones. An element of an input matters when the output has a gradient in it; memory
+is read in sectors, so one element that matters makes its sector matter.
+"""
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.gate import Drawn
+from kevin_env.judge.reference import Case
+
+SECTOR = 32
+"""Bytes that a GPU reads at least."""
+MARGIN = 0.8
+"""Share of the floor below which a time is not believed: a better kernel than ours may come closer to the peak."""
+GATE_ERROR = 10e-6
+READ = 1 << 30
+"""Bytes that are read to find out how fast a device reads; far more than any L2 holds."""
+READS = 5
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least time of one call.
+
+    Attributes:
+        bytes: Of the inputs that have to be read.
+        rate: Bytes a second that the device reads.
+    """
+
+    bytes: int
+    rate: float
+
+    @property
+    def seconds(self) -> float:
+        """The least time of one call."""
+        return self.bytes / self.rate
+
+    def rules_out(self, seconds: float) -> bool:
+        """Whether a call cannot have taken so little, the gate's own error and a better kernel than ours allowed."""
+        return seconds + GATE_ERROR < MARGIN * self.seconds
+
+    def __str__(self) -> str:
+        return f"{self.bytes / 1e6:.0f} MB have to be read, which takes {self.seconds * 1e6:.0f} us here"
+
+
+class Floors:
+    """The floors of problems on one device, each found once. None on a CPU: what was just written lies in its caches.
+
+    Not safe for threads: hold `Bench.timing`.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._rate = 0.0
+        self._bytes: dict[tuple[str, str], int] = {}
+
+    def of(self, key: str, case: Case, draw: Callable[[], Drawn]) -> Floor | None:
+        """The floor of a case.
+
+        Args:
+            key: Of its problem.
+            case: With its weights drawn.
+            draw: Gives an input set of it.
+        """
+        if self._device.type != "cuda":
+            return None
+        self._rate = self._rate or read_rate(self._device)
+        if (key, case.name) not in self._bytes:
+            self._bytes[key, case.name] = bytes_that_matter(case, draw())
+            torch.cuda.empty_cache()
+        return Floor(self._bytes[key, case.name], self._rate)
+
+
+def bytes_that_matter(case: Case, drawn: Drawn) -> int:
+    """Bytes of floating-point inputs in sectors that the output depends on; 0 where gradients cannot be had."""
+    inputs = [t.detach().clone().requires_grad_(t.is_floating_point()) for t in drawn.image.tensors]
+    wanted = [t for t in inputs if t.requires_grad]
+    if not wanted or case.stochastic:
+        return 0
+    try:
+        with torch.enable_grad():
+            outputs = tree.take_apart(case.model(*tree.put_together(drawn.skeleton, inputs)))[1]
+            sums = [_weighed(t) for t in outputs if t.requires_grad]
+            gradients = torch.autograd.grad(sums, wanted, allow_unused=True)
+    except Exception:  # a reference need not be differentiable, nor leave room for its gradients
+        return 0
+    return sum(_touched(t, gradient) for t, gradient in zip(wanted, gradients, strict=True) if gradient is not None)
+
+
+def read_rate(device: torch.device) -> float:
+    """Bytes a second that the device reads from its memory, by a sum over more than its L2 holds."""
+    data = torch.zeros(READ // 4, device=device)
+    seconds: list[float] = []
+    for _ in range(READS):
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        data.sum()
+        stop.record()
+        torch.cuda.synchronize(device)
+        seconds.append(start.elapsed_time(stop) / 1e3)
+    return READ / statistics.median(seconds[1:])
+
+
+def _weighed(output: torch.Tensor) -> torch.Tensor:
+    """A sum in which no element's gradient cancels another's."""
+    real = torch.view_as_real(output) if output.is_complex() else output
+    return (real * torch.rand_like(real)).sum()
+
+
+def _touched(tensor: torch.Tensor, gradient: torch.Tensor) -> int:
+    per_sector = SECTOR // tensor.element_size()
+    nonzero = (gradient.contiguous().flatten() != 0).to(torch.float32)
+    padded = torch.nn.functional.pad(nonzero, (0, -nonzero.numel() % per_sector))
+    return int(padded.view(-1, per_sector).amax(1).sum()) * SECTOR

@@ -1,0 +1,32 @@
+"""A few entries that no input of the problem's own would have, at secret places among those that are timed.
+
+A submission that is right only for what the problem's `get_inputs` draws could look which distribution it was given and
+take a shortcut where the clock runs. With a handful of other entries in between, each of them checked, it would have to
+look at all.
+"""
+
+import torch
+
+from kevin_env.judge.reference import DISTRIBUTIONS
+from kevin_env.judge.verify import widened
+
+ENTRIES = 64
+SHARE = 64
+"""At most one entry in this many is planted."""
+NEEDS = "signed"
+"""The distribution whose values are planted; where the problem does not admit it, nothing is."""
+TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries of either sign and of the same size in between"
+
+
+def plant(tensors: list[torch.Tensor], seed: int) -> None:
+    """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root mean square."""
+    for i, tensor in enumerate(tensors):
+        count = min(ENTRIES, tensor.numel() // SHARE)
+        if not count or not tensor.is_floating_point():
+            continue
+        generator = torch.Generator(tensor.device).manual_seed(seed + i)
+        places = torch.randint(tensor.numel(), (count,), device=tensor.device, generator=generator)
+        size = widened(tensor).float().square().mean().sqrt()
+        values = torch.randn(count, device=tensor.device, generator=generator) * size
+        where = torch.unravel_index(places, tensor.shape)
+        tensor[where] = values.to(tensor.dtype)
