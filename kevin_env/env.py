@@ -11,7 +11,7 @@ from kevin_env.context import resolve_context
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
 from kevin_env.record import Turn
-from kevin_env.score import ReturnsKind, Score
+from kevin_env.score import Bound, ReturnsKind, Score
 from kevin_env.selection import ProblemChoice, find_problems
 from kevin_env.settings import Language, Settings
 from kevin_env.spaces import UnicodeText
@@ -51,8 +51,9 @@ class KevinEnv(gymnasium.Env[str, str]):
     ## Arguments
 
     Args:
-        problem: an id (`"L1_23_Softmax"`), a level (`"L1"`), a path to a KernelBench-style file, a `Problem`, or a list
-            of these. Each reset draws one by the environment's seed; `reset(options={"problem": ...})` says which.
+        problem: an id (`"L1_23_Softmax"`, `"kernelbench:level1/23"`), a level (`"L1"`, `"kernelbench:level1"`), a path
+            to a KernelBench-style file or a folder of them, a `Problem`, or a list of these. Each reset draws one by
+            the environment's seed; `reset(options={"problem": ...})` says which.
         max_turns: turns of an episode.
         gamma: discount of the returns from one turn to the next.
         returns: `"sum"` or `"max"` of the discounted scores.
@@ -60,10 +61,12 @@ class KevinEnv(gymnasium.Env[str, str]):
         language: what the prompt asks for: `"cuda"`, `"triton"`, `"cpp"`, or `"auto"` (Triton on a GPU, C++ without).
         rules: `"kernel"` (the computing is done in the submission's own kernels) or `"open"` (any code).
         score: a name, or a function from an outcome to a finite number.
+        bound: which end of a speedup the score pays: its `"median"`, or the `"lower"` end of its interval.
         context: how earlier turns appear in the prompt.
         hints: whether feedback goes beyond facts.
         examples: whether the first prompt shows an example.
         baseline: what the speedup is relative to: the reference `"eager"`, or under torch's `"compile"`.
+        inputs: `"varied"` (also drawn in other ways than the problem's own) or `"shipped"` (the problem's own alone).
         pool: who judges. By default judges of this machine's devices, closed with the environment; a pool that is
             given stays the caller's to close.
         stop_on: what ends an episode early: `"correct"`, or a speedup.
@@ -88,10 +91,12 @@ class KevinEnv(gymnasium.Env[str, str]):
         language: Language = "auto",
         rules: Literal["kernel", "open"] = "kernel",
         score: str | Score = "kevin",
+        bound: Bound = "median",
         context: str = "kevin",
         hints: bool = False,
         examples: bool = True,
         baseline: Literal["eager", "compile"] = "eager",
+        inputs: Literal["varied", "shipped"] = "varied",
         pool: JudgePool | None = None,
         stop_on: Literal["correct"] | float | None = None,
         render_mode: Literal["ansi", "human"] | None = None,
@@ -105,10 +110,12 @@ class KevinEnv(gymnasium.Env[str, str]):
                 "language": language,
                 "rules": rules,
                 "score": score,
+                "bound": bound,
                 "context": context,
                 "hints": hints,
                 "examples": examples,
                 "baseline": baseline,
+                "inputs": inputs,
                 "stop_on": stop_on,
             }
         )

@@ -143,6 +143,8 @@ class Episode:
             options=self._options(turn_secret(self._secret, number)),
             rules=self.settings.rules,
             score=resolve_score(self.settings.score),
+            bound=self.settings.bound,
+            earlier=self.turns,
             hints=self.settings.hints,
         )
         self._pending = then(begin_turn(question, reply, self.pool, on_stage), self._take)
@@ -237,7 +239,8 @@ class Episode:
         self._secret = os.urandom(16).hex()
 
     def _options(self, secret: str | None = None) -> Options:
-        return Options(device=self.settings.device, baseline=self.settings.baseline, secret=secret)
+        settings = self.settings
+        return Options(device=settings.device, baseline=settings.baseline, inputs=settings.inputs, secret=secret)
 
     def _config(self) -> dict[str, Any]:
         config = self.settings.model_dump(mode="json")

@@ -94,6 +94,7 @@ def render_feedback(
     outcome: Outcome,
     *,
     log: str = "",
+    same_as: int | None = None,
     turns_left: int | None = None,
     hints: bool = False,
     baseline: Literal["eager", "compile"] = "eager",
@@ -103,11 +104,14 @@ def render_feedback(
     Args:
         outcome: how the turn ended; its category chooses the template.
         log: what the submission wrote to stdout and stderr; shown when there is any.
+        same_as: the number of the turn that gave the same code; it was not judged again.
         turns_left: how many turns come after this one; not mentioned when None.
         hints: adds a piece of advice to the facts.
         baseline: what the speedup is relative to.
     """
     parts = [_render_outcome(outcome, baseline)]
+    if same_as is not None:
+        parts.append(f"This is the code of turn {same_as} again, so it has the result of turn {same_as}.")
     if log.strip():
         parts.append(f"The submission printed:\n\n{block(log, limit=LOG_LIMIT)}")
     if hints:

@@ -10,6 +10,8 @@ Score = Callable[[Outcome], float]
 """What one outcome is worth: any function of the outcome alone that gives a finite number."""
 
 ReturnsKind = Literal["sum", "max"]
+Bound = Literal["median", "lower"]
+"""What of a speedup is paid: the median of its pairs, or the lower end of its interval, which noise cannot raise."""
 
 
 def kevin(outcome: Outcome) -> float:
@@ -46,12 +48,14 @@ def score_name(score: str | Score) -> str:
     return known or f"{module}.{getattr(score, '__qualname__', kind.__qualname__)}"
 
 
-def score_of(outcome: Outcome, score: Score) -> float:
-    """What `score` gives for the outcome.
+def score_of(outcome: Outcome, score: Score, bound: Bound = "median") -> float:
+    """What `score` gives for the outcome, its speedup taken at `bound`.
 
     Raises:
         ValueError: if that is not a finite number.
     """
+    if bound == "lower" and isinstance(outcome, Correct) and outcome.speedup_interval:
+        outcome = outcome.model_copy(update={"speedup": outcome.speedup_interval[0]})
     value = float(score(outcome))
     if not math.isfinite(value):
         raise ValueError(f"score {score_name(score)} gave {value} for {outcome.category}/{outcome.kind}, not a number")

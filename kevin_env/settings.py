@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, field_serializer, field_validator
 
 from kevin_env.outcome import Correct, Frozen, Outcome
-from kevin_env.score import ReturnsKind, Score, resolve_score, score_name
+from kevin_env.score import Bound, ReturnsKind, Score, resolve_score, score_name
 
 Language = Literal["auto", "cuda", "triton", "cpp"]
 
@@ -24,6 +24,8 @@ class Settings(Frozen):
     rules: Literal["kernel", "open"] = "kernel"
     score: str | Score = "kevin"
     """A name in `kevin_env.score.SCORES`, or a function of an outcome, which is recorded by its name."""
+    bound: Bound = "median"
+    """Which end of a speedup the score pays: its median, or the lower end of its interval."""
     context: str = "kevin"
     """How earlier turns appear in the prompt."""
     hints: bool = False
@@ -32,6 +34,8 @@ class Settings(Frozen):
     """Whether the first prompt shows an example."""
     baseline: Literal["eager", "compile"] = "eager"
     """What the speedup is relative to."""
+    inputs: Literal["varied", "shipped"] = "varied"
+    """Whether inputs are also drawn in other ways than the problem's own."""
     stop_on: Literal["correct"] | float | None = None
     """What ends the episode early: a correct kernel, or one with at least this speedup."""
 

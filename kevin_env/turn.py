@@ -1,5 +1,6 @@
 """One turn: reply -> extract -> rules -> judge -> Outcome -> score -> feedback -> Turn. Read this first."""
 
+import ast
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,7 +14,7 @@ from kevin_env.outcome import FormatError, Outcome
 from kevin_env.problem import Problem
 from kevin_env.record import Message, Reply, Turn
 from kevin_env.rules import Rules, check_rules
-from kevin_env.score import Score, score_of
+from kevin_env.score import Bound, Score, score_of
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -31,7 +32,10 @@ class Question:
     options: Options
     rules: Rules
     score: Score
+    bound: Bound = "median"
     hints: bool = False
+    earlier: tuple[Turn, ...] = ()
+    """The turns before this one: the same code again is not judged again, so nobody is paid for a lucky measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,9 @@ def begin_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnSt
     """
     extracted = extract(reply.content, truncated=reply.truncated)
     submission = extracted.submission if isinstance(extracted, Extracted) else extracted
+    same = _same(submission, question.earlier) if isinstance(submission, Submission) else None
+    if same is not None:
+        return _resolved(_turn(question, reply, extracted, Verdict(same.outcome), same))
     judging = begin_verdict(submission, question.problem, question.options, question.rules, pool, on_stage)
     return then(judging, lambda verdict: _turn(question, reply, extracted, verdict))
 
@@ -110,11 +117,30 @@ def _resolved(value: A) -> Future[A]:
     return future
 
 
-def _turn(question: Question, reply: Reply, extracted: Extracted | FormatError, verdict: Verdict) -> Turn:
+def _same(submission: Submission, earlier: tuple[Turn, ...]) -> Turn | None:
+    """The first turn whose code is the same but for comments and layout."""
+    meaning = _meaning(submission.code)
+    return next((turn for turn in earlier if turn.submission and _meaning(turn.submission.code) == meaning), None)
+
+
+def _meaning(code: str) -> str:
+    try:
+        return ast.dump(ast.parse(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code
+
+
+def _turn(
+    question: Question, reply: Reply, extracted: Extracted | FormatError, verdict: Verdict, same: Turn | None = None
+) -> Turn:
     found = extracted if isinstance(extracted, Extracted) else None
     judgement = verdict.judgement
-    log = judgement.log if judgement else ""
-    told = render_feedback(verdict.outcome, log=log, hints=question.hints, baseline=question.options.baseline)
+    evidence = judgement or same
+    log = evidence.log if evidence else ""
+    told = render_feedback(
+        verdict.outcome, log=log, same_as=same.turn if same else None, hints=question.hints,
+        baseline=question.options.baseline,
+    )  # fmt: skip
     return Turn(
         turn=question.number,
         messages=question.messages,
@@ -124,11 +150,11 @@ def _turn(question: Question, reply: Reply, extracted: Extracted | FormatError, 
         summary=found.summary if found else "",
         submission=found.submission if found else None,
         outcome=verdict.outcome,
-        score=score_of(verdict.outcome, question.score),
+        score=score_of(verdict.outcome, question.score, question.bound),
         feedback=told,
         seconds=judgement.seconds if judgement else Seconds(),
         log=log,
-        flags=judgement.flags if judgement else (),
+        flags=evidence.flags if evidence else (),
         usage=reply.usage,
-        secret=judgement.secret if judgement else None,
+        secret=evidence.secret if evidence else None,
     )

@@ -43,6 +43,11 @@ class ModelNew(torch.nn.Module):
 REPLY = f"<think>Double it.</think>\n```python\n{KERNEL}```\nOne program a block of 1024 elements.\n"
 
 
+def another(number: int) -> str:
+    """A reply with other code than `REPLY` and than that of any other number."""
+    return REPLY.replace("BLOCK=1024", f"BLOCK=1024, num_warps={number}")
+
+
 def problem_file(folder: Path, name: str = "7_Double") -> Problem:
     """A problem that lies in a file."""
     path = folder / f"{name}.py"

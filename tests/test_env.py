@@ -5,7 +5,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from episodes import KERNEL, REPLY, SOURCE, WRONG, correct, problem_file
+from episodes import KERNEL, REPLY, SOURCE, WRONG, another, correct, problem_file
 from gymnasium.error import ClosedEnvironmentError, CustomSpaceError, InvalidAction, ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
@@ -47,7 +47,7 @@ def test_an_episode_through_gymnasium() -> None:
     assert set(info) == {"messages", "outcome", "turn", "seconds"}
     assert prompt == info["messages"][-1]["content"]
     assert (info["outcome"], info["turn"].turn, info["seconds"]) == (WRONG, 1, info["turn"].seconds)
-    _, score, terminated, truncated, info = env.step(REPLY)
+    _, score, terminated, truncated, info = env.step(another(2))
     assert (score, terminated, truncated) == (pytest.approx(2.3), True, False)
     assert type(terminated) is bool and type(truncated) is bool and type(score) is float
     assert info["returns"] == pytest.approx((0.5 * 2.3, 2.3))
@@ -131,10 +131,12 @@ def test_every_keyword_reaches_the_episode() -> None:
         "language": "cuda",
         "rules": "open",
         "score": "kevin",
+        "bound": "lower",
         "context": "kevin",
         "hints": True,
         "examples": False,
         "baseline": "compile",
+        "inputs": "shipped",
         "stop_on": 1.5,
     }
     env = make([WRONG], **keywords)
@@ -144,7 +146,7 @@ def test_every_keyword_reaches_the_episode() -> None:
     assert env.episode.trajectory.config == keywords
     assert isinstance(env.episode.pool, ScriptedPool)
     options = env.episode.pool.submissions[0][2]
-    assert (options.device, options.baseline) == ("cpu", "compile")
+    assert (options.device, options.baseline, options.inputs) == ("cpu", "compile", "shipped")
 
 
 @pytest.mark.parametrize(
@@ -168,8 +170,8 @@ def test_the_turns_are_rendered_as_plain_text(capsys) -> None:
     message = "[/bad] [red]x[/red]"
     env = make([WRONG.model_copy(update={"message": message}), correct(2.0)], render_mode="ansi")
     env.reset()
-    for _ in range(2):
-        env.step(REPLY)
+    for number in range(2):
+        env.step(another(number))
     table = env.render()
     assert table and message in table and "correctness/values" in table and "2.00x" in table and "2.30" in table
     assert "\x1b" not in table
@@ -202,14 +204,14 @@ def test_wrappers_work() -> None:
     assert env.spec and env.spec.kwargs["max_turns"] == 2
 
 
-REPLIES = [REPLY.replace("def forward(self, x):", f"def forward(self, x):  # {i}") for i in range(4)]
+REPLIES = [another(i) for i in range(4)]
 """Four replies whose code differs, so that the judge can tell them apart."""
 
 ANSWERS = [WRONG, correct(2.0), CompileError(message="No.", kind="compiler"), correct(3.0)]
 
 
 def by_content(_, submission):
-    return next(answer for i, answer in enumerate(ANSWERS) if f"# {i}\n" in submission.code)
+    return next(answer for i, answer in enumerate(ANSWERS) if f"num_warps={i})" in submission.code)
 
 
 def vector(script=by_content, num_envs: int = 4, **keywords):
@@ -235,7 +237,7 @@ def test_conversations_side_by_side_are_not_mixed_up() -> None:
     for i, (prompt, messages) in enumerate(zip(prompts, info["messages"], strict=True)):
         assert prompt == messages[-1]["content"]
         text = "\n".join(message["content"] for message in messages)
-        assert [n for n in range(4) if f"(self, x):  # {n}\n" in text] == [i]
+        assert [n for n in range(4) if f"num_warps={n})" in text] == [i]
     _, _, terminated, truncated, info = envs.step(REPLIES[::-1])
     assert terminated.all() and not truncated.any()
     assert list(info["outcome"]) == ANSWERS[::-1]
@@ -316,7 +318,7 @@ def test_what_a_vector_cannot_be_is_refused(bad, message) -> None:
 
 def test_a_judge_failure_of_one_is_raised_after_all_have_answered() -> None:
     answers = {0: WRONG, 1: JudgeError("the device is gone")}
-    envs = vector(lambda _, s: answers[0 if "# 0\n" in s.code else 1], num_envs=2)
+    envs = vector(lambda _, s: answers[0 if "num_warps=0)" in s.code else 1], num_envs=2)
     envs.reset()
     with pytest.raises(JudgeError):
         envs.step(REPLIES[:2])

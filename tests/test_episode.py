@@ -3,7 +3,7 @@ from concurrent.futures import Future
 from threading import Event
 
 import pytest
-from episodes import REPLY, WRONG, correct, problem_file
+from episodes import REPLY, WRONG, another, correct, problem_file
 
 from kevin_env.context import build_messages
 from kevin_env.episode import Episode, EpisodeError
@@ -37,7 +37,7 @@ def test_an_episode_from_start_to_end(problem) -> None:
     assert (turn.turn, turn.messages, turn.outcome) == (1, first, WRONG)
     assert not episode.done
     assert any(turn.feedback.strip() in message.content for message in episode.messages)
-    last = episode.submit(Reply(content=REPLY, reasoning="Hm."))
+    last = episode.submit(Reply(content=another(2), reasoning="Hm."))
     assert (episode.done, episode.stop_reason, last.reasoning) == (True, "max_turns", "Hm.")
     assert episode.returns == pytest.approx((0.4 * 2.3, 2.3))
     assert episode.trajectory.turns == episode.turns
@@ -47,6 +47,25 @@ def test_a_correct_kernel_does_not_end_an_episode(problem) -> None:
     episode = started(problem, [correct(5.0)] * 2, max_turns=2)
     episode.submit(REPLY)
     assert not episode.done
+
+
+def test_the_same_code_again_has_the_result_that_it_had(problem) -> None:
+    episode = started(problem, [correct(2.0), correct(3.0)], max_turns=4)
+    first = episode.submit(REPLY)
+    again = episode.submit(REPLY.replace("import triton\n", "import triton  # once more\n\n"))
+    assert (again.outcome, again.score, again.secret) == (first.outcome, first.score, first.secret)
+    assert "code of turn 1 again" in again.feedback and "code of turn" not in first.feedback
+    assert episode.submit(another(2)).outcome == correct(3.0)
+    assert episode.submit(another(2)).turn == 4
+
+
+def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:
+    outcome = correct(2.0).model_copy(update={"speedup_interval": (1.7, 2.4)})
+    for bound, score in (("median", 2.3), ("lower", 2.0)):
+        turn = started(problem, [outcome], max_turns=2, bound=bound).submit(REPLY)
+        assert (turn.score, turn.speedup) == (pytest.approx(score), 2.0)
+    noisy = Correct(message="Correct.", kind="too_noisy")
+    assert started(problem, [noisy], max_turns=2, bound="lower").submit(REPLY).score == 0.3
 
 
 @pytest.mark.parametrize(
@@ -59,7 +78,7 @@ def test_a_correct_kernel_does_not_end_an_episode(problem) -> None:
 def test_stop_on_ends_it_early(problem, stop_on, outcomes, turns) -> None:
     episode = started(problem, outcomes, stop_on=stop_on, max_turns=9)
     while not episode.done:
-        episode.submit(REPLY)
+        episode.submit(another(len(episode.turns)))
     assert (len(episode.turns), episode.stop_reason) == (turns, "stop_on")
 
 
@@ -104,8 +123,8 @@ def test_a_judge_failure_leaves_the_turn_to_be_taken_again(problem) -> None:
 def test_every_turn_has_a_secret_of_its_own_that_no_seed_tells(problem) -> None:
     episodes = [started(problem, [WRONG] * 2, max_turns=2) for _ in range(2)]
     for episode in episodes:
-        for _ in range(2):
-            episode.submit(REPLY)
+        for number in range(2):
+            episode.submit(another(number))
     secrets = [turn.secret for episode in episodes for turn in episode.turns]
     assert len(set(secrets)) == 4
     assert all(secret and len(bytes.fromhex(secret)) == 16 for secret in secrets)
@@ -130,8 +149,8 @@ def test_a_fork_goes_its_own_way(problem, tmp_path) -> None:
     episode.submit(REPLY)
     other = episode.fork()
     assert other.messages == episode.messages
-    episode.submit(REPLY)
-    other.submit(REPLY)
+    episode.submit(another(2))
+    other.submit(another(2))
     assert [len(each.turns) for each in (episode, other)] == [2, 2]
     assert episode.turns[0] == other.turns[0]
     assert (episode.turns[1].score, other.turns[1].score) == (0.0, pytest.approx(2.3))
@@ -148,7 +167,7 @@ def test_a_recorded_episode_is_resumed_where_it_was_cut_off(problem, tmp_path) -
     assert isinstance(cut, Trajectory) and cut.stop_reason is None
     after = Episode.resume(cut, ScriptedPool([correct(3.0)]), recorder=Recorder(file))
     assert after.start() == before.messages
-    after.submit(REPLY)
+    after.submit(another(2))
     (whole,) = read_trajectories(file)
     assert isinstance(whole, Trajectory)
     assert (whole.episode_id, whole.stop_reason, whole.model) == (before.episode_id, "max_turns", "m")

@@ -3,7 +3,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from episodes import REPLY, WRONG, correct, problem_file
+from episodes import REPLY, WRONG, another, correct, problem_file
 from rich.console import Console
 
 from kevin_env.app.demo import PROBLEM, demo, demo_replies
@@ -39,7 +39,9 @@ def recorded(tmp_path: Path) -> list[Trajectory]:
 def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
     narrator, page = screen()
     with closing(ScriptedPool([WRONG, correct(2.0), correct(1.5)])) as pool:
-        trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY] * 3), narrator)
+        trajectory = play(
+            episode_of(tmp_path, pool), ScriptedPolicy([another(number) for number in range(3)]), narrator
+        )
     assert [turn.category for turn in trajectory.turns] == ["correctness", "correct", "correct"]
     assert trajectory.stop_reason == "max_turns"
     assert recorded(tmp_path) == [trajectory]
@@ -88,7 +90,7 @@ def test_a_policy_that_gives_no_reply_ends_the_episode(tmp_path: Path, error: Ex
 def test_a_judge_that_fails_ends_the_episode_without_a_score(tmp_path: Path) -> None:
     narrator, _ = screen()
     with closing(ScriptedPool([correct(2.0), JudgeError("the device is gone")])) as pool:
-        trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, REPLY]), narrator)
+        trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, another(2)]), narrator)
     assert (len(trajectory.turns), trajectory.stop_reason) == (1, "judge_error")
 
 
@@ -98,7 +100,7 @@ def test_an_interrupted_episode_is_resumed_to_its_end(tmp_path: Path) -> None:
     with closing(ScriptedPool([WRONG, correct(2.0), correct(3.0)])) as pool:
         first = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator)
         again = open_episode(last_episode(file), pool, Settings(max_turns=9), Recorder(file), "other")
-        second = play(again, ScriptedPolicy([REPLY] * 2), narrator)
+        second = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
     assert second.turns[:1] == first.turns
     assert (len(second.turns), second.stop_reason, second.model) == (3, "max_turns", "other")
     assert recorded(tmp_path) == [first, second]
@@ -112,7 +114,7 @@ def test_an_episode_that_was_killed_is_resumed_under_its_id(tmp_path: Path) -> N
         killed.submit(REPLY)
         file = tmp_path / "out.jsonl"
         again = open_episode(last_episode(file), pool, Settings(), Recorder(file), "scripted")
-        trajectory = play(again, ScriptedPolicy([REPLY] * 2), narrator)
+        trajectory = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
     assert (trajectory.episode_id, len(trajectory.turns)) == (killed.episode_id, 3)
     assert recorded(tmp_path) == [trajectory]
 

@@ -29,6 +29,9 @@ BUSY = Submission(
     "        ctypes.CDLL(None).prctl(15, b'kevin-busy', 0, 0, 0)\n"
     "        time.sleep(1000)\n"
 )
+SLOW = Submission(
+    code=f"import ctypes, time\nctypes.CDLL(None).prctl(15, b'kevin-slow', 0, 0, 0)\ntime.sleep(1)\n{RIGHT.code}"
+)
 
 
 def judged(pool: LocalPool, submission: Submission, problem: Problem = SOFTMAX, options: Options = CPU) -> Judgement:
@@ -118,12 +121,29 @@ def test_the_sandbox_is_reported_and_can_be_required(pool: LocalPool) -> None:
             judged(pool, WRONG, options=required)
 
 
-def test_a_candidate_killed_from_outside_is_a_verdict(pool: LocalPool) -> None:
+def test_a_candidate_killed_from_outside_is_judged_again_and_killed_twice_is_a_verdict(pool: LocalPool) -> None:
     future = pool.submit(SOFTMAX, BUSY, CPU)
-    os.kill(wait_for("kevin-busy"), signal.SIGKILL)
+    first = wait_for("kevin-busy")
+    os.kill(first, signal.SIGKILL)
+    while (second := wait_for("kevin-busy")) == first:
+        time.sleep(0.02)
+    os.kill(second, signal.SIGKILL)
     outcome = future.result(60).outcome
     assert isinstance(outcome, RuntimeFailure) and outcome.kind in ("killed", "signal"), outcome
     assert judged(pool, RIGHT).outcome.category == "correct"
+
+
+def test_a_right_kernel_killed_from_outside_is_right(pool: LocalPool) -> None:
+    future = pool.submit(SOFTMAX, SLOW, CPU)
+    os.kill(wait_for("kevin-slow"), signal.SIGKILL)
+    assert future.result(120).outcome.category == "correct"
+
+
+def test_a_fork_server_that_dies_is_replaced(pool: LocalPool) -> None:
+    assert judged(pool, WRONG).outcome.category == "correctness"
+    os.kill(wait_for("kevin_env.judge.forkserver"), signal.SIGKILL)
+    for _ in range(2):  # a spare that waits is still good; the next candidate needs the new one
+        assert judged(pool, WRONG).outcome.category == "correctness"
 
 
 def test_a_judge_that_dies_fails_what_it_had_and_is_replaced() -> None:

@@ -1,0 +1,113 @@
+"""A time that no memory allows is measured once more and then not believed."""
+
+import pytest
+import torch
+
+from kevin_env.judge import Options, Submission
+from kevin_env.judge.contest import believed
+from kevin_env.judge.floor import GATE_ERROR, Floor, Floors, bytes_that_matter
+from kevin_env.judge.gate import Drawn
+from kevin_env.judge.judge import Judge
+from kevin_env.judge.memory import Image
+from kevin_env.judge.reference import Case
+from kevin_env.outcome import Correct
+from kevin_env.problem import Problem
+
+CPU = torch.device("cpu")
+SOURCE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x, *more):
+        return {expression}
+def get_inputs():
+    return [{inputs}]
+def get_init_inputs():
+    return []
+"""
+MEGABYTE = "torch.randn(1024, 256)"
+
+
+def matter(expression: str, inputs: str = MEGABYTE) -> int:
+    problem = Problem(id="x", name="x", source=SOURCE.format(expression=expression, inputs=inputs))
+    case = Case(problem, "main", CPU)
+    case.draw_weights(1)
+    skeleton, tensors = case.draw_inputs("own", 1)
+    return bytes_that_matter(case, Drawn(skeleton, Image(tensors, CPU), 1))
+
+
+@pytest.mark.parametrize(
+    ("expression", "inputs", "expected"),
+    [
+        ("torch.softmax(x, 1)", MEGABYTE, 1 << 20),
+        ("(x.sum(), x.abs())", MEGABYTE, 1 << 20),
+        ("x[:512] * 2", MEGABYTE, 1 << 19),
+        ("x[more[0]]", f"{MEGABYTE}, torch.arange(0, 1024, 4)", 1 << 18),
+        ("torch.fft.fft(x)", MEGABYTE, 1 << 20),
+        ("x + more[0]", f"{MEGABYTE}, torch.randn(1024, 256).half()", 3 << 19),
+        ("x.argmax(1)", MEGABYTE, 0),
+        ("x.sum() * 0 + 1", MEGABYTE, 0),
+        ("x * 2", "torch.arange(1024)", 0),
+        ("torch.from_numpy(x.numpy()) * 2", MEGABYTE, 0),
+        ("x.mul_(2)", MEGABYTE, 0),
+    ],
+)
+def test_what_matters_of_the_inputs(expression: str, inputs: str, expected: int) -> None:
+    assert matter(expression, inputs) == expected
+
+
+def test_one_element_that_matters_makes_its_sector_matter() -> None:
+    assert matter("x[:, ::8]") == 1 << 20
+    assert matter("x[:, ::16]") == 1 << 19
+
+
+def test_a_floor_leaves_room_for_the_clock_and_for_better_kernels() -> None:
+    floor = Floor(bytes=10**9, rate=4e12)
+    assert floor.seconds == pytest.approx(250e-6)
+    assert not floor.rules_out(250e-6) and not floor.rules_out(0.8 * 250e-6 - GATE_ERROR + 1e-9)
+    assert floor.rules_out(0.8 * 250e-6 - GATE_ERROR - 1e-9)
+    assert not Floor(bytes=0, rate=4e12).rules_out(1e-9)
+
+
+def timed(seconds: float) -> Correct:
+    return Correct(
+        kind="timed", message="Right.", speedup=2.0, speedup_interval=(1.9, 2.1), reference_seconds=2 * seconds,
+        submission_seconds=seconds, max_unseen_gain=0.0,
+    )  # fmt: skip
+
+
+def test_a_time_below_the_floor_is_not_paid() -> None:
+    floor = Floor(bytes=10**9, rate=4e12)
+    assert believed(timed(250e-6), floor) == timed(250e-6)
+    doubted = believed(timed(50e-6), floor)
+    assert (doubted.kind, doubted.speedup, doubted.speedup_interval) == ("too_noisy", None, None)
+    assert "1000 MB" in doubted.message and "50 us" in doubted.message
+
+
+def test_no_floor_is_claimed_on_a_cpu() -> None:
+    assert Floors(CPU).of("x", None, None) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("floors", "kind"), [([1e30], "too_noisy"), ([0.0], "timed")])
+def test_the_judge_measures_twice_before_it_doubts(
+    monkeypatch: pytest.MonkeyPatch, floors: list[float], kind: str
+) -> None:
+    monkeypatch.setattr(Floors, "of", lambda *_: Floor(int(floors[0]), 1.0))
+    measured: list[object] = []
+    measure = Judge._measure
+
+    def counted(self: Judge, *arguments: object) -> Correct:
+        measured.append(arguments)
+        return measure(self, *arguments).model_copy(update={"kind": "timed", "speedup": 1.0})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Judge, "_measure", counted)
+    source = SOURCE.format(expression="torch.softmax(x, 1)", inputs=MEGABYTE)
+    judge = Judge("cpu")
+    try:
+        code = source.replace("class Model(", "class ModelNew(")
+        outcome = judge.judge(
+            Problem(id="x", name="x", source=source), Submission(code=code), Options(device="cpu"), lambda _: None
+        ).outcome
+    finally:
+        judge.close()
+    assert (outcome.category, outcome.kind) == ("correct", kind)
+    assert len(measured) == (2 if kind == "too_noisy" else 1)
