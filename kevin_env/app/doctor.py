@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,11 +39,12 @@ def get_init_inputs():
 _PROBE_ANSWER = Submission(code=_PROBE.source.replace("class Model(", "class ModelNew("))
 _LEAST_FREE = 2 << 30
 _SECONDS = 20
+_NAMESPACES = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"
 _SANDBOX = {
-    "network": "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root",
-    "filesystem": "a kernel with Landlock (5.13 or later) or user namespaces gives it",
-    "limits": "raise the hard limits of this shell (ulimit -H)",
-    "processes": "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root",
+    "network": "a kernel with system call filters (CONFIG_SECCOMP_FILTER), on x86-64 or 64-bit Arm, gives it",
+    "filesystem": f"{_NAMESPACES}; a kernel with Landlock (5.13 or later) gives it, too",
+    "limits": "a kernel with system call filters (CONFIG_SECCOMP_FILTER), on x86-64 or 64-bit Arm, gives it",
+    "processes": f"{_NAMESPACES}; a kernel with Landlock 6 (6.12 or later) gives it, too",
 }
 
 
@@ -137,6 +139,9 @@ def _judging(pool: JudgePool) -> Iterator[Check]:
 
 
 def _sandbox(judgement: Judgement) -> Iterator[Check]:
+    """What a candidate's isolation is made of here, and then each protection as it held a moment ago."""
+    made_of = _output(sys.executable, "-P", "-m", "kevin_env.judge.sandbox.levels")
+    yield Check(name="sandbox level", ok=bool(made_of), found=made_of)
     for name, level in judgement.sandbox.model_dump().items():
         ok = level == "enforced"
         yield Check(name=f"sandbox {name}", ok=ok, found=level, advice="" if ok else _SANDBOX[name])

@@ -15,6 +15,7 @@ import torch
 from kevin_env.candidate import null
 from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.device import identity
+from kevin_env.judge.devicememory import SHARE, DeviceMemory, nvml_usage
 from kevin_env.judge.floor import Floors
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.worker import ForkServer, Trouble, Worker
@@ -46,21 +47,21 @@ class Bench:
         self._partners: OrderedDict[str, Worker] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
+        usage = nvml_usage(device) if device.type == "cuda" else None
+        self._memory = DeviceMemory(usage, self.timing) if usage else None
         self._prepare_spare()
 
     def take(self) -> Worker:
         """A warm candidate that has run nothing."""
-        while True:
-            with self._lock:
-                worker = self._spares.pop() if self._spares else None
-            if worker is None:
-                return self._new_worker()
-            if worker.waiting:
-                return worker
-            worker.close()  # ended meanwhile by something outside, such as the kernel short of memory
+        worker = self._take_spare() or self._new_worker()
+        if self._memory is not None:
+            self._memory.watch(worker, int(torch.cuda.mem_get_info(self.device)[0] * SHARE))
+        return worker
 
     def retire(self, worker: Worker) -> None:
         """Kills a candidate and prepares another. Both touch the device, so neither happens while others are timed."""
+        if self._memory is not None:
+            self._memory.forget(worker)
         with self.lease.shared():
             worker.close()
         threading.Thread(target=self._prepare_spare, daemon=True).start()
@@ -95,6 +96,16 @@ class Bench:
         for worker in (*spares, *self._partners.values()):
             worker.close()
         self._server.close()
+        if self._memory is not None:
+            self._memory.close()
+
+    def _take_spare(self) -> Worker | None:
+        while True:
+            with self._lock:
+                worker = self._spares.pop() if self._spares else None
+            if worker is None or worker.waiting:
+                return worker
+            worker.close()  # ended meanwhile by something outside, such as the kernel short of memory
 
     def _alive_server(self) -> ForkServer:
         with self._lock:

@@ -3,7 +3,8 @@
 It holds no secret and never touches CUDA. For each order it forks a keeper, the first process of the candidate's
 namespaces, which forks the candidate itself. The keeper is trusted: it outlives the candidate, tells the judge how the
 candidate ended, stops and continues it, watches its memory and processes, and kills all of it when the judge hangs up.
-Run as `python -m kevin_env.judge.forkserver FD` with a scrubbed environment.
+Run as `python -m kevin_env.judge.forkserver FD LEVEL` with a scrubbed environment; LEVEL is the best level of the
+sandbox that is tried.
 """
 
 import contextlib
@@ -18,14 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from kevin_env.candidate.wire import Channel, Closed
-from kevin_env.judge import keeper, sandbox
+from kevin_env.judge import keeper
+from kevin_env.judge.sandbox import levels, namespaces, privileges, root
+from kevin_env.judge.sandbox.groups import Group
+from kevin_env.judge.sandbox.levels import Level
 
 
 def main() -> None:
     """Imports, then forks until the judge hangs up."""
     orders = Channel(socket.socket(fileno=int(sys.argv[1])), takes_fds=True)
+    level = levels.find(sys.argv[2])  # type: ignore[arg-type]
     _import_all()
-    sandbox.become_subreaper()
+    privileges.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to handle
     warnings.filterwarnings("ignore", "This process", DeprecationWarning)  # idle threads of libraries hold no locks
@@ -39,7 +44,7 @@ def main() -> None:
         fds = orders.take_fds()
         if os.fork() == 0:
             orders.close()
-            _start(order, *fds)
+            _start(order, level, *fds)
         for fd in fds:
             os.close(fd)
 
@@ -51,22 +56,21 @@ def _import_all() -> None:
         importlib.import_module("triton.language")
 
 
-def _start(order: dict[str, Any], channel: int, lifeline: int, log: int) -> None:
+def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log: int) -> None:
     """In the first fork: sets up namespaces and forks the keeper into them. Does not return."""
-    report: dict[str, str] = dict.fromkeys(sandbox.PROTECTIONS, "missing")
     folder = Path(order["folder"])
     scratch: tuple[Path, ...] = (folder,)
     try:
         os.setsid()
-        with contextlib.suppress(sandbox.Refused, OSError):
-            sandbox.enter_namespaces()
-            report["network"] = "enforced"
+        group = Group(folder.name, order["memory"])
+        if level.namespaces:
+            namespaces.enter(level.user, level.processes)
         if os.fork() != 0:
             os._exit(0)
-        if report["network"] == "enforced":
-            scratch = sandbox.mount_private(folder)
-            report["processes"] = "enforced"
-        keeper.keep(order, report, scratch, channel, lifeline, log)
+        order["pid"] = int(str(Path("/proc/self").readlink()))  # as the judge sees it: /proc is still the judge's
+        if level.namespaces:
+            scratch = root.change_root(folder, order["memory"], level.processes)
+        keeper.keep(order, level, group, scratch, channel, lifeline, log)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.write(log, f"the sandbox failed: {error!r}\n".encode())

@@ -10,56 +10,62 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from kevin_env.candidate.wire import Channel, Closed, WireError
-from kevin_env.judge import sandbox
+from kevin_env.judge.sandbox import calls, landlock, levels, privileges
+from kevin_env.judge.sandbox.groups import Group
+from kevin_env.judge.sandbox.levels import Level
+from kevin_env.judge.sandbox.root import SCRATCH_SIZE
+from kevin_env.judge.sandbox.system import Refused
+from kevin_env.judge.usage import descendants, more_memory_than, run_time, stored, threads
 
 WATCH_SECONDS = 0.25
 STOP_SECONDS = 5.0
 STOP_PAUSE = 30e-6
 MAX_PROCESSES = 512
-MAX_MEASURED = 64
-"""Of more processes than this no exact share of their memory is found: that takes milliseconds for each."""
-PAGE = os.sysconf("SC_PAGE_SIZE")
+MAX_THREADS = 2048
+MOVED = 300_000
+"""Nanoseconds that threads may run after they were seen stopped: one inside the kernel meets the signal on its way out."""
 
 
 def keep(
-    order: dict[str, Any], report: dict[str, str], scratch: tuple[Path, ...], channel: int, lifeline: int, log: int
+    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, lifeline: int, log: int
 ) -> None:
     """Forks the candidate and watches over it until it or the judge is gone. Does not return."""
-    isolated = report["processes"] == "enforced" and os.getpid() == 1  # else signals would reach the whole machine
-    sandbox.set_dumpable(False)
-    sandbox.become_subreaper()
+    isolated = level.processes and os.getpid() == 1  # else signals would reach the whole machine
+    privileges.set_dumpable(False)
+    privileges.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(lifeline)
         os.close(reader)
-        _become_candidate(order, report, scratch, channel, log, writer)
-    os.close(channel)
-    os.close(log)
-    os.close(writer)
+        _become_candidate(order, level, group, scratch, channel, log, writer)
+    for fd in (channel, log, writer):
+        os.close(fd)
+    group.admit(pid)  # while it sets itself up
     judge = Channel(socket.socket(fileno=lifeline))
     with os.fdopen(reader) as pipe:
-        told = pipe.read().split()  # which protections hold; written before anything of the submission is there
-    judge.send({"sandbox": {**report, **dict.fromkeys(told, "enforced")}})
+        told = pipe.read().split()  # the steps that were taken; written before anything of the submission is there
+    steps = {*told, *(("network", "root") if level.namespaces else ()), *(("processes",) if level.processes else ())}
+    judge.send({"sandbox": levels.protections(steps), "pid": order["pid"], "level": level.name})
     try:
-        _watch(judge, pid, order["memory"], scratch if isolated else (), isolated)
+        _Watch(judge, pid, order["memory"], group, scratch[0], level.namespaces, isolated).run()
     finally:
         _kill_all(isolated)
         os._exit(0)
 
 
 def _become_candidate(
-    order: dict[str, Any], report: dict[str, str], scratch: tuple[Path, ...], channel: int, log: int, writer: int
+    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, log: int, writer: int
 ) -> None:
     """In the candidate, before anything of the submission: closes the sandbox, then serves. Does not return."""
     try:
-        sandbox.set_dumpable(True)
+        group.close()
+        privileges.set_dumpable(True)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.setsid()
         null = os.open(os.devnull, os.O_RDONLY)
@@ -68,7 +74,7 @@ def _become_candidate(
         os.close(log)
         os.environ.update(order["environment"])
         os.chdir(order["folder"])
-        _close_sandbox(scratch, writer)
+        os.write(writer, " ".join(_close_sandbox(level, scratch, order["device"])).encode())
         os.close(writer)
         from kevin_env.candidate.runtime import Runtime
 
@@ -77,94 +83,123 @@ def _become_candidate(
         os._exit(0)
 
 
-def _close_sandbox(scratch: tuple[Path, ...], writer: int) -> None:
-    sandbox.limit_resources()
-    os.write(writer, b"limits ")
-    with contextlib.suppress(sandbox.Refused):
-        sandbox.restrict_files(scratch)
-        sandbox.drop_privileges()
-        os.write(writer, b"filesystem ")
+def _close_sandbox(level: Level, scratch: tuple[Path, ...], device: str) -> list[levels.Step]:
+    """Takes the steps that a process takes for itself, and says which the kernel allowed."""
+    privileges.limit_resources()
+    taken: list[levels.Step] = ["limits"]
+    if level.landlock:
+        with contextlib.suppress(Refused):
+            landlock.restrict(scratch)
+            taken.append("landlock")
+            if landlock.scopes_signals():
+                taken.append("signals")
+    with contextlib.suppress(Refused):
+        privileges.drop()
+        taken.append("privileges")
+    with contextlib.suppress(Refused):
+        calls.restrict(level.namespaces, level.processes, device)
+        taken.append("calls")
+    return taken
 
 
-def _watch(judge: Channel, pid: int, memory: int, scratch: tuple[Path, ...], isolated: bool) -> None:
-    """Until the candidate ends or the judge hangs up; tells the judge of the end."""
-    ended = os.pidfd_open(pid)
-    looked = time.monotonic()
-    while True:
-        readable, _, _ = select.select([judge.sock, ended], [], [], WATCH_SECONDS)
-        if ended in readable:
-            _, status = os.waitpid(pid, 0)
-            judge.send({"ended": os.waitstatus_to_exitcode(status)})
-            return
-        if judge.sock in readable:
+class _Watch:
+    """The keeper's life: until the candidate ends or the judge hangs up.
+
+    Args:
+        judge: The channel to it.
+        pid: The candidate.
+        memory: Bytes that it may use.
+        group: Its control group.
+        folder: Where it can write.
+        in_memory: Whether that is a file system in memory.
+        isolated: Whether it has a process namespace.
+    """
+
+    def __init__(
+        self, judge: Channel, pid: int, memory: int, group: Group, folder: Path, in_memory: bool, isolated: bool
+    ) -> None:
+        self._judge = judge
+        self._pid = pid
+        self._memory = memory
+        self._group = group
+        self._folder = folder
+        self._in_memory = in_memory
+        self._isolated = isolated
+        self._lent: dict[str, int] = {}
+        self._looked = time.monotonic()
+        self._ran: int | None = None
+
+    def run(self) -> None:
+        """Watches, and tells the judge of the end."""
+        ended = os.pidfd_open(self._pid)
+        while True:
+            readable, _, _ = select.select([self._judge.sock, ended], [], [], WATCH_SECONDS)
+            if ended in readable:
+                _, status = os.waitpid(self._pid, 0)
+                limit = self._memory_limit() if self._group.ran_out() else None
+                self._judge.send({"limit": limit} if limit else {"ended": os.waitstatus_to_exitcode(status)})
+                return
             try:
-                order = judge.receive()
-            except (Closed, WireError):
+                look = self._obey(self._judge.receive()) if self._judge.pending() else True
+            except WireError:  # it is gone, or has nothing more to ask
                 return
-            if not order["freeze"]:
-                _signal_all(signal.SIGCONT, isolated)
-            elif not _stop_all(isolated):
-                judge.send({"limit": "a process that does not stop"})
+            limit = self._broken_limit() if look else None
+            if limit is not None:
+                self._judge.send({"limit": limit})
                 return
-            judge.send({"done": True})
-            if not order["freeze"] or time.monotonic() < looked + WATCH_SECONDS:
-                continue  # a window may be open; between two of them is the time to look
-        if (broken := _broken_limit(memory, scratch)) is not None:
-            judge.send({"limit": broken})
-            return
-        looked = time.monotonic()
 
+    def _obey(self, order: dict[str, Any]) -> bool:
+        """One order of the judge. Says whether this is the time to look at what the candidate uses.
 
-def _broken_limit(memory: int, scratch: tuple[Path, ...]) -> str | None:
-    processes = list(_descendants())
-    if len(processes) > MAX_PROCESSES:
-        return f"more than {MAX_PROCESSES} processes"
-    allowed = memory - sum(map(_stored, scratch))
-    measure = _proportional if len(processes) <= MAX_MEASURED else _resident
-    if sum(map(_resident, processes)) > allowed and sum(map(measure, processes)) > allowed:
-        return f"more than {memory >> 20} MiB of memory"
-    return None
+        Raises:
+            Closed: when there is nothing more to watch.
+        """
+        if "lent" in order:
+            self._lent[order["lent"]] = order["size"]
+        elif (limit := order.get("end") or self._freeze(order["freeze"])) is not None:
+            self._judge.send({"limit": limit})
+            raise Closed
+        self._judge.send({"done": True})
+        # while it runs a window may be open; between two of them is the time
+        return bool(order.get("freeze")) and time.monotonic() >= self._looked + WATCH_SECONDS
 
+    def _freeze(self, frozen: bool) -> str | None:
+        """Stops everything or lets it go on; the limit that was broken if it does not stop, or has not stood still.
 
-def _descendants() -> Iterator[int]:
-    """Every process below the keeper."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError):
-                after_name = (entry / "stat").read_text().rpartition(")")[2].split()
-                parents.setdefault(int(after_name[1]), []).append(int(entry.name))
-    todo = [os.getpid()]
-    while todo:
-        children = parents.get(todo.pop(), [])
-        yield from children
-        todo += children
+        A stopped process can have itself continued, by a timer of the kernel's for one. No filter sees all such ways,
+        but who runs has run for a time.
+        """
+        if frozen:
+            if not _stop_all(self._isolated):
+                return "a process that does not stop"
+            self._ran = run_time(self._processes())
+            return None
+        if self._ran is not None and run_time(self._processes()) > self._ran + MOVED:
+            return "time in which it was to stand still"
+        self._ran = None
+        _signal_all(signal.SIGCONT, self._isolated)
+        return None
 
+    def _processes(self) -> list[int]:
+        return _others() if self._isolated else list(descendants(os.getpid()))
 
-def _resident(pid: int) -> int:
-    """Resident bytes that are no file's and no memfd's. What a fork shares with its parent counts twice."""
-    try:
-        _, resident, shared, *_ = (Path("/proc") / str(pid) / "statm").read_text().split()
-    except (OSError, ValueError):
-        return 0
-    return (int(resident) - int(shared)) * PAGE
+    def _broken_limit(self) -> str | None:
+        self._looked = time.monotonic()
+        processes = list(descendants(os.getpid()))
+        if len(processes) > MAX_PROCESSES:
+            return f"more than {MAX_PROCESSES} processes"
+        if threads(processes) > MAX_THREADS:
+            return f"more than {MAX_THREADS} threads"
+        files = stored(self._folder, self._in_memory)
+        if not self._in_memory and files > SCRATCH_SIZE:
+            return f"more than {SCRATCH_SIZE >> 30} GiB of files"
+        allowed = self._memory + sum(self._lent.values()) - (files if self._in_memory else 0)
+        if self._group.ran_out() or more_memory_than(allowed, processes):
+            return self._memory_limit()
+        return None
 
-
-def _proportional(pid: int) -> int:
-    """As `_resident`, each page divided by the number of processes that share it."""
-    with contextlib.suppress(OSError):
-        for line in (Path("/proc") / str(pid) / "smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss_Anon:"):
-                return int(line.split()[1]) << 10
-    return _resident(pid)
-
-
-def _stored(place: Path) -> int:
-    """Bytes in a file system that is held in memory."""
-    with contextlib.suppress(OSError):
-        found = os.statvfs(place)
-        return (found.f_blocks - found.f_bfree) * found.f_frsize
-    return 0
+    def _memory_limit(self) -> str:
+        return f"more than {self._memory >> 20} MiB of memory"
 
 
 def _signal_all(number: int, isolated: bool) -> None:
@@ -172,7 +207,7 @@ def _signal_all(number: int, isolated: bool) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, number)
         return
-    for pid in _descendants():
+    for pid in descendants(os.getpid()):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
@@ -186,7 +221,7 @@ def _stop_all(isolated: bool) -> bool:
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
         _signal_all(signal.SIGSTOP, isolated)
-        if all(map(_stopped, _others() if isolated else _descendants())):
+        if all(map(_stopped, _others() if isolated else descendants(os.getpid()))):
             return True
         time.sleep(STOP_PAUSE)  # a thread needs a core to see the signal, and must not wait for this loop's time slice
     return False
@@ -201,7 +236,7 @@ def _stopped(pid: int) -> bool:
     """Whether no thread of a process runs, nor can before it is continued."""
     try:
         states = {_state(thread.path) for thread in os.scandir(f"/proc/{pid}/task")}
-    except OSError:  # it has ended
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
         return True
     # once one thread is stopped all others are about to: one inside the kernel (D) meets the signal on its way out
     return states <= set("TtZX") or ("T" in states and states <= set("TtZXD"))
@@ -210,7 +245,7 @@ def _stopped(pid: int) -> bool:
 def _state(thread: str) -> str:
     try:
         stat = os.open(f"{thread}/stat", os.O_RDONLY)
-    except OSError:  # it has ended
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
         return "X"
     try:
         return os.read(stat, 512).rpartition(b")")[2][1:2].decode()

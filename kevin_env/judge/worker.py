@@ -1,16 +1,12 @@
-"""The judge's handle on one candidate process, and on the fork server that candidates come from.
+"""The judge's handle on one candidate process.
 
 Whatever a candidate sends is a claim. What it can do to the judge is answer, answer wrongly, be late, or end; each
 of these is one of the exceptions here.
 """
 
 import os
-import shutil
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -20,17 +16,14 @@ from pydantic import Field, ValidationError
 
 from kevin_env.candidate.wire import Channel, Closed, Late, WireError
 from kevin_env.judge.api import JudgeError, Sandbox
+from kevin_env.judge.launcher import START_SECONDS, ForkServer
+from kevin_env.judge.leftovers import Folder
 from kevin_env.judge.memory import SharedRegion
+from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.outcome import Frozen
 
 LOG_LIMIT = 16_000
 KEEPER_SECONDS = 10.0
-START_SECONDS = 180.0
-_PASSED = (
-    *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "PYTHONPATH"),
-    *("CC", "CXX", "LANG", "OMP_WAIT_POLICY"),
-    *("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_"),
-)
 
 
 class Failure(Frozen):
@@ -76,68 +69,35 @@ class Broken(Trouble):
     """An answer that no honest runtime gives."""
 
 
-class ForkServer:
-    """The process that candidates are forked from. One per judge, safe to use from many threads."""
-
-    def __init__(self, device: str) -> None:
-        ours, theirs = socket.socketpair()
-        environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
-        environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else importing cpp_extension starts CUDA before the fork
-        if device == "cpu":
-            environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "kevin_env.judge.forkserver", str(theirs.fileno())],
-            pass_fds=(theirs.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
-        )  # fmt: skip
-        theirs.close()
-        self._channel = Channel(ours)
-        self._lock = threading.Lock()
-        try:
-            self._channel.receive(START_SECONDS)
-        except WireError as error:
-            raise JudgeError("the fork server did not start; its own message is on stderr") from error
-
-    @property
-    def alive(self) -> bool:
-        """Whether its process runs."""
-        return self._process.poll() is None
-
-    def fork(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
-        """Starts one candidate."""
-        try:
-            with self._lock:
-                self._channel.send(order, fds)
-        except Closed as error:
-            raise JudgeError("the fork server is gone") from error
-
-    def close(self) -> None:
-        """Ends it; candidates live on until their workers are closed."""
-        self._channel.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(KEEPER_SECONDS)
-        self._process.kill()
-        self._process.wait()
-
-
 class Worker:
     """One candidate process, sandboxed and warm, waiting for a submission.
 
     Args:
         server: Where it is forked from.
         device: `cpu` or `cuda:0`; sets how it waits, too.
-        memory: Resident bytes of its own after which it is killed.
+        memory: Bytes of its own, in its processes and in files that are held in memory, after which it is killed.
+
+    Attributes:
+        folder: Where it can write, under the same name on both sides.
+        sandbox: Which protections hold.
+        level: What they rest on.
+        pid: Its keeper, of which it is a descendant.
     """
 
     def __init__(self, server: ForkServer, device: str, memory: int) -> None:
         self.device = device
-        self.folder = Path(tempfile.mkdtemp(prefix="kevin-"))
+        self._folder = Folder()
+        self.folder = self._folder.path
         self._log = bytearray()
         self._end: Ended | None = None
         spin = device != "cpu"
         channel, theirs = socket.socketpair()
         lifeline, keeper = socket.socketpair()
         reader, log = os.pipe()
-        order = {"folder": str(self.folder), "environment": _environment(self.folder), "spin": spin, "memory": memory}
+        order = {
+            "folder": str(self.folder), "environment": _environment(self.folder), "spin": spin, "memory": memory,
+            "device": device,
+        }  # fmt: skip
         server.fork(order, (theirs.fileno(), keeper.fileno(), log))
         for end in (theirs, keeper):
             end.close()
@@ -146,7 +106,7 @@ class Worker:
         self._drain.start()
         self._channel = Channel(channel, spin=spin)
         self._keeper = Channel(lifeline)
-        self.sandbox = self._start()
+        self.sandbox, self.level, self.pid = self._start()
 
     def prepare(self, threads: int) -> None:
         """Makes the CUDA context, or sets the number of CPU threads."""
@@ -180,6 +140,8 @@ class Worker:
     def share(self, name: str, region: SharedRegion, timeout: float) -> None:
         """Lends it a region under a name."""
         self.ask("region", timeout, region.fds, name=name, **region.order)
+        if region.fds:  # memory of this machine that is not the candidate's own
+            self._tell({"lent": name, "size": region.size})
 
     def freeze(self, frozen: bool) -> None:
         """Stops every process of the candidate, or lets them go on.
@@ -187,15 +149,12 @@ class Worker:
         Raises:
             Ended: if it is gone.
         """
-        with suppress(Closed):  # what the keeper said before it went is still to be read
-            self._keeper.send({"freeze": frozen})
-        try:
-            answer = self._keeper.receive(KEEPER_SECONDS)
-        except WireError as error:
-            raise self._end or Ended() from error
-        if "done" not in answer:
-            self._end = Ended(answer.get("ended"), answer.get("limit"))
-            raise self._end
+        self._tell({"freeze": frozen})
+
+    def end(self, limit: str) -> None:
+        """Has everything killed, from any thread; whoever waits for it gets `Ended` with this limit."""
+        with suppress(WireError):
+            self._keeper.send({"end": limit}, timeout=KEEPER_SECONDS)
 
     @property
     def waiting(self) -> bool:
@@ -227,13 +186,25 @@ class Worker:
                 self._keeper.receive(KEEPER_SECONDS)
         self._keeper.close()
         self._drain.join(1)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._folder.remove()
 
-    def _start(self) -> Sandbox:
+    def _start(self) -> tuple[Sandbox, LevelName, int]:
         try:
-            return Sandbox.model_validate(self._keeper.receive(KEEPER_SECONDS)["sandbox"])
+            hello = self._keeper.receive(KEEPER_SECONDS)
+            return Sandbox.model_validate(hello["sandbox"]), hello["level"], hello["pid"]
         except (WireError, KeyError, ValidationError) as error:
             raise JudgeError(f"a candidate process did not start: {error}; {self.log}") from error
+
+    def _tell(self, order: dict[str, Any]) -> None:
+        with suppress(Closed):  # what the keeper said before it went is still to be read
+            self._keeper.send(order)
+        try:
+            answer = self._keeper.receive(KEEPER_SECONDS)
+        except WireError as error:
+            raise self._end or Ended() from error
+        if "done" not in answer:
+            self._end = Ended(answer.get("ended"), answer.get("limit"))
+            raise self._end
 
     def _why_closed(self) -> Ended | None:
         with suppress(WireError):

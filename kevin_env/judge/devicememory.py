@@ -1,0 +1,98 @@
+"""Watches how much device memory each candidate takes: the driver bounds nobody, and all share one device.
+
+NVML, which comes with the driver, tells what each process holds. Where it does not (it is not there, or it knows
+processes by numbers of another container), nothing is watched: a candidate that fills the device then makes others
+fail with `JudgeError`, and gains nothing by it.
+"""
+
+import contextlib
+import ctypes
+import threading
+from collections.abc import Callable
+
+import torch
+
+from kevin_env.judge.usage import descendants
+from kevin_env.judge.worker import Worker
+
+WATCH_SECONDS = 0.25
+SHARE = 0.6
+"""Of what was free on the device when a candidate got its submission."""
+_MAX_PROCESSES = 1024
+_NOT_AVAILABLE = (1 << 64) - 1
+
+Usage = Callable[[], dict[int, int]]
+"""Bytes on the device by process."""
+
+
+class DeviceMemory:
+    """Ends candidates that hold more than they may.
+
+    Args:
+        usage: Tells what each process holds.
+        busy: Held while something is timed; then nothing is asked.
+    """
+
+    def __init__(self, usage: Usage, busy: threading.Lock) -> None:
+        self._usage = usage
+        self._busy = busy
+        self._watched: dict[Worker, int] = {}
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def watch(self, worker: Worker, limit: int) -> None:
+        """From now on it may hold `limit` bytes."""
+        with self._lock:
+            self._watched[worker] = limit
+
+    def forget(self, worker: Worker) -> None:
+        """It is about to end."""
+        with self._lock:
+            self._watched.pop(worker, None)
+
+    def close(self) -> None:
+        """Watches no more."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        while not self._closed.wait(WATCH_SECONDS):
+            if not self._busy.locked():
+                with contextlib.suppress(OSError):
+                    self._look()
+
+    def _look(self) -> None:
+        with self._lock:
+            watched = dict(self._watched)
+        used = self._usage() if watched else {}
+        for worker, limit in watched.items():
+            held = sum(used.get(pid, 0) for pid in descendants(worker.pid))
+            if held > limit:
+                self.forget(worker)
+                worker.end(f"more than {limit >> 20} MiB of device memory")
+
+
+class _Process(ctypes.Structure):
+    _fields_ = (
+        ("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong), ("instance", ctypes.c_uint), ("compute", ctypes.c_uint)
+    )  # fmt: skip
+
+
+def nvml_usage(device: torch.device) -> Usage | None:
+    """A reader for one GPU; None where NVML is not there."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        handle, name = ctypes.c_void_p(), f"GPU-{torch.cuda.get_device_properties(device).uuid}"
+        if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle)):
+            return None
+        ask = nvml.nvmlDeviceGetComputeRunningProcesses_v3
+    except (OSError, AttributeError):
+        return None
+
+    def usage() -> dict[int, int]:
+        count, found = ctypes.c_uint(_MAX_PROCESSES), (_Process * _MAX_PROCESSES)()
+        if ask(handle, ctypes.byref(count), found):
+            return {}
+        return {each.pid: each.used for each in found[: count.value] if each.used != _NOT_AVAILABLE}
+
+    return usage

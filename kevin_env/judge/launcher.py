@@ -1,0 +1,71 @@
+"""The judge's handle on its fork server, the process that candidates come from."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+from kevin_env.candidate.wire import Channel, Closed, WireError
+from kevin_env.judge.api import JudgeError
+from kevin_env.judge.leftovers import sweep
+from kevin_env.judge.sandbox.levels import LevelName
+
+START_SECONDS = 180.0
+_PASSED = (
+    *("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "PYTHONPATH"),
+    *("CC", "CXX", "LANG", "OMP_WAIT_POLICY"),
+    *("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_"),
+)
+END_SECONDS = 10.0
+
+
+class ForkServer:
+    """The process that candidates are forked from. One per judge, safe to use from many threads.
+
+    Args:
+        device: `cpu` or `cuda`.
+        level: The best level of the sandbox that is tried.
+    """
+
+    def __init__(self, device: str, level: LevelName = "root") -> None:
+        sweep()
+        ours, theirs = socket.socketpair()
+        environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else importing cpp_extension starts CUDA before the fork
+        if device == "cpu":
+            environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "kevin_env.judge.forkserver", str(theirs.fileno()), level],
+            pass_fds=(theirs.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
+        )  # fmt: skip
+        theirs.close()
+        self._channel = Channel(ours)
+        self._lock = threading.Lock()
+        try:
+            self._channel.receive(START_SECONDS)
+        except WireError as error:
+            raise JudgeError("the fork server did not start; its own message is on stderr") from error
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process.poll() is None
+
+    def fork(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+        """Starts one candidate."""
+        try:
+            with self._lock:
+                self._channel.send(order, fds)
+        except Closed as error:
+            raise JudgeError("the fork server is gone") from error
+
+    def close(self) -> None:
+        """Ends it; candidates live on until their workers are closed."""
+        self._channel.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_SECONDS)
+        self._process.kill()
+        self._process.wait()

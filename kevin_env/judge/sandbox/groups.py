@@ -1,0 +1,95 @@
+"""A control group for each candidate, where this machine lets us make one: memory of every kind, counted by the kernel.
+
+It is made below the group that the judge itself is in, so what bounds the judge bounds it, too. As root in a container
+the file system of groups is often read-only, and an ordinary user needs a group that was delegated to them
+(`systemd-run --user --scope -p Delegate=yes`); without one the keeper's watch is what limits.
+"""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+_MOST_TASKS = 1 << 14
+"""Threads and processes. The keeper's own limit is lower; this one no bomb is faster than."""
+_REMOVE_SECONDS = 2.0
+
+
+def homes() -> list[Path]:
+    """Where a group can be made: at most one folder, of version 1 or 2, whichever counts memory here."""
+    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    found: list[Path] = []
+    for fields in mounts:
+        after = fields[fields.index("-") + 1 :]
+        for _, controllers, path in own:
+            names = controllers.split(",")
+            version1 = after[0] == "cgroup" and "memory" in names and "memory" in after[2].split(",")
+            version2 = after[0] == "cgroup2" and not controllers
+            if not (version1 or version2) or not Path(path).is_relative_to(fields[3]):
+                continue
+            home = Path(fields[4]) / Path(path).relative_to(fields[3])
+            if os.access(home, os.W_OK) and (version1 or _delegated(home)):
+                found.append(home)
+    return found
+
+
+class Group:
+    """One candidate's group, as the keeper holds it: by descriptors, since its paths are soon out of sight."""
+
+    def __init__(self, name: str, memory: int) -> None:
+        self._doors: list[int] = []
+        self._events: int | None = None
+        for home in homes():
+            with suppress(OSError):
+                self._make(home / name, memory)
+
+    def admit(self, pid: int) -> None:
+        """Moves a process into it. The kernel takes some 10 ms for that, whoever asks."""
+        for door in self._doors:
+            with suppress(ProcessLookupError):  # it has ended already
+                os.write(door, str(pid).encode())
+
+    def close(self) -> None:
+        """Closes the descriptors."""
+        for fd in (*self._doors, *([] if self._events is None else [self._events])):
+            os.close(fd)
+        self._doors, self._events = [], None
+
+    def ran_out(self) -> bool:
+        """Whether the kernel has killed one of its processes because there was no memory left for it."""
+        if self._events is None:
+            return False
+        lines = os.pread(self._events, 4096, 0).decode().splitlines()
+        return any(line.split()[0] == "oom_kill" and int(line.split()[1]) > 0 for line in lines)
+
+    def _make(self, folder: Path, memory: int) -> None:
+        folder.mkdir()
+        for name, value in (
+            ("memory.limit_in_bytes", memory), ("memory.memsw.limit_in_bytes", memory), ("memory.max", memory),
+            ("memory.swap.max", 0), ("pids.max", _MOST_TASKS),
+        ):  # fmt: skip
+            with suppress(OSError):  # without swap some are not there
+                if (folder / name).exists():
+                    (folder / name).write_text(str(value))
+        for name in ("memory.oom_control", "memory.events"):
+            if (folder / name).exists():
+                self._events = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
+        self._doors.append(os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
+
+
+def remove(name: str) -> None:
+    """Removes a group; its processes are dead, or about to be."""
+    deadline = time.monotonic() + _REMOVE_SECONDS
+    for folder in (home / name for home in homes()):
+        while folder.is_dir() and time.monotonic() < deadline:
+            try:
+                folder.rmdir()
+            except OSError:  # the kernel has not buried them all
+                time.sleep(0.002)
+
+
+def _delegated(home: Path) -> bool:
+    with suppress(OSError):
+        return "memory" in (home / "cgroup.subtree_control").read_text().split()
+    return False

@@ -1,0 +1,120 @@
+"""How much of the sandbox this machine allows, and what the steps that were taken protect together.
+
+Run as `python -m kevin_env.judge.sandbox.levels` it prints one line: what a candidate would get here.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from kevin_env.judge.sandbox import calls, groups, landlock, namespaces, places, root
+
+LevelName = Literal["root", "user", "container", "landlock", "plain"]
+Step = Literal["network", "processes", "root", "limits", "landlock", "signals", "privileges", "calls"]
+"""Namespaces of network and processes, an own root directory, limits, Landlock, its scope for signals, capabilities
+dropped, system calls filtered."""
+
+_SUFFICIENT: Mapping[str, tuple[set[Step], ...]] = {
+    "network": ({"calls"},),  # it knows whether there are namespaces, and is stricter without
+    "filesystem": ({"root", "privileges"}, {"landlock", "privileges", "calls"}),
+    "limits": ({"limits", "privileges", "calls"},),
+    "processes": ({"processes", "privileges", "calls"}, {"signals", "privileges", "calls"}),
+}
+"""Each protection with the sets of steps of which any one gives it. Landlock alone leaves Unix sockets that have a
+path, and namespaces alone leave sockets that belong to none; the filter takes both away."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One way of setting up a candidate.
+
+    Attributes:
+        name: What it rests on.
+        told: The same for people.
+        namespaces: Whether it has any, and with them a root directory of its own.
+        user: Whether they come through a user namespace.
+        processes: Whether it has a process namespace.
+        landlock: Whether Landlock is applied where the kernel has it.
+    """
+
+    name: LevelName
+    told: str
+    namespaces: bool = True
+    user: bool = False
+    processes: bool = True
+    landlock: bool = True
+
+
+LEVELS = (
+    Level("root", "namespaces made as root"),
+    Level("user", "namespaces made through a user namespace", user=True),
+    Level("container", "namespaces but for processes, inside a container", user=True, processes=False),
+    Level("landlock", "no namespaces", namespaces=False, processes=False),
+    Level("plain", "no namespaces and no Landlock", namespaces=False, processes=False, landlock=False),
+)
+"""From the best to the least."""
+
+
+def find(most: LevelName = "root") -> Level:
+    """The best level, `most` or a lesser one, that this machine allows in full: each is tried in a process of its own.
+
+    One thread only: it forks.
+    """
+    places.shown()  # found out once, before any fork
+    names = [level.name for level in LEVELS]
+    for level in LEVELS[names.index(most) :]:
+        if not level.namespaces or _works(level):
+            return LEVELS[-1] if level.name == "landlock" and not landlock.abi() else level
+    return LEVELS[-1]
+
+
+def protections(done: Collection[str]) -> dict[str, str]:
+    """`enforced` or `missing` for each protection, by the steps that were taken."""
+    return {
+        name: "enforced" if any(steps <= set(done) for steps in sufficient) else "missing"
+        for name, sufficient in _SUFFICIENT.items()
+    }
+
+
+def describe(level: Level) -> str:
+    """What it is made of here, in one line."""
+    version = landlock.abi() if level.landlock else 0
+    parts = [level.told]
+    parts += [f"Landlock {version}"] if version else []
+    parts += ["system call filter"] if os.uname().machine in calls.NUMBERS else []
+    parts.append("memory counted by a control group" if groups.homes() else "memory watched, no control group")
+    return ", ".join(parts)
+
+
+def _works(level: Level) -> bool:
+    """Whether all of it can be set up, tried in a child."""
+    if level.name == "root" and os.geteuid() != 0:
+        return False
+    with tempfile.TemporaryDirectory(prefix="kevin-run-") as folder:
+        return _succeeds(lambda: _try(level, Path(folder)))
+
+
+def _try(level: Level, folder: Path) -> bool:
+    namespaces.enter(level.user, level.processes)
+    return _succeeds(lambda: bool(root.change_root(folder, root.SCRATCH_SIZE, level.processes)))
+
+
+def _succeeds(step: Callable[[], bool]) -> bool:
+    """Whether a step that changes the process it runs in is allowed; a child takes it."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = 0 if step() else 1
+        except OSError:  # refused, which is what is to be found out
+            pass
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+if __name__ == "__main__":
+    print(describe(find()))  # noqa: T201

@@ -1,0 +1,88 @@
+"""What a candidate's processes use of the machine, as /proc tells it. Bytes."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+MAX_MEASURED = 64
+"""Of more processes than this no exact share of their memory is found: that takes milliseconds for each."""
+MAX_FILES = 100_000
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def descendants(of: int) -> Iterator[int]:
+    """Every process below one."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                after_name = (entry / "stat").read_text().rpartition(")")[2].split()
+                parents.setdefault(int(after_name[1]), []).append(int(entry.name))
+    todo = [of]
+    while todo:
+        children = parents.get(todo.pop(), [])
+        yield from children
+        todo += children
+
+
+def more_memory_than(allowed: int, processes: list[int]) -> bool:
+    """Whether processes hold more than that together; what they share counts once, where that can be found out."""
+    if sum(map(_resident, processes)) <= allowed:
+        return False
+    return len(processes) > MAX_MEASURED or sum(map(_proportional, processes)) > allowed
+
+
+def threads(processes: list[int]) -> int:
+    """How many threads processes have together."""
+    total = 0
+    for pid in processes:
+        with contextlib.suppress(OSError, ValueError):
+            total += int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[17])
+    return total
+
+
+def run_time(processes: list[int]) -> int:
+    """Nanoseconds for which all their threads have run so far."""
+    total = 0
+    for pid in processes:
+        with contextlib.suppress(OSError, ValueError):
+            for thread in os.scandir(f"/proc/{pid}/task"):
+                with open(f"{thread.path}/schedstat", "rb", buffering=0) as file:  # noqa: PTH123 (it has to be quick)
+                    total += int(file.read(64).split(None, 1)[0])
+    return total
+
+
+def stored(place: Path, in_memory: bool) -> int:
+    """Bytes in a file system that is held in memory, or on disk in a folder."""
+    if in_memory:
+        with contextlib.suppress(OSError):
+            found = os.statvfs(place)
+            return (found.f_blocks - found.f_bfree) * found.f_frsize
+        return 0
+    total = 0
+    for count, (folder, _, files) in enumerate(os.walk(place)):
+        if count + len(files) > MAX_FILES:
+            return 1 << 62
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(f"{folder}/{name}").st_blocks * 512
+    return total
+
+
+def _resident(pid: int) -> int:
+    """Resident bytes that are in no file on disk. What a fork shares with its parent counts twice."""
+    with contextlib.suppress(OSError, ValueError):
+        lines = (Path("/proc") / str(pid) / "status").read_text().splitlines()
+        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
+    return 0
+
+
+def _proportional(pid: int) -> int:
+    """As `_resident`, each page divided by the number of processes that share it."""
+    with contextlib.suppress(OSError, ValueError):
+        lines = (Path("/proc") / str(pid) / "smaps_rollup").read_text().splitlines()
+        found = [int(line.split()[1]) << 10 for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:"))]
+        if found:
+            return sum(found)
+    return _resident(pid)

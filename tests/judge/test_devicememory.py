@@ -1,0 +1,48 @@
+"""The watch over device memory, with a table in the driver's place: what it does to a candidate is real."""
+
+import threading
+import time
+
+import pytest
+from loaded import Submit
+
+from kevin_env.judge.devicememory import DeviceMemory
+from kevin_env.judge.usage import descendants
+from kevin_env.judge.worker import Ended
+
+GROUP = "import os, time\nif os.fork() == 0: time.sleep(99)\n"
+
+
+def test_who_takes_too_much_is_ended_and_others_are_not(submit: Submit) -> None:
+    hog, other = submit(GROUP), submit(GROUP)
+    table = dict.fromkeys(descendants(hog.worker.pid), 300 << 20)  # two processes, each below the limit
+    table |= dict.fromkeys(descendants(other.worker.pid), 200 << 20)
+    assert len(table) == 4
+    watch = DeviceMemory(lambda: table, threading.Lock())
+    for ran in (hog, other):
+        watch.watch(ran.worker, 500 << 20)
+    with pytest.raises(Ended) as ended:
+        time.sleep(1)
+        hog.worker.ask("prepare", 10, device="cpu", threads=1)
+    assert ended.value.limit == "more than 500 MiB of device memory"
+    other.worker.ask("prepare", 10, device="cpu", threads=1)
+    watch.close()
+
+
+def test_nothing_is_asked_while_something_is_timed_nor_of_who_is_forgotten(submit: Submit) -> None:
+    ran, asked, busy = submit(""), [], threading.Lock()
+
+    def usage() -> dict[int, int]:
+        asked.append(1)
+        return dict.fromkeys(descendants(ran.worker.pid), 1 << 40)
+
+    watch = DeviceMemory(usage, busy)
+    with busy:
+        watch.watch(ran.worker, 1)
+        time.sleep(0.8)
+        assert not asked
+        watch.forget(ran.worker)
+    time.sleep(0.6)
+    assert not asked
+    ran.worker.ask("prepare", 10, device="cpu", threads=1)
+    watch.close()

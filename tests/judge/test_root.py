@@ -1,0 +1,70 @@
+"""The own root directory by itself, as on a kernel without Landlock: what is left of the machine, and it is fixed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kevin_env.judge.sandbox import levels
+
+SCRIPT = """
+import os, socket, sys
+from pathlib import Path
+from kevin_env.judge.sandbox import namespaces, privileges, root, system
+system._MOUNT_SETATTR = int(sys.argv[2]) or system._MOUNT_SETATTR
+namespaces.enter(sys.argv[3] == "user", True)
+if os.fork() != 0:
+    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+folder = Path(sys.argv[1])
+print(*map(str, root.change_root(folder, 1 << 30, True)))
+privileges.drop()
+print(*sorted(os.listdir("/")))
+print(*sorted(os.listdir("/dev")))
+for place in ("/usr", "/etc", "/sys", "/", "/dev", sys.prefix):
+    try:
+        os.mkdir(f"{place}/kevin-escaped")
+        print("WRITTEN", place)
+    except OSError:
+        pass
+for place in ("/proc/sys/kernel/hostname", "/proc/sysrq-trigger", "/sys/kernel/mm/transparent_hugepage/enabled",
+              "/etc/passwd", "/usr/bin/env"):
+    try:
+        os.open(place, os.O_WRONLY)
+        print("OPENED", place)
+    except OSError:
+        pass
+for place in ("..", "/..", "/proc/1/root/", "/proc/self/cwd/.."):
+    print(*sorted(os.listdir(place)))
+(folder / "mine").write_text("x")
+Path("/tmp/mine").write_text("x")
+print("done")
+"""
+
+
+@pytest.fixture(params=["root", "user"])
+def how(request: pytest.FixtureRequest) -> str:
+    if levels.find(request.param).name != request.param:
+        pytest.skip("no such namespaces here")
+    return request.param
+
+
+@pytest.mark.parametrize("setattr_number", [0, 9999], ids=["mount_setattr", "before Linux 5.12"])
+def test_nothing_of_the_machine_can_be_written_or_named(how: str, setattr_number: int, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(setattr_number), how]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode == 0, done.stderr
+    scratch, top, dev, *rest = done.stdout.splitlines()
+    assert scratch.split() == [str(folder), "/dev/shm", "/tmp"]
+    hidden = {"home", "var", "mnt", "boot", "run", "srv", "media", "root"} - {Path(p).parts[1] for p in _known()}
+    assert not hidden & set(top.split()) and {"usr", "proc", "dev", "tmp"} <= set(top.split())
+    assert {"null", "urandom", "shm"} <= set(dev.split()) and not {"zero", "kmsg", "mem", "pts"} & set(dev.split())
+    assert rest == [top] * 4 + ["done"]
+    assert not list(folder.iterdir()) and not Path("/tmp/mine").exists()
+
+
+def _known() -> list[str]:
+    """Where this Python and these tests lie."""
+    return [sys.prefix, sys.base_prefix, *(p for p in sys.path if Path(p).is_absolute())]

@@ -1,0 +1,55 @@
+"""What /proc tells of processes' memory: real processes that hold real memory."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kevin_env.judge.usage import descendants, more_memory_than, stored
+
+MIB = 1 << 20
+SHARED = """
+import mmap, os
+shared = mmap.mmap(-1, 200 << 20)
+pid = os.fork()
+shared[:] = b"x" * len(shared)
+"""
+
+
+@contextmanager
+def running(code: str) -> Iterator[list[int]]:
+    """A process that has run `code`, and those below it; all end when their input does."""
+    command = [sys.executable, "-c", f"{code}\nimport sys\nprint(flush=True)\nsys.stdin.read()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        for _ in range(code.count("fork") + 1):
+            process.stdout.readline()
+        yield [process.pid, *descendants(process.pid)]
+
+
+def test_private_memory_counts() -> None:
+    with running("kept = b'x' * (200 << 20)") as hog:
+        assert more_memory_than(190 * MIB, hog)
+        assert not more_memory_than(260 * MIB, hog)
+
+
+def test_memory_that_is_shared_and_in_no_file_counts_once() -> None:
+    with running(SHARED) as processes:
+        assert len(processes) == 2
+        assert more_memory_than(190 * MIB, processes)
+        assert not more_memory_than(260 * MIB, processes)
+
+
+def test_descendants_are_those_below_a_process() -> None:
+    with running("") as one, running("") as other:
+        assert {*one, *other} <= set(descendants(os.getpid()))
+        assert not list(descendants(one[0]))
+
+
+def test_a_folder_on_disk_is_added_up(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x").write_bytes(b"x" * MIB)
+    (tmp_path / "y").write_bytes(b"x" * MIB)
+    assert 2 * MIB <= stored(tmp_path, in_memory=False) < 3 * MIB
