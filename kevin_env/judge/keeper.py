@@ -19,15 +19,14 @@ from kevin_env.judge.sandbox.groups import Group
 from kevin_env.judge.sandbox.levels import Level
 from kevin_env.judge.sandbox.root import SCRATCH_SIZE
 from kevin_env.judge.sandbox.system import Refused
+from kevin_env.judge.stopping import kill_all, signal_all, stop_all, watched
 from kevin_env.judge.usage import descendants, more_memory_than, run_time, stored, threads
 
 WATCH_SECONDS = 0.25
-STOP_SECONDS = 5.0
-STOP_PAUSE = 30e-6
 MAX_PROCESSES = 512
 MAX_THREADS = 2048
 MOVED = 300_000
-"""Nanoseconds that threads may run after they were seen stopped: one inside the kernel meets the signal on its way out."""
+"""Nanoseconds that threads may run after they were seen stopped: one in the kernel meets the signal on its way out."""
 
 
 def keep(
@@ -55,7 +54,7 @@ def keep(
     try:
         _Watch(judge, pid, order["memory"], group, scratch[0], level.namespaces, isolated).run()
     finally:
-        _kill_all(isolated)
+        kill_all(isolated)
         os._exit(0)
 
 
@@ -170,18 +169,15 @@ class _Watch:
         but who runs has run for a time.
         """
         if frozen:
-            if not _stop_all(self._isolated):
+            if not stop_all(self._isolated):
                 return "a process that does not stop"
-            self._ran = run_time(self._processes())
+            self._ran = run_time(watched(self._isolated))
             return None
-        if self._ran is not None and run_time(self._processes()) > self._ran + MOVED:
+        if self._ran is not None and run_time(watched(self._isolated)) > self._ran + MOVED:
             return "time in which it was to stand still"
         self._ran = None
-        _signal_all(signal.SIGCONT, self._isolated)
+        signal_all(signal.SIGCONT, self._isolated)
         return None
-
-    def _processes(self) -> list[int]:
-        return _others() if self._isolated else list(descendants(os.getpid()))
 
     def _broken_limit(self) -> str | None:
         self._looked = time.monotonic()
@@ -200,68 +196,3 @@ class _Watch:
 
     def _memory_limit(self) -> str:
         return f"more than {self._memory >> 20} MiB of memory"
-
-
-def _signal_all(number: int, isolated: bool) -> None:
-    if isolated:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, number)
-        return
-    for pid in descendants(os.getpid()):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
-
-
-def _stop_all(isolated: bool) -> bool:
-    """Stops everything and waits until it stands still; False when it does not.
-
-    SIGSTOP takes effect in a whole process only when one of its threads runs and sees it. A submission chooses how
-    long that takes: a thread of lowest priority may get the signal while others keep the cores busy.
-    """
-    deadline = time.monotonic() + STOP_SECONDS
-    while time.monotonic() < deadline:
-        _signal_all(signal.SIGSTOP, isolated)
-        if all(map(_stopped, _others() if isolated else descendants(os.getpid()))):
-            return True
-        time.sleep(STOP_PAUSE)  # a thread needs a core to see the signal, and must not wait for this loop's time slice
-    return False
-
-
-def _others() -> list[int]:
-    """Every process of the keeper's namespace but itself."""
-    return [int(place.name) for place in os.scandir("/proc") if place.name.isdigit() and place.name != "1"]
-
-
-def _stopped(pid: int) -> bool:
-    """Whether no thread of a process runs, nor can before it is continued."""
-    try:
-        states = {_state(thread.path) for thread in os.scandir(f"/proc/{pid}/task")}
-    except (FileNotFoundError, ProcessLookupError):  # it has ended
-        return True
-    # once one thread is stopped all others are about to: one inside the kernel (D) meets the signal on its way out
-    return states <= set("TtZX") or ("T" in states and states <= set("TtZXD"))
-
-
-def _state(thread: str) -> str:
-    try:
-        stat = os.open(f"{thread}/stat", os.O_RDONLY)
-    except (FileNotFoundError, ProcessLookupError):  # it has ended
-        return "X"
-    try:
-        return os.read(stat, 512).rpartition(b")")[2][1:2].decode()
-    except ProcessLookupError:
-        return "X"
-    finally:
-        os.close(stat)
-
-
-def _kill_all(isolated: bool) -> None:
-    """Kills until nothing is left. The end of the first process of a namespace would do it too."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        _signal_all(signal.SIGKILL, isolated)
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                time.sleep(0.001)
-        except ChildProcessError:
-            return
