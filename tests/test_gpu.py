@@ -1,12 +1,14 @@
 """Judging on a GPU. All of it skips itself where there is none."""
 
+import contextlib
 import subprocess
+import sys
 import time
 
 import pytest
 from corpus import FOLDER, read_entry
 
-from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.timing import largest_unseen_gain
 from kevin_env.outcome import Correct
@@ -98,3 +100,34 @@ def used_memory() -> int:
     time.sleep(5)
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) << 20
+
+
+NEIGHBOUR = """
+import sys, torch
+free, _ = torch.cuda.mem_get_info()
+kept = [torch.empty(free - int(sys.argv[1]), dtype=torch.uint8, device="cuda")]
+print("full", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_neighbour_that_fills_the_memory_is_nobodys_verdict() -> None:
+    with LocalPool() as pool:
+        neighbour = subprocess.Popen(
+            [sys.executable, "-c", NEIGHBOUR, str(3 * GIB)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert neighbour.stdout and neighbour.stdout.readline().strip() == "full"
+            with contextlib.suppress(JudgeError):  # the judge needs memory too, and may say that it has none
+                assert judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category == "correct"
+        finally:
+            neighbour.communicate("\n")
+        assert judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category == "correct"
+
+
+def test_two_clients_on_one_device_do_not_disturb_each_other(pool: LocalPool) -> None:
+    entry = read_entry(FOLDER / "honest/softmax_triton.py")
+    with LocalPool() as other:
+        futures = [each.submit(SOFTMAX, Submission(code=entry.code), CUDA) for each in (pool, other) for _ in range(2)]
+        speedups = [timed(future.result(280)).speedup or 0.0 for future in futures]
+    assert max(speedups) < 1.1 * min(speedups), speedups

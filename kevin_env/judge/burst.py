@@ -80,7 +80,7 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
 def _bursts(contest: Contest, size: int) -> list[tuple[Burst, Burst]] | None:
     """Pairs of the reference's and the submission's bursts; None when they cannot be verified or timed."""
     trial = contest.trial
-    gate = trial.open_gate(_draw_sets(contest, size), [torch.empty(1, device=trial.bench.device)])
+    gate = trial.open_gate(_draw_sets(contest, size), trial.gate.answer_bytes, outbox=1)
     with ours(), awake(contest.reference.worker):
         reference = trial.admit(contest.reference.worker, gate, PARTNER_SECONDS)
     with awake(trial.worker):

@@ -26,7 +26,9 @@ FLUSH_FACTOR = 2
 """How many times the L2 is overwritten before a gated call."""
 LATE_SECONDS = 0.02
 CLAIMED_FACTOR = 8
-"""How many times the outbox, which holds a right answer, the outputs of one call may span, as slices of buffers do."""
+CLAIMED_SLACK = 1 << 30
+"""How many times the bytes of a right answer the outputs of one call may span, as slices of buffers do, and how many
+bytes beyond that."""
 
 
 @dataclass
@@ -85,10 +87,13 @@ class Answer:
 
 
 class Gate:
-    """The gate of one trial: its inbox and outbox on one device."""
+    """The gate of one trial: its inbox and outbox on one device. `answer_bytes`: of one call's right answer."""
 
-    def __init__(self, device: torch.device, inbox: SharedRegion, outbox: SharedRegion, l2: int) -> None:
+    def __init__(
+        self, device: torch.device, inbox: SharedRegion, outbox: SharedRegion, l2: int, answer_bytes: int
+    ) -> None:
         self.device = device
+        self.answer_bytes = answer_bytes
         self.inbox = inbox
         self.outbox = outbox
         self._gpu = device.type == "cuda"
@@ -176,7 +181,7 @@ class Gate:
         """Copies in memory of the judge's own. Of a call that claims far more than a right answer has, not all."""
         taken: list[list[Output]] = []
         for outputs in placed:
-            left = CLAIMED_FACTOR * self.outbox.size
+            left = CLAIMED_FACTOR * self.answer_bytes + CLAIMED_SLACK
             taken.append([])
             for output in outputs:
                 left -= output.size

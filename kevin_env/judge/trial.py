@@ -140,12 +140,11 @@ class Trial:
         overrides = overrides_of(self.problem).get(self.case.name, {})
         return ast.unparse(apply_overrides(self.problem.source, overrides))
 
-    def open_gate(self, sets: list[Drawn], outputs: list[torch.Tensor]) -> Gate:
-        """A gate whose inbox holds `sets` and whose outbox holds one call's `outputs`; closed with the trial."""
+    def open_gate(self, sets: list[Drawn], answer_bytes: int, outbox: int) -> Gate:
+        """A gate whose inbox holds `sets`, for calls with so many bytes of outputs; closed with the trial."""
         inbox = max(drawn.image.end for drawn in sets)
-        outbox = image_size(outputs)
         regions = [SharedRegion(size + size // 4 + SLACK, self.bench.device) for size in (inbox, outbox)]
-        gate = Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2)
+        gate = Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2, answer_bytes)
         self._open.append(gate)
         return gate
 
@@ -171,7 +170,8 @@ class Trial:
         case.find_randomness(first.skeleton, first.image.tensors)
         probe = seed_from(self.secret, case.name, "probe")
         self.distributions = usable_distributions(case, probe, self.options.inputs)
-        self.gate = self.open_gate([first], tree.take_apart(self.expect(first).output)[1])
+        size = image_size(tree.take_apart(self.expect(first).output)[1])
+        self.gate = self.open_gate([first], size, outbox=size)
         self.place = Place("construct")
         self.construct(self.worker, self.options.call_timeout)
         self.player = self.admit(self.worker, self.gate, self.options.call_timeout)
