@@ -4,12 +4,14 @@ Results go to stdout, everything else to stderr; exit codes are in `kevin_env.ap
 used, so that `--help` is quick.
 """
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
+
+from kevin_env.cli_options import Baseline, Device, Inputs, Json, Plain, Rules, print_json
+from kevin_env.cli_problems import problems
 
 if TYPE_CHECKING:
     from kevin_env.policies import Policy
@@ -45,33 +47,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # they would show local variables, and with them keys
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, or auto: a GPU when there is one.")]
-Rules = Annotated[str, typer.Option(help="kernel: own kernels do the computing. open: any code.")]
-Baseline = Annotated[str, typer.Option(help="What the speedup is relative to: eager or compile.")]
-Plain = Annotated[bool, typer.Option("--plain", help="No colours and no live display, also on a terminal.")]
-
 
 def main() -> None:
     """Runs the command line."""
     app()
 
 
-@app.command()
-def problems(
-    level: Annotated[int | None, typer.Option(help="Only this level, 1 to 10.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Only problems with this tag.")] = None,
-    as_json: Json = False,
-) -> None:
-    """List the problems."""
-    from kevin_env.app.catalogue import choose_problems, problem_row, problems_table
-    from kevin_env.app.screen import make_console
-
-    chosen = choose_problems(level, tag)
-    if as_json:
-        _print_json([problem_row(each) for each in chosen])
-    else:
-        make_console().print(problems_table(chosen))
+app.add_typer(problems, name="problems")
 
 
 @app.command()
@@ -83,7 +65,7 @@ def show(problem: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = 
 
     found = load_problem(problem)
     if as_json:
-        _print_json(problem_row(found) | {"statement": found.statement, "source": found.source})
+        print_json(problem_row(found) | {"statement": found.statement, "source": found.source})
     else:
         show_problem(make_console(), found)
 
@@ -97,6 +79,7 @@ def judge(
     device: Device = "auto",
     rules: Rules = "kernel",
     baseline: Baseline = "eager",
+    inputs: Inputs = "varied",
     require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
@@ -107,14 +90,14 @@ def judge(
     from kevin_env.app.judging import judge as judge_all
     from kevin_env.app.screen import make_console
 
-    settings = read_settings(device=device, rules=rules, baseline=baseline)
+    settings = read_settings(device=device, rules=rules, baseline=baseline, inputs=inputs)
     requests = read_requests(files, problem, (turn, episode), settings, require_sandbox)
     console, failed = make_console(), False
     with open_pool(device) as pool:
         for result in judge_all(requests, pool):
             failed = failed or isinstance(result, Failed)
             if as_json:
-                _print_json(result.row())
+                print_json(result.row())
             else:
                 print_result(console, result)
     raise typer.Exit(JUDGE_FAILED if failed else 0)
@@ -130,6 +113,7 @@ def play(
     language: Annotated[str, typer.Option(help="What to write in: auto, cuda, triton or cpp.")] = "auto",
     rules: Rules = "kernel",
     baseline: Baseline = "eager",
+    inputs: Inputs = "varied",
     hints: Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")] = False,
     temperature: Annotated[float | None, typer.Option(help="Sent only when given, as the next three.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Most tokens of one reply.")] = None,
@@ -152,7 +136,7 @@ def play(
     if (problem is None) == (resume is None):
         raise BadInput("give either --problem ID or --resume FILE")
     settings = read_settings(
-        max_turns=turns, device=device, language=language, rules=rules, baseline=baseline, hints=hints
+        max_turns=turns, device=device, language=language, rules=rules, baseline=baseline, inputs=inputs, hints=hints
     )
     start = last_episode(resume) if resume else load_problem(problem or "")
     parameters = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed, "timeout": timeout}
@@ -173,7 +157,7 @@ def replay(
 
     trajectories = read_file(file, make_console(plain, "stderr"))
     if as_json:
-        _print_json(replay_json(trajectories, turn))
+        print_json(replay_json(trajectories, turn))
     else:
         replay(trajectories, make_console(plain), turn)
 
@@ -198,7 +182,7 @@ def demo(
     with open_pool(device) as pool:
         trajectory = demo(pool, narrator, device, Recorder(out) if out else None)
     if as_json:
-        _print_json(trajectory.model_dump(mode="json"))
+        print_json(trajectory.model_dump(mode="json"))
     raise typer.Exit(episode_code(trajectory.stop_reason))
 
 
@@ -216,7 +200,7 @@ def doctor(as_json: Json = False) -> None:
             if not as_json:
                 show_check(console, check)
     if as_json:
-        _print_json([check.model_dump() for check in found])
+        print_json([check.model_dump() for check in found])
     raise typer.Exit(0 if works(found) else 1)
 
 
@@ -233,12 +217,8 @@ def _play(start: Any, policy: "Policy", settings: "Settings", file: Path, plain:
         episode = open_episode(start, pool, settings, Recorder(file), policy.name)
         trajectory = play_episode(episode, policy, Narrator(console))
     if as_json:
-        _print_json(trajectory.model_dump(mode="json"))
+        print_json(trajectory.model_dump(mode="json"))
     code = episode_code(trajectory.stop_reason)
     hint = f"kevin-env play --resume {file} goes on" if code else f"kevin-env replay {file} shows it again"
     typer.echo(f"recorded in {file}; {hint}", err=True)
     raise typer.Exit(code)
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, allow_nan=False))

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
+from kevin_env import kernelbench
 from kevin_env.outcome import Frozen
 
 _ID = re.compile(r"L(?P<level>\d+)_(?P<number>\d+)_(?P<name>.+)")
@@ -31,7 +32,7 @@ class Problem(Frozen):
     id: str
     source: str
     level: int | None = None
-    """1 to 10 for our own; None for a file given by path whose folder does not tell."""
+    """1 to 10 for our own, 1 to 3 for KernelBench's; None for a file given by path whose folder does not tell."""
     number: int | None = None
     name: str
     path: str = ""
@@ -63,17 +64,35 @@ def data_folder(name: str) -> Path:
 
 
 def load_problem(name: str) -> Problem:
-    """A problem by id (`L1_23_Softmax`) or by path to a KernelBench-style file.
+    """A problem by id (`L1_23_Softmax`, `kernelbench:level1/23`) or by path to a KernelBench-style file.
 
     Raises:
         ProblemError: if there is no such problem; names the nearest ids.
     """
+    if name.startswith(kernelbench.PREFIX):
+        found = load_kernelbench(name)
+        if len(found) != 1:
+            raise ProblemError(f"{name!r} means {len(found)} problems; write {kernelbench.PREFIX}level1/23 for one")
+        return found[0]
     if name.endswith(".py") or os.sep in name:
         return parse_problem(Path(name))
     path = problem_paths().get(name)
     if path is None:
         raise ProblemError(_unknown(name))
     return parse_problem(path, id=name)
+
+
+def load_kernelbench(name: str) -> list[Problem]:
+    """The problems of KernelBench that a name means, as they are: `kernelbench:`, `kernelbench:level1`, or one of them.
+
+    Raises:
+        ProblemError: if there is none, or no KernelBench here.
+    """
+    try:
+        found = kernelbench.entries(name)
+    except kernelbench.NotThere as error:
+        raise ProblemError(str(error)) from error
+    return [_problem(each.source, Path(each.path or f"{each.stem}.py"), each.id, each.level) for each in found]
 
 
 def list_problems(level: int | None = None) -> list[Problem]:
@@ -100,20 +119,28 @@ def parse_problem(path: Path, id: str | None = None) -> Problem:
     """
     try:
         source = path.read_text(encoding="utf-8")
-        tree = ast.parse(source, filename=str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ProblemError(f"cannot read problem {path}: {error}") from error
+    level, _, _ = _numbers(path)
+    id = id or (f"L{level}_{path.stem}" if level is not None else path.stem)
+    return _problem(source, path, id, level)
+
+
+def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
+    """What a source says of itself. `path` names it in errors; in a problem it stands only if there is such a file."""
+    try:
+        tree = ast.parse(source, filename=str(path))
     except SyntaxError as error:
         raise ProblemError(f"problem {path} line {error.lineno or 1} does not parse: {error.msg}") from error
     _require_contract(tree, path)
-    level, number, name = _numbers(path)
+    _, number, name = _numbers(path)
     return Problem(
-        id=id or (f"L{level}_{path.stem}" if level is not None else path.stem),
+        id=id,
         source=source,
         level=level,
         number=number,
         name=name,
-        path=str(path.resolve()),
+        path=str(path.resolve()) if path.exists() else "",
         statement=ast.get_docstring(tree) or "",
         cases=("main", *_literal_keys(tree, "CASES")),
         tags=_literal_keys(tree, "TAGS"),

@@ -138,7 +138,7 @@ class ProblemRef(Frozen):
             with contextlib.suppress(ProblemError):
                 problem = load_problem(name)
                 if problem.sha256 == self.sha256:
-                    return problem
+                    return problem.model_copy(update={"id": self.id})  # a file alone does not tell whose it is
         raise ProblemError(f"problem {self.id} is not there as it was recorded; restore its source from the record")
 
 

@@ -1,8 +1,10 @@
 import io
 import json
+import os
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,14 @@ from typer.testing import CliRunner
 from kevin_env.app.doctor import checks, show_check, works
 from kevin_env.app.errors import BadInput
 from kevin_env.app.judging import judge, print_result, read_requests
+from kevin_env.app.linting import exit_code, lint, show_lint
 from kevin_env.cli import app
 from kevin_env.episode import Episode
-from kevin_env.judge import JudgeError, ScriptedPool
+from kevin_env.judge import JudgeError, Options, ScriptedPool
+from kevin_env.judge.lint.report import Cost, Finding, LintReport
 from kevin_env.outcome import CompileError
 from kevin_env.policies import ScriptedPolicy
-from kevin_env.problem import ProblemError
+from kevin_env.problem import Problem, ProblemError
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings
 
@@ -69,7 +73,8 @@ def test_problems_are_listed() -> None:
     assert {"L1_23_Softmax", "L1_36_RMSNorm_"} <= {row["id"] for row in listed}
     assert {row["level"] for row in listed} == {1}
     tagged = json.loads(run("problems", "--tag", "stencil", "--json")[1])
-    assert [row["id"] for row in tagged] == ["L6_5_Sobel_EdgeDetect"]
+    assert "L6_5_Sobel_EdgeDetect" in {row["id"] for row in tagged}
+    assert all("stencil" in row["tags"] for row in tagged)
     assert "L9_1_PrefixSum_ExclusiveScan" in run("problems")[1]
     code, _, err = run("problems", "--tag", "nonsense")
     assert code == 2
@@ -104,6 +109,14 @@ def test_a_problem_is_shown() -> None:
         (["play", "--problem", "L1_23_Softmax", "--model", "m", "--base-url", "http://a", "--extra-body", "["], "JSON"),
         (["play", "--problem", "L1_23_Softmax", "--model", "m", "--turns", "0"], "max_turns"),
         (["play", "--resume", "{bad}", "--model", "m"], "no trajectory"),
+        (["problems", "lint", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
+        (["problems", "lint", "{file}"], "does not define"),
+        (["problems", "lint", "{folder}/missing.py"], "cannot read"),
+        (["problems", "lint", "L1_23_Softmax", "--level", "2"], "no problem of level 2 among L1_23_Softmax"),
+        (["problems", "lint", "--level", "77"], "levels are"),
+        (["problems", "lint", "L1_23_Softmax", "--device", "tpu"], "device"),
+        (["problems", "lint", "L1_23_Softmax", "--inputs", "own"], "inputs"),
+        (["problems", "lint", "kernelbench:level9/1"], "levels 1 to 3"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:
@@ -169,6 +182,68 @@ def test_a_judge_that_fails_is_a_row_of_its_own(tmp_path: Path) -> None:
 def test_a_reference_that_fails_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="get_inputs"):
         rows(submissions(tmp_path, a=KERNEL), tmp_path, [ProblemError("get_inputs raised ValueError")])
+
+
+FIT = LintReport(problem="p", device="cpu", findings=(), reference="accepted", accepted=(), accepted_as_shipped=())
+
+
+class Linter:
+    """Answers with what was prepared, in order."""
+
+    def __init__(self, *answers: LintReport | JudgeError) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, str]] = []
+
+    def lint(self, problem: Problem, options: Options) -> Future[LintReport]:
+        self.asked.append((problem.id, options.inputs))
+        future: Future[LintReport] = Future()
+        answer = self.answers.pop(0)
+        if isinstance(answer, LintReport):
+            future.set_result(answer.model_copy(update={"problem": problem.id}))
+        else:
+            future.set_exception(answer)
+        return future
+
+
+def test_a_lint_has_a_row_for_each_problem_and_says_what_is_wrong(tmp_path: Path) -> None:
+    problems = [problem_file(tmp_path, name) for name in ("1_Fit", "2_[red]Unfit", "3_Failed")]
+    cost = Cost(seconds=0.012, peak_bytes=1, flops=2_000_000_000, elements=3, moved_bytes=5_000_000)
+    unfit = FIT.model_copy(
+        update={
+            "findings": (Finding(check="answers", message="a verdict accepts zeros [/x]"),),
+            "accepted": ("zeros",),
+            "accepted_as_shipped": ("input 0", "zeros"),
+        }
+    )
+    linter = Linter(FIT.model_copy(update={"cost": cost}), unfit, JudgeError("gone\x1b[2J"))
+    page = io.StringIO()
+    console = Console(file=page, width=120, markup=False, highlight=False)
+    linted = list(lint(problems, linter, Options(inputs="shipped"), console))
+    assert linter.asked == [(each.id, "shipped") for each in problems]
+    show_lint(console, linted)
+    text = page.getvalue()
+    assert "2_[red]Unfit: answers: a verdict accepts zeros [/x]" in text
+    assert "3_Failed: the judge failed: gone" in text
+    assert "3 problems: 1 fit; own reference accepted by 2; a trivial answer accepted by 1" in text
+    assert "0.012" in text and "\x1b" not in text
+    assert [exit_code(each) for each in (linted[:1], linted[:2], linted)] == [0, 1, 3]
+    rows = [each.row() for each in linted]
+    assert [row.get("ok") for row in rows] == [True, False, None]
+    assert rows[1]["findings"] == [{"check": "answers", "message": "a verdict accepts zeros [/x]"}]
+    assert rows[2] == {"id": "3_Failed", "error": "gone"}
+    assert json.loads(json.dumps(rows, allow_nan=False))[0]["cost"]["flops"] == cost.flops
+
+
+def test_the_inputs_of_a_recorded_turn_are_as_they_were(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    with closing(ScriptedPool([correct(2.0)])) as pool:
+        settings = Settings(max_turns=1, inputs="shipped")
+        episode = Episode(problem_file(tmp_path), pool, settings, recorder=Recorder(file))
+        episode.start()
+        episode.submit(REPLY)
+        assert [options.inputs for _, _, options in pool.submissions] == ["shipped"]
+    [request] = read_requests([file], None, (1, ""), Settings(), False)
+    assert request.options.inputs == "shipped"
 
 
 def test_a_recorded_turn_is_judged_again_on_the_same_inputs(tmp_path: Path) -> None:
@@ -278,6 +353,28 @@ def test_files_are_judged_for_real(tmp_path: Path) -> None:
     assert [row["category"] for row in judged] == ["compile", "compile", "rules"]
     assert "not today" in judged[0]["message"]
     assert judged[0]["sandbox"].keys() == {"network", "filesystem", "limits", "processes"}
+
+
+def test_problems_are_linted_for_real(tmp_path: Path) -> None:
+    relu = SOURCE.replace("return x * 2", "return torch.relu(x)")
+    for level, body in (("level1", relu), ("level2", SOURCE)):
+        (tmp_path / level).mkdir()
+        (tmp_path / level / "7_Double.py").write_text(body)
+    (tmp_path / "level3").mkdir()
+    environment = os.environ | {"KEVIN_ENV_KERNELBENCH": str(tmp_path)}
+
+    def linted(*words: str) -> tuple[int, Any]:
+        words = (sys.executable, "-m", "kevin_env", "problems", "lint", *words, "--device", "cpu", "--json")
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+        assert done.stderr == ""
+        return done.returncode, json.loads(done.stdout)
+
+    code, rows = linted("kernelbench:")
+    assert [row["id"] for row in rows] == ["kernelbench:level1/7_Double", "kernelbench:level2/7_Double"]
+    assert (code, [row["ok"] for row in rows]) == (0, [True, True])
+    assert [row["accepted_as_shipped"] for row in rows] == [["input 0"], []]
+    code, rows = linted(str(tmp_path / "level1"), "--inputs", "shipped")
+    assert (code, [row["findings"][0]["check"] for row in rows]) == (1, ["answers"])
 
 
 def test_a_model_plays_for_real(tmp_path: Path) -> None:

@@ -1,11 +1,24 @@
 """Problems are found, named, ordered and parsed without being run."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from kevin_env.problem import ProblemError, data_folder, list_problems, load_problem, parse_problem, problem_paths
+from kevin_env import kernelbench
+from kevin_env.problem import (
+    ProblemError,
+    data_folder,
+    list_problems,
+    load_kernelbench,
+    load_problem,
+    parse_problem,
+    problem_paths,
+)
+from kevin_env.record import ProblemRef
+from kevin_env.selection import find_problems
 
 SOURCE = '''"""Add one.
 
@@ -158,3 +171,110 @@ def test_a_folder_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setenv("KEVIN_ENV_PROMPTS", str(tmp_path / "nowhere"))
     with pytest.raises(ProblemError, match="nowhere"):
         data_folder("prompts")
+
+
+@pytest.fixture(params=["", "KernelBench"])
+def checkout(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """KernelBench's folder, or the root of its repository, with a few problems in its form."""
+    for name in ("level1/1_One.py", "level1/10_Ten.py", "level1/2_Two.py", "level2/7_Seven.py", "level3/4_Four.py"):
+        write(tmp_path / request.param / name, SOURCE.replace("CASES: dict", "SHAPES: dict"))
+    (tmp_path / request.param / "level1" / "notes.py").write_text("not a problem")
+    monkeypatch.setenv(kernelbench.VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["kernelbench:level1/2", "kernelbench:level1/2_Two", "kernelbench:level1/2_Two.py"])
+def test_a_problem_of_kernelbench_loads_by_its_number(checkout: Path, name: str) -> None:
+    problem = load_problem(name)
+    assert problem.id == "kernelbench:level1/2_Two"
+    assert (problem.level, problem.number, problem.name, problem.cases) == (1, 2, "Two", ("main",))
+    assert Path(problem.path).name == "2_Two.py"
+    assert problem.source == Path(problem.path).read_text()
+    assert ProblemRef.of(problem).load() == problem
+
+
+def test_a_level_of_kernelbench_or_all_of_it(checkout: Path) -> None:
+    def ids(name: str) -> list[str]:
+        return [problem.id.removeprefix("kernelbench:") for problem in find_problems(name)]
+
+    first = ["level1/1_One", "level1/2_Two", "level1/10_Ten"]
+    assert ids("kernelbench:level1") == ids("kernelbench:level1/") == first
+    assert ids("kernelbench:") == [*first, "level2/7_Seven", "level3/4_Four"]
+    with pytest.raises(ProblemError, match="means 3 problems; write kernelbench:level1/23"):
+        load_problem("kernelbench:level1")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("kernelbench:level1/3", "no problem 3; `kernelbench:level1`"),
+        ("kernelbench:level1/2_Tow", "is kernelbench:level1/2_Two, not 2_Tow"),
+        ("kernelbench:level4/1", "levels 1 to 3"),
+        ("kernelbench:softmax", "write kernelbench:level1/23"),
+        ("kernelbench:level1/../../2", "names nothing"),
+    ],
+)
+def test_what_kernelbench_does_not_have_is_one_clear_line(checkout: Path, name: str, said: str) -> None:
+    with pytest.raises(ProblemError, match=said) as caught:
+        load_problem(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_no_checkout_says_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(kernelbench.VARIABLE, str(tmp_path))
+    with pytest.raises(ProblemError, match="set it to a checkout"):
+        load_problem("kernelbench:level1/1")
+
+
+@pytest.fixture
+def no_checkout(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv(kernelbench.VARIABLE, raising=False)
+    kernelbench._rows.cache_clear()
+    yield
+    kernelbench._rows.cache_clear()
+
+
+def test_kernelbench_comes_from_the_data_set_where_there_is_no_checkout(
+    no_checkout: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def load_dataset(name: str, split: str) -> list[dict[str, object]]:
+        asked.append((name, split))
+        return [{"problem_id": n, "name": f"{n}_A", "code": SOURCE, "level": 2} for n in (12, 3)]
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    assert [each.id for each in load_kernelbench("kernelbench:level2")] == [
+        "kernelbench:level2/3_A",
+        "kernelbench:level2/12_A",
+    ]
+    problem = load_problem("kernelbench:level2/12")
+    assert (problem.source, problem.path, problem.number) == (SOURCE, "", 12)
+    assert ProblemRef.of(problem).load() == problem
+    assert asked == [("ScalingIntelligence/KernelBench", "level_2")]
+
+
+def test_without_checkout_and_data_set_one_line_says_what_to_do(
+    no_checkout: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(ProblemError, match=r"set KEVIN_ENV_KERNELBENCH .* or `pip install datasets`"):
+        load_problem("kernelbench:level1/1")
+
+    def offline(*_: object, **__: object) -> None:
+        raise ConnectionError("no route")
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=offline))
+    with pytest.raises(ProblemError, match=r"ConnectionError: no route.*set KEVIN_ENV_KERNELBENCH"):
+        load_problem("kernelbench:level1/1")
+
+
+def test_a_folder_means_the_problems_in_it(tmp_path: Path) -> None:
+    for name in ("level2/10_A.py", "level2/9_B.py", "level10/1_C.py"):
+        write(tmp_path / name)
+    (tmp_path / "level2" / "__init__.py").write_text("")
+    assert [problem.id for problem in find_problems(tmp_path)] == ["L2_9_B", "L2_10_A", "L10_1_C"]
+    assert [problem.id for problem in find_problems(str(tmp_path / "level2"))] == ["L2_9_B", "L2_10_A"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ProblemError, match=r"named like 23_Softmax\.py"):
+        find_problems(tmp_path / "empty")

@@ -10,6 +10,7 @@ from rich.text import Text
 from kevin_env.app.errors import BadInput
 from kevin_env.app.screen import show, show_code
 from kevin_env.problem import Problem, list_problems
+from kevin_env.selection import find_problems
 
 
 def choose_problems(level: int | None, tag: str | None) -> list[Problem]:
@@ -25,6 +26,25 @@ def choose_problems(level: int | None, tag: str | None) -> list[Problem]:
     levels = sorted({each.level for each in every if each.level is not None})
     tags = sorted({tag for each in every for tag in each.tags})
     raise BadInput(f"no such problem; levels are {', '.join(map(str, levels))}, tags are {', '.join(tags)}")
+
+
+def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:
+    """The problems of these names, each once; our own where there are none. Of a level when given.
+
+    Args:
+        names: ids, paths of files or folders, levels such as `L1`, `kernelbench:` and what may follow it.
+        level: 1 to 10.
+
+    Raises:
+        ProblemError: if one is unknown or cannot be read.
+        BadInput: if there is none.
+    """
+    if not names:
+        return choose_problems(level, None)
+    found = {each.id: each for each in find_problems(names) if level in (None, each.level)}
+    if not found:
+        raise BadInput(f"no problem of level {level} among {', '.join(names)}")
+    return list(found.values())
 
 
 def problem_row(problem: Problem) -> dict[str, Any]:

@@ -115,7 +115,9 @@ def read_requests(
         BadInput: if a file cannot be read or is of neither kind, or what it needs was not given.
         ProblemError: if the problem is unknown.
     """
-    options = Options(device=settings.device, baseline=settings.baseline, require_sandbox=require_sandbox)
+    options = Options(
+        device=settings.device, baseline=settings.baseline, inputs=settings.inputs, require_sandbox=require_sandbox
+    )
     answered = load_problem(problem) if problem else None
     requests: list[Request] = []
     for file in files:
@@ -161,13 +163,16 @@ def _recorded(path: Path, number: int | None, episode: str, options: Options) ->
     if not 1 <= number <= len(trajectory.turns):
         raise BadInput(f"{path}: episode {trajectory.episode_id} has {len(trajectory.turns)} turns, not {number}")
     turn = trajectory.turns[number - 1]
-    known = {name: trajectory.config[name] for name in ("device", "baseline", "rules") if name in trajectory.config}
+    kept = ("device", "baseline", "inputs", "rules")
+    known = {name: trajectory.config[name] for name in kept if name in trajectory.config}
     try:
         settings, problem = Settings.of(known), trajectory.problem.load()
     except ValueError as error:
         raise BadInput(f"{path}: {error}") from error
     device = options.device if options.device != "auto" else settings.device
-    options = options.model_copy(update={"device": device, "baseline": settings.baseline, "secret": turn.secret})
+    options = options.model_copy(
+        update={"device": device, "baseline": settings.baseline, "inputs": settings.inputs, "secret": turn.secret}
+    )
     score = str(trajectory.config.get("score", "kevin"))
     return Request(str(path), problem, _submitted(turn), options, settings.rules, score)
 

@@ -34,6 +34,8 @@ class Options(Frozen):
     device: str = "auto"
     """`cpu`, `cuda`, `cuda:1`, or `auto`: a GPU when there is one."""
     baseline: Literal["eager", "compile"] = "eager"
+    inputs: Literal["varied", "shipped"] = "varied"
+    """`varied`: further distributions beside the problem's own. `shipped`: what its `get_inputs` draws, no more."""
     require_sandbox: bool = False
     """Refuse (JudgeError) when a protection of the sandbox is missing on this machine."""
     secret: str | None = None

@@ -39,7 +39,7 @@ def check_call(call: Call, expected: Expected, case: Case, input_set: str) -> In
     if call.claim.unsupported is not None:
         return _incorrect(Mismatch("type", call.claim.unsupported), input_set)
     skeleton, references = tree.take_apart(expected.output)
-    oracles = _oracles(expected, references)
+    oracles = oracles_of(expected, references)
     theirs, ours = tree.leaves(call.claim.skeleton), tree.leaves(skeleton)
     if len(theirs) != len(ours):
         return _incorrect(Mismatch("arity", f"expected {_count(ours)}, got {_count(theirs)}"), input_set)
@@ -81,7 +81,7 @@ def _poisoned(output: Output) -> bool:
     return output.flat is not None and bool((output.flat == POISON).all())
 
 
-def _oracles(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
+def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
     """The oracle's tensors, each only where it really is float64 of the same shape."""
     if expected.oracle is None:
         return [None] * len(references)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge import verify
+from kevin_env.judge import plant, verify
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts
 from kevin_env.judge.cases import open_cases, usable_distributions
 from kevin_env.judge.reference import DISTRIBUTIONS, Case
@@ -15,8 +15,8 @@ from kevin_env.problem import Problem
 SEED = 1
 
 
-def find_facts(problem: Problem, device: torch.device, info: DeviceInfo) -> Facts:
-    """The facts of a problem.
+def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, inputs: str = "varied") -> Facts:
+    """The facts of a problem, of which `inputs` are checked.
 
     Raises:
         ProblemError: when its reference fails.
@@ -24,17 +24,21 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo) -> Fact
     cases: list[CaseFacts] = []
     for case in open_cases(problem, device):
         case.draw_weights(SEED)
-        usable = usable_distributions(case, SEED)
+        usable = usable_distributions(case, SEED, inputs)
         cases.append(_case_facts(case, usable))
     timed = case
     return Facts(
         device=info,
         cases=tuple(reversed(cases)),
-        distributions=tuple(f"{name}: {DISTRIBUTIONS[name]}" for name in usable),
+        distributions=tuple(f"{name}: {_told(name, usable)}" for name in usable),
         tolerance=_tolerance(timed),
         precision=timed.precision,
         weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.model.state_dict().items()),
     )
+
+
+def _told(distribution: str, usable: list[str]) -> str:
+    return plant.TOLD if distribution == "own" and plant.NEEDS in usable else DISTRIBUTIONS[distribution]
 
 
 def _case_facts(case: Case, distributions: list[str]) -> CaseFacts:

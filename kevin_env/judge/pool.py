@@ -14,6 +14,7 @@ from typing import Any
 
 from kevin_env.candidate.wire import Channel, WireError
 from kevin_env.judge.api import DeviceInfo, Facts, JudgeError, Judgement, OnStage, Options, Submission
+from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.problem import Problem, ProblemError
 
 STEADY = {
@@ -36,7 +37,7 @@ class LocalPool:
 
     def __init__(self) -> None:
         self._judges: dict[str, _Remote] = {}
-        self._facts: dict[tuple[str, str, str], Future[Facts]] = {}
+        self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._close = weakref.finalize(self, _close_all, self._judges, os.getpid())
@@ -46,12 +47,12 @@ class LocalPool:
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
     ) -> Future[Judgement]:
         """See `JudgePool.submit`."""
-        request = {"do": "judge", "submission": submission.model_dump(), "options": options.model_dump()}
+        request = {"do": "judge", "submission": submission.model_dump()}
         return self._request(problem, options, request, lambda a: Judgement.model_validate(a["judgement"]), on_stage)
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         """See `Describer.describe`. Asked once for a problem and device."""
-        key = (problem.id, problem.sha256, options.device)
+        key = (problem.id, problem.sha256, options.device, options.inputs)
         with self._lock:
             known = self._facts.get(key)
         if known is None or (known.done() and known.exception() is not None):
@@ -61,6 +62,15 @@ class LocalPool:
             with self._lock:
                 self._facts[key] = known
         return known
+
+    def lint(self, problem: Problem, options: Options, limits: Limits | None = None) -> Future[LintReport]:
+        """Whether the problem is fit to be trained on, on a device. A reference that fails is a finding.
+
+        Raises (from the future):
+            JudgeError: if the judge fails or the device is not there.
+        """
+        request = {"do": "lint", "limits": (limits or Limits()).model_dump()}
+        return self._request(problem, options, request, lambda a: LintReport.model_validate(a["report"]), None)
 
     async def judge(self, problem: Problem, submission: Submission, options: Options) -> Judgement:
         """`submit` for code that runs in an event loop."""
@@ -97,7 +107,8 @@ class LocalPool:
 
         def start() -> None:
             try:
-                self._judge(options.device).ask({**request, "problem": problem.model_dump()}, future, read, on_stage)
+                whole = {**request, "problem": problem.model_dump(), "options": options.model_dump()}
+                self._judge(options.device).ask(whole, future, read, on_stage)
             except JudgeError as error:
                 future.set_exception(error)
 

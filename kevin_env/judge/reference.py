@@ -10,6 +10,7 @@ import hashlib
 import linecache
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ import torch
 from torch import nn
 
 from kevin_env.candidate import tree
+from kevin_env.judge.guards import RANDOM, precision, reference_code, seeded
 from kevin_env.judge.verify import widened
 from kevin_env.problem import Problem, ProblemError
 
@@ -28,8 +30,6 @@ DISTRIBUTIONS = {
     "offset": "normal around 4 with standard deviation 1",
 }
 """Name and description of each distribution that floating-point inputs are drawn from."""
-
-_RANDOM = threading.RLock()  # torch's default generators are the process's
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Case:
         self.module = _execute(problem, name, device)
         self.precision: str = getattr(self.module, "PRECISION", "ieee")
         self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
-        with _reference_code(problem.id, "get_init_inputs"):
+        with reference_code(problem.id, "get_init_inputs"):
             self.init_inputs: list[Any] = self.module.get_init_inputs()
         self.model: nn.Module
         self.stochastic = False
@@ -67,7 +67,7 @@ class Case:
 
     def draw_weights(self, seed: int) -> None:
         """Constructs the model anew. Parameters that are constant (norm scales, zero biases) get some noise."""
-        with _reference_code(self.problem, "Model"), _seeded(seed, self.device), torch.no_grad():
+        with reference_code(self.problem, "Model"), seeded(seed, self.device), torch.no_grad():
             self.model = self.module.Model(*self.init_inputs).to(self.device)
             for parameter in self.model.parameters():
                 if parameter.is_floating_point() and parameter.numel() > 1 and _constant(parameter):
@@ -76,7 +76,7 @@ class Case:
 
     def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
         """One input set, on the device: its structure and its tensors."""
-        with _reference_code(self.problem, "get_inputs"), _seeded(seed, self.device), torch.no_grad():
+        with reference_code(self.problem, "get_inputs"), seeded(seed, self.device), torch.no_grad():
             skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
             return skeleton, [_redraw(t.to(self.device), distribution) for t in tensors]
 
@@ -88,12 +88,26 @@ class Case:
             tensors: The inputs; left as they are.
             seed: For a reference that draws at random while it runs.
         """
-        output = self._run(self.model, skeleton, tensors, seed)
+        output = self.answer(skeleton, tensors, seed)
         return Expected(output, None if self.stochastic else self._oracle_output(skeleton, tensors, seed))
+
+    def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
+        """The reference's output alone; the arguments are those of `expect`."""
+        return self._run(self.model, skeleton, tensors, seed)
+
+    def runner(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> Callable[[], Any]:
+        """A call of the reference, ready to be counted or timed. It may write to the tensors."""
+        arguments = tree.put_together(skeleton, tensors)
+
+        def call() -> Any:
+            with reference_code(self.problem, "forward"), precision(self.precision), torch.no_grad(), RANDOM:
+                return self.model(*arguments)
+
+        return call
 
     def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
         """Notes whether the reference draws at random while it runs; no oracle can follow that."""
-        runs = (tree.take_apart(self._run(self.model, skeleton, tensors, seed))[1] for seed in (1, 2))
+        runs = (tree.take_apart(self.answer(skeleton, tensors, seed))[1] for seed in (1, 2))
         pairs = zip(*([widened(t) for t in run] for run in runs), strict=True)
         self.stochastic = any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs)
 
@@ -108,7 +122,7 @@ class Case:
 
     def _run(self, model: nn.Module, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         given = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
-        with _reference_code(self.problem, "forward"), _precision(self.precision), torch.no_grad(), _RANDOM:
+        with reference_code(self.problem, "forward"), precision(self.precision), torch.no_grad(), RANDOM:
             torch.manual_seed(seed)
             return model(*tree.put_together(skeleton, given))
 
@@ -168,7 +182,7 @@ def _execute(problem: Problem, case: str, device: torch.device) -> ModuleType:
     linecache.cache[file] = (len(problem.source), None, problem.source.splitlines(keepends=True), file)
     module = ModuleType(f"problem_{problem.sha256[:12]}_{case}_{threading.get_ident()}")
     sys.modules[module.__name__] = module
-    with _reference_code(problem.id, "the module"), torch.device(device):
+    with reference_code(problem.id, "the module"), torch.device(device):
         exec(compile(code, file, "exec"), module.__dict__)
     return module
 
@@ -200,51 +214,3 @@ def _doubled(tensor: torch.Tensor) -> torch.Tensor:
 
 def _constant(tensor: torch.Tensor) -> bool:
     return bool((tensor == tensor.flatten()[0]).all())
-
-
-class _seeded:
-    """Seeds torch's generators and makes `device` the default for new tensors; one thread at a time."""
-
-    def __init__(self, seed: int, device: torch.device) -> None:
-        self.seed = seed
-        self.device = device
-
-    def __enter__(self) -> None:
-        _RANDOM.acquire()
-        torch.manual_seed(self.seed)
-        self.device.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        self.device.__exit__(*error)
-        _RANDOM.release()
-
-
-class _precision:
-    """Lets float32 matrix products and convolutions of the reference use TF32, or keeps them from it."""
-
-    def __init__(self, precision: str) -> None:
-        self.allowed = precision == "tf32"
-
-    def __enter__(self) -> None:
-        _RANDOM.acquire()
-        torch.backends.cuda.matmul.allow_tf32 = self.allowed
-        torch.backends.cudnn.allow_tf32 = self.allowed
-
-    def __exit__(self, *error: Any) -> None:
-        _RANDOM.release()
-
-
-class _reference_code:
-    """Turns whatever the problem's own code raises into a ProblemError that names the place."""
-
-    def __init__(self, problem: str, place: str) -> None:
-        self.problem = problem
-        self.place = place
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, ProblemError | torch.OutOfMemoryError):
-            text = f"{self.problem}: its reference fails in {self.place}: {type(error).__name__}: {error}"
-            raise ProblemError(text) from error

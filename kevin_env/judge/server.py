@@ -18,6 +18,7 @@ from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.facts import find_facts
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.lint.report import Limits
 from kevin_env.problem import Problem, ProblemError
 
 THREADS = 32
@@ -63,14 +64,20 @@ class Server:
 
     def _perform(self, judge: Judge, request: dict[str, Any]) -> dict[str, Any]:
         problem = Problem.model_validate(request["problem"])
+        options = Options.model_validate(request["options"])
         if request["do"] == "describe":
             with judge.bench.lease.shared():
-                facts = find_facts(problem, judge.device, judge.info)
+                facts = find_facts(problem, judge.device, judge.info, options.inputs)
             return {"facts": facts.model_dump()}
+        if request["do"] == "lint":
+            from kevin_env.judge.lint.examine import examine
+
+            report = examine(judge.bench, problem, options, Limits.model_validate(request["limits"]))
+            return {"report": report.model_dump()}
         judgement = judge.judge(
             problem,
             Submission.model_validate(request["submission"]),
-            Options.model_validate(request["options"]),
+            options,
             lambda stage: self._send({"id": request["id"], "stage": stage}),
         )
         return {"judgement": judgement.model_dump()}

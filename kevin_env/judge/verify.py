@@ -93,6 +93,24 @@ def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
     return REFERENCE_MULTIPLE.get(dtype, LOW_MULTIPLE), ulps * torch.finfo(dtype).eps
 
 
+def wrong_elements(
+    value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor, allowed: float, eps: float
+) -> torch.Tensor:
+    """Which elements are outside the tolerance, as a mask.
+
+    Args:
+        value: The submission's output, as float64.
+        wanted: The reference's, as float64.
+        exact: The oracle's, or again the reference's.
+        allowed: The budget.
+        eps: Of the output's own dtype.
+    """
+    # `err <= tol` so that NaN fails; an infinity or NaN of the reference must be met by the same
+    right = (value - exact).abs() <= allowed + 2 * eps * exact.abs()
+    same = (value == wanted) | (value.isnan() & wanted.isnan())
+    return ~torch.where(torch.isfinite(wanted), right, same)
+
+
 def widened(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, as float32 where it is fp8, which has few operators of its own."""
     return tensor.float() if tensor.is_floating_point() and tensor.element_size() == 1 else tensor
@@ -110,10 +128,7 @@ def _compare_floats(
     if bool(lost.any()):
         return _report(lost, got, exact, None, allowed, "are not finite where the expected values are", "not_finite")
     error = (value - exact).abs()
-    # `err <= tol` so that NaN fails; an infinity or NaN of the reference must be met by the same
-    right = error <= allowed + 2 * torch.finfo(got.dtype).eps * exact.abs()
-    same = (value == wanted) | (value.isnan() & wanted.isnan())
-    wrong = ~torch.where(finite, right, same)
+    wrong = wrong_elements(value, wanted, exact, allowed, torch.finfo(got.dtype).eps)
     return _report(wrong, got, exact, torch.where(finite, error, 0.0), allowed, "are outside the tolerance")
 
 

@@ -1,0 +1,59 @@
+"""What stands round every run of a problem's own code: its seed, its precision, and whose failure it is."""
+
+import threading
+from typing import Any
+
+import torch
+
+from kevin_env.problem import ProblemError
+
+RANDOM = threading.RLock()
+"""Held while torch's default generators and precision flags, which are the process's, are set for one run."""
+
+
+class seeded:
+    """Seeds torch's generators and makes `device` the default for new tensors; one thread at a time."""
+
+    def __init__(self, seed: int, device: torch.device) -> None:
+        self.seed = seed
+        self.device = device
+
+    def __enter__(self) -> None:
+        RANDOM.acquire()
+        torch.manual_seed(self.seed)
+        self.device.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.device.__exit__(*error)
+        RANDOM.release()
+
+
+class precision:
+    """Lets float32 matrix products and convolutions of the reference use TF32, or keeps them from it."""
+
+    def __init__(self, precision: str) -> None:
+        self.allowed = precision == "tf32"
+
+    def __enter__(self) -> None:
+        RANDOM.acquire()
+        torch.backends.cuda.matmul.allow_tf32 = self.allowed
+        torch.backends.cudnn.allow_tf32 = self.allowed
+
+    def __exit__(self, *error: Any) -> None:
+        RANDOM.release()
+
+
+class reference_code:
+    """Turns whatever the problem's own code raises into a ProblemError that names the place."""
+
+    def __init__(self, problem: str, place: str) -> None:
+        self.problem = problem
+        self.place = place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, ProblemError | torch.OutOfMemoryError):
+            text = f"{self.problem}: its reference fails in {self.place}: {type(error).__name__}: {error}"
+            raise ProblemError(text) from error

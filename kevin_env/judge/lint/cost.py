@@ -1,0 +1,104 @@
+"""What one call of a reference costs, counted by torch's dispatcher and measured."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from kevin_env.judge.lint.report import Cost
+from kevin_env.judge.lint.target import InputSet
+from kevin_env.judge.reference import Case
+
+CALLS = 5
+GPU_CALLS = 20
+
+
+class Elements(TorchDispatchMode):
+    """Counts what operators other than those with FLOPs read or wrote, in elements; views count nothing."""
+
+    def __init__(self, counted_elsewhere: Any) -> None:
+        super().__init__()
+        self.count = 0
+        self._elsewhere = counted_elsewhere
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Counts one operator."""
+        result = func(*args, **(kwargs or {}))
+        if func._overloadpacket not in self._elsewhere and not func.is_view:
+            self.count += max(_elements([args, kwargs]), _elements(result))
+        return result
+
+
+def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
+    """Counts and times the reference on an input set.
+
+    Args:
+        case: With its weights drawn.
+        drawn: Of this case; left as it is.
+        peak: Bytes that were held at once while it was drawn.
+    """
+    call = case.runner(drawn.skeleton, [tensor.clone() for tensor in drawn.tensors])
+    flops = FlopCounterMode(display=False)
+    elements = Elements(flops.flop_registry)
+    with elements, flops:
+        call()
+    weights = list(case.model.state_dict().values())
+    return Cost(
+        seconds=_seconds_cuda(call) if case.device.type == "cuda" else _seconds_cpu(call),
+        peak_bytes=peak,
+        flops=flops.get_total_flops(),
+        elements=elements.count,
+        moved_bytes=_bytes([*drawn.tensors, *weights, *drawn.outputs]),
+    )
+
+
+def draw_watched(case: Case, distribution: str, number: int) -> tuple[InputSet, int]:
+    """An input set, and the bytes that were held at once for it: on a CPU those of its inputs.
+
+    Raises:
+        ProblemError: when the reference fails.
+    """
+    if case.device.type != "cuda":
+        drawn = InputSet.draw(case, distribution, number)
+        return drawn, _bytes(drawn.tensors)
+    torch.cuda.reset_peak_memory_stats(case.device)
+    drawn = InputSet.draw(case, distribution, number)
+    return drawn, torch.cuda.max_memory_allocated(case.device)
+
+
+def _seconds_cpu(call: Callable[[], Any]) -> float:
+    """The shortest of some calls: what disturbs on a CPU only ever lengthens."""
+    seconds: list[float] = []
+    for _ in range(CALLS):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def _seconds_cuda(call: Callable[[], Any]) -> float:
+    """The median of some calls, by events around each."""
+    call()
+    pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(GPU_CALLS)]
+    for start, stop in pairs:
+        start.record()
+        call()
+        stop.record()
+    torch.cuda.synchronize()
+    return statistics.median(start.elapsed_time(stop) for start, stop in pairs) / 1e3
+
+
+def _bytes(tensors: list[torch.Tensor]) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def _elements(value: Any) -> int:
+    if isinstance(value, torch.Tensor):
+        return value.numel()
+    if isinstance(value, list | tuple):
+        return sum(map(_elements, value))
+    return sum(map(_elements, value.values())) if isinstance(value, dict) else 0

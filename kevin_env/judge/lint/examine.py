@@ -1,0 +1,160 @@
+"""The lint of one problem, in the judge process of the device it is for."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.cases import open_cases, timed_case
+from kevin_env.judge.lint.cost import draw_watched, measure
+from kevin_env.judge.lint.influence import find_inert
+from kevin_env.judge.lint.own import screen_reference
+from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
+from kevin_env.judge.lint.survivors import Survivors, accepted_answers, accepted_elsewhere
+from kevin_env.judge.lint.target import SECRET, InputSet
+from kevin_env.judge.reference import Case, seed_from
+from kevin_env.judge.verify import FEW
+from kevin_env.problem import Problem, ProblemError
+
+LEAST_VARYING = 0.05
+"""The share of an output's elements that must be further from its median than the tolerance."""
+
+
+def examine(bench: Bench, problem: Problem, options: Options, limits: Limits) -> LintReport:
+    """Everything that is wrong with a problem; what its own code raises is a finding too.
+
+    Raises:
+        JudgeError: when the judge fails.
+    """
+    start = time.monotonic()
+    examination = Examination(bench, problem, options, limits)
+    with bench.lease.shared():
+        with examination.guard():
+            examination.look_at_timed_case()
+        if examination.cost is not None:
+            with examination.guard():
+                examination.look_at_influence()
+        if bench.device.type == "cuda":
+            torch.cuda.empty_cache()  # candidates need the memory
+    if examination.cost is not None:
+        with examination.guard():
+            examination.judge_reference()
+    return examination.report(time.monotonic() - start)
+
+
+class Examination:
+    """The steps of a lint, and what they found so far.
+
+    Attributes:
+        cost: Known once the timed case has been run.
+    """
+
+    def __init__(self, bench: Bench, problem: Problem, options: Options, limits: Limits) -> None:
+        self.cost: Cost | None = None
+        self._bench, self._problem, self._options, self._limits = bench, problem, options, limits
+        self._findings: list[Finding] = []
+        self._reference = "failed"
+        self._varied = self._shipped = Survivors()
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """A step. What the problem's own code raises is a finding."""
+        try:
+            yield
+        except ProblemError as error:
+            self._add("reference", str(error))
+        except torch.OutOfMemoryError as error:
+            self._add("memory", f"it does not fit on the device: {error}")
+
+    def look_at_timed_case(self) -> None:
+        """What its outputs are like, what it costs and which trivial answers it accepts."""
+        case = self._open(timed_case(self._problem, self._bench.device))
+        first, peak = draw_watched(case, "own", 0)
+        if not first.finite:
+            raise ProblemError("the reference's output is not finite on its own inputs")
+        self._look_at_outputs(case, first)
+        self.cost = measure(case, first, peak)
+        self._look_at_cost(self.cost)
+        self._varied, self._shipped = accepted_answers(case, first)
+        del case, first
+        shipped_only = self._options.inputs == "shipped"
+        others = [] if self._varied.none_left and self._shipped.none_left else self._others()
+        self._varied = accepted_elsewhere(others, self._varied, further=True)
+        self._shipped = accepted_elsewhere(others, self._shipped, further=False)
+        for name in (self._shipped if shipped_only else self._varied).names:
+            self._add("answers", f"a verdict accepts {name}")
+
+    def look_at_influence(self) -> None:
+        """Which inputs and weights change nothing. Of a problem with a case `cpu` this is found on the CPU.
+
+        There an index that has become invalid is an error; on a GPU it would end the process.
+        """
+        device = torch.device("cpu") if "cpu" in self._problem.cases else self._bench.device
+        inert: set[str] | None = None
+        for case in open_cases(self._problem, device):
+            case.draw_weights(seed_from(SECRET, case.name, "weights"))
+            found = find_inert(case)
+            inert = found if inert is None else inert & found
+            if not inert:
+                return
+        for name in sorted(inert or ()):
+            self._add("inputs", f"{name} does not matter: changed alone, it leaves every output as it is")
+
+    def judge_reference(self) -> None:
+        """Whether the real judge accepts the reference as a submission."""
+        outcome = screen_reference(self._bench, self._problem, self._options)
+        self._reference = "accepted" if outcome is None else f"{outcome.category}/{outcome.kind}"
+        if outcome is not None:
+            where = getattr(outcome, "input_set", None)
+            text = f"as its own submission: {self._reference}: {outcome.message}"
+            self._add("reference", f"{text} ({where})" if where else text)
+
+    def report(self, took: float) -> LintReport:
+        """All that was found."""
+        return LintReport(
+            problem=self._problem.id,
+            device=self._bench.info.device,
+            findings=tuple(self._findings),
+            reference=self._reference,
+            accepted=self._varied.names,
+            accepted_as_shipped=self._shipped.names,
+            cost=self.cost,
+            took=took,
+        )
+
+    def _open(self, name: str) -> Case:
+        case = Case(self._problem, name, self._bench.device)
+        case.draw_weights(seed_from(SECRET, name, "weights"))
+        skeleton, tensors = case.draw_inputs("own", 0)
+        case.find_randomness(skeleton, tensors)
+        return case
+
+    def _others(self) -> list[Case]:
+        """The cases that are not timed, without weights yet."""
+        return list(open_cases(self._problem, self._bench.device))[:-1]
+
+    def _look_at_outputs(self, case: Case, first: InputSet) -> None:
+        again = first.again(case)
+        for i, path, target in first.targets(case):
+            where = f"output {path}" if path else "the output"
+            if not target.accepts(again[i]):
+                self._add("outputs", f"{where} differs when the reference is run again")
+            elif first.outputs[i].numel() >= FEW and (share := target.varying()) < LEAST_VARYING:
+                self._add("outputs", f"{where} is nearly constant: {share:.1%} of it differ from its median")
+
+    def _look_at_cost(self, cost: Cost) -> None:
+        limits, gpu = self._limits, self._bench.device.type == "cuda"
+        most = limits.cuda_bytes if gpu else limits.cpu_bytes
+        if cost.peak_bytes > most:
+            what = "it holds up to" if gpu else "its inputs take"
+            self._add("memory", f"{what} {cost.peak_bytes / 1e6:.0f} MB; the limit is {most / 1e6:.0f} MB")
+        if gpu and cost.seconds < limits.cuda_seconds:
+            self._add("time", f"a call takes {cost.seconds * 1e6:.0f} us, less than {limits.cuda_seconds * 1e6:.0f} us")
+        if not gpu and cost.seconds > limits.cpu_seconds:
+            self._add("time", f"a call takes {cost.seconds:.2f} s, more than {limits.cpu_seconds:.2f} s")
+
+    def _add(self, check: Check, message: str) -> None:
+        self._findings.append(Finding(check=check, message=message))

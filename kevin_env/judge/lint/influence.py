@@ -1,0 +1,98 @@
+"""Which inputs and weights of a problem do not matter: each is changed alone, and the output has to follow."""
+
+import inspect
+from collections.abc import Iterator
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.lint.target import InputSet, inputs_of
+from kevin_env.judge.reference import Case
+from kevin_env.problem import ProblemError
+
+
+def find_inert(case: Case) -> set[str]:
+    """Names of the inputs and weights of a case whose change changes no output beyond the tolerance.
+
+    A buffer that the call itself writes, such as the running statistics of a normalisation in training mode, is state
+    and left out. A change that the reference does not survive (an index that has become invalid) counts as felt.
+
+    Args:
+        case: With its weights drawn.
+
+    Raises:
+        ProblemError: when the reference fails on its own inputs.
+    """
+    first = InputSet.draw(case, "own", 0)
+    _, others = inputs_of(case, "own", 1)
+    found: set[str] = set()
+    names = _input_names(case, first)
+    for i, tensor in enumerate(first.tensors):
+        changed = _exchanged(tensor, others[i] if i < len(others) else tensor)
+        if changed is not None and not _felt(case, first, [*first.tensors[:i], changed, *first.tensors[i + 1 :]]):
+            found.add(names[i])
+    for name, weight in _weights(case, first):
+        kept = weight.clone()
+        weight.copy_(_shaken(weight))
+        if not _felt(case, first, first.tensors):
+            found.add(name)
+        weight.copy_(kept)
+    return found
+
+
+def _felt(case: Case, base: InputSet, tensors: list[torch.Tensor]) -> bool:
+    try:
+        outputs = tree.take_apart(case.answer(base.skeleton, tensors, 0))[1]
+    except ProblemError:
+        return True
+    if len(outputs) != len(base.outputs):
+        return True
+    return any(not target.accepts(outputs[i]) for i, _, target in base.targets(case))
+
+
+def _weights(case: Case, base: InputSet) -> Iterator[tuple[str, torch.Tensor]]:
+    """Parameters and buffers by name, without those that the call writes."""
+    before = {name: tensor.clone() for name, tensor in case.model.state_dict().items()}
+    case.answer(base.skeleton, base.tensors, 0)
+    for name, tensor in case.model.state_dict().items():
+        if tensor.numel() and torch.equal(before[name], tensor):
+            yield name, tensor
+
+
+def _exchanged(tensor: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor | None:
+    """An input in the place of another: one from another seed, or a shaken one where the seed does not decide."""
+    if tensor.numel() == 0:
+        return None
+    same = drawn.shape == tensor.shape and bool((_bytes(drawn) == _bytes(tensor)).all())
+    return _shaken(tensor) if same else drawn
+
+
+def _shaken(tensor: torch.Tensor) -> torch.Tensor:
+    """Other values of the same kind: noise as large as the spread for floats, the same ones elsewhere for integers."""
+    generator = torch.Generator(tensor.device).manual_seed(1)
+    if tensor.is_complex():
+        return torch.view_as_complex(_shaken(torch.view_as_real(tensor)).contiguous())
+    if tensor.is_floating_point():
+        wide = tensor.double()
+        spread = float(wide.std()) if tensor.numel() > 1 else 0.0
+        noise = torch.randn(tensor.shape, generator=generator, device=tensor.device, dtype=torch.float64)
+        return (wide + noise * (spread or float(wide.abs().max()) or 1.0)).to(tensor.dtype)
+    if tensor.dtype == torch.bool:
+        return ~tensor
+    flat = tensor.flatten()
+    moved = flat[torch.randperm(flat.numel(), generator=generator, device=tensor.device)].view(tensor.shape)
+    return tensor + 1 if torch.equal(moved, tensor) else moved
+
+
+def _input_names(case: Case, drawn: InputSet) -> list[str]:
+    """Of each input tensor, the parameter of `forward` that it belongs to, and where in that it lies."""
+    parameters = list(inspect.signature(case.module.Model.forward).parameters)[1:]
+    names: list[str] = []
+    for i, argument in enumerate(drawn.skeleton["list"]):  # get_inputs gives a list
+        name = parameters[i] if i < len(parameters) else f"input {i}"
+        names += [f"{name}{path}" for path, leaf in tree.leaves(argument) if "t" in leaf]
+    return names
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().flatten().view(torch.uint8)

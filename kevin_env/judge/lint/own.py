@@ -1,0 +1,49 @@
+"""A problem's own reference as a submission, through the real judge but for the clock."""
+
+import ast
+
+from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.lint.target import SECRET
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.verdict import verdict
+from kevin_env.judge.worker import Trouble
+from kevin_env.outcome import Outcome
+from kevin_env.problem import Problem
+
+
+def as_submission(source: str) -> str:
+    """A problem's source as a submission: `Model` is called `ModelNew`, also where the class names itself."""
+    return ast.unparse(_Renamed().visit(ast.parse(source)))
+
+
+def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcome | None:
+    """What is wrong with the reference as a submission, on every input set of a verdict; None when it is accepted.
+
+    Raises:
+        ProblemError: when the reference fails in the judge itself.
+        JudgeError: when the judge fails.
+    """
+    worker = bench.take()
+    trial = Trial(bench, problem, options, SECRET, worker)
+    try:
+        trial.build(as_submission(problem.source))
+        with bench.lease.shared():
+            return trial.screen()
+    except Trouble as trouble:
+        return verdict(trouble, trial.place.step, str(worker.folder), trial.place.input_set)
+    finally:
+        bench.retire(worker)
+        trial.close()
+
+
+class _Renamed(ast.NodeTransformer):
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        if node.name == "Model":
+            node.name = "ModelNew"
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id == "Model":
+            node.id = "ModelNew"
+        return node

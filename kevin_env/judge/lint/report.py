@@ -1,0 +1,66 @@
+"""What the lint of one problem found, as values that cross from the judge to its client."""
+
+from typing import Literal
+
+from kevin_env.outcome import Frozen, Printable
+
+Check = Literal["reference", "answers", "inputs", "outputs", "memory", "time"]
+"""What is looked at: the problem's reference as a submission, trivial answers, whether every input and weight matters,
+what the outputs are like, and the two kinds of cost."""
+
+
+class Limits(Frozen):
+    """What a problem may cost. Bytes and seconds."""
+
+    cpu_bytes: int = 32 << 20
+    """Of the inputs of the timed case on a CPU."""
+    cpu_seconds: float = 0.2
+    """Of one call of the reference there, at most."""
+    cuda_bytes: int = 20_000_000_000
+    """The most that the main case holds at once on a GPU, its oracle included."""
+    cuda_seconds: float = 200e-6
+    """Of one call of the reference there, at least: what is shorter is all launch."""
+
+
+class Finding(Frozen):
+    """One thing that is wrong with a problem."""
+
+    check: Check
+    message: Printable
+
+
+class Cost(Frozen):
+    """One call of the reference in the timed case, counted and measured."""
+
+    seconds: float
+    peak_bytes: int
+    """On a GPU the most that was allocated at once, weights and oracle included; on a CPU the bytes of the inputs."""
+    flops: int
+    """Of matrix products, convolutions and attention, as torch counts them: a multiply-add is two."""
+    elements: int
+    """Elements that all other operations read or wrote, whichever are more of each."""
+    moved_bytes: int
+    """Of inputs, weights and outputs, each moved once: the least that any kernel has to move."""
+
+
+class LintReport(Frozen):
+    """What the lint found of one problem on one device."""
+
+    problem: str
+    device: str
+    findings: tuple[Finding, ...]
+    reference: str
+    """`accepted`, or category and kind of the outcome of the reference as its own submission."""
+    accepted: tuple[Printable, ...]
+    """Trivial answers that a verdict accepts, each with the output that it is right for where there are several."""
+    accepted_as_shipped: tuple[Printable, ...]
+    """The same if the problem's own inputs were all that was checked."""
+    cost: Cost | None = None
+    """None when the reference did not run."""
+    took: float = 0.0
+    """Seconds that the lint took."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings

@@ -1,0 +1,122 @@
+"""What answers of a lint are held against: input sets of a case, and the comparison of a verdict."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.check import oracles_of
+from kevin_env.judge.reference import Case, seed_from
+from kevin_env.judge.verify import budget, widened, wrong_elements
+
+SECRET = "lint"
+"""What the inputs of a lint are drawn from: it is to say the same tomorrow."""
+SAMPLE = 1 << 16
+"""Elements that are compared before all of them are: most answers fall there."""
+CHUNK = 1 << 26
+"""Elements that are compared at once, so that float64 copies of a large output need not fit the device together."""
+
+
+class Target:
+    """One output that answers are held against, as `verify.compare` does it; its budget is found once.
+
+    Args:
+        case: Of which it is an output.
+        reference: What the reference gives.
+        oracle: The same from float64 arithmetic, where it can be had.
+    """
+
+    def __init__(self, case: Case, reference: torch.Tensor, oracle: torch.Tensor | None) -> None:
+        self._shape, self._dtype = reference.shape, reference.dtype
+        self._reference = _real(reference).flatten()
+        self._exact = self._reference if oracle is None else _real(oracle).flatten()
+        self._allowed = 0.0
+        if self._reference.is_floating_point():
+            exact = None if oracle is None else self._exact
+            self._allowed = budget(self._reference, exact, case.tolerance, case.precision)
+
+    def accepts(self, answer: torch.Tensor) -> bool:
+        """Whether the comparison lets an answer pass."""
+        if answer.shape != self._shape or answer.dtype != self._dtype:
+            return False
+        given = _real(answer).flatten()
+        count = given.numel()
+        parts = [slice(start, start + CHUNK) for start in range(0, count, CHUNK)]
+        if count > SAMPLE:
+            parts.insert(0, slice(None, None, -(-count // SAMPLE)))
+        return not any(bool(self._wrong(given, part).any()) for part in parts)
+
+    def varying(self) -> float:
+        """The share of a sample of the elements that is further from its median than the tolerance."""
+        every = slice(None, None, max(1, self._reference.numel() // SAMPLE))
+        sample = self._reference[every]
+        median = sample[sample.double().argsort()[sample.numel() // 2]]
+        return float(self._wrong(median.expand(self._reference.shape), every).double().mean())
+
+    def _wrong(self, given: torch.Tensor, part: slice) -> torch.Tensor:
+        value, wanted, exact = given[part], self._reference[part], self._exact[part]
+        if not value.is_floating_point():
+            return value != wanted
+        eps = torch.finfo(value.dtype).eps
+        return wrong_elements(value.double(), wanted.double(), exact.double(), self._allowed, eps)
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """One input set of a case and what the reference gives for it.
+
+    Attributes:
+        tensors: The inputs.
+        outputs: The reference's outputs.
+        paths: Where each output lies; empty text for a single one.
+        oracles: Each output from float64 arithmetic, where it can be had.
+    """
+
+    skeleton: tree.Skeleton
+    tensors: list[torch.Tensor]
+    outputs: list[torch.Tensor]
+    paths: list[str]
+    oracles: list[torch.Tensor | None]
+
+    @classmethod
+    def draw(cls, case: Case, distribution: str, number: int) -> "InputSet":
+        """The `number`-th input set of a distribution.
+
+        Raises:
+            ProblemError: when the reference fails.
+        """
+        skeleton, tensors = inputs_of(case, distribution, number)
+        expected = case.expect(skeleton, tensors, seed_from(SECRET, "call", number))
+        shape, outputs = tree.take_apart(expected.output)
+        paths = [path for path, leaf in tree.leaves(shape) if "t" in leaf]
+        return cls(skeleton, tensors, outputs, paths, oracles_of(expected, outputs))
+
+    @property
+    def finite(self) -> bool:
+        """Whether the reference is finite on it."""
+        return all(bool(torch.isfinite(widened(t)).all()) for t in self.outputs if t.is_floating_point())
+
+    def again(self, case: Case) -> list[torch.Tensor]:
+        """The reference's outputs for it from another run, with another seed for what it draws in its call."""
+        return tree.take_apart(case.answer(self.skeleton, self.tensors, 1))[1]
+
+    def targets(self, case: Case) -> Iterator[tuple[int, str, Target]]:
+        """Number, place and target of every output that has elements."""
+        for i, (output, path, oracle) in enumerate(zip(self.outputs, self.paths, self.oracles, strict=True)):
+            if output.numel():
+                yield i, path, Target(case, output, oracle)
+
+
+def inputs_of(case: Case, distribution: str, number: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
+    """The inputs of the `number`-th input set of a distribution: their structure and their tensors."""
+    return case.draw_inputs(distribution, seed_from(SECRET, case.name, distribution, number))
+
+
+def outputs_of(case: Case, distribution: str, number: int) -> list[torch.Tensor]:
+    """What the reference gives for that input set, without its oracle."""
+    return tree.take_apart(case.answer(*inputs_of(case, distribution, number), seed_from(SECRET, "call", number)))[1]
+
+
+def _real(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

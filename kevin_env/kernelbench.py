@@ -1,0 +1,111 @@
+"""KernelBench's own problems, from a checkout or from the Hugging Face data set. Only text is read here.
+
+A checkout is the folder that KEVIN_ENV_KERNELBENCH names; without it the data set is loaded by the package `datasets`.
+Levels are 1 to 3: level 4 loads pretrained models from the network.
+"""
+
+import functools
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PREFIX = "kernelbench:"
+"""What the id of such a problem begins with; after it comes `level1/23_Softmax`."""
+VARIABLE = "KEVIN_ENV_KERNELBENCH"
+DATASET = "ScalingIntelligence/KernelBench"
+LEVELS = (1, 2, 3)
+
+_NAME = re.compile(r"(?:level(?P<level>\d+)(?:/(?:(?P<file>(?P<number>\d+)(?:_[^/]*)?))?)?)?")
+
+
+class NotThere(LookupError):
+    """KernelBench, or a problem of it, is not to be had. The message is one line that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One problem of KernelBench: where it stands, and its source."""
+
+    level: int
+    number: int
+    stem: str
+    """Such as `23_Softmax`."""
+    source: str
+    path: str = ""
+    """Of its file; empty when it comes from the data set."""
+
+    @property
+    def id(self) -> str:
+        """Such as `kernelbench:level1/23_Softmax`."""
+        return f"{PREFIX}level{self.level}/{self.stem}"
+
+
+def entries(name: str) -> list[Entry]:
+    """The problems that a name means, in order, at least one.
+
+    Args:
+        name: `kernelbench:` for all of them, `kernelbench:level1` for a level, `kernelbench:level1/23` or
+            `kernelbench:level1/23_Softmax` for one.
+
+    Raises:
+        NotThere: if there is no such problem, or no KernelBench.
+    """
+    meant = _NAME.fullmatch(name.removeprefix(PREFIX).removesuffix(".py"))
+    if meant is None:
+        raise NotThere(f"{name!r} names nothing; write {PREFIX}level1/23, {PREFIX}level1 or {PREFIX}")
+    level, number, file = meant["level"], meant["number"], meant["file"]
+    if level and int(level) not in LEVELS:
+        raise NotThere(f"KernelBench has the levels 1 to 3 here, not {level}; write {PREFIX}level1/23")
+    found = [entry for each in LEVELS if level in (None, str(each)) for entry in _level(each)]
+    if number is None:
+        return found
+    chosen = [entry for entry in found if entry.number == int(number)]
+    if not chosen:
+        raise NotThere(f"KernelBench's level {level} has no problem {number}; `{PREFIX}level{level}` means all of it")
+    if file not in (number, chosen[0].stem):
+        raise NotThere(f"problem {number} of KernelBench's level {level} is {chosen[0].id}, not {file}")
+    return chosen
+
+
+def _level(level: int) -> list[Entry]:
+    folder = os.environ.get(VARIABLE)
+    found = _from_checkout(Path(folder), level) if folder else _from_dataset(level)
+    return sorted(found, key=lambda entry: entry.number)
+
+
+def _from_checkout(root: Path, level: int) -> list[Entry]:
+    for folder in (root / f"level{level}", root / "KernelBench" / f"level{level}"):
+        if folder.is_dir():
+            files = [path for path in folder.glob("*.py") if _number(path.stem) is not None]
+            return [_entry(level, path.stem, path.read_text(encoding="utf-8"), str(path.resolve())) for path in files]
+    raise NotThere(f"{VARIABLE} is {root}, which has no folder level{level}; set it to a checkout of KernelBench")
+
+
+def _from_dataset(level: int) -> list[Entry]:
+    rows = _rows(level)
+    return [_entry(level, str(row["name"]).removesuffix(".py"), row["code"]) for row in rows]
+
+
+@functools.cache
+def _rows(level: int) -> list[dict[str, Any]]:
+    """The data set's rows of a level, each with `problem_id`, `name` (such as `23_Softmax`) and `code`."""
+    remedy = f"set {VARIABLE} to a checkout of KernelBench"
+    try:
+        import datasets  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise NotThere(f"no KernelBench here: {remedy}, or `pip install datasets` to load {DATASET}") from error
+    try:
+        return list(datasets.load_dataset(DATASET, split=f"level_{level}"))
+    except Exception as error:  # the boundary round another package, the network and a cache
+        raise NotThere(f"{DATASET} could not be loaded ({type(error).__name__}: {error}); {remedy}") from error
+
+
+def _entry(level: int, stem: str, source: str, path: str = "") -> Entry:
+    return Entry(level=level, number=_number(stem) or 0, stem=stem, source=source, path=path)
+
+
+def _number(stem: str) -> int | None:
+    found = re.match(r"(\d+)_", stem)
+    return int(found[1]) if found else None
