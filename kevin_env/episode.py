@@ -78,15 +78,13 @@ class Episode:
     ) -> Self:
         """Takes up a recorded episode after its last turn; `start` gives the chat to go on with.
 
-        One that was cut off keeps its id, one that was finished early gets a new one. Inputs of the turns to come are
-        drawn from a new secret.
+        One that was cut off keeps its id, one that was finished early gets a new one. The secret is new.
 
         Args:
             trajectory: what was recorded.
             pool: who judges.
             settings: instead of the recorded ones; needed where the score was a function of the user's.
-            recorder: writes the episode on.
-            build: as for a new episode.
+            recorder, build: as for a new episode.
 
         Raises:
             ProblemError: if the problem is not there as it was recorded.
@@ -239,8 +237,8 @@ class Episode:
         self._secret = os.urandom(16).hex()
 
     def _options(self, secret: str | None = None) -> Options:
-        settings = self.settings
-        return Options(device=settings.device, baseline=settings.baseline, inputs=settings.inputs, secret=secret)
+        own = self.settings
+        return Options(device=own.device, baseline=own.baseline, inputs=own.inputs, secret=secret)
 
     def _config(self) -> dict[str, Any]:
         config = self.settings.model_dump(mode="json")

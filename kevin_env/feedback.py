@@ -95,7 +95,6 @@ def render_feedback(
     *,
     log: str = "",
     same_as: int | None = None,
-    turns_left: int | None = None,
     hints: bool = False,
     baseline: Literal["eager", "compile"] = "eager",
 ) -> str:
@@ -105,7 +104,6 @@ def render_feedback(
         outcome: how the turn ended; its category chooses the template.
         log: what the submission wrote to stdout and stderr; shown when there is any.
         same_as: the number of the turn that gave the same code; it was not judged again.
-        turns_left: how many turns come after this one; not mentioned when None.
         hints: adds a piece of advice to the facts.
         baseline: what the speedup is relative to.
     """
@@ -116,8 +114,6 @@ def render_feedback(
         parts.append(f"The submission printed:\n\n{block(log, limit=LOG_LIMIT)}")
     if hints:
         parts.append(_template("hints.j2").render(category=outcome.category, kind=outcome.kind))
-    if turns_left is not None:
-        parts.append(f"Turns left: {turns_left}.")
     return "\n\n".join(part.strip() for part in parts)
 
 
