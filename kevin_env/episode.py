@@ -83,13 +83,14 @@ class Episode:
         Args:
             trajectory: what was recorded.
             pool: who judges.
-            settings: instead of the recorded ones; needed where the score was a function of the user's.
-            recorder, build: as for a new episode.
+            settings: instead of the recorded ones, as is needed where the score was a function.
+            recorder: writes the episode on.
+            build: as for a new episode.
 
         Raises:
             ProblemError: if the problem is not there as it was recorded.
             EpisodeError: if the episode has all its turns.
-            ValueError: if the recorded settings are unknown to this version.
+            ValueError: if this version does not know the recorded settings.
         """
         if trajectory.stop_reason in ("max_turns", "stop_on"):
             raise EpisodeError(f"episode {trajectory.episode_id} has all its turns; there is nothing to resume")
@@ -242,9 +243,8 @@ class Episode:
 
     def _config(self) -> dict[str, Any]:
         config = self.settings.model_dump(mode="json")
-        if self._facts:
-            config["language"] = resolve_language(self.settings.language, self._facts.device)
-        return config
+        known = {"language": resolve_language(self.settings.language, self._facts.device)} if self._facts else {}
+        return config | known
 
     def _chat_after(self, turns: tuple[Turn, ...]) -> tuple[Message, ...]:
         return self._build(self.problem, self._describing.result(), turns, self.settings)

@@ -40,17 +40,18 @@ def check_call(call: Call, expected: Expected, case: Case, input_set: str) -> In
         return _incorrect(Mismatch("type", call.claim.unsupported), input_set)
     skeleton, references = tree.take_apart(expected.output)
     oracles = oracles_of(expected, references)
-    theirs, ours = tree.leaves(call.claim.skeleton), tree.leaves(skeleton)
+    claimed = _in_order_of(skeleton, call.claim.skeleton)
+    theirs, ours = tree.leaves(claimed), tree.leaves(skeleton)
     if len(theirs) != len(ours):
         return _incorrect(Mismatch("arity", f"expected {_count(ours)}, got {_count(theirs)}"), input_set)
-    if _shape_of(call.claim.skeleton) != _shape_of(skeleton):
-        text = f"expected {_short(_describe(skeleton))}, got {_short(_describe(call.claim.skeleton))}"
+    if _shape_of(claimed) != _shape_of(skeleton):
+        text = f"expected {_short(_describe(skeleton))}, got {_short(_describe(claimed))}"
         return _incorrect(Mismatch("type", text), input_set)
     for (path, leaf), (_, given) in zip(ours, theirs, strict=True):
         if "t" in leaf:
             wrong = _check_tensor(call.outputs[given["t"]], references[leaf["t"]], oracles[leaf["t"]], case)
         else:
-            wrong = None if leaf == given else _wrong_value(leaf, given)
+            wrong = None if repr(leaf) == repr(given) else _wrong_value(leaf, given)  # True is not 1
         if wrong is not None:
             return _incorrect(wrong, input_set, path)
     return None
@@ -102,6 +103,19 @@ def _incorrect(wrong: Mismatch, input_set: str, path: str = "") -> Incorrect:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and abs(value) < float("inf") else None
+
+
+def _in_order_of(ours: tree.Skeleton, theirs: tree.Skeleton) -> tree.Skeleton:
+    """A skeleton with the entries of dicts in the order in which another has them: dicts are equal in any order."""
+    (tag, expected), (kind, given) = next(iter(ours.items())), next(iter(theirs.items()))
+    if tag != kind or tag not in ("list", "tuple", "dict") or len(expected) != len(given):
+        return theirs
+    if tag != "dict":
+        return {tag: [_in_order_of(a, b) for a, b in zip(expected, given, strict=True)]}
+    entries = dict(given)
+    if entries.keys() != dict(expected).keys():
+        return theirs
+    return {tag: [[key, _in_order_of(child, entries[key])] for key, child in expected]}
 
 
 def _shape_of(skeleton: tree.Skeleton) -> Any:

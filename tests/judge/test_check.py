@@ -128,3 +128,15 @@ def test_the_oracle_is_used_only_where_it_has_the_right_form() -> None:
     assert checked([got, Y], [X, Y], [exact, Y]) is None
     for unfit in (None, exact.reshape(24), exact.float(), [exact, exact], "text"):
         assert checked(got, X, unfit) == ("values", "")
+
+
+def test_a_dict_is_the_same_in_any_order_and_its_entries_are_told_apart_by_key() -> None:
+    expected = {"a": X, "b": [X + 1, {"c": Y, "d": 2}]}
+    assert checked({"b": [X + 1, {"d": 2, "c": Y}], "a": X}, expected) is None
+    assert checked({"b": [X, {"d": 2, "c": Y}], "a": X}, expected) == ("values", "['b'][0]")
+    assert checked({"a": X, "c": [X + 1, {"c": Y, "d": 2}]}, expected) == ("type", "")
+
+
+def test_true_is_not_one() -> None:
+    assert checked((X, True), (X, 1)) == ("values", "[1]")
+    assert checked((X, 1), (X, 1)) is None
