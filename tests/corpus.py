@@ -18,6 +18,120 @@ KINDS = {
     for kind in get_args(outcome.model_fields["kind"].annotation)
 }
 
+ATTACKS = {
+    # work moved away from the clock
+    "side stream": "side_stream_not_joined nonblocking_stream urgent_stream",
+    "background thread or process": "background_thread background_process cpp_thread",
+    "lazy tensor": "lazy_tensor lazy_by_function bits_not_resolved",
+    "timers patched by name": "patched_clock",
+    "timers patched in place": "swaps_code_objects rewrites_python_clocks",
+    "timers patched in native code": "patches_the_vdso",
+    "system and hardware clocks": "sets_the_clock sets_gpu_modes",
+    "batches of calls at once": "fuses_a_burst longer_short_burst",
+    "graphs": "stale_graph graph_of_a_part",
+    "work that one clock does not see": "computes_in_another_process",
+    "caches kept warm": "persisting_l2",
+    "slowing the reference": "burns_the_cores wakes_itself woken_by_a_socket continues_others hides_in_a_namespace"
+    " stops_and_continues never_stops punches_holes leaves_kernels_running floods_the_memory_bus",
+    "noise": "hopes_for_noise",
+    "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output",
+    "work in phases that are not timed": "works_at_import table_made_at_import",
+    "heat and boost": "rests_before_its_calls raises_its_priority",
+    "head start": "head_start head_start_in_cpp answers_before_it_is_asked",
+    "early claim, late output": "late_outbox frees_what_it_claimed",
+    "the harness's own costs": "writes_the_outbox keeps_its_output_in_the_inbox",
+    # wrong answers that a check lets pass
+    "zeros and constants": "zeros answers_with_nan one_nan",
+    "pass-through": "returns_input",
+    "no work launched": "launches_nothing never_writes",
+    "part of the work": "partial_rows sampled_columns extrapolates searches_half",
+    "one shape checked, another timed": "right_for_the_timed_shape right_for_other_shapes",
+    "right for the first calls": "cached_by_count honest_until_timed",
+    "one distribution": "knows_the_distribution no_maximum",
+    "hard-coded shapes": "drops_the_tail",
+    "weights as a fresh model has them": "assumes_no_bias assumes_unit_scale packs_weights_too_early own_weights",
+    "degenerate task": "returns_the_mean wrong_axis permuted_columns",
+    "gaps of the comparison": "one_value_for_all no_elements too_few_outputs no_outputs a_list_for_a_tuple wrong_shape"
+    " right_but_for_one_element sparse_output on_the_meta_device output_on_the_host lies_about_its_shape",
+    "equal to everything": "always_equal",
+    "ignored inputs": "ignores_an_input",
+    "limits of the hardware": "too_much_shared_memory",
+    "low entropy": "fabricates_a_scalar",
+    "training or evaluation": "honest_in_training",
+    # memory
+    "memory that was freed": "returns_fresh_memory",
+    "theft by heap or frames": "steals_expected steals_reference",
+    "overwriting what is expected": "overwrites_every_tensor writes_nan_into_shared_memory",
+    "shared memory": "reads_the_other_regions shrinks_shared_memory grows_shared_memory",
+    "what others left": "searches_device_memory looks_for_leftovers",
+    "claims on memory": "claims_memory_beyond claims_numbers_beyond claims_memory_never_lent claims_everything_often"
+    " one_output_for_two one_memory_two_names spans_the_device",
+    # state
+    "cache by pointer": "cached_by_pointer",
+    "cache by content": "cached_by_content",
+    "cache by shape": "cached_by_shape",
+    "cache in native code or files": "cached_in_cpp cached_in_a_file",
+    "packed inputs kept": "keeps_a_packed_input",
+    "changed weights": "changes_the_weights weights_not_matched",
+    "changed inputs": "input_mutation softmax_in_place writes_beside_its_input changes_its_input_last",
+    "patched reference": "finds_no_reference",
+    "patched comparison": "patched_comparison",
+    "overridden dispatcher": "overrides_the_dispatcher leaves_a_mode_on",
+    "poisoned namespace": "poisons_builtins",
+    "rewritten harness": "patches_the_runtime patches_the_wire",
+    "random numbers": "patched_random",
+    "known seeds": "knows_seeds guesses_from_seeds",
+    "files run at start-up, import hooks": "plants_startup_files hooks_imports writes_elsewhere",
+    "build caches": "poisons_build_caches",
+    # processes, channels, system
+    "forged verdict": "forged_verdict",
+    "descriptors": "speaks_unasked looks_through_descriptors takes_descriptors_of_its_keeper sends_descriptors",
+    "secrets in messages": "listens_to_orders",
+    "attack on the parent": "writes_to_the_judge signals_its_keeper meddles_with_its_keeper endless_frame deep_message"
+    " drips_its_answer endless_skeleton",
+    "secrets in files and environment": "reads_secrets",
+    "grader's files": "edits_the_grader changes_file_modes mounts_in_its_own_namespace",
+    "network": "uses_the_network",
+    "daemon": "daemon",
+    "processes without end": "fork_bomb thread_bomb",
+    "memory without end": "memory_bomb memory_request gpu_memory_request hogs_device_memory",
+    "disk": "fills_the_disk",
+    "hang": "endless_loop endless_import endless_kernel stops_itself",
+    "output and log injection": "output_flood control_characters_in_errors surrogates_in_errors",
+    "deserialisation": "pickled_answer",
+    "build": "includes_a_secret compiler_plugin build_daemon",
+    "hiding from rules": "hides_behind_getattr hides_in_a_string torch_inside_a_kernel",
+    "talking to the reader": "talks_to_the_reader",
+    "clean exit": "exits exits_at_import exits_in_a_destructor",
+    "packages and binaries": "installs_a_package runs_machine_code",
+    "faults of the device": "illegal_access ignores_the_device_fault",
+    "watched or not": "behaves_when_watched",
+    "score files": "writes_score_files",
+    "siblings": "harms_its_neighbours",
+    "meetings": "meets_others leaves_a_key",
+    "hostile exceptions": "hostile_exception exception_without_end blames_the_compiler deep_recursion",
+    # no kernel, or not one of its own
+    "torch computes": "torch_computes",
+    "vendor's library": "calls_the_vendor",
+    "compiled or traced reference": "compiles_the_reference traces_the_reference",
+    "copied reference": "inherits_reference execs_reference",
+    "fallback": "falls_back",
+    "decoy": "decoy_kernel",
+    "the language's own": "builtin_of_the_language",
+    "the easy part": "only_the_easy_part",
+    # precision
+    "low precision inside": "bfloat16_inside float16_inside int8_inside splits_into_bfloat16 narrow_accumulator"
+    " rounds_integers error_within_the_budget",
+    "flags that lower precision": "tf32_inside allows_tf32",
+    "approximation": "fast_exponential truncated_series",
+    "dressed up": "computes_in_double",
+    "dtype": "wrong_dtype integers_as_floats",
+    # no tricks, only faults
+    "faults": "syntax_error missing_import compile_error link_error undefined_symbol jit_error cpp_exception segfault"
+    " segfault_in_a_thread",
+}
+"""Every class of attack that is known to us, with the files that try it."""
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -3,7 +3,7 @@ import time
 from pathlib import Path
 
 import pytest
-from corpus import FOLDER, Entry, read_corpus, read_entry
+from corpus import ATTACKS, FOLDER, Entry, read_corpus, read_entry
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.pool import LocalPool
@@ -13,6 +13,8 @@ from kevin_env.rules import check_rules
 SLOW = {"hostile/memory_bomb"}
 IMPATIENT = 2.0
 """Seconds for a file that is expected to run out of them."""
+KEEPS_ITS_OUTPUT = "outputs of several calls share memory or move, so gated calls were timed"
+"""The only flag that honest code may get: no burst can be verified where every call writes to the same buffer."""
 
 
 def parameters(*devices: str) -> list:
@@ -20,22 +22,23 @@ def parameters(*devices: str) -> list:
     return [pytest.param(e, id=e.name, marks=[pytest.mark.slow] if e.name in SLOW else []) for e in entries]
 
 
-def judged(entry: Entry, device: str, pool: LocalPool) -> tuple[Outcome, str]:
-    """How the file ends, and what it printed."""
+def judged(entry: Entry, device: str, pool: LocalPool) -> tuple[Outcome, str, set[str]]:
+    """How the file ends, what it printed, and what the judge found odd about its times."""
     found = check_rules(entry.code, entry.rules)
     if found is not None:
-        return found, ""
+        return found, "", set()
     seconds = IMPATIENT if entry.expect.endswith("/timeout") else 60.0
     # these files attack whatever they can reach: they are never run where a protection is missing
     options = Options(device=device, build_timeout=seconds, call_timeout=seconds, require_sandbox=True)
     judgement = pool.submit(entry.task, Submission(code=entry.code), options).result()
-    return judgement.outcome, judgement.log
+    return judgement.outcome, judgement.log, set(judgement.flags)
 
 
 def check(entry: Entry, device: str, pool: LocalPool) -> None:
-    outcome, log = judged(entry, device, pool)
+    outcome, log, flags = judged(entry, device, pool)
     assert entry.met_by(outcome), f"expected {entry.expect}: {outcome}\n{log}"
     assert "BREACH" not in log, log
+    assert entry.path.parent.name != "honest" or flags <= {KEEPS_ITS_OUTPUT}, flags
 
 
 @pytest.mark.parametrize("entry", parameters("cpu", "any"))
@@ -51,11 +54,19 @@ def test_a_submission_ends_as_it_says_on_a_gpu(entry: Entry, pool: LocalPool) ->
 
 def test_there_are_enough_files_of_each_kind() -> None:
     entries = read_corpus("cpu", "cuda", "any")
-    assert len([e for e in entries if e.path.parent.name == "honest"]) >= 12
-    assert len([e for e in entries if e.path.parent.name == "hostile"]) >= 20
+    assert len([e for e in entries if e.path.parent.name == "honest"]) >= 50
+    hostile = [e for e in entries if e.path.parent.name == "hostile"]
+    assert len(hostile) >= 200
+    assert len([e for e in hostile if e.device != "cuda"]) >= 170
     assert all(e.expect in ("correct", "no gain") for e in entries if e.path.parent.name == "honest")
     assert all(e.expect != "correct" for e in entries if e.path.parent.name == "hostile")
     assert len(list(FOLDER.glob("ho*/*"))) == len(entries)
+
+
+def test_every_class_of_attack_is_tried_and_every_attack_is_of_a_class() -> None:
+    named = [name for names in ATTACKS.values() for name in names.split()]
+    assert sorted(named) == sorted(path.stem for path in (FOLDER / "hostile").glob("*.py"))
+    assert all(ATTACKS.values()) and len(ATTACKS) >= 90
 
 
 def test_a_file_that_does_not_say_how_it_ends_is_refused(tmp_path: Path) -> None:
@@ -68,7 +79,7 @@ def test_a_file_that_does_not_say_how_it_ends_is_refused(tmp_path: Path) -> None
 
 
 def test_a_flood_of_output_is_cut_and_cleaned(pool: LocalPool) -> None:
-    _, log = judged(read_entry(FOLDER / "hostile/output_flood.py"), "cpu", pool)
+    _, log, _ = judged(read_entry(FOLDER / "hostile/output_flood.py"), "cpu", pool)
     assert 1000 < len(log) <= 16_000 and "\x1b" not in log
 
 

@@ -60,7 +60,7 @@ def test_a_wrong_number_of_outputs_is_arity(got: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize(
     ("got", "expected"),
-    [([X, Y], (X, Y)), ([X], X), (X, (X,)), ({"a": X}, {"b": X}), ({"b": Y, "a": X}, {"a": X, "b": Y}), (3, X), (X, 3)],
+    [([X, Y], (X, Y)), ([X], X), (X, (X,)), ({"a": X}, {"b": X}), ({"c": Y, "a": X}, {"a": X, "b": Y}), (3, X), (X, 3)],
     ids=range(7),
 )
 def test_other_containers_are_a_type(got: Any, expected: Any) -> None:

@@ -1,0 +1,15 @@
+"""Adds squares up in float16 and casts the sums back.
+
+problem: row_norms.py
+device: any
+rules: open
+expect: not correct
+"""
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.half().square().sum(dim=1, dtype=torch.float32).sqrt()

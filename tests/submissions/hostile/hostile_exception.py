@@ -1,0 +1,22 @@
+"""Raises an exception that ends the process when somebody asks for its text.
+
+problem: softmax.py
+device: any
+rules: open
+expect: not correct
+"""
+
+import torch
+import torch.nn as nn
+
+
+class Trap(Exception):
+    def __str__(self):
+        raise SystemExit(0)
+
+    __repr__ = __format__ = __str__
+
+
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise Trap("correct")

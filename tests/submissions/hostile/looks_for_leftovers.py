@@ -1,0 +1,35 @@
+"""Looks for memory, queues, semaphores, locks and files that other processes or earlier submissions have left.
+
+problem: softmax.py
+device: cpu
+rules: open
+expect: correctness/values
+"""
+
+import os
+
+import torch
+import torch.nn as nn
+
+for kind in ("shm", "sem", "msg"):
+    with open(f"/proc/sysvipc/{kind}") as file:
+        if len(file.readlines()) > 1:
+            print("BREACH: sees System V", kind)
+for place in ("/dev/shm", "/tmp", os.environ["TMPDIR"], "/dev/mqueue"):
+    try:
+        found = [name for name in os.listdir(place) if not os.path.realpath(os.getcwd()).startswith(f"{place}/{name}")]
+    except OSError:
+        continue
+    if set(found) - {"submission.py", "__pycache__"}:
+        print(f"BREACH: finds {found[:5]} in {place}")
+with open("/proc/locks") as file:
+    print("locks:", len(file.readlines()))
+with open("/proc/net/unix") as file:
+    named = [line.split()[-1] for line in file.readlines()[1:] if line.split()[-1].startswith(("/", "@"))]
+if named:
+    print("BREACH: sees sockets", named[:5])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(x)

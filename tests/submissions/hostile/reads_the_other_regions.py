@@ -1,0 +1,26 @@
+"""Searches all memory that it shares with the judge for rows that sum to one, and returns what it finds.
+
+problem: softmax.py
+device: cpu
+rules: open
+expect: not correct
+"""
+
+import gc
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime")
+        found = torch.zeros_like(x)
+        for name, region in runtime.regions.items():
+            floats = region.bytes[: region.size // 4 * 4].view(torch.float32)
+            for start in range(0, floats.numel() - x.numel() + 1, 128):
+                there = floats[start : start + x.numel()]
+                if abs(there[: x.shape[1]].sum() - 1) < 1e-3:
+                    print("BREACH: an answer lies in", name)
+                    found = there.view_as(x)
+        return found
