@@ -10,6 +10,7 @@ submission that gains nothing here more than `GAIN` times as fast as the referen
 import argparse
 import ast
 import json
+import random
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -78,6 +79,15 @@ def is_of_the_verdict(entry: Entry) -> bool:
     """Whether a file is honest, or cheats about its output or its time: what any evaluator has to tell apart."""
     category = entry.expect.partition("/")[0]
     return category in ("correct", "correctness", "no gain", "not correct")
+
+
+def sample(entries: list[Entry], attacks: int) -> list[Entry]:
+    """Some of them, always the same."""
+    chosen: list[Entry] = []
+    for folder, many in (("hostile", attacks), ("honest", attacks // 2)):
+        of = [each for each in entries if each.path.parent.name == folder]
+        chosen += random.Random(0).sample(of, min(many, len(of)))
+    return chosen
 
 
 def evaluate(bench: Bench, entry: Entry, files: dict[str, str], shim: str) -> tuple[bool, float] | None:
@@ -154,11 +164,16 @@ def main() -> None:
     parser.add_argument("--kernelbench", type=Path)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--only", default="")
+    parser.add_argument(
+        "--sample", type=int, help="so many attacks and half as many honest files, chosen by a fixed seed"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     device = torch.device("cuda", 0) if options.device == "cuda" else torch.device("cpu")
     places = ("cuda", "any") if options.device == "cuda" else ("cpu", "any")
     entries = [each for each in read_corpus(*places) if is_of_the_verdict(each) and options.only in each.name]
+    if options.sample:
+        entries = sample(entries, options.sample)
     if device.type == "cuda":
         torch.zeros(1, device=device)
     info = inform(device)
