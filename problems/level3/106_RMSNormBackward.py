@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "cpu": {"num_rows": 1000, "num_features": 768},
     "odd": {"num_rows": 127, "num_features": 1021},
     "single": {"num_rows": 1, "num_features": 5000},
-    "tall": {"num_rows": 20000, "num_features": 24},
+    "tall": {"num_rows": 5000, "num_features": 24},
 }
 TAGS: tuple[str, ...] = ("reduction", "normalization", "memory-bound")
 

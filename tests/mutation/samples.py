@@ -1,0 +1,104 @@
+"""Input sets with what the reference gives for them: those of a verdict, and further ones as evidence."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.cases import open_cases, plan, usable_distributions
+from kevin_env.judge.check import oracles_of
+from kevin_env.judge.reference import Case, seed_from
+from kevin_env.problem import Problem
+
+SECRET = "mutants"
+"""What everything is drawn from: a run is to say the same tomorrow."""
+EVIDENCE = 20
+"""Least number of further input sets that decide whether a survivor is as right as the reference."""
+ELSEWHERE = 1 << 20
+"""What is added to an input set's number for the one from another seed."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One input set of a case and what the reference gives for it.
+
+    Attributes:
+        number: Of this input set; no two of a problem have the same.
+        skeleton: The structure of the inputs.
+        tensors: The inputs.
+        shape: The structure of the output.
+        outputs: The output's tensors.
+        oracles: Each of them from float64 arithmetic, where it can be had.
+        other: What the reference gives for inputs from another seed.
+        previous: What it gave for the input set before, of the same case; of another seed for the first one.
+    """
+
+    case: Case
+    distribution: str
+    number: int
+    skeleton: tree.Skeleton
+    tensors: list[torch.Tensor]
+    shape: tree.Skeleton
+    outputs: list[torch.Tensor]
+    oracles: list[torch.Tensor | None]
+    other: list[torch.Tensor]
+    previous: list[torch.Tensor]
+
+    @property
+    def name(self) -> str:
+        return f"{self.case.name}/{self.distribution}"
+
+    def answer(self, tensors: list[torch.Tensor] | None = None) -> Any:
+        """What the reference gives for these inputs, or for others in their place."""
+        return self.case.answer(self.skeleton, self.tensors if tensors is None else tensors, self.number)
+
+
+class Sampler:
+    """The input sets of one problem on the CPU.
+
+    Raises:
+        ProblemError: when the reference fails.
+    """
+
+    def __init__(self, problem: Problem, secret: str = SECRET) -> None:
+        self.secret = secret
+        self.cases = list(open_cases(problem, torch.device("cpu")))
+        self.usable: dict[str, list[str]] = {}
+        self._count = 0
+        for case in self.cases:
+            case.draw_weights(seed_from(secret, case.name, "weights"))
+            case.find_randomness(*case.draw_inputs("own", 0))
+            self.usable[case.name] = usable_distributions(case, seed_from(secret, case.name, "probe"))
+
+    def screened(self) -> list[Sample]:
+        """Those of one verdict, in its order."""
+        found: list[Sample] = []
+        for case in self.cases:
+            last: list[torch.Tensor] | None = None
+            for distribution in plan(self.usable[case.name], case is self.cases[-1], self.secret, case.name):
+                found.append(self._draw(case, distribution, last))
+                last = found[-1].outputs
+        return found
+
+    def evidence(self) -> Iterator[Sample]:
+        """At least `EVIDENCE` further ones, the same number of every usable distribution of every case."""
+        each = -(-EVIDENCE // sum(map(len, self.usable.values())))
+        for case in self.cases:
+            for distribution in self.usable[case.name]:
+                for _ in range(max(2, each)):
+                    yield self._draw(case, distribution, None)
+
+    def _draw(self, case: Case, distribution: str, last: list[torch.Tensor] | None) -> Sample:
+        self._count += 1
+        number = self._count
+        skeleton, tensors = case.draw_inputs(distribution, seed_from(self.secret, case.name, distribution, number))
+        expected = case.expect(skeleton, tensors, number)
+        shape, outputs = tree.take_apart(expected.output)
+        others = case.draw_inputs(distribution, seed_from(self.secret, case.name, distribution, number + ELSEWHERE))
+        other = tree.take_apart(case.answer(*others, number))[1]
+        return Sample(
+            case, distribution, number, skeleton, tensors, shape, outputs, oracles_of(expected, outputs), other,
+            last or other,
+        )  # fmt: skip
