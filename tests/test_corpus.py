@@ -1,12 +1,15 @@
 import contextlib
 import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 from corpus import ATTACKS, FOLDER, Entry, read_corpus, read_entry
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.pool import LocalPool, gpu_present
 from kevin_env.outcome import Outcome
 from kevin_env.rules import check_rules
 
@@ -34,22 +37,54 @@ def judged(entry: Entry, device: str, pool: LocalPool) -> tuple[Outcome, str, se
     return judgement.outcome, judgement.log, set(judgement.flags)
 
 
-def check(entry: Entry, device: str, pool: LocalPool) -> None:
-    outcome, log, flags = judged(entry, device, pool)
+Judged = tuple[Outcome, str, set[str]]
+
+
+@pytest.fixture(scope="module")
+def endings(request: pytest.FixtureRequest, pool: LocalPool) -> Iterator[dict[tuple[str, str], Future[Judged]]]:
+    """How the files that are to be tested end, by name and device: judged beforehand, two at a time."""
+    pools: SimpleQueue[LocalPool] = SimpleQueue()
+
+    def run(entry: Entry, device: str) -> Judged:
+        free = pools.get()
+        try:
+            return judged(entry, device, free)
+        finally:
+            pools.put(free)
+
+    with LocalPool() as second, ThreadPoolExecutor(2) as threads:
+        pools.put(pool)
+        pools.put(second)
+        wanted = [item for item in request.session.items if item.originalname in DEVICES]  # type: ignore[attr-defined]
+        cases = [(item.callspec.params["entry"], DEVICES[item.originalname]) for item in wanted]  # type: ignore[attr-defined]
+        here = [(entry, device) for entry, device in cases if device == "cpu" or gpu_present()]
+        yield {(entry.name, device): threads.submit(run, entry, device) for entry, device in here}
+        threads.shutdown(cancel_futures=True)
+
+
+def check(entry: Entry, judged: Future[Judged]) -> None:
+    outcome, log, flags = judged.result()
     assert entry.met_by(outcome), f"expected {entry.expect}: {outcome}\n{log}"
     assert "BREACH" not in log, log
     assert entry.path.parent.name != "honest" or flags <= {KEEPS_ITS_OUTPUT}, flags
 
 
 @pytest.mark.parametrize("entry", parameters("cpu", "any"))
-def test_a_submission_ends_as_it_says(entry: Entry, pool: LocalPool) -> None:
-    check(entry, "cpu", pool)
+def test_a_submission_ends_as_it_says(entry: Entry, endings: dict) -> None:
+    check(entry, endings[entry.name, "cpu"])
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("entry", parameters("cuda"))
-def test_a_submission_ends_as_it_says_on_a_gpu(entry: Entry, pool: LocalPool) -> None:
-    check(entry, "cuda", pool)
+@pytest.mark.parametrize("entry", parameters("cuda", "any"))
+def test_a_submission_ends_as_it_says_on_a_gpu(entry: Entry, endings: dict) -> None:
+    check(entry, endings[entry.name, "cuda"])
+
+
+DEVICES = {
+    test_a_submission_ends_as_it_says.__name__: "cpu",
+    test_a_submission_ends_as_it_says_on_a_gpu.__name__: "cuda",
+}
+"""Where the files of each of these tests are judged."""
 
 
 def test_there_are_enough_files_of_each_kind() -> None:
