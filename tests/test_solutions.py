@@ -1,0 +1,100 @@
+"""The reference solutions: legal, for problems that exist, on every level, and right where this machine can tell."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from kevin_env.extract import guess_language
+from kevin_env.judge import Options, Submission
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.device import inform
+from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.trial import Trial
+from kevin_env.problem import data_folder, list_problems, load_problem, problem_paths
+from kevin_env.rules import check_rules
+
+FOLDER = data_folder("problems") / "solutions"
+FILES = sorted(FOLDER.glob("*.*"))
+LANGUAGES = ("cpp", "cuda", "triton")
+QUICK = {
+    "L1_47_Sum_reduction_over_a_dimension", "L1_95_CrossEntropyLoss", "L3_107_CrossEntropyWithGradient",
+    "L3_108_FusedAdamW", "L9_2_Reduction_Sum",
+}  # fmt: skip
+"""Problems whose Triton solution takes Triton's interpreter a second or two; on others it takes up to a minute."""
+
+
+def problem_of(path: Path) -> str:
+    return path.name.rsplit(".", 2)[0]
+
+
+def language_of(path: Path) -> str:
+    return path.name.rsplit(".", 2)[1]
+
+
+def files(*languages: str) -> list:
+    return [pytest.param(path, id=path.name) for path in FILES if language_of(path) in languages]
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    """What a judge of this CPU keeps ready."""
+    device = torch.device("cpu")
+    bench = Bench(device, inform(device))
+    yield bench
+    bench.close()
+
+
+@pytest.mark.parametrize("path", files(*LANGUAGES))
+def test_a_solution_is_legal_and_answers_a_problem(path: Path) -> None:
+    code = path.read_text()
+    assert check_rules(code, "kernel") is None
+    assert problem_of(path) in problem_paths()
+    assert guess_language(code) == language_of(path)
+    idea = (ast.get_docstring(ast.parse(code)) or "").split("\n")[0]
+    assert idea.endswith(".") and len(idea) > 40, "the first line says what the idea is"
+
+
+def test_there_are_solutions_on_every_level_and_in_every_language() -> None:
+    assert all(path.name.endswith(tuple(f".{language}.py" for language in LANGUAGES)) for path in FILES)
+    on_a_gpu = {problem_of(path) for path in FILES if language_of(path) != "cpp"}
+    assert len(on_a_gpu) >= 24
+    assert {load_problem(problem).level for problem in on_a_gpu} == set(range(1, 11))
+    least = {"cpp": 10, "cuda": 12, "triton": 20}
+    assert all(len(files(language)) >= count for language, count in least.items())
+
+
+def test_solutions_are_not_taken_for_problems() -> None:
+    assert not [problem.id for problem in list_problems() if "solutions" in problem.path]
+
+
+def screen(path: Path, bench: Bench) -> None:
+    """Verifies a solution as the judge does, in a candidate's process, on every input set, without timing it."""
+    worker = bench.take()
+    trial = Trial(bench, load_problem(problem_of(path)), Options(device="cpu"), "0f" * 16, worker)
+    try:
+        trial.build(path.read_text())
+        assert trial.screen() is None
+    finally:
+        bench.retire(worker)
+        trial.close()
+
+
+@pytest.mark.parametrize("path", files("cpp"))
+def test_a_cpp_solution_is_right(path: Path, bench: Bench) -> None:
+    screen(path, bench)
+
+
+@pytest.mark.parametrize("path", [param for param in files("triton") if problem_of(param.values[0]) in QUICK])
+def test_a_triton_solution_is_right_in_the_interpreter(path: Path, bench: Bench) -> None:
+    screen(path, bench)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("path", files("cuda", "triton"))
+def test_a_solution_is_right_on_a_gpu(path: Path, pool: LocalPool) -> None:
+    submission = Submission(code=path.read_text(), language=language_of(path))  # type: ignore[arg-type]
+    outcome = pool.submit(load_problem(problem_of(path)), submission, Options(device="cuda")).result().outcome
+    assert outcome.category == "correct", outcome
