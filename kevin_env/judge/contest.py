@@ -21,11 +21,11 @@ from kevin_env.judge.trial import Trial
 from kevin_env.judge.worker import Trouble, Worker
 from kevin_env.outcome import Correct, Incorrect
 
-TURNS = {"cpu": (9, 13), "cuda": (5, 7)}
+TURNS = {"cpu": (7, 9), "cuda": (5, 7)}
 """Bounds of the random number of turns in one round, by device. A turn gives one pair on a CPU, two on a GPU."""
 LEAST_PAIRS = 7
-ROUNDS = 3
-SECONDS = 8.0
+ROUNDS = {"cpu": 2, "cuda": 3}
+SECONDS = 4.0
 """No further turn begins after this long, once there are `LEAST_PAIRS`."""
 WARM_UPS = 3
 TIMED = "own"
@@ -98,10 +98,10 @@ class Contest:
             Trouble: when the submission fails.
             JudgeError: when a partner does.
         """
-        start = time.monotonic()
+        start, device = time.monotonic(), self.trial.bench.device.type
         windows: list[dict[str, float]] = []
-        for _ in range(ROUNDS):
-            for _ in range(random.SystemRandom().randint(*TURNS[self.trial.bench.device.type])):
+        for _ in range(ROUNDS[device]):
+            for _ in range(random.SystemRandom().randint(*TURNS[device])):
                 windows += self._turn()
                 if len(windows) >= LEAST_PAIRS and time.monotonic() - start > SECONDS:
                     return _less_gate(windows)
