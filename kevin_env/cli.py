@@ -12,6 +12,7 @@ import typer.core
 
 from kevin_env.cli_options import Baseline, Device, Inputs, Json, Plain, Rules, print_json
 from kevin_env.cli_problems import problems
+from kevin_env.cli_replay import export, import_file, replay
 
 if TYPE_CHECKING:
     from kevin_env.policies import Policy
@@ -144,22 +145,9 @@ def play(
     _play(start, policy, settings, out or resume or TRAJECTORIES, plain, as_json)
 
 
-@app.command()
-def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trajectory file.")],
-    turn: Annotated[int | None, typer.Option(help="Only this turn of every episode.")] = None,
-    plain: Plain = False,
-    as_json: Json = False,
-) -> None:
-    """Print the turns of a trajectory: code, verdict, score, feedback and returns."""
-    from kevin_env.app.replay import read_file, replay, replay_json
-    from kevin_env.app.screen import make_console
-
-    trajectories = read_file(file, make_console(plain, "stderr"))
-    if as_json:
-        print_json(replay_json(trajectories, turn))
-    else:
-        replay(trajectories, make_console(plain), turn)
+app.command()(replay)
+app.command()(export)
+app.command("import")(import_file)
 
 
 @app.command()

@@ -109,18 +109,36 @@ def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
     """
     path = Path(path)
     # The partial file first: an episode that ends between the two readings is then seen twice, never missed.
-    running = list(_lines(partial_path(path)))
+    running = list(read_running(path))
     if not path.exists() and not running:
         raise FileNotFoundError(f"no trajectory file {path}")
     finished: set[str] = set()
     for number, line, whole in _lines(path):
-        trajectory = _read_line(path, number, line, whole)
+        trajectory = read_line(path, number, line, whole)
         if isinstance(trajectory, Trajectory):
             finished.add(trajectory.episode_id)
         yield trajectory
-    for trajectory in _running_episodes(partial_path(path), running):
+    for trajectory in running:
         if isinstance(trajectory, BadLine) or trajectory.episode_id not in finished:
             yield trajectory
+
+
+def read_running(path: str | Path) -> Iterator[Trajectory | BadLine]:
+    """The episodes of a trajectory file that still run or were cut off; none when there are none."""
+    partial = partial_path(path)
+    yield from _running_episodes(partial, list(_lines(partial)))
+
+
+def read_line(path: Path, number: int, line: bytes, whole: bool = True) -> Trajectory | BadLine:
+    """One line of a trajectory file as a finished episode.
+
+    Args:
+        path: where it was read, for the message.
+        number: its line number, from 1.
+        line: the line.
+        whole: whether it was written to its end.
+    """
+    return _read_line(path, number, line, whole)
 
 
 def _running_episodes(path: Path, lines: list[tuple[int, bytes, bool]]) -> Iterator[Trajectory | BadLine]:

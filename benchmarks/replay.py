@@ -1,0 +1,126 @@
+"""How long `kevin-env replay` takes on a large file: to the first screen, until all is read, and to open an episode.
+
+Writes a file of many episodes made from the recorded ones in examples/, runs the command in a pseudo-terminal and
+waits for what it draws. The file is read once before, so that the disk is not what is measured.
+
+    python benchmarks/replay.py [--episodes N] [--file BIG.jsonl] [--repeats N] [--json FILE]
+"""
+
+import argparse
+import fcntl
+import json
+import os
+import platform
+import pty
+import random
+import select
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "demo.h200.jsonl"
+ROWS, COLUMNS = 40, 120
+
+
+def write_episodes(path: Path, many: int, turns: int = 2) -> None:
+    """Episodes of some problems and models, with speedups of their own, so that sorting and filters have work."""
+    whole = json.loads(EXAMPLE.read_text().splitlines()[0])
+    draw = random.Random(0)
+    with path.open("w") as file:
+        for number in range(many):
+            kept = [json.loads(json.dumps(turn)) for turn in draw.sample(whole["turns"], turns)]
+            for at, turn in enumerate(kept, start=1):
+                turn["turn"] = at
+                turn["messages"] = [{"role": "user", "content": turn["messages"][0]["content"][:2000]}]
+                if turn["outcome"]["category"] == "correct":
+                    turn["outcome"]["speedup"] = turn["speedup"] = draw.lognormvariate(0.0, 0.7)
+                    turn["outcome"]["speedup_interval"] = turn["speedup_interval"] = [
+                        0.9 * turn["speedup"],
+                        1.1 * turn["speedup"],
+                    ]
+                    turn["score"] = 0.3 + turn["speedup"]
+            scores = [turn["score"] for turn in kept]
+            returns = [sum(0.4 ** (i - t) * scores[i] for i in range(t, turns)) for t in range(turns)]
+            problem = whole["problem"] | {"id": f"L{number % 10 + 1}_{number % 97}_Example", "level": number % 10 + 1}
+            names = {"episode_id": f"{number:032x}", "model": f"model-{number % 7}", "problem": problem}
+            file.write(json.dumps(whole | names | {"turns": kept, "returns": returns}) + "\n")
+
+
+def measure(path: Path) -> dict[str, float]:
+    """Seconds from the start of the command until its screen shows what is waited for."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "kevin_env", "replay", str(path)]
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=os.environ | {"TERM": "xterm"})
+    try:
+        first = _until(master, "_Example", start)
+        read = _until(master, f"{_lines(path):,} trajectories", start, unless="reading")
+        os.write(master, b"\r")
+        begun = time.perf_counter()
+        opened = _until(master, "1 kernel", begun)
+        return {
+            "first screen": first,
+            "all read": read,
+            "open an episode": opened,
+        }
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+        os.close(slave)
+
+
+def _lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
+
+
+def _until(master: int, words: str, start: float, unless: str = "\0") -> float:
+    seen = ""
+    while time.perf_counter() - start < 60:
+        if select.select([master], [], [], 0.05)[0]:
+            seen += os.read(master, 1 << 16).decode(errors="replace")
+            at = seen.rfind(words)
+            if at >= 0 and unless not in seen[at : at + 60]:
+                return time.perf_counter() - start
+    raise TimeoutError(f"{words!r} did not appear")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--episodes", type=int, default=100_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--file", type=Path, help="kept, and used when it is there already")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = options.file or Path(folder) / "big.jsonl"
+        if not path.exists():
+            write_episodes(path, options.episodes)
+        size, many = path.stat().st_size, _lines(path)
+        print(f"{many:,} episodes, {size / 1e9:.2f} GB")
+        runs = [measure(path) for _ in range(options.repeats)]
+    rows: list[dict[str, Any]] = []
+    for name in runs[0]:
+        values = [run[name] for run in runs]
+        spread = statistics.stdev(values) / statistics.mean(values) if len(values) > 1 else None
+        row = {"name": f"{name}, {many} episodes, {size} bytes", "value": statistics.median(values), "unit": "s"}
+        rows.append(row | {"n": len(values), "spread": spread})
+        print(f"{name:20} {rows[-1]['value']:8.3f} s", flush=True)
+    versions = {"python": platform.python_version(), "rich": version("rich"), "pydantic": version("pydantic")}
+    result = {"device": "cpu", "date": datetime.now(UTC).date().isoformat(), "versions": versions, "rows": rows}
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"use strict";
+// Text of models and compilers only ever becomes text nodes: nothing here parses HTML.
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const PANES = ["kernel", "diff", "feedback", "prompt", "reply", "timings", "reward"];
+const STAGES = ["queue", "build", "load", "verify", "time"];
+const KINDS = { comment: "c", keyword: "k", string: "s", number: "n", function: "f", builtin: "b", decorator: "d" };
+const state = { at: 0, turn: 0, pane: "kernel", base: "previous", words: "", sort: "file", shown: DATA.episodes.map((_, n) => n) };
+
+const fixed = (value, digits = 2) => (value === null || value === undefined ? "" : value.toFixed(digits));
+const times = value => (value === null || value === undefined ? "" : value.toFixed(2) + "x");
+const byId = id => document.getElementById(id);
+
+function make(name, attributes, ...children) {
+  const svg = make.svg.has(name);
+  const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key === "on") for (const [event, action] of Object.entries(value)) node.addEventListener(event, action);
+    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
+  }
+  node.append(...children.filter(child => child !== null && child !== undefined));
+  return node;
+}
+make.svg = new Set(["svg", "line", "rect", "path", "circle", "text", "g"]);
+
+const episode = () => DATA.episodes[state.at];
+const turns = () => (episode() ? episode().turns : []);
+const current = () => turns()[state.turn];
+const best = item => Math.max(...item.turns.map(turn => turn.speedup ?? -1));
+
+// ---- which trajectories are shown
+
+function haystack(item) {
+  if (!item.hay) {
+    const parts = [item.problem, item.model, item.device, item.id, item.ended];
+    for (const turn of item.turns) parts.push(turn.category, turn.kind, turn.reply, turn.reasoning, turn.feedback, turn.code, turn.log, turn.message, turn.details, ...turn.messages.map(each => each[1]));
+    item.hay = parts.join("\n").toLowerCase();
+  }
+  return item.hay;
+}
+
+function passes(item, word) {
+  if (word.startsWith("-") && word.length > 1) return !passes(item, word.slice(1));
+  const number = word.match(/^(speedup|return|turns|level)(>=|<=|>|<|[=:])([\d.]+)x?$/);
+  if (number) {
+    const have = { speedup: best(item), return: item.returns[0] ?? -1, turns: item.turns.length, level: item.level ?? -1 }[number[1]];
+    const limit = Number(number[3]);
+    return { ">": have > limit, "<": have < limit && have >= 0, ">=": have >= limit, "<=": have <= limit && have >= 0 }[number[2]] ?? have === limit;
+  }
+  const field = word.match(/^(problem|model|category|id|stop):(.*)$/);
+  if (field && field[1] === "category") return item.turns.some(turn => turn.category === field[2]);
+  if (field) return String({ problem: item.problem, model: item.model, id: item.id, stop: item.ended }[field[1]]).toLowerCase().includes(field[2]);
+  return haystack(item).includes(word.replace(/^text:/, ""));
+}
+
+function choose() {
+  const words = state.words.toLowerCase().split(/\s+/).filter(Boolean);
+  state.shown = DATA.episodes.map((_, n) => n).filter(n => words.every(word => passes(DATA.episodes[n], word)));
+  const value = { best, return: item => item.returns[0] ?? -1, turns: item => item.turns.length }[state.sort];
+  if (value) state.shown.sort((a, b) => value(DATA.episodes[b]) - value(DATA.episodes[a]));
+  if (state.sort === "problem") state.shown.sort((a, b) => DATA.episodes[a].problem.localeCompare(DATA.episodes[b].problem));
+  if (state.shown.length && !state.shown.includes(state.at)) { state.at = state.shown[0]; state.turn = 0; }
+}
+
+// ---- the list
+
+function drawList() {
+  const rows = state.shown.map(n => {
+    const item = DATA.episodes[n], top = best(item);
+    const dots = item.turns.map(turn => make("span", { class: turn.category, title: `turn ${turn.turn}: ${turn.category}/${turn.kind}` }, turn.mark));
+    return make("li", { class: n === state.at ? "chosen" : null, "data-at": n, on: { click: () => open(n) } },
+      make("div", { class: "name" }, make("span", {}, item.problem), make("span", { class: "num" }, top >= 0 ? times(top) : "-")),
+      make("div", { class: "more" }, make("span", {}, item.model || "no model"), make("span", { class: "dots" }, ...dots)));
+  });
+  byId("rows").replaceChildren(...(rows.length ? rows : [make("li", { class: "empty" }, "Nothing passes the filter.")]));
+  byId("count").textContent = state.words ? `${state.shown.length} of ${DATA.episodes.length}` : `${DATA.episodes.length} ${DATA.episodes.length === 1 ? "trajectory" : "trajectories"}`;
+}
+
+function buildFrame() {
+  const input = make("input", { id: "search", type: "search", placeholder: "filter: words, speedup>1.5 ...", "aria-label": "Filter", on: { input: event => { state.words = event.target.value; choose(); drawList(); drawView(); } } });
+  const sort = make("select", { "aria-label": "Sort", on: { change: event => { state.sort = event.target.value; choose(); drawList(); } } },
+    ...["file", "problem", "best", "return", "turns"].map(name => make("option", {}, name)));
+  byId("list").append(make("div", { id: "tools" }, input, sort), make("ul", { id: "rows" }));
+  byId("top").append(make("h1", {}, "kevin-env replay"), make("span", { class: "dim" }, DATA.title, " · ", make("span", { id: "count" })),
+    make("button", { on: { click: theme }, title: "t" }, "light / dark"), make("button", { on: { click: help }, title: "?" }, "keys"));
+}
+
+// ---- one trajectory
+
+function drawView() {
+  const item = episode();
+  if (!item) return byId("view").replaceChildren(make("p", { class: "empty" }, "No trajectory."));
+  const top = item.turns.reduce((a, b) => ((b.speedup ?? -1) > (a?.speedup ?? -1) ? b : a), null);
+  const facts = [item.model || "no model", item.device || "no device", `${item.turns.length} turns`, item.ended, item.created];
+  const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, facts.filter(Boolean).join("  ·  "),
+    ...(top?.speedup ? ["  ·  best ", make("b", {}, times(top.speedup)), ` (turn ${top.turn})`] : []))];
+  if (item.turns.length) {
+    children.push(charts(item), timeline(item), tabs());
+    children.push(make("section", { class: "pane", id: "pane", "data-pane": state.pane }, ...PAINT[state.pane](current(), item)));
+  } else children.push(make("p", { class: "empty" }, "No turn has been judged."));
+  byId("view").replaceChildren(...children);
+  const row = document.querySelector("#turns tr.chosen"), box = document.querySelector(".wide");
+  if (row && row.offsetTop + row.offsetHeight > box.clientHeight) box.scrollTop = row.offsetTop - box.clientHeight / 2;
+  highlight(byId("pane"));
+  history.replaceState(null, "", `#${encodeURIComponent(item.id)}/${state.turn + 1}/${state.pane}`);
+}
+
+function timeline(item) {
+  const head = ["", "turn", "verdict", "speedup", "95 %", "score", "return", "seconds", ""];
+  const number = new Set([1, 3, 5, 6, 7]);
+  const rows = item.turns.map((turn, n) => make("tr", { class: n === state.turn ? "chosen" : null, on: { click: () => go(n) } },
+    ...[make("b", { class: turn.category }, turn.mark), String(turn.turn), make("span", { class: turn.category }, `${turn.category}/${turn.kind}`), times(turn.speedup),
+      turn.interval ? `[${fixed(turn.interval[0])}, ${fixed(turn.interval[1])}]` : "", fixed(turn.score), fixed(item.returns[n]), fixed(turn.total, 1), make("span", { title: turn.summary }, turn.summary)]
+      .map((cell, column) => make("td", { class: number.has(column) ? "num" : column === 8 ? "last" : column === 4 ? "dim" : null }, cell))));
+  return make("div", { class: "wide" }, make("table", { id: "turns" }, make("thead", {}, make("tr", {}, ...head.map((name, n) => make("th", { class: number.has(n) ? "num" : null }, name)))), make("tbody", {}, ...rows)));
+}
+
+function tabs() {
+  return make("div", { class: "tabs", role: "tablist" }, ...PANES.map((name, n) =>
+    make("button", { role: "tab", "aria-selected": String(name === state.pane), on: { click: () => show(name) } }, make("kbd", {}, String(n + 1)), name)));
+}
+
+function code(lines, wrong = [], note = "") {
+  const box = make("div", { class: "code" });
+  lines.forEach((line, n) => {
+    const bad = wrong.includes(n + 1);
+    box.append(make("div", { class: bad ? "wrong" : null }, make("i", {}, String(n + 1)), make("span", {}, ...pieces(line))));
+    if (bad && n + 1 === wrong[wrong.length - 1]) box.append(make("div", { class: "note" }, make("i", {}, "↳"), note));
+  });
+  return box;
+}
+const pieces = line => line.map(([kind, text]) => (kind ? make("span", { class: KINDS[kind] }, text) : text));
+
+const PAINT = {
+  kernel: turn => (turn.code === null ? [make("p", { class: turn.category }, turn.message), make("pre", {}, turn.reply)] : [code(DATA.codes[turn.lines], turn.wrong, turn.message)]),
+  diff: paintDiff,
+  feedback: turn => [make("pre", { class: "prose" }, turn.feedback), ...(turn.details ? [make("h3", {}, "details on record"), make("pre", {}, turn.details)] : []),
+    ...(turn.flags.length ? [make("h3", {}, "flags"), ...turn.flags.map(flag => make("p", {}, flag))] : []), ...(turn.log ? [make("h3", {}, "log"), make("pre", {}, turn.log)] : [])],
+  prompt: turn => turn.messages.flatMap(([role, text]) => [make("h3", {}, role, make("span", { class: "dim" }, `  ${text.length.toLocaleString("en")} characters`)), make("pre", {}, text)]),
+  reply: turn => [...(turn.reasoning ? [make("details", { open: true }, make("summary", {}, "reasoning"), make("pre", {}, turn.reasoning))] : []), make("pre", {}, turn.reply)],
+  timings: paintTimings,
+  reward: (turn, item) => [make("h3", {}, `score of turn ${turn.turn}`), make("p", { class: "sum" }, `s_${turn.turn} = ${turn.score_sum}`), make("h3", {}, `return of turn ${turn.turn}`),
+    make("p", { class: "sum dim" }, item.formula), make("p", { class: "sum" }, `R_${turn.turn} = ${turn.return_sum}`)],
+};
+
+function paintTimings(turn, item) {
+  const head = make("tr", {}, make("th", { class: "num" }, "turn"), ...[...STAGES, "total"].map(name => make("th", { class: "num" }, name)));
+  const rows = item.turns.map((each, n) => make("tr", {}, make("td", { class: "num" }, String(each.turn)),
+    ...[...each.seconds, each.total].map(value => make("td", { class: "num" }, value ? fixed(value, 3) : "-"))));
+  const facts = turn.facts.map(([name, value]) => make("tr", {}, make("th", {}, name), make("td", {}, value)));
+  return [make("h3", {}, "seconds of each stage"), make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)),
+    ...(facts.length ? [make("h3", {}, `measured in turn ${turn.turn}`), make("table", {}, make("tbody", {}, ...facts))] : [])];
+}
+
+// ---- moving about
+
+function open(n) { state.at = n; state.turn = 0; drawList(); drawView(); byId("view").scrollTop = 0; }
+function go(n) { state.turn = Math.min(Math.max(n, 0), Math.max(turns().length - 1, 0)); drawView(); }
+function show(pane) { state.pane = pane; drawView(); }
+function step(by) {
+  const at = state.shown.indexOf(state.at) + by;
+  if (at < 0 || at >= state.shown.length) return;
+  open(state.shown[at]);
+  document.querySelector("#rows .chosen")?.scrollIntoView({ block: "nearest" });
+}
+function theme() { document.documentElement.classList.toggle("dark"); }
+function help() { const box = byId("help"); box.open ? box.close() : box.showModal(); }
+function fastest() { const speeds = turns().map(turn => turn.speedup ?? -1); go(speeds.indexOf(Math.max(...speeds))); }
+
+function highlight(box) {
+  const word = state.words.toLowerCase().split(/\s+/).find(each => each && !/[:<>=]/.test(each.replace(/^text:/, "")) && !each.startsWith("-"))?.replace(/^text:/, "");
+  if (!box || !word) return;
+  const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT), found = [];
+  while (walker.nextNode() && found.length < 500) if (walker.currentNode.data.toLowerCase().includes(word)) found.push(walker.currentNode);
+  for (const node of found) {
+    const rest = node.splitText(node.data.toLowerCase().indexOf(word));
+    rest.splitText(word.length);
+    rest.replaceWith(make("mark", {}, rest.data));
+  }
+}
+
+const KEYS = { ArrowLeft: () => go(state.turn - 1), h: () => go(state.turn - 1), ArrowRight: () => go(state.turn + 1), l: () => go(state.turn + 1),
+  j: () => step(1), "]": () => step(1), k: () => step(-1), "[": () => step(-1), 0: () => go(0), $: () => go(turns().length - 1), b: fastest, t: theme, "?": help,
+  d: nextBase, "/": () => byId("search").focus(), ...Object.fromEntries(PANES.map((name, n) => [String(n + 1), () => show(name)])) };
+
+function begin() {
+  buildFrame();
+  const keys = [["← →  h l", "previous, next turn"], ["j k  [ ]", "next, previous trajectory"], ["0 $ b", "first, last, fastest turn"], ["1 - 7", "panes"], ["d", "diff; again: from the best"],
+    ["/", "filter and search; Esc leaves it"], ["t", "light or dark"], ["?", "this help"]];
+  byId("help").append(make("table", {}, ...keys.map(([key, words]) => make("tr", {}, make("td", {}, make("kbd", {}, key)), make("td", {}, words)))), make("button", { on: { click: help } }, "close"));
+  if (matchMedia("(prefers-color-scheme: dark)").matches) theme();
+  document.addEventListener("keydown", event => {
+    if (event.key === "Escape" && event.target.id === "search") return event.target.blur();
+    if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT/.test(event.target.tagName) || (byId("help").open && event.key !== "?")) return;
+    if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](); }
+  });
+  const [id, turn, pane] = location.hash.slice(1).split("/");
+  const at = DATA.episodes.findIndex(item => item.id === decodeURIComponent(id));
+  if (at >= 0) state.at = at;
+  if (PANES.includes(pane)) state.pane = pane;
+  state.turn = Math.min(Math.max((parseInt(turn, 10) || 1) - 1, 0), Math.max(turns().length - 1, 0));
+  drawList();
+  drawView();
+}

@@ -1,0 +1,229 @@
+"""The episodes of a trajectory file, or of every one in a folder, however large.
+
+A file is read once from front to back, in slices that leave time to draw, and of each line only what a list shows is
+kept, with the place where the line stands. An episode is read whole when it is opened.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.replay.rows import Place, Row, read_row, row_of
+from kevin_env.record import Trajectory
+from kevin_env.recorder import BadLine, partial_path, read_line, read_running
+
+_PARTIAL = ".partial.jsonl"
+_AT_ONCE = 16
+"""Lines between two looks at the clock."""
+
+
+@dataclass
+class _File:
+    """One trajectory file, and how far it has been read."""
+
+    path: Path
+    at: int = 0
+    """Where the next line begins."""
+    line: int = 0
+    """Lines before that."""
+    size: int = 0
+    cut: BadLine | None = None
+    """The last line, when it has no end and makes no sense without."""
+    ended: bool = True
+    """The last line that was read had its end."""
+    stamp: tuple[int, int] = (0, 0)
+    """Size and time of change of the partial file when it was read."""
+    running: list[Row] = field(default_factory=list[Row])
+    running_bad: list[BadLine] = field(default_factory=list[BadLine])
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is more to read."""
+        return self.at < self.size and self.cut is None
+
+
+class Library:
+    """What there is to look at. Not for several threads.
+
+    Args:
+        path: a trajectory file, or a folder that is searched for `*.jsonl`.
+
+    Raises:
+        BadInput: if there is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files: list[_File] = []
+        self._finished: list[Row] = []
+        self._known: set[tuple[Path, str]] = set()
+        self._bad: list[BadLine] = []
+        self.refresh()
+        if not self._files:
+            what = f"{path} holds no trajectory file (*.jsonl)" if path.is_dir() else f"no trajectory file {path}"
+            raise BadInput(what)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """A row for each episode that has been read, in the order of the files, those that still run at the end."""
+        return (*self._finished, *(row for file in self._files for row in file.running if row.key not in self._known))
+
+    @property
+    def finished(self) -> Sequence[Row]:
+        """The rows of what has ended: those that `rows` begins with. It grows while reading goes on."""
+        return self._finished
+
+    @property
+    def bad(self) -> tuple[BadLine, ...]:
+        """The lines that cannot be read."""
+        cut = (file.cut for file in self._files if file.cut)
+        return (*self._bad, *cut, *(line for file in self._files for line in file.running_bad))
+
+    @property
+    def progress(self) -> float:
+        """How much of the files has been read, 0 to 1."""
+        size = sum(file.size for file in self._files)
+        return sum(file.at if file.unread else file.size for file in self._files) / size if size else 1.0
+
+    def advance(self, seconds: float) -> bool:
+        """Reads on for about that long. Whether there was anything to read."""
+        end = time.monotonic() + seconds
+        unread = [file for file in self._files if file.unread]
+        for file in unread:
+            try:
+                self._read(file, end)
+            except OSError as error:
+                self._bad.append(BadLine(file.path, file.line + 1, f"cannot be read: {error.strerror}"))
+                file.size = file.at
+            if time.monotonic() > end:
+                break
+        return bool(unread)
+
+    def refresh(self) -> bool:
+        """Looks for files, lines and turns that came since. Whether anything did; `advance` then reads the lines."""
+        known = {file.path for file in self._files}
+        self._files += (_File(path) for path in _trajectory_files(self.path) if path not in known)
+        return any([len(self._files) > len(known), *map(self._look_again, self._files)])
+
+    def episode(self, row: Row) -> Trajectory | BadLine:
+        """The episode of a row, whole. One that ran and has ended since is found where it is now."""
+        place = row.place
+        if place.running:
+            for each in read_running(place.path):
+                if isinstance(each, Trajectory) and each.episode_id == row.episode_id:
+                    return each
+            self.refresh()
+            self.advance(1.0)
+            place = next((each.place for each in self._finished if each.key == row.key), place)
+        try:
+            return read_line(place.path, place.line, read_bytes(place))
+        except OSError as error:
+            return BadLine(place.path, place.line, f"is no longer there: {error.strerror}")
+
+    def search(self, text: str, start: int, seconds: float) -> tuple[frozenset[int], int]:
+        """The numbers of the rows from `start` on whose record holds `text`, and the number to go on from.
+
+        Stops after about `seconds`. Upper and lower case are the same.
+        """
+        end, hits, rows = time.monotonic() + seconds, set[int](), self.rows
+        for number in range(start, len(rows)):
+            if holds(rows[number], text):
+                hits.add(number)
+            if time.monotonic() > end:
+                return frozenset(hits), number + 1
+        return frozenset(hits), len(rows)
+
+    def _read(self, file: _File, end: float) -> None:
+        with file.path.open("rb") as opened:
+            opened.seek(file.at)
+            for count, line in enumerate(opened, start=1):
+                self._take(file, line)
+                if not file.unread or (count % _AT_ONCE == 0 and time.monotonic() > end):
+                    return
+
+    def _take(self, file: _File, line: bytes) -> None:
+        place = Place(file.path, file.at, len(line), file.line + file.ended)
+        whole = line.endswith(b"\n")
+        if line.strip():
+            try:
+                row = read_row(line, place)
+                self._known.add(row.key)
+                self._finished.append(row)
+            except ValidationError as error:
+                bad = _reason(place, line, whole, error)
+                if not whole:
+                    file.cut = bad
+                    return
+                self._bad.append(bad)
+        file.at, file.line, file.ended = place.at + len(line), place.line, whole
+
+    def _look_again(self, file: _File) -> bool:
+        """Takes in what has changed of one file, which may have been replaced by a shorter one."""
+        size, _ = _stamp(file.path)
+        changed = size != file.size
+        if size < file.size:
+            file.at, file.line, file.ended = 0, 0, True
+            self._finished = [row for row in self._finished if row.place.path != file.path]
+            self._bad = [line for line in self._bad if line.path != file.path]
+            self._known = {row.key for row in self._finished}
+        if changed:
+            file.size, file.cut = size, None
+        stamp = _stamp(partial_path(file.path))
+        if stamp != file.stamp:
+            file.stamp, changed = stamp, True
+            found = list(read_running(file.path))
+            file.running_bad = [each for each in found if isinstance(each, BadLine)]
+            place = Place(file.path, 0, 0, 0, running=True)
+            file.running = [row_of(each, place) for each in found if isinstance(each, Trajectory)]
+        return changed
+
+
+def holds(row: Row, text: str) -> bool:
+    """Whether an episode's record holds a text, in whatever case. What is no longer there holds nothing."""
+    try:
+        line = read_bytes(row.place).lower()
+    except OSError:
+        return False
+    return any(json.dumps(text, ensure_ascii=ascii)[1:-1].lower().encode() in line for ascii in (True, False))
+
+
+def read_bytes(place: Place) -> bytes:
+    """What is recorded at a place; of a running episode the whole partial file."""
+    if place.running:
+        partial = partial_path(place.path)
+        return partial.read_bytes() if partial.exists() else b""
+    with place.path.open("rb") as file:
+        file.seek(place.at)
+        return file.read(place.size)
+
+
+def _reason(place: Place, line: bytes, whole: bool, error: ValidationError) -> BadLine:
+    """Why a line is no row, in the words of the one who reads it whole."""
+    bad = read_line(place.path, place.line, line, whole)
+    return bad if isinstance(bad, BadLine) else BadLine(place.path, place.line, error.errors()[0]["msg"])
+
+
+def _trajectory_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        found = [each for each in path.rglob("*.jsonl") if each.is_file()]
+        return sorted(
+            {
+                each.with_name(each.name.removesuffix(_PARTIAL)) if each.name.endswith(_PARTIAL) else each
+                for each in found
+            }
+        )
+    return [path] if path.exists() or partial_path(path).exists() else []
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of change; zeros when there is no such file, or no longer."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return (0, 0)
+    return facts.st_size, facts.st_mtime_ns

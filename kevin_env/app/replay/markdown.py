@@ -1,0 +1,70 @@
+"""A trajectory as Markdown, for an issue or a notebook."""
+
+import re
+
+from kevin_env.app.replay.code import clean
+from kevin_env.app.replay.diffs import base_of, diff_lines
+from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
+from kevin_env.app.replay.rows import row_of
+from kevin_env.app.replay.state import View
+from kevin_env.app.screen import speedup_text
+from kevin_env.record import Trajectory
+
+_SIGNIFICANT = re.compile(r"([\\`*_{}\[\]()#+!|~>$-])")
+
+
+def markdown(episode: Trajectory) -> str:
+    """The whole episode: a table of its turns, then each turn with its kernel, what changed, and the feedback."""
+    device = episode.hardware.name if episode.hardware else "not recorded"
+    facts = {
+        "model": episode.model or "not recorded",
+        "device": device,
+        "created": episode.created,
+        "ended": episode.stop_reason or "not yet",
+        "episode": episode.episode_id,
+    }
+    head = [f"# {inline(episode.problem.id)}", "", *(f"- {name}: {inline(value)}" for name, value in facts.items()), ""]
+    table = ["| turn | verdict | speedup [95 %] | score | return | seconds |", "|--:|:--|:--|--:|--:|--:|"]
+    for turn, value in zip(episode.turns, returns_of(episode), strict=True):
+        speedup = inline(speedup_text(turn.speedup, turn.speedup_interval))
+        verdict = inline(f"{turn.category}/{turn.kind}")
+        table.append(
+            f"| {turn.turn} | {verdict} | {speedup} | {turn.score:.2f} | {value:.2f} | {turn.seconds.total:.1f} |"
+        )
+    table += ["", f"`{formula(episode)}`", ""]
+    turns = (line for at in range(len(episode.turns)) for line in _turn(episode, at))
+    return "\n".join([*head, *table, *turns])
+
+
+def inline(words: str) -> str:
+    """Words of anyone inside a line of Markdown: they mean nothing to it."""
+    escaped = _SIGNIFICANT.sub(r"\\\1", " ".join(clean(words).split()))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def fence(words: str, language: str = "") -> list[str]:
+    """Text of anyone in a fence that it cannot close."""
+    text = clean(words).rstrip("\n")
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    ticks = "`" * max(longest + 1, 3)
+    return [f"{ticks}{language}", text, ticks, ""]
+
+
+def _turn(episode: Trajectory, at: int) -> list[str]:
+    turn = episode.turns[at]
+    lines = [f"## Turn {turn.turn}: {inline(f'{turn.category}/{turn.kind}')}", ""]
+    lines += [f"`s_{turn.turn} = {score_sum(turn, episode)}`, `R_{turn.turn} = {return_sum(episode, at)}`", ""]
+    if turn.summary:
+        lines += [inline(turn.summary), ""]
+    lines += fence(turn.submission.code, "python") if turn.submission else fence(turn.reply)
+    return [*lines, *_changes(episode, at), "Feedback:", "", *fence(turn.feedback)]
+
+
+def _changes(episode: Trajectory, at: int) -> list[str]:
+    turn = episode.turns[at]
+    _, before = base_of(View(row_of(episode), episode, at), "previous", None)
+    if turn.submission is None or before is None or before.submission is None:
+        return []
+    lines = diff_lines(before.submission.code, turn.submission.code)
+    body = "\n".join(f"@@ {line.text} @@" if line.tag == "gap" else f"{line.tag}{line.text}" for line in lines)
+    return [f"Changes from turn {before.turn}:", "", *fence(body, "diff")] if body else []

@@ -1,0 +1,102 @@
+"""Trajectories as one HTML page that needs nothing else: no network, no other file.
+
+Everything recorded goes into the page as JSON and from there into text nodes, so that it can't become markup; the
+page's policy lets no script run but its own, and nothing be fetched.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Any
+
+from kevin_env.app.replay.code import Line, clean, code_lines
+from kevin_env.app.replay.numbers_panes import STAGES, measured
+from kevin_env.app.replay.panes import error_lines
+from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
+from kevin_env.app.replay.rows import MARKS
+from kevin_env.record import Trajectory, Turn
+
+_SCRIPTS = ("page.js", "diff.js", "charts.js")
+
+
+def page(title: str, episodes: Iterable[Trajectory]) -> str:
+    """The whole page."""
+    script = "".join(map(_asset, _SCRIPTS)) + "begin();\n"
+    style = _asset("page.css")
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    fields = {"policy": policy, "title": html.escape(clean(f"{title} - kevin-env replay")), "style": style}
+    fields |= {"script": script, "data": _data(title, episodes)}
+    # All at once: what is put in may itself hold braces.
+    return re.sub(r"\{(policy|title|style|script|data)\}", lambda found: fields[found[1]], _asset("page.html"))
+
+
+def _data(title: str, episodes: Iterable[Trajectory]) -> str:
+    """All episodes as JSON that may stand inside a script element."""
+    codes: dict[str, int] = {}
+    shown = [_episode(episode, codes) for episode in episodes]
+    lines: list[tuple[Line, ...]] = [code_lines(code) for code in codes]
+    text = json.dumps({"title": clean(title), "episodes": shown, "codes": lines}, allow_nan=False, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _episode(episode: Trajectory, codes: dict[str, int]) -> dict[str, Any]:
+    return {
+        "id": clean(episode.episode_id),
+        "problem": clean(episode.problem.id),
+        "level": episode.problem.level,
+        "model": clean(episode.model),
+        "device": clean(episode.hardware.name) if episode.hardware else "",
+        "created": clean(episode.created),
+        "ended": episode.stop_reason or "running",
+        "formula": formula(episode),
+        "returns": returns_of(episode),
+        "turns": [_turn(episode, at, codes) for at in range(len(episode.turns))],
+    }
+
+
+def _turn(episode: Trajectory, at: int, codes: dict[str, int]) -> dict[str, Any]:
+    turn = episode.turns[at]
+    return {
+        "turn": turn.turn,
+        "mark": MARKS[turn.category],
+        "category": turn.category,
+        "kind": turn.kind,
+        "speedup": turn.speedup,
+        "interval": turn.speedup_interval,
+        "score": turn.score,
+        "score_sum": score_sum(turn, episode),
+        "return_sum": return_sum(episode, at),
+        "seconds": [getattr(turn.seconds, stage) for stage in STAGES],
+        "total": turn.seconds.total,
+        "facts": list(measured(turn).items()),
+        "flags": [clean(flag) for flag in turn.flags],
+        "messages": [(message.role, clean(message.content)) for message in turn.messages],
+        **{name: clean(getattr(turn, name) or "") for name in ("summary", "reply", "reasoning", "feedback", "log")},
+        "message": clean(turn.outcome.message),
+        "details": clean(getattr(turn.outcome, "details", "")),
+        **_code(turn, codes),
+    }
+
+
+def _code(turn: Turn, codes: dict[str, int]) -> dict[str, Any]:
+    """The submission, its place among the coloured ones, and the lines that an error points at."""
+    if turn.submission is None:
+        return {"code": None, "lines": None, "wrong": []}
+    code = turn.submission.code
+    text = "\n".join("".join(piece for _, piece in line) for line in code_lines(code))
+    return {"code": text, "lines": codes.setdefault(code, len(codes)), "wrong": error_lines(code, turn.outcome)}
+
+
+def _asset(name: str) -> str:
+    return (files("kevin_env.app.replay") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,158 @@
+"""What a turn holds, as lines of some width: one function per pane."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from kevin_env.app.replay.code import clean, code_lines, fenced, lines_of
+from kevin_env.app.replay.diff_pane import diff_pane
+from kevin_env.app.replay.numbers_panes import reward_pane, timings_pane
+from kevin_env.app.replay.pieces import DIM, coloured, join, paragraph, text, verdict, wrapped
+from kevin_env.app.replay.state import Pane, State, View
+from kevin_env.outcome import CompileError, Ending, Incorrect, RuntimeFailure
+from kevin_env.record import Turn
+
+_QUOTED = 8
+"""Characters that a quoted line of source must have to be looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How panes are to be drawn."""
+
+    width: int
+    wrap: bool = True
+    reasoning: bool = True
+
+
+def pane_lines(state: State, view: View, width: int) -> list[Text]:
+    """All lines of the pane that is chosen, for the turn that is shown."""
+    return lines_of_pane(state, view, state.pane, width)
+
+
+def lines_of_pane(state: State, view: View, pane: Pane, width: int) -> list[Text]:
+    """All lines of any pane, for the turn that is shown."""
+    if view.turn is None:
+        return [text("no turn has been judged yet", DIM)]
+    look = Look(max(width, 8), state.wrap, state.reasoning)
+    other = next((each for each in state.views if each is not view), None) if len(state.views) == 2 else None
+    if pane == "diff":
+        return diff_pane(view, state.base, other, look.width, state.side_by_side)
+    if pane == "reward":
+        return reward_pane(view.episode, view.at, look.width)
+    if pane == "timings":
+        return timings_pane(view.episode, view.at, look.width)
+    return list(_PANES[pane](view.turn, look))
+
+
+def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:
+    """The lines of the code, from 1, that an error points at: by number, or quoted in the diagnostics."""
+    if outcome.line is not None:
+        return (outcome.line,)
+    where: dict[str, list[int]] = {}
+    for number, line in enumerate(lines_of(code), start=1):
+        where.setdefault(line.strip(), []).append(number)
+    details = getattr(outcome, "details", "")
+    quoted = [line.strip() for line in clean(details).split("\n") if len(line.strip()) >= _QUOTED]
+    return tuple(dict.fromkeys(where[line][0] for line in quoted if len(where.get(line, [])) == 1))
+
+
+def _kernel(turn: Turn, look: Look) -> tuple[Text, ...]:
+    """The submission with line numbers; the lines that an error points at are marked, the error stands below."""
+    if turn.submission is None:
+        return (text(f"no submission: {turn.outcome.message}", "magenta"), Text(), *_prose(turn.reply, look))
+    code = turn.submission.code
+    return _numbered(code, error_lines(code, turn.outcome), turn.outcome.message, look)
+
+
+@functools.lru_cache(maxsize=32)
+def _numbered(code: str, wrong: tuple[int, ...], note: str, look: Look) -> tuple[Text, ...]:
+    lines = code_lines(code)
+    digits = max(len(str(len(lines))), 3)
+    done: list[Text] = []
+    for number, line in enumerate(lines, start=1):
+        marked = number in wrong
+        gutter = join((f"{'▶' if marked else ' '}{number:>{digits}} ", "bold red" if marked else DIM), ("│ ", DIM))
+        body = coloured(line)
+        if marked:
+            body.stylize("bold")
+        done += _row(join(gutter, body), look, " " * (digits + 2) + "│ ")
+        if marked and number == wrong[-1]:
+            below = paragraph(note, look.width - digits - 4, "red")
+            done += (join((" " * (digits + 2) + "╰ ", "red"), each) for each in below)
+    return tuple(done)
+
+
+def _feedback(turn: Turn, look: Look) -> list[Text]:
+    """What the policy is told, and below what the judge has on record beyond that."""
+    done = [verdict(turn.category, turn.kind), Text(), *_prose(turn.feedback, look)]
+    outcome = turn.outcome
+    facts: list[tuple[str, str]] = []
+    if isinstance(outcome, RuntimeFailure | Incorrect) and outcome.input_set:
+        facts.append(("input set", outcome.input_set))
+    if isinstance(outcome, CompileError | RuntimeFailure) and outcome.details:
+        facts.append(("details", outcome.details))
+    facts += [("flag", flag) for flag in turn.flags]
+    if turn.log.strip():
+        facts.append(("log", turn.log))
+    if facts:
+        done += [Text(), *_section("on record", look.width)]
+    for name, value in facts:
+        body = _fact(name, value, Look(max(look.width - 11, 8), look.wrap))
+        done += [join((f"{name if n == 0 else '':<11}", DIM), line) for n, line in enumerate(body)]
+    return done
+
+
+def _prompt(turn: Turn, look: Look) -> list[Text]:
+    """The chat exactly as it was sent."""
+    done: list[Text] = []
+    for message in turn.messages:
+        done += [*_section(f"{message.role}, {len(message.content):,} characters", look.width)]
+        done += [*_prose(message.content, look), Text()]
+    return done or [text("no messages are recorded", DIM)]
+
+
+def _reply(turn: Turn, look: Look) -> list[Text]:
+    """The raw reply, with the reasoning that came with it."""
+    done: list[Text] = []
+    if turn.reasoning:
+        size = f"{len(turn.reasoning):,} characters"
+        title = f"reasoning, {size}" if look.reasoning else f"reasoning, {size}, hidden: r shows it"
+        done += _section(title, look.width)
+        done += [*paragraph(turn.reasoning, look.width, "italic"), Text()] if look.reasoning else [Text()]
+    done += _section(f"reply, {len(turn.reply):,} characters{', cut off' * turn.truncated}", look.width)
+    return done + list(_prose(turn.reply, look))
+
+
+@functools.lru_cache(maxsize=64)
+def _prose(words: str, look: Look) -> tuple[Text, ...]:
+    """Prose broken between words, fenced code with its colours."""
+    done: list[Text] = []
+    for line in fenced(words):
+        plain = len(line) == 1 and line[0][0] == ""
+        if look.wrap and plain:
+            done += paragraph(line[0][1], look.width)
+        else:
+            done += _row(coloured(line), look, "")
+    return tuple(done)
+
+
+def _row(line: Text, look: Look, hang: str) -> list[Text]:
+    return wrapped(line, look.width, hang) if look.wrap else [line]
+
+
+def _fact(name: str, value: str, look: Look) -> list[Text]:
+    """Flags are sentences; details and logs keep their lines."""
+    if name == "flag":
+        return paragraph(value, look.width)
+    return [piece for line in lines_of(value) for piece in _row(text(line), look, "")]
+
+
+def _section(title: str, width: int) -> list[Text]:
+    return [join(("── ", DIM), (title, "bold"), (" " + "─" * max(width - len(title) - 4, 0), DIM))]
+
+
+_Paint = Callable[[Turn, Look], "tuple[Text, ...] | list[Text]"]
+_PANES: dict[Pane, _Paint] = {"kernel": _kernel, "feedback": _feedback, "prompt": _prompt, "reply": _reply}

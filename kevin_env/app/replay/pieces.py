@@ -1,0 +1,199 @@
+"""Small parts of a screen: lines of exactly some width, columns, bars. Every `Text` is built from clean text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from kevin_env.app.replay.code import Kind, Line, clean
+from kevin_env.app.replay.rows import CATEGORIES
+from kevin_env.app.screen import COLOURS
+from kevin_env.outcome import Category
+
+CODE: dict[Kind, str] = {
+    "": "",
+    "comment": "bright_black",
+    "keyword": "magenta",
+    "string": "green",
+    "number": "cyan",
+    "function": "bold",
+    "builtin": "cyan",
+    "decorator": "yellow",
+}
+"""Only the terminal's own colours, which suit dark and light ones."""
+
+DIM = "bright_black"
+GAP = 2
+"""Characters between two columns."""
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def text(words: str, style: str = "") -> Text:
+    """Words of anyone as one piece of a line."""
+    return Text(clean(words).replace("\n", " "), style, no_wrap=True, end="")
+
+
+def join(*parts: "Text | str | tuple[str, str]") -> Text:
+    """Parts as one line."""
+    line = Text(no_wrap=True, end="")
+    for part in parts:
+        line.append_text(part if isinstance(part, Text) else text(*((part,) if isinstance(part, str) else part)))
+    return line
+
+
+def coloured(line: Line) -> Text:
+    """A line of code."""
+    return Text.assemble(*((piece, CODE[kind]) for kind, piece in line), no_wrap=True, end="")
+
+
+def fit(line: Text, width: int, justify: Literal["left", "right"] = "left") -> Text:
+    """A line cut or filled to `width` characters; what is cut off shows as an ellipsis."""
+    line = line.copy()
+    length = line.cell_len
+    if length > width:
+        line.truncate(max(width, 0), overflow="ellipsis")
+        length = line.cell_len
+    missing = max(width - length, 0)
+    line.pad_left(missing) if justify == "right" else line.pad_right(missing)
+    return line
+
+
+def ends(left: Text, right: Text, width: int) -> Text:
+    """One line with something at either end; the right end stays whole as long as there is room."""
+    room = max(width - right.cell_len - 1, 0)
+    return fit(join(fit(left, room), " ", right), width)
+
+
+def wrapped(line: Text, width: int, hang: str = "") -> list[Text]:
+    """A line broken at any character into lines of at most `width`; those after the first begin with `hang`."""
+    if line.cell_len <= width or width <= len(hang) + 1:
+        return [line]
+    first, rest = _split(line, width)
+    done = [first]
+    while rest.cell_len:
+        piece, rest = _split(rest, width - len(hang))
+        done.append(join(hang, piece))
+    return done
+
+
+def paragraph(words: str, width: int, style: str = "") -> list[Text]:
+    """Clean prose broken between words; its own line breaks stay."""
+    done: list[Text] = []
+    for line in clean(words).rstrip().split("\n"):
+        done += _broken(line, max(width, 8), style)
+    return done
+
+
+def shifted(line: Text, by: int) -> Text:
+    """A line without its first characters."""
+    return line[by:] if by and by < len(line) else (Text() if by else line)
+
+
+def window(lines: Sequence[Text], first: int, height: int, width: int) -> list[Text]:
+    """`height` lines from `first` on, each of `width`, with empty ones below the end."""
+    part = [fit(line, width) for line in lines[first : first + height]]
+    return part + [Text(" " * width)] * (height - len(part))
+
+
+def beside(left: Sequence[Text], right: Sequence[Text], rule: str = " │ ") -> list[Text]:
+    """Two blocks of equal height side by side."""
+    return [join(a, (rule, DIM), b) for a, b in zip(left, right, strict=True)]
+
+
+def rule(width: int) -> Text:
+    """A line across."""
+    return Text("─" * width, DIM)
+
+
+def sparkline(values: Iterable[float | None], most: float | None = None) -> str:
+    """One block per value, from 0 to the largest; a dot where there is none."""
+    known = list(values)
+    top = most or max((each for each in known if each is not None), default=0.0) or 1.0
+    return "".join("·" if v is None else _BLOCKS[min(int(max(v, 0.0) / top * 7.999), 7)] for v in known)
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of `share` (0 to 1) of `width` characters, in eighths."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
+
+
+def marks(signs: str, width: int) -> Text:
+    """The outcomes of an episode's turns, a coloured character each; the first ones give way."""
+    signs = signs if len(signs) <= width else "…" + signs[len(signs) - width + 1 :]
+    line = Text(no_wrap=True, end="")
+    for sign in signs:
+        line.append(sign, COLOURS[CATEGORIES[sign]] if sign in CATEGORIES else DIM)
+    return line
+
+
+def verdict(category: Category, kind: str) -> Text:
+    """`category/kind` in the category's colour."""
+    return text(f"{category}/{kind}", COLOURS[category])
+
+
+def speedup(value: float | None) -> str:
+    """Such as `1.94x`; empty for none."""
+    return "" if value is None else f"{value:.2f}x"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its heading and its width."""
+
+    name: str
+    width: int
+    justify: Literal["left", "right"] = "left"
+
+
+def that_fit(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
+    """The first columns, as many as there is room for."""
+    kept: list[Column] = []
+    for column in columns:
+        width -= column.width + (GAP if kept else 0)
+        if width < 0:
+            break
+        kept.append(column)
+    return tuple(kept)
+
+
+def table_line(columns: Sequence[Column], cells: dict[str, Text]) -> Text:
+    """One line of a table; cells that no column shows are left out."""
+    return Text(" " * GAP).join(
+        [fit(cells.get(column.name, Text()), column.width, column.justify) for column in columns]
+    )
+
+
+def heading(columns: Sequence[Column]) -> Text:
+    """The line above a table."""
+    return table_line(columns, {column.name: text(column.name, DIM) for column in columns})
+
+
+def _split(line: Text, width: int) -> tuple[Text, Text]:
+    """Where `width` characters of the screen end; wide characters stay whole."""
+    plain, at, used = line.plain, 0, 0
+    while at < len(plain) and used + cell_len(plain[at]) <= width:
+        used += cell_len(plain[at])
+        at += 1
+    return line[: max(at, 1)], line[max(at, 1) :]
+
+
+def _broken(line: str, width: int, style: str) -> list[Text]:
+    indent = line[: len(line) - len(line.lstrip())][: width // 2]
+    first, *words = line.lstrip().split(" ")
+    done, current = [], indent + first
+    for word in words:
+        longer = f"{current} {word}"
+        if cell_len(longer) > width:
+            done.append(current)
+            longer = indent + word
+        while cell_len(longer) > width:
+            head = set_cell_size(longer, width).rstrip() or longer[:width]
+            done.append(head)
+            longer = longer[len(head) :]
+        current = longer
+    return [Text(each, style, no_wrap=True, end="") for each in [*done, current]]

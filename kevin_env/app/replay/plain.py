@@ -1,0 +1,210 @@
+"""Trajectories as plain text or JSON, one after the other: what a pipe, a file and `--plain` get."""
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.replay.code import clean
+from kevin_env.app.replay.diff_pane import diff_pane
+from kevin_env.app.replay.library import Library, holds
+from kevin_env.app.replay.query import EVERYTHING, Query
+from kevin_env.app.replay.reward import returns_of
+from kevin_env.app.replay.rows import Row, row_of
+from kevin_env.app.replay.state import View
+from kevin_env.app.screen import show, show_code, speedup_text, turns_table, verdict_text
+from kevin_env.record import Trajectory, Turn
+from kevin_env.recorder import BadLine
+
+_SLICE = 0.2
+"""Seconds that reading goes on for before what was read is given."""
+_LOOK = 0.5
+"""Seconds between two looks at a file that is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which trajectories, and which turn of each; all of them when nothing is said."""
+
+    query: Query = EVERYTHING
+    episode: str = ""
+    """How its id begins."""
+    turn: int | None = None
+
+
+def chosen(library: Library, choice: Choice, errors: Console) -> Iterator[Trajectory]:
+    """The trajectories that are chosen, each as soon as it is read. Lines that cannot be read are named on `errors`.
+
+    Raises:
+        BadInput: if there are none, or none has the turn that is asked for.
+    """
+    count = longest = 0
+    for row in _passing(library, choice):
+        longest = max(longest, len(row.marks))
+        read = library.episode(row)
+        if isinstance(read, BadLine):
+            show(errors, f"{read}; it is left out", "red")
+        elif kept := read if choice.turn is None else only_turn(read, choice.turn):
+            count += 1
+            yield kept
+    _name_bad(library, errors)
+    if not count:
+        raise _nothing(library, choice, longest)
+
+
+def rows_of(library: Library, choice: Choice, errors: Console) -> list[Row]:
+    """The rows of the trajectories that are chosen. Errors as `chosen`."""
+    rows = list(_passing(library, choice))
+    _name_bad(library, errors)
+    longest = max((len(row.marks) for row in rows), default=0)
+    if not rows or longest < (choice.turn or 0):
+        raise _nothing(library, choice, longest)
+    return rows
+
+
+def only_one(library: Library, choice: Choice, errors: Console) -> Trajectory:
+    """The one trajectory that is chosen.
+
+    Raises:
+        BadInput: if there is none, or more than one.
+    """
+    found = rows_of(library, choice, errors)
+    if len(found) > 1:
+        ids = ", ".join(row.episode_id[:8] for row in found[:5]) + " ..." * (len(found) > 5)
+        raise BadInput(f"{len(found)} trajectories are meant; choose one with --episode: {ids}")
+    read = library.episode(found[0])
+    if isinstance(read, BadLine):
+        raise BadInput(str(read))
+    return read
+
+
+def only_turn(episode: Trajectory, number: int) -> Trajectory | None:
+    """The episode with that turn alone; None when it has none."""
+    values = dict(zip((turn.turn for turn in episode.turns), returns_of(episode), strict=True))
+    turns = tuple(turn for turn in episode.turns if turn.turn == number)
+    return episode.model_copy(update={"turns": turns, "returns": (values[number],)}) if turns else None
+
+
+def print_episodes(episodes: Iterable[Trajectory], console: Console) -> None:
+    """Prints every episode with all its turns."""
+    for number, episode in enumerate(episodes):
+        if number:
+            console.print()
+        _print_head(console, episode)
+        for turn in episode.turns:
+            _print_turn(console, turn)
+        console.print()
+        console.print(turns_table(episode.turns, returns_of(episode)))
+
+
+def write_json(episodes: Iterable[Trajectory], stream: TextIO) -> None:
+    """Writes an array with every episode as it is in its file, one a line, without keeping them."""
+    before = "[\n"
+    for episode in episodes:
+        stream.write(f"{before}{json.dumps(episode.model_dump(mode='json'), allow_nan=False)}")
+        before = ",\n"
+    stream.write("\n]\n")
+
+
+def print_diff(episode: Trajectory, turns: tuple[int, int], console: Console) -> None:
+    """Prints what changed in the kernel from one turn to another.
+
+    Raises:
+        BadInput: if the episode has no such turn.
+    """
+    numbers = [turn.turn for turn in episode.turns]
+    for number in turns:
+        if number not in numbers:
+            raise BadInput(f"there is no turn {number}; the episode has {len(numbers)}")
+    view = View(row_of(episode), episode, numbers.index(turns[1]))
+    for line in diff_pane(view, turns[0], None, console.width, side_by_side=False):
+        console.print(Text(line.plain.rstrip()) if not console.is_terminal else line, soft_wrap=True)
+
+
+def follow(library: Library, choice: Choice, console: Console) -> None:
+    """Prints turns as they are recorded, until interrupted."""
+    told: dict[str, int] = {}
+    while True:
+        while library.advance(1.0):
+            pass
+        for row in library.rows:
+            if _passes(row, choice) and len(row.marks) != told.get(row.episode_id, -1):
+                read = library.episode(row)
+                if isinstance(read, Trajectory):
+                    _print_new(console, read, told)
+        time.sleep(_LOOK)
+        library.refresh()
+
+
+def _print_new(console: Console, episode: Trajectory, told: dict[str, int]) -> None:
+    known = told.get(episode.episode_id)
+    if known is None:
+        _print_head(console, episode)
+    for turn in episode.turns[known or 0 :]:
+        _print_turn(console, turn)
+    told[episode.episode_id] = len(episode.turns)
+
+
+def _passing(library: Library, choice: Choice) -> Iterator[Row]:
+    """The rows that are chosen, while the rest is still being read; those that still run come last."""
+    done, more = 0, True
+    while more:
+        more = library.advance(_SLICE)
+        rows = library.finished if more else library.rows
+        for number in range(done, len(rows)):
+            if _passes(rows[number], choice):
+                yield rows[number]
+        done = len(rows)
+
+
+def _passes(row: Row, choice: Choice) -> bool:
+    query = choice.query
+    passes = row.episode_id.startswith(choice.episode) and query.matches(row)
+    return passes and (not query.text or holds(row, query.text))
+
+
+def _name_bad(library: Library, errors: Console) -> None:
+    for line in library.bad:
+        show(errors, f"{line}; it is left out", "red")
+
+
+def _nothing(library: Library, choice: Choice, longest: int) -> BadInput:
+    """Why nothing was chosen."""
+    if not library.rows:
+        return BadInput(f"{library.path} holds no trajectory that can be read")
+    if longest:
+        return BadInput(f"there is no turn {choice.turn}; the longest episode has {longest}")
+    return BadInput(f"none of the {len(library.rows)} trajectories in {library.path} is meant; say less, or nothing")
+
+
+def _print_head(console: Console, episode: Trajectory) -> None:
+    hardware = episode.hardware
+    show(console, clean(f"episode {episode.episode_id}"), "bold")
+    facts = {
+        "problem": episode.problem.id,
+        "model": episode.model or "not recorded",
+        "device": f"{hardware.name} ({hardware.device})" if hardware else "not recorded",
+        "created": episode.created,
+        "ended": episode.stop_reason or "not yet",
+    }
+    for name, value in facts.items():
+        show(console, clean(f"  {name:<8} {value}"))
+
+
+def _print_turn(console: Console, turn: Turn) -> None:
+    console.print()
+    line = verdict_text(turn.outcome)
+    line.append(f"  {speedup_text(turn.speedup, turn.speedup_interval)}".rstrip())
+    line.append(f"  score {turn.score:.2f}  ({turn.seconds.total:.1f} s)")
+    show(console, f"turn {turn.turn}", "bold")
+    if turn.submission:
+        show_code(console, clean(turn.submission.code))
+    else:
+        show(console, clean(turn.reply))
+    console.print(line, soft_wrap=True)
+    show(console, clean(turn.feedback).rstrip("\n"))

@@ -1,0 +1,144 @@
+"""Which rows of a list are wanted, and in which order."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.replay.rows import CATEGORIES, Row
+
+Sort = Literal["file", "problem", "model", "best", "return", "turns"]
+SORTS: tuple[Sort, ...] = get_args(Sort)
+
+HELP = (
+    ("softmax", "problem, model, device or episode id holds the word; words are joined by and, -word is its opposite"),
+    ("L3  level:3", "problems of level 3"),
+    ("problem:norm  model:qwen  id:ddd3", "one of these holds the word"),
+    ("category:compile", "a turn ended so: format, rules, compile, runtime, correctness, correct"),
+    ("stop:max_turns", "how the episode ended; stop:running for one that has not"),
+    ("speedup>1.5  return>=1  turns<4", "best speedup, return of the first turn, number of turns"),
+    ("text:atomicAdd", "the record holds it anywhere: prompts, replies, feedback, logs"),
+)
+"""Every kind of word that a filter knows, and what it means."""
+
+_NUMBERS: dict[str, Callable[[Row], float | None]] = {
+    "speedup": lambda row: row.best,
+    "return": lambda row: row.value,
+    "turns": lambda row: len(row.marks),
+    "level": lambda row: row.level,
+}
+_FIELDS: dict[str, Callable[[Row], str]] = {
+    "problem": lambda row: row.problem,
+    "model": lambda row: row.model,
+    "id": lambda row: row.episode_id,
+    "stop": lambda row: row.stop_reason or "running",
+    "category": lambda row: " ".join(CATEGORIES[mark] for mark in row.marks),
+}
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">": lambda a, b: a > b,
+    "<": lambda a, b: a < b,
+    ">=": lambda a, b: a >= b,
+    "<=": lambda a, b: a <= b,
+    "=": lambda a, b: a == b,
+    ":": lambda a, b: a == b,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A filter that has been read."""
+
+    tests: tuple[Callable[[Row], bool], ...] = ()
+    text: str = ""
+    """What the record must hold; empty for nothing. Only the library can look."""
+    trouble: str = ""
+    """What is wrong with a word of it, which is left out then."""
+
+    def matches(self, row: Row) -> bool:
+        """Whether a row passes, apart from `text`."""
+        return all(test(row) for test in self.tests)
+
+
+EVERYTHING = Query()
+
+
+def read_query(words: str) -> Query:
+    """A filter as it was typed. Half-typed words give `trouble`, never an error."""
+    tests: list[Callable[[Row], bool]] = []
+    text, trouble = "", ""
+    for word in re.findall(r'(?:[^\s"]|"[^"]*"?)+', words):
+        word = word.replace('"', "")
+        if word.startswith("text:"):
+            text = word.removeprefix("text:")
+        elif isinstance(test := _test(word), str):
+            trouble = test
+        else:
+            tests.append(test)
+    return Query(tuple(tests), text, trouble)
+
+
+def require_query(words: str) -> Query:
+    """As `read_query`, for a command line.
+
+    Raises:
+        BadInput: if a word makes no sense.
+    """
+    query = read_query(words)
+    if query.trouble:
+        raise BadInput(f"--filter: {query.trouble}")
+    return query
+
+
+def chosen(rows: Sequence[Row], query: Query, sort: Sort, reverse: bool, hits: frozenset[int] | None) -> Sequence[int]:
+    """The numbers of the rows that pass, in order. `hits` are those whose record holds the query's text."""
+    numbers: Sequence[int] = range(len(rows))
+    if query.tests:
+        numbers = [number for number in numbers if query.matches(rows[number])]
+    if query.text:
+        numbers = [number for number in numbers if hits and number in hits]
+    if sort == "file":
+        return numbers[::-1] if reverse else numbers
+    if sort in ("problem", "model"):
+        return sorted(numbers, key=lambda number: _natural(_FIELDS[sort](rows[number])), reverse=reverse)
+    # Numbers are looked at from the top, and what has none stands last either way.
+    value = {"best": _NUMBERS["speedup"], "return": _NUMBERS["return"], "turns": _NUMBERS["turns"]}[sort]
+    known = [number for number in numbers if value(rows[number]) is not None]
+    unknown = [number for number in numbers if value(rows[number]) is None]
+    return sorted(known, key=lambda number: value(rows[number]) or 0.0, reverse=not reverse) + unknown
+
+
+def _natural(words: str) -> list[str | int]:
+    """Words so that L2 comes before L10; text and numbers alternate, so that like meets like."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", words.lower())]
+
+
+def _test(word: str) -> Callable[[Row], bool] | str:
+    """What one word asks of a row, or what is wrong with it."""
+    if word.startswith("-") and len(word) > 1:
+        test = _test(word[1:])
+        return test if isinstance(test, str) else lambda row: not test(row)
+    if found := re.fullmatch(r"L(\d+)", word):
+        return lambda row: row.level == int(found[1])
+    if found := re.fullmatch(r"(\w+)(>=|<=|>|<|=|:)(.*)", word):
+        return _field_test(found[1], found[2], found[3])
+    return lambda row: word.lower() in f"{row.problem} {row.model} {row.episode_id} {row.device}".lower()
+
+
+def _field_test(name: str, sign: str, value: str) -> Callable[[Row], bool] | str:
+    if name in _FIELDS and sign in ":=":
+        return lambda row: value.lower() in _words(name, row)
+    if name not in _NUMBERS:
+        return f"{name}{sign} is unknown; there are {', '.join([*_FIELDS, *_NUMBERS, 'text'])}"
+    try:
+        limit = float(value.removesuffix("x"))
+    except ValueError:
+        return f"{name}{sign} wants a number, such as {name}{sign}2"
+    number, compare = _NUMBERS[name], _COMPARE[sign]
+    return lambda row: (have := number(row)) is not None and compare(have, limit)
+
+
+def _words(name: str, row: Row) -> str | list[str]:
+    """A field to look into; categories are whole words, so that `correct` is not found in `correctness`."""
+    have = _FIELDS[name](row).lower()
+    return have.split() if name == "category" else have

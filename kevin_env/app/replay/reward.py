@@ -1,0 +1,63 @@
+"""How scores and returns came about, written out."""
+
+from kevin_env.outcome import Correct
+from kevin_env.record import Trajectory, Turn
+from kevin_env.score import discounted_returns
+from kevin_env.settings import Settings
+
+_SHARE = 0.3
+"""Of Kevin's score, for being correct."""
+
+
+def settings_of(episode: Trajectory) -> Settings:
+    """The discount and the kind of returns that an episode was played with; ours where the record has none."""
+    known = {name: episode.config[name] for name in ("gamma", "returns") if name in episode.config}
+    try:
+        return Settings.of(known)
+    except ValueError:
+        return Settings()
+
+
+def returns_of(episode: Trajectory) -> tuple[float, ...]:
+    """The recorded returns, one per turn; of an episode that still runs or was cut off, those so far."""
+    if len(episode.returns) == len(episode.turns):
+        return episode.returns
+    settings = settings_of(episode)
+    return discounted_returns([turn.score for turn in episode.turns], settings.gamma, settings.returns)
+
+
+def score_sum(turn: Turn, episode: Trajectory) -> str:
+    """A turn's score as the sum it is, such as `0.3 correct + 1.942 speedup = 2.242`."""
+    outcome, name = turn.outcome, str(episode.config.get("score", "kevin"))
+    if not isinstance(outcome, Correct):
+        return f"{turn.score:.3f}  ({outcome.category}: nothing is paid)" if not turn.score else f"{turn.score:.3f}"
+    low = episode.config.get("bound") == "lower" and outcome.speedup_interval is not None
+    paid = outcome.speedup_interval[0] if low and outcome.speedup_interval else outcome.speedup
+    if name != "kevin" or abs(turn.score - _SHARE - (paid or 0.0)) > 1e-6:
+        return f"{turn.score:.3f}  (score {name})"
+    if paid is None:
+        return f"{_SHARE} correct = {turn.score:.3f}  (its time was too noisy to tell)"
+    return f"{_SHARE} correct + {paid:.3f} {'lower end of its speedup' if low else 'speedup'} = {turn.score:.3f}"
+
+
+def return_sum(episode: Trajectory, at: int) -> str:
+    """The return of the turn at index `at` written out, such as `0.541 + 0.4 * 2.242 = 1.438`."""
+    settings, scores = settings_of(episode), [turn.score for turn in episode.turns[at:]]
+    terms = [_term(settings.gamma, power, score) for power, score in enumerate(scores)]
+    value = returns_of(episode)[at]
+    if settings.returns == "max":
+        return f"max({', '.join(terms)}) = {value:.3f}"
+    return f"{' + '.join(terms)} = {value:.3f}" if len(terms) > 1 else f"{value:.3f}"
+
+
+def formula(episode: Trajectory) -> str:
+    """What a return is in this episode."""
+    settings = settings_of(episode)
+    sign = "max" if settings.returns == "max" else "sum"
+    return f"R_t = {sign} over i >= t of gamma^(i-t) s_i,  gamma = {settings.gamma:g}"
+
+
+def _term(gamma: float, power: int, score: float) -> str:
+    if power == 0:
+        return f"{score:.3f}"
+    return f"{gamma:g}{f'^{power}' if power > 1 else ''} * {score:.3f}"

@@ -1,0 +1,144 @@
+"""What a list shows of an episode, read from its line without building the rest of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kevin_env.outcome import Category, Correct
+from kevin_env.record import Trajectory
+
+MARKS: dict[Category, str] = {
+    "format": "?",
+    "rules": "#",
+    "compile": "x",
+    "runtime": "!",
+    "correctness": "~",
+    "correct": "●",
+}
+"""How a turn's category looks where there is room for one character."""
+
+CATEGORIES: dict[str, Category] = {mark: category for category, mark in MARKS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an episode is recorded: bytes from `at`, `size` of them, on line `line` (from 1) of `path`."""
+
+    path: Path
+    at: int
+    size: int
+    line: int
+    running: bool = False
+    """It is in the file's partial file, a line a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One episode as a list shows it."""
+
+    place: Place
+    episode_id: str
+    problem: str
+    level: int | None
+    model: str
+    device: str
+    created: str
+    stop_reason: str | None
+    marks: str
+    """One character a turn, see `MARKS`."""
+    speedups: tuple[float | None, ...]
+    scores: tuple[float, ...]
+    value: float | None
+    """The return of the first turn; None where none is recorded."""
+
+    @property
+    def best(self) -> float | None:
+        """The largest speedup."""
+        return max((each for each in self.speedups if each is not None), default=None)
+
+    @property
+    def key(self) -> tuple[Path, str]:
+        """What stays the same while an episode runs and ends."""
+        return self.place.path, self.episode_id
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Problem(_Part):
+    id: str
+    level: int | None = None
+
+
+class _Outcome(_Part):
+    category: Category
+    speedup: float | None = None
+
+
+class _Turn(_Part):
+    outcome: _Outcome
+    score: float
+
+
+class _Hardware(_Part):
+    name: str = ""
+
+
+class _Episode(_Part):
+    format: Literal["kevin-trajectory/1"] = Field(alias="schema")
+    episode_id: str
+    created: str
+    problem: _Problem
+    model: str
+    hardware: _Hardware | None = None
+    turns: tuple[_Turn, ...] = ()
+    returns: tuple[float, ...] = ()
+    stop_reason: str | None = None
+
+
+def read_row(line: bytes, place: Place) -> Row:
+    """The row of a finished episode's line.
+
+    Raises:
+        ValidationError: if the line is no episode of this version.
+    """
+    read = _Episode.model_validate_json(line)
+    return Row(
+        place=place,
+        episode_id=read.episode_id,
+        problem=read.problem.id,
+        level=read.problem.level,
+        model=read.model,
+        device=read.hardware.name if read.hardware else "",
+        created=read.created,
+        stop_reason=read.stop_reason,
+        marks="".join(MARKS[turn.outcome.category] for turn in read.turns),
+        speedups=tuple(turn.outcome.speedup for turn in read.turns),
+        scores=tuple(turn.score for turn in read.turns),
+        value=read.returns[0] if read.returns else None,
+    )
+
+
+NOWHERE = Place(Path(), 0, 0, 0)
+"""Of an episode that is no longer, or not yet, in a file."""
+
+
+def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
+    """The row of an episode that has been read whole."""
+    return Row(
+        place=place,
+        episode_id=episode.episode_id,
+        problem=episode.problem.id,
+        level=episode.problem.level,
+        model=episode.model,
+        device=episode.hardware.name if episode.hardware else "",
+        created=episode.created,
+        stop_reason=episode.stop_reason,
+        marks="".join(MARKS[turn.category] for turn in episode.turns),
+        speedups=tuple(t.outcome.speedup if isinstance(t.outcome, Correct) else None for t in episode.turns),
+        scores=tuple(turn.score for turn in episode.turns),
+        value=episode.returns[0] if episode.returns else None,
+    )

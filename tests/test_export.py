@@ -1,0 +1,180 @@
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trajectories import BROKEN, RIGHT, evil, timed, trajectory, turn, write
+from typer.testing import CliRunner
+
+from kevin_env.app.convert.atif import from_atif, to_atif
+from kevin_env.app.convert.kernelbench import FLAG, outcome_of
+from kevin_env.cli import app
+from kevin_env.record import Trajectory
+from kevin_env.recorder import read_trajectories
+
+STORY = trajectory(turn(1), RIGHT, BROKEN, returns=(0.92, 2.3, 0.0))
+EXAMPLE = Path(__file__).parents[1] / "examples" / "demo.h200.jsonl"
+
+
+def run(*words: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [*map(str, words)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def exported(folder: Path, to: str, *episodes: Trajectory) -> str:
+    code, out, err = run("export", write(folder / "t.jsonl", *episodes), "--to", to)
+    assert (code, err) == (0, "")
+    return out
+
+
+def test_a_chat_is_a_growing_conversation(tmp_path: Path) -> None:
+    [line] = exported(tmp_path, "chat", STORY).splitlines()
+    messages = json.loads(line)["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant"] * 3
+    assert [message["content"] for message in messages[:4]] == ["Go.", turn(1).reply, "There was no code.", "Code."]
+
+
+def test_a_sample_a_turn(tmp_path: Path) -> None:
+    samples = [json.loads(line) for line in exported(tmp_path, "turns", STORY).splitlines()]
+    assert [(sample["score"], sample["return"]) for sample in samples] == [(0.0, 0.92), (2.3, 2.3), (0.0, 0.0)]
+    assert samples[2]["prompt"] == [{"role": "user", "content": "Go."}]
+    assert samples[2]["reasoning"] == "I think it should be foo."
+
+
+def test_rows_for_a_spreadsheet(tmp_path: Path) -> None:
+    evil_model = trajectory(RIGHT, model="=cmd|' /C calc'!A0")
+    rows = list(csv.DictReader(io.StringIO(exported(tmp_path, "csv", STORY, evil_model, evil()), newline="")))
+    assert len(rows) == 7
+    assert (rows[1]["speedup"], rows[1]["speedup_low"], rows[1]["seconds_build"], rows[1]["prompt_tokens"]) == (
+        "2.0",
+        "1.8",
+        "1.5",
+        "10",
+    )
+    assert rows[3]["model"].startswith("'=cmd")
+
+
+@pytest.mark.parametrize("episode", [STORY, evil(), trajectory(turn(1), RIGHT, stop_reason=None)])
+def test_atif_comes_back_as_it_went(episode: Trajectory) -> None:
+    assert from_atif(json.loads(json.dumps(to_atif(episode), allow_nan=False))) == episode
+
+
+def test_atif_files(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", STORY, evil("../../e"))
+    assert run("export", file, "--to", "atif", "--out", tmp_path / "folder")[0] == 0
+    assert run("export", file, "--to", "atif", "--out", tmp_path / "all.jsonl")[0] == 0
+    code, _, said = run("export", file, "--to", "atif", "--out", tmp_path / "one.json")
+    assert (code, "2 episodes do not go into" in said) == (2, True)
+    assert run("export", file, "--to", "atif", "--out", tmp_path / "one.json", "--episode", "e1")[0] == 0
+    (tmp_path / "folder" / "foreign.json").write_text('{"schema_version": "ATIF-v1.6", "steps": []}')
+    code, _, said = run("import", tmp_path / "folder", "--out", tmp_path / "back.jsonl")
+    assert code == 0
+    assert "foreign.json: is ATIF without verdicts" in said
+    assert list(read_trajectories(tmp_path / "back.jsonl")) == list(read_trajectories(file))
+
+
+def test_atif_is_valid_for_its_own_validator() -> None:
+    models = pytest.importorskip("harbor.models.trajectories", reason="harbor is not installed")
+    [episode] = read_trajectories(EXAMPLE)
+    for each in (episode, STORY, evil(), trajectory()):
+        assert isinstance(each, Trajectory)
+        models.Trajectory.model_validate(to_atif(each))
+
+
+def test_inspect_reads_its_log(tmp_path: Path) -> None:
+    log = pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed")
+    file = write(tmp_path / "t.jsonl", STORY, trajectory(timed(1, 2.0), id="e2"), trajectory(id="none"))
+    assert run("export", file, "--to", "inspect", "--out", tmp_path / "log.json")[0] == 0
+    read = log.read_eval_log(str(tmp_path / "log.json"))
+    assert [(sample.id, sample.epoch) for sample in read.samples] == [("L1_23_Softmax", n) for n in (1, 2, 3)]
+    assert [sample.scores["best_speedup"].value for sample in read.samples] == [2.0, 2.0, 0.0]
+
+
+def test_an_inspect_log_has_what_its_format_asks_for(tmp_path: Path) -> None:
+    log = json.loads(exported(tmp_path, "inspect", STORY))
+    assert {"created", "task", "dataset", "model", "config"} <= log["eval"].keys()
+    [sample] = log["samples"]
+    assert sample["scores"]["return"] == {"value": 0.92, "metadata": sample["scores"]["return"]["metadata"]}
+    assert len(sample["messages"]) == 6
+
+
+def kernelbench(folder: Path, results: Any) -> Path:
+    run_folder = folder / "my_run"
+    run_folder.mkdir()
+    for problem in (1, 2, 3):
+        (run_folder / f"level_2_problem_{problem}_sample_0_kernel.py").write_text(f"class ModelNew: ...  # {problem}\n")
+    (run_folder / "eval_results.json").write_text(json.dumps(results))
+    return run_folder
+
+
+def test_a_kernelbench_run_is_read(tmp_path: Path) -> None:
+    right = {"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 2.0, "ref_runtime": 5.0}
+    wrong = {
+        "sample_id": 0,
+        "compiled": True,
+        "correctness": False,
+        "metadata": {"correctness_issue": "Output mismatch"},
+    }
+    folder = kernelbench(tmp_path, {"1": [right], "2": wrong, "9": [right]})
+    code, _, said = run("import", folder, "--out", tmp_path / "t.jsonl")
+    assert code == 0
+    assert [part in said for part in ("sample_0_kernel.py has no result", "problem 9 sample 0 has no kernel file")] == [
+        True,
+        True,
+    ]
+    first, second = read_trajectories(tmp_path / "t.jsonl")
+    assert isinstance(first, Trajectory)
+    assert (first.problem.id, first.model, first.returns) == ("KernelBench_L2_1", "my_run", (2.8,))
+    assert (first.turns[0].speedup, first.turns[0].flags) == (2.5, (FLAG,))
+    assert isinstance(second, Trajectory)
+    assert (second.turns[0].category, second.turns[0].outcome.message) == ("correctness", "Output mismatch")
+
+
+@pytest.mark.parametrize(
+    ("result", "ending"),
+    [
+        ({"compiled": False, "metadata": {"compilation_error": "nvcc: error\nmore"}}, "compile/compiler"),
+        ({"compiled": False, "metadata": {"cuda_error": "illegal access"}}, "runtime/exception"),
+        ({"compiled": True, "correctness": False, "metadata": {"runtime_error": "boom"}}, "runtime/exception"),
+        ({"compiled": True, "correctness": False}, "correctness/values"),
+        ({"compiled": True, "correctness": True, "runtime": 1.0}, "correct/too_noisy"),
+        ({"compiled": True, "correctness": True, "runtime": -1.0, "ref_runtime": 1.0}, "correct/too_noisy"),
+        ({"compiled": True, "correctness": True, "runtime": "x", "metadata": []}, "correct/too_noisy"),
+    ],
+)
+def test_verdicts_of_kernelbench(result: dict[str, Any], ending: str) -> None:
+    outcome = outcome_of(result)
+    assert f"{outcome.category}/{outcome.kind}" == ending
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("export", "{file}", "--to", "xml"), "there are atif, chat, inspect, csv, turns"),
+        (("export", "{file}", "--to", "csv", "--out", "{folder}/no/x.csv"), "cannot write"),
+        (("import", "{folder}/missing"), "does not exist"),
+        (("import", "{folder}/empty"), "neither a KernelBench run"),
+        (("import", "{folder}/bad"), "cannot read"),
+    ],
+)
+def test_bad_input_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    file = write(tmp_path / "t.jsonl", STORY)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "eval_results.json").write_text("[")
+    filled = [word.format(file=file, folder=tmp_path) for word in words]
+    if words[0] == "import":
+        filled += ["--out", str(tmp_path / "out.jsonl")]
+    code, _, err = run(*filled)
+    assert (code, len(err.splitlines()), said in err) == (2, 1, True)
+
+
+def test_output_goes_through_a_pipe(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", STORY)
+    command = [sys.executable, "-m", "kevin_env", "export", str(file), "--to", "turns"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 3

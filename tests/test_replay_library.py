@@ -1,0 +1,217 @@
+import json
+import time
+from pathlib import Path
+
+import pytest
+from trajectories import BROKEN, RIGHT, timed, trajectory, turn, write
+
+from kevin_env.app.replay.library import Library
+from kevin_env.app.replay.query import chosen as in_order
+from kevin_env.app.replay.query import read_query
+from kevin_env.app.replay.rows import Row, row_of
+from kevin_env.record import Trajectory
+from kevin_env.recorder import BadLine, Recorder
+
+
+def whole(path: Path) -> Library:
+    library = Library(path)
+    while library.advance(10):
+        pass
+    return library
+
+
+def ids(library: Library) -> list[str]:
+    return [row.episode_id for row in library.rows]
+
+
+def test_a_row_says_of_an_episode_what_the_episode_says(tmp_path: Path) -> None:
+    episodes = [trajectory(turn(1), RIGHT, BROKEN, returns=(0.92, 2.3, 0.0)), trajectory(id="none", hardware=None)]
+    library = whole(write(tmp_path / "t.jsonl", *episodes))
+    for row, episode in zip(library.rows, episodes, strict=True):
+        assert row == row_of(episode, row.place)
+        assert library.episode(row) == episode
+    assert (library.rows[0].marks, library.rows[0].best) == ("?●x", 2.0)
+
+
+def test_what_can_be_read_is_shown_and_the_rest_named(tmp_path: Path) -> None:
+    good = trajectory(RIGHT).model_dump_json()
+    future = good.replace("kevin-trajectory/1", "kevin-trajectory/9")
+    newer = json.dumps(json.loads(good) | {"episode_id": "newer", "of_tomorrow": 1})
+    lines = [good, '{"schema": ', "", '{"messages": []}', future, "[1, 2]", "\x00\xff", newer, good[: len(good) // 2]]
+    (tmp_path / "t.jsonl").write_bytes("\n".join(lines).encode("latin-1"))
+    library = whole(tmp_path / "t.jsonl")
+    assert ids(library) == ["e1", "newer"]
+    assert [bad.line for bad in library.bad] == [2, 4, 5, 6, 7, 9]
+    assert "kevin-trajectory/9" in library.bad[2].reason
+    assert "half-written" in library.bad[-1].reason
+    assert library.progress == 1.0
+
+
+def test_a_row_that_lies_gives_a_bad_line(tmp_path: Path) -> None:
+    values = json.loads(trajectory(RIGHT).model_dump_json())
+    del values["turns"][0]["feedback"]
+    (tmp_path / "t.jsonl").write_text(json.dumps(values) + "\n")
+    library = whole(tmp_path / "t.jsonl")
+    bad = library.episode(library.rows[0])
+    assert isinstance(bad, BadLine)
+    assert "feedback" in str(bad)
+
+
+def test_reading_stops_in_time_and_goes_on(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", *(trajectory(RIGHT, id=f"e{n}") for n in range(400)))
+    library = Library(file)
+    assert library.advance(0.0)
+    assert 0 < len(library.rows) < 100
+    assert 0 < library.progress < 0.5
+    rows = library.rows
+    while library.advance(0.0):
+        pass
+    assert library.rows[: len(rows)] == rows
+    assert len(set(ids(library))) == 400
+    assert library.episode(library.rows[-1]).episode_id == "e399"  # type: ignore[union-attr]
+
+
+def test_a_folder_is_read_with_what_is_below(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    write(tmp_path / "b.jsonl", trajectory(RIGHT, id="b"))
+    write(tmp_path / "deep" / "a.jsonl", trajectory(RIGHT, id="a"))
+    Recorder(tmp_path / "c.jsonl").begin(trajectory(turn(1), id="c", stop_reason=None))
+    library = whole(tmp_path)
+    assert ids(library) == ["b", "a", "c"]
+    write(tmp_path / "d.jsonl", trajectory(RIGHT, id="d"))
+    assert library.refresh()
+    library.advance(1)
+    assert ids(library) == ["b", "a", "d", "c"]
+    assert not library.refresh()
+
+
+def test_a_running_episode_is_followed_to_its_end(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "t.jsonl")
+    recorder.begin(trajectory(stop_reason=None))
+    library = whole(tmp_path / "t.jsonl")
+    [row] = library.rows
+    assert (row.stop_reason, row.marks, row.place.running) == (None, "", True)
+    recorder.add("e1", turn(1))
+    assert library.refresh()
+    assert library.rows[0].marks == "?"
+    recorder.finish(trajectory(turn(1), RIGHT))
+    found = library.episode(row)  # the old row, from before
+    assert isinstance(found, Trajectory)
+    assert len(found.turns) == 2
+    assert [(row.episode_id, row.place.running) for row in library.rows] == [("e1", False)]
+
+
+def test_a_line_that_grows_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    file, line = tmp_path / "t.jsonl", trajectory(RIGHT).model_dump_json()
+    file.write_text(line[:100])
+    library = whole(file)
+    assert [bad.line for bad in library.bad] == [1]
+    with file.open("a") as more:
+        more.write(line[100:])
+    assert library.refresh()
+    library.advance(1)
+    assert (ids(library), library.bad) == (["e1"], ())
+    with file.open("a") as more:
+        more.write("\nnonsense\n")
+    library.refresh()
+    library.advance(1)
+    assert [bad.line for bad in library.bad] == [2]
+
+
+def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", trajectory(RIGHT), trajectory(RIGHT, id="e2"))
+    library = whole(file)
+    file.unlink()
+    write(file, trajectory(RIGHT, id="new"))
+    library.refresh()
+    library.advance(1)
+    assert ids(library) == ["new"]
+
+
+def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", trajectory(RIGHT))
+    library = whole(file)
+    [row] = library.rows
+    file.unlink()
+    assert "no longer there" in str(library.episode(row))
+    assert library.refresh()
+    assert library.rows == ()
+
+
+def test_problems_are_sorted_by_number() -> None:
+    many = tuple(row_of(trajectory(id=name, model=name)) for name in ("L10_1", "L2_10", "L2_9", "a1", "1a", ""))
+    numbers = in_order(many, read_query(""), "model", False, None)
+    assert [many[n].model for n in numbers] == ["", "1a", "a1", "L2_9", "L2_10", "L10_1"]
+
+
+def test_the_record_is_searched_in_slices(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", *(trajectory(RIGHT, id=f"e{n}") for n in range(20)), trajectory(BROKEN, id="x"))
+    library = whole(file)
+    hits, at = library.search('IDENTIFIER "foo"', 0, 0.0)
+    assert (hits, at) == (frozenset(), 1)
+    assert library.search('IDENTIFIER "foo"', at, 10.0) == ({20}, 21)
+    assert library.search("nowhere", 0, 10.0) == (frozenset(), 21)
+
+
+def rows() -> tuple[Row, ...]:
+    episodes = (
+        trajectory(timed(1, 2.0), id="a", model="qwen", returns=(2.3,)),
+        trajectory(BROKEN, id="b", model="gpt", returns=(0.0,), stop_reason=None),
+        trajectory(timed(1, 0.5), timed(2, 3.0), id="c", model="Qwen", returns=(1.0, 3.3)),
+    )
+    return tuple(map(row_of, episodes))
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("", "abc"),
+        ("QWEN", "ac"),
+        ("-qwen", "b"),
+        ("L1 softmax", "abc"),
+        ("L2", ""),
+        ("level:1 model:gpt", "b"),
+        ("category:correct", "ac"),
+        ("category:corr", ""),
+        ("speedup>2", "c"),
+        ("speedup>=2x", "ac"),
+        ("speedup<9", "ac"),
+        ("turns=2", "c"),
+        ("return<1", "b"),
+        ("stop:running", "b"),
+        ('problem:"softmax" id:c', "c"),
+    ],
+)
+def test_filters(words: str, found: str) -> None:
+    query = read_query(words)
+    assert "".join(rows()[n].episode_id for n in in_order(rows(), query, "file", False, None)) == found
+    assert query.trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("sort", "order", "backwards"),
+    [
+        ("file", "abc", "cba"),
+        ("best", "cab", "acb"),
+        ("return", "acb", "bca"),
+        ("turns", "cab", "abc"),
+        ("model", "bac", "acb"),
+    ],
+)
+def test_orders(sort: str, order: str, backwards: str) -> None:
+    ids = lambda reverse: "".join(rows()[n].episode_id for n in in_order(rows(), read_query(""), sort, reverse, None))  # type: ignore[arg-type] # noqa: E731
+    assert (ids(False), ids(True)) == (order, backwards)
+
+
+@pytest.mark.parametrize(
+    "words", ["speedup>", "speedup>x", "colour:red", 'text:"', "-", ":", '"', "a:b:c", "speedup>>1"]
+)
+def test_half_typed_filters_do_not_fail(words: str) -> None:
+    in_order(rows(), read_query(words), "best", False, frozenset())
+
+
+def test_many_rows_are_filtered_and_sorted_quickly() -> None:
+    many = rows() * 30_000
+    start = time.process_time()
+    assert len(in_order(many, read_query("qwen speedup>1"), "best", False, None)) == 60_000
+    assert time.process_time() - start < 5
