@@ -318,6 +318,149 @@ class ModelNew(nn.Module):
 if __name__ == "__main__":
     print(reference(torch.ones(2, 2)) @ torch.ones(2))
 """,
+    "modules in an OrderedDict of pairs": """
+from collections import OrderedDict
+class Gelu(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(OrderedDict([("flat", nn.Flatten()), ("gelu", Gelu())]))
+    def forward(self, x):
+        return self.layers(x)
+""",
+    "modules in an OrderedDict of keywords": """
+import collections as c
+class Gelu(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(c.OrderedDict(flat=nn.Flatten(), gelu=Gelu()))
+    def forward(self, x):
+        return self.layers.forward(x)
+""",
+    "an entry of a ModuleDict as attribute": """
+class Gelu(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.m = nn.ModuleDict([["a", Gelu()]])
+    def forward(self, x):
+        return self.m.a(x)
+""",
+    "an entry of a ModuleDict by key": """
+from collections import OrderedDict
+class Gelu(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.m = nn.ModuleDict(OrderedDict({"a": Gelu()}))
+    def forward(self, x):
+        return self.m["a"](x)
+""",
+    "entries of dictionaries by key": """
+class Gelu(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.m = nn.ModuleDict({"fc": nn.Linear(3, 4), "gelu": Gelu()})
+        self.sizes = dict(weight=self.m.fc.weight, rows=4)
+    def forward(self, x):
+        kept = {"out": torch.empty_like(x), "n": x.numel()}
+        kernel[(kept["n"] * self.sizes["rows"],)](x, self.sizes["weight"], kept["out"], kept["n"])
+        return self.m["gelu"](kept["out"])
+""",
+    "a namespace": """
+from types import SimpleNamespace
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.own = SimpleNamespace(f=ext.f, weight=nn.Parameter(torch.ones(3)), n=2)
+    def forward(self, x):
+        return self.own.f(x, self.own.weight, self.own.n * 2)
+""",
+    "a list of tensors or one of them": """
+def sizes(x):
+    return x.shape[0] * x.size(1) if x.is_contiguous() else len(x) * 2
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x, sizes(x if x.is_cuda else [x]))
+""",
+    "torch.nn.Module under the name of the reference": """
+from torch.nn import Module as Model
+class Base(Model):
+    def forward(self, x):
+        return ext.f(x)
+class ModelNew(Base):
+    pass
+""",
+    "threads": """
+import threading
+class ModelNew(nn.Module):
+    def run(self, stream, x, *, out, n):
+        with torch.cuda.stream(stream):
+            kernel[(n * 2,)](x, x, out, n)
+    def forward(self, x):
+        out = torch.empty_like(x)
+        threads = []
+        for a, b in zip(x.chunk(2), out.chunk(2)):
+            kwargs = {"out": b, "n": a.numel()}
+            threads.append(threading.Thread(target=self.run, args=(torch.cuda.Stream(), a), kwargs=kwargs, daemon=True))
+            threads[-1].start()
+        for thread in threads:
+            thread.join()
+        return out
+""",
+    "a thread class of one's own": """
+from threading import Thread
+class Worker(Thread):
+    def __init__(self, x):
+        super().__init__()
+        self.x = x
+    def run(self):
+        self.y = launch(self.x, self.x)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        worker = Worker(x)
+        worker.start()
+        worker.join()
+        return worker.y
+""",
+    "a pool that maps": """
+from concurrent.futures import ThreadPoolExecutor
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pool = ThreadPoolExecutor(2)
+    def run(self, x, out, n):
+        kernel[(n * 2,)](x, x, out, n)
+    def forward(self, x):
+        out = torch.empty_like(x)
+        list(self.pool.map(self.run, x.chunk(2), out.chunk(2), [x.numel() // 2] * 2))
+        return out
+""",
+    "futures of a pool": """
+from concurrent import futures
+def blocks(n):
+    return n * 2
+class ModelNew(nn.Module):
+    def forward(self, x):
+        with futures.ThreadPoolExecutor() as pool:
+            n = pool.submit(blocks, x.numel()).result() + 1
+            waiting = {pool.submit(launch, part, y=part): n for part in x.chunk(2)}
+            futures.wait(waiting)
+        out = torch.empty_like(x)
+        return ext.f([future.result() for future in waiting], out)
+""",
 }
 
 HACKS = {
@@ -892,6 +1035,286 @@ load_inline(name="lib", cpp_sources="TORCH_LIBRARY_FRAGMENT(aten, m) {}", is_pyt
 class ModelNew(nn.Module):
     def forward(self, x):
         return torch.ops.aten.relu(x)  # HERE
+""",
+    ),
+    "the base of a layer under the name of the reference": (
+        "inherits_reference",
+        """
+from torch.nn import Linear as Model
+class ModelNew(Model):  # HERE
+    def forward(self, x):
+        return ext.f(x)
+""",
+    ),
+    "the name of the reference taken back afterwards": (
+        "inherits_reference",
+        """
+class Model(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+class ModelNew(Model):  # HERE
+    pass
+from torch.nn import Module as Model
+""",
+    ),
+    "the reference under another name": (
+        "inherits_reference",
+        """
+from torch.nn import Module as Model
+class Model(Model):
+    def forward(self, x):
+        return ext.f(x)
+Base = Model
+class ModelNew(Base):  # HERE
+    pass
+""",
+    ),
+    "a base that is torch.nn.Module only at times": (
+        "inherits_reference",
+        """
+if torch.cuda.is_available():
+    from torch.nn import Module as Model
+else:
+    Model = load_reference()
+class ModelNew(Model):  # HERE
+    def forward(self, x):
+        return ext.f(x)
+""",
+    ),
+    "layers in an OrderedDict of pairs": (
+        "torch_compute",
+        """
+from collections import OrderedDict
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(OrderedDict([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())]))
+    def forward(self, x):
+        return ext.f(self.net(x))  # HERE
+""",
+    ),
+    "layers in an OrderedDict of keywords": (
+        "torch_compute",
+        """
+from collections import OrderedDict
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.ModuleDict(OrderedDict(fc=nn.Linear(3, 4)))
+    def forward(self, x):
+        return ext.f(self.net["fc"](x))  # HERE
+""",
+    ),
+    "a layer of a ModuleDict as attribute": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.ModuleDict([("fc", nn.Linear(3, 4))])
+    def forward(self, x):
+        return ext.f(self.net.fc(x))  # HERE
+""",
+    ),
+    "a layer of a Sequential by a name that is not written out": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential()
+        self.net.add_module("fc", nn.Linear(3, 4))
+    def forward(self, x, name="fc"):
+        return ext.f(getattr(self.net, name)(x))  # HERE
+""",
+    ),
+    "the forward of a Sequential": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(3, 4))
+    def forward(self, x):
+        return ext.f(self.net.forward(x))  # HERE
+""",
+    ),
+    "a weight of a ParameterDict as attribute": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = nn.ParameterDict(dict(w=nn.Parameter(torch.ones(3))))
+    def forward(self, x):
+        return ext.f(self.weights.w * 2)  # HERE
+""",
+    ),
+    "layers in a dictionary or in pairs": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def __init__(self, flat=True):
+        super().__init__()
+        self.net = nn.ModuleDict({"a": nn.Flatten()} if flat else [("a", nn.Linear(3, 4))])
+    def forward(self, x):
+        return ext.f(self.net["a"](x))  # HERE
+""",
+    ),
+    "a tensor or a list of it": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = ext.f(x) if x.is_cuda else [x]
+        return y.view(-1) * 2  # HERE
+""",
+    ),
+    "a tensor out of pairs": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        named = dict([("x", x)])
+        return ext.f(named["x"] * 2)  # HERE
+""",
+    ),
+    "a thread beside a kernel": (
+        "torch_compute",
+        """
+import threading
+class ModelNew(nn.Module):
+    def run(self, x, out):
+        out.copy_(torch.softmax(x, 1))  # HERE
+    def forward(self, x):
+        out = ext.f(x)
+        thread = threading.Thread(target=self.run, args=(x, out))
+        thread.start()
+        thread.join()
+        return out
+""",
+    ),
+    "a thread that multiplies": (
+        "torch_compute",
+        """
+from threading import Thread
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = ext.f(x)
+        def run(n, y, factor):
+            y *= factor  # HERE
+        Thread(None, run, "name", [n for n in (1, out)], dict(factor=2)).start()
+        return out
+""",
+    ),
+    "a timer": (
+        "torch_compute",
+        """
+import threading
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = ext.f(x)
+        timer = threading.Timer(0, lambda y: y * 2, (out,))  # HERE
+        timer.start()
+        return out
+""",
+    ),
+    "a thread class of one's own that computes": (
+        "torch_compute",
+        """
+import threading
+class Worker(threading.Thread):
+    def run(self):
+        self.y = torch.softmax(self.x, 1)  # HERE
+class ModelNew(nn.Module):
+    def forward(self, x):
+        worker = Worker()
+        worker.x = ext.f(x)
+        worker.start()
+        return worker.y
+""",
+    ),
+    "a thread that is never started": (
+        "no_kernel",
+        """
+import threading
+class ModelNew(nn.Module):
+    def forward(self, x):  # HERE
+        thread = threading.Thread(target=launch, args=(x, x))
+        thread.daemon = thread.is_alive()
+        return x.clone()
+""",
+    ),
+    "a pool that is handed torch": (
+        "torch_compute",
+        """
+from concurrent.futures import ThreadPoolExecutor
+class ModelNew(nn.Module):
+    def forward(self, x):
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(torch.softmax, ext.f(x), -1)  # HERE
+        return future.result()
+""",
+    ),
+    "what a future gives": (
+        "torch_compute",
+        """
+import concurrent.futures as cf
+class ModelNew(nn.Module):
+    def forward(self, x):
+        pool = cf.ThreadPoolExecutor(1)
+        waiting = {pool.submit(launch, x, x): 0}
+        futures = [pool.submit(ext.f, x)]
+        for future in cf.as_completed(futures):
+            y = future.result() * 2  # HERE
+        return y
+""",
+    ),
+    "futures as keys": (
+        "torch_compute",
+        """
+import concurrent.futures as cf
+class ModelNew(nn.Module):
+    def act(self, x):
+        return x.sigmoid()  # HERE
+    def forward(self, x):
+        pool = cf.ThreadPoolExecutor(1)
+        futures = {pool.submit(self.act, part): n for n, part in enumerate(ext.f(x).chunk(2))}
+        return ext.f([future.result() for future in cf.as_completed(futures)])
+""",
+    ),
+    "what a pool maps": (
+        "torch_compute",
+        """
+from concurrent.futures import ThreadPoolExecutor as Pool
+class ModelNew(nn.Module):
+    def forward(self, x):
+        with Pool(2) as pool:
+            parts = list(pool.map(launch, x.chunk(2), x.chunk(2)))
+        return parts[0] + parts[1]  # HERE
+""",
+    ),
+    "a pool of multiprocessing": (
+        "torch_compute",
+        """
+from multiprocessing.pool import ThreadPool
+def scale(n, y):
+    return y * n  # HERE
+class ModelNew(nn.Module):
+    def forward(self, x):
+        with ThreadPool(2) as pool:
+            return pool.starmap(scale, [(2, ext.f(x))])[0]
+""",
+    ),
+    "a call on a pool of multiprocessing": (
+        "torch_compute",
+        """
+import multiprocessing.pool as mp
+class ModelNew(nn.Module):
+    def forward(self, x):
+        pool = mp.ThreadPool(2)
+        late = pool.apply_async(launch, (x, x))
+        return pool.apply(launch, (late.get(), x)) * 2  # HERE
 """,
     ),
     "an import of the environment": (

@@ -8,12 +8,15 @@ not asked of it. It is not a defence: code that hides what it does passes here a
 
 import ast
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
 from kevin_env.rules.reader import Finding
 from kevin_env.rules.submission import SubmissionReader
+from kevin_env.rules.syntax import last_name
+from kevin_env.rules.values import Class, Imported, Value
+from kevin_env.rules.vocabulary import MODULE_PATHS
 
 Rules = Literal["kernel", "open"]
 
@@ -34,7 +37,10 @@ def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError
         model = next((n for n in reversed(tree.body) if isinstance(n, ast.ClassDef) and n.name == "ModelNew"), None)
         if model is None:
             return FormatError(kind="no_model", message="The code defines no class ModelNew at its top level.")
-        return None if mode == "open" else _check_reference(tree, model) or _check_forward(tree, model)
+        if mode == "open":
+            return None
+        reader = SubmissionReader(tree)
+        return _check_reference(tree, model, reader) or _check_forward(model, reader)
     except (RecursionError, MemoryError):
         return CompileError(kind="syntax", message="The code is nested too deeply to be read.")
 
@@ -61,10 +67,11 @@ def _place(code: str, error: SyntaxError) -> str:
     return f"{label}{source}\n{' ' * (len(label) - 2)}| {' ' * (column - 1)}^"
 
 
-def _check_reference(tree: ast.Module, model: ast.ClassDef) -> RulesViolation | None:
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    for base in _bases(model, classes):
-        if (base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")) == "Model":
+def _check_reference(tree: ast.Module, model: ast.ClassDef, reader: SubmissionReader) -> RulesViolation | None:
+    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in reader.lineage(model):
+        bases = zip(node.bases, reader.bases[node], strict=True)
+        if any(_is_reference(base, value, "Model" not in stored) for base, value in bases):
             return _inherits("ModelNew inherits from the reference Model", model.lineno)
     for node in ast.walk(tree):
         imported = _imported_reference(node)
@@ -73,16 +80,12 @@ def _check_reference(tree: ast.Module, model: ast.ClassDef) -> RulesViolation | 
     return None
 
 
-def _bases(model: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[ast.expr]:
-    """The bases of the class and of those of its ancestors that the file defines."""
-    waiting, seen = [model], {model.name}
-    for node in waiting:
-        for base in node.bases:
-            yield base
-            name = getattr(base, "id", "")
-            if name in classes and name not in seen:
-                seen.add(name)
-                waiting.append(classes[name])
+def _is_reference(base: ast.expr, value: Value, imported: bool) -> bool:
+    """Whether a base is a class Model, or is called so and was not just imported as `torch.nn.Module`."""
+    if any(isinstance(atom, Class) and atom.node.name == "Model" for atom in value):
+        return True
+    modules = [atom for atom in value if isinstance(atom, Imported) and atom.path in MODULE_PATHS]
+    return last_name(base) == "Model" and not (imported and modules and len(modules) == len(value))
 
 
 def _imported_reference(node: ast.AST) -> str:
@@ -102,8 +105,7 @@ def _inherits(what: str, line: int) -> RulesViolation:
     return RulesViolation(kind="inherits_reference", message=message, line=line)
 
 
-def _check_forward(tree: ast.Module, model: ast.ClassDef) -> RulesViolation | None:
-    reader = SubmissionReader(tree)
+def _check_forward(model: ast.ClassDef, reader: SubmissionReader) -> RulesViolation | None:
     reader.read_forward(model)
     if reader.findings:
         return _violation(sorted(reader.findings, key=lambda found: (found.line, found.kind, found.what)))

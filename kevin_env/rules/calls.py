@@ -5,6 +5,7 @@ import sys
 
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.reader import Reader
+from kevin_env.rules.tasks import executed, is_thread, thread
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
@@ -12,17 +13,21 @@ from kevin_env.rules.values import (
     Atom,
     Class,
     Function,
+    Future,
     Imported,
     Instance,
     Items,
     Kernel,
     Tensor,
     TensorMethod,
+    Thread,
     TorchModule,
     Value,
     has_tensor,
     items,
     join,
+    leaves,
+    mapping,
     opened,
 )
 
@@ -58,6 +63,10 @@ class Calls(Reader):
                 return self.call(self.entries(atom), arguments, node)
             case Items():
                 return self.call(atom.inner, arguments, node)
+            case Thread(callee, given):
+                return self.call(callee, given, node)
+            case Future(result):
+                return result
             case _:
                 return UNKNOWN
 
@@ -74,6 +83,8 @@ class Calls(Reader):
         if path in words.APPLIERS:
             rest = tuple(opened(value) | value for value in arguments.positional[1:])
             return items(self.call(arguments.first(), Arguments(rest), node))
+        if path in words.MAPPINGS:
+            return mapping(arguments)
         if path in words.EXTENSION_MAKERS:
             return EXTENSION
         if path in words.LIBRARY_MAKERS:
@@ -90,7 +101,7 @@ class Calls(Reader):
             case "triton":
                 return KERNEL if callables else frozenset({Imported(path)})
             case root if root in sys.stdlib_module_names:
-                return _call_stdlib(path, arguments.first() if root == "functools" else callables)
+                return self._call_stdlib(path, arguments, arguments.first() if root == "functools" else callables, node)
             case _:
                 return KERNEL if callables else UNKNOWN
 
@@ -173,16 +184,27 @@ class Calls(Reader):
             return join(_type_of(atom) if name == "type" else frozenset({atom}) for atom in arguments.first())
         return frozenset({Imported("builtins.object")})
 
+    def _call_stdlib(self, path: str, arguments: Arguments, handed: Value, node: ast.AST) -> Value:
+        """Decorators and `partial` give back the function they got; the rest is remembered by where it came from."""
+        if path == "functools.wraps":
+            return frozenset({Imported("functools.partial")})
+        if is_thread(path):
+            return frozenset({thread(path, arguments) or Imported(path)})
+        task = executed(path, arguments)
+        if task is None:
+            return handed or frozenset({Imported(path)})
+        result = self.call(task.callee, task.arguments, node)
+        match task.gives:
+            case "result":
+                return result
+            case "results":
+                return items(result)
+            case "future":
+                return frozenset({Future(result)})
+
     def _computes(self, what: str, node: ast.AST) -> Value:
         self.report("torch_compute", node, what)
         return TENSOR
-
-
-def _call_stdlib(path: str, handed: Value) -> Value:
-    """Decorators and `partial` give back the function they got; the rest is remembered by where it came from."""
-    if path == "functools.wraps":
-        return frozenset({Imported("functools.partial")})
-    return handed or frozenset({Imported(path)})
 
 
 def _torch_class(path: str, arguments: Arguments) -> Value:
@@ -190,8 +212,10 @@ def _torch_class(path: str, arguments: Arguments) -> Value:
     if last in words.PARAMETERS:
         return TENSOR
     if last in words.CONTAINERS:
-        handed = arguments.all()
-        return items(frozenset(atom for atom in handed if not isinstance(atom, Items)))
+        first, *others = (*arguments.positional, *(value for _, value in arguments.keywords), arguments.rest)
+        named = frozenset(atom for atom in first if isinstance(atom, Items) and atom.names)
+        unnamed = leaves(join((first - named, *others)))
+        return named | items(unnamed) if unnamed or not named else named
     return frozenset({TorchModule(path)})
 
 

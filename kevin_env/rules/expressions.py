@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Sequence
 
+from kevin_env.rules import vocabulary as words
 from kevin_env.rules.calls import Calls
-from kevin_env.rules.syntax import constant_text
+from kevin_env.rules.syntax import SYMBOLS, constant_text
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
@@ -25,30 +26,7 @@ from kevin_env.rules.values import (
     unpacked,
 )
 
-_SYMBOLS: dict[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.MatMult: "@",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.USub: "-",
-    ast.Invert: "~",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-}
-_FILLING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
+_FILLING = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "add_module", "register_module"})
 _TAKING = frozenset({"pop", "get", "setdefault", "popitem"})
 
 
@@ -92,13 +70,17 @@ class Expressions(Calls):
             case ast.Dict(keys=keys, values=values):
                 for key in keys:
                     self.evaluate(key, scope)
-                return items(*(self.evaluate(value, scope) for value in values))
+                names = tuple(text for text in (constant_text(key) for key in keys if key) if text is not None)
+                complete = names if len(names) == len(keys) else ()
+                return items(*(self.evaluate(value, scope) for value in values), names=complete)
             case ast.Starred(value=value) | ast.YieldFrom(value=value):
                 return opened(self.evaluate(value, scope))
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
                 return items(self.evaluate(node.elt, self._comprehend(node.generators, scope)))
             case ast.DictComp():
-                return items(self.evaluate(node.value, self._comprehend(node.generators, scope)))
+                inner = self._comprehend(node.generators, scope)
+                self.evaluate(node.key, inner)
+                return items(self.evaluate(node.value, inner))
             case None:
                 return UNKNOWN
             case _:
@@ -118,11 +100,11 @@ class Expressions(Calls):
         """What an arithmetic operator gives. Only `@` has no honest use on what is not known to be a tensor."""
         text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant | ast.JoinedStr)
         if isinstance(op, ast.MatMult) or (has_tensor(join(operands)) and not (text and isinstance(op, ast.Mod))):
-            return self._computes(f"the operator {_SYMBOLS.get(type(op), '?')} on tensors", node)
+            return self._computes(f"the operator {SYMBOLS.get(type(op), '?')} on tensors", node)
         return frozenset(atom for atom in join(operands) if isinstance(atom, Items))
 
     def _evaluate_compare(self, ops: list[ast.cmpop], operands: list[Value], node: ast.AST) -> Value:
-        judged = [op for op in ops if type(op) in _SYMBOLS]
+        judged = [op for op in ops if type(op) in SYMBOLS]
         return self.operate(judged[0], operands, node) if judged and has_tensor(join(operands)) else UNKNOWN
 
     def _evaluate_subscript(self, node: ast.Subscript, scope: Scope) -> Value:
@@ -175,7 +157,8 @@ class Expressions(Calls):
         self, function: ast.Attribute, receiver: Value, args: Arguments, scope: Scope
     ) -> Value | None:
         contained = frozenset(atom for atom in receiver if isinstance(atom, Items))
-        if not contained:
+        ambiguous = function.attr in words.TENSOR_NAMES and contained != receiver
+        if not contained or ambiguous or self.attribute(contained, function.attr):
             return None
         if function.attr in _FILLING and isinstance(function.value, ast.Name | ast.Attribute):
             self.assign(function.value, contained | items(args.all()), scope)
@@ -202,7 +185,7 @@ class Expressions(Calls):
         if any(isinstance(atom, Tensor) or _is_torch(atom) for atom in value):
             self._computes("getattr() of a name that is not written out", node)
         named = join(self.attribute(frozenset({atom}), "_modules") for atom in value if isinstance(atom, Instance))
-        return opened(named) - TENSOR
+        return (opened(named) - TENSOR) | opened(frozenset(atom for atom in value if isinstance(atom, Items)))
 
     def _set_attribute(self, receiver: Value, key: list[ast.expr], value: tuple[Value, ...]) -> None:
         name = constant_text(key[0]) if key else None
@@ -242,7 +225,7 @@ def _element(atom: Items, index: ast.expr) -> Value:
         return items(atom.inner)
     if atom.exact and isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value < len(atom.each):
         return atom.each[index.value]
-    return atom.inner
+    return atom.named(constant_text(index))
 
 
 def _is_torch(atom: Atom) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.syntax import classes, last_name, libraries
+from kevin_env.rules.tasks import is_thread
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
@@ -16,13 +17,16 @@ from kevin_env.rules.values import (
     Atom,
     Class,
     Function,
+    Future,
     Imported,
     Instance,
+    Items,
     Kernel,
     Parent,
     Scope,
     Tensor,
     TensorMethod,
+    Thread,
     TorchModule,
     Value,
     items,
@@ -44,7 +48,7 @@ class Reader:
 
     def __init__(self, tree: ast.Module) -> None:
         self.globals = Scope()
-        self.bases: dict[ast.ClassDef, Value] = {}
+        self.bases: dict[ast.ClassDef, tuple[Value, ...]] = {}
         self.class_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.instance_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.home = {node: owner for owner in classes(tree) for node in owner.body if isinstance(node, ast.FunctionDef)}
@@ -117,6 +121,10 @@ class Reader:
                 return self._of_instance(atom, name) or self._inherited(node, name)
             case Class(node):
                 return self._of_class(node, name, atom)
+            case Items():
+                return UNKNOWN if name in words.CONTAINER_METHODS or name in words.TENSOR_NAMES else atom.named(name)
+            case Thread() | Future():
+                return frozenset({atom if name in words.RUNS else Imported(f"concurrent.futures.Future.{name}")})
             case Parent(node, owner):
                 return self._member(self.lineage(node)[1:], name, owner) or self._inherited(node, name)
             case _:
@@ -130,7 +138,7 @@ class Reader:
         """The class and those of the submission's classes that it inherits from, nearest first."""
         found = [node]
         for each in found:
-            parents = (base.node for base in self.bases.get(each, UNKNOWN) if isinstance(base, Class))
+            parents = (base.node for base in join(self.bases.get(each, ())) if isinstance(base, Class))
             found += [parent for parent in parents if parent not in found]
         return found
 
@@ -169,8 +177,11 @@ class Reader:
 
     def _inherited(self, node: ast.ClassDef, name: str) -> Value:
         """From the imported classes it inherits from."""
-        imported = [base for each in self.lineage(node) for base in self.bases.get(each, UNKNOWN)]
-        computing = [base.path for base in imported if isinstance(base, Imported) and _is_layer(base.path)]
+        bases = [base for each in self.lineage(node) for base in join(self.bases.get(each, ()))]
+        imported = [base.path for base in bases if isinstance(base, Imported)]
+        if name == "start" and any(is_thread(path) for path in imported):
+            return self.attribute(frozenset({Instance(node)}), "run")
+        computing = [path for path in imported if _is_layer(path)]
         if computing and name != "__init__":
             return join(_of_torch_module(TorchModule(path), name) for path in computing)
         return frozenset({Imported(f"torch.nn.Module.{name}")}) if name in words.MODULE_METHODS else UNKNOWN

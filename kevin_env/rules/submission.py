@@ -187,7 +187,7 @@ class SubmissionReader(Expressions):
         scope.names[node.name] = function
 
     def _define_class(self, node: ast.ClassDef, scope: Scope) -> None:
-        self.bases[node] = join(self.evaluate(base, scope) for base in node.bases)
+        self.bases[node] = tuple(self.evaluate(base, scope) for base in node.bases)
         body = Scope(parent=scope, of_class=True)
         self.execute(node.body, body)
         self.class_names[node] = body.names

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 
 @dataclass(eq=False)
@@ -91,19 +92,55 @@ class Parent:
 
 @dataclass(frozen=True)
 class Items:
-    """A container, or an iterator over one: each element in order where `exact`, else one for all of them."""
+    """A container, or an iterator over one: each element in order where `exact`, else one for all of them.
+
+    Of a dictionary whose keys are all written out, `names` has the key of each element.
+    """
 
     each: "tuple[Value, ...]"
     exact: bool = False
     depth: int = 1
+    names: tuple[str, ...] = ()
 
     @property
     def inner(self) -> "Value":
         """What any element may stand for."""
         return join(self.each)
 
+    def named(self, name: str | None) -> "Value":
+        """What the entry of that name may stand for; any entry where the name is not known."""
+        return dict(zip(self.names, self.each, strict=False)).get(name or "", self.inner)
 
-Atom = Tensor | TensorMethod | Imported | TorchModule | Kernel | Function | Class | Instance | Parent | Items
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread that is not started yet: what it will call, and with what."""
+
+    callee: "Value"
+    arguments: "Arguments"
+
+
+@dataclass(frozen=True)
+class Future:
+    """What an executor gives for a call: its `result` gives what the call returned."""
+
+    result: "Value"
+
+
+Atom = (
+    Tensor
+    | TensorMethod
+    | Imported
+    | TorchModule
+    | Kernel
+    | Function
+    | Class
+    | Instance
+    | Parent
+    | Items
+    | Thread
+    | Future
+)
 Value = frozenset[Atom]
 
 UNKNOWN: Value = frozenset()
@@ -128,6 +165,11 @@ class Arguments:
         """The first positional value."""
         return self.positional[0] if self.positional else UNKNOWN
 
+    def get(self, position: int, name: str) -> "Value | None":
+        """What is given for the parameter of that position and name; None when nothing is."""
+        given = self.positional[position : position + 1] or tuple(v for k, v in self.keywords if k == name)
+        return given[0] if given else self.rest or None
+
 
 def join(values: Iterable[Value]) -> Value:
     """Everything that one of the values may stand for."""
@@ -139,15 +181,43 @@ def has_tensor(value: Value) -> bool:
     return value >= TENSOR
 
 
-def items(*each: Value, exact: bool = False) -> Value:
+def items(*each: Value, exact: bool = False, names: tuple[str, ...] = ()) -> Value:
     """A container of these; too deep a nesting is not followed."""
     depth = 1 + max((atom.depth for atom in join(each) if isinstance(atom, Items)), default=0)
-    return frozenset({Items(each, exact, depth)}) if depth <= _DEEPEST else UNKNOWN
+    return frozenset({Items(each, exact, depth, names)}) if depth <= _DEEPEST else UNKNOWN
 
 
 def opened(value: Value) -> Value:
     """What one element of it may stand for: of containers what they hold, of a tensor a tensor."""
     return join(atom.inner for atom in value if isinstance(atom, Items)) | (value & TENSOR)
+
+
+def mapping(arguments: Arguments) -> Value:
+    """A dictionary made of these: what the given one holds, the second of each given pair, and the keywords."""
+    kept = frozenset(atom for atom in arguments.first() if isinstance(atom, Items) and atom.names)
+    given = opened(arguments.first() - kept)
+    pairs = [atom.each[1] for atom in given if isinstance(atom, Items) and atom.exact and len(atom.each) == 2]
+    others = join((given, *pairs, arguments.rest))
+    names, values = tuple(k for k, _ in arguments.keywords), tuple(v for _, v in arguments.keywords)
+    return (
+        kept | (items(others) if others else UNKNOWN) | (items(*values, names=names) if names else UNKNOWN) or items()
+    )
+
+
+def leaves(value: Value) -> Value:
+    """What the value and the containers in it hold, at any depth."""
+    held = join(leaves(atom.inner) for atom in value if isinstance(atom, Items))
+    return held | frozenset(atom for atom in value if not isinstance(atom, Items))
+
+
+def spread(value: Value, named: Value = UNKNOWN) -> Arguments:
+    """The arguments of a call that is given `*value` and `**named`."""
+    exact = [atom.each for atom in value if isinstance(atom, Items) and atom.exact]
+    loose = opened(frozenset(atom for atom in value if not (isinstance(atom, Items) and atom.exact)))
+    kept = [atom for atom in named if isinstance(atom, Items) and atom.names]
+    keywords = {name: join(atom.named(name) for atom in kept) for atom in kept for name in atom.names}
+    rest = loose | opened(named - frozenset(kept))
+    return Arguments(tuple(map(join, zip_longest(*exact, fillvalue=UNKNOWN))), tuple(keywords.items()), rest)
 
 
 def unpacked(value: Value, count: int) -> tuple[Value, ...]:

@@ -52,6 +52,7 @@ TENSOR_OTHER = _words(
     "__format__ __setitem__ register_hook"
 )
 """Methods and attributes of a tensor that ask for something and return no tensor."""
+TENSOR_NAMES = TENSOR_TENSOR | TENSOR_TENSORS | TENSOR_OTHER
 TENSOR_VIEWS_AS_ATTRIBUTES = _words("T mT H mH data real imag grad")
 TENSOR_MARKS = _words("shape device dtype data_ptr contiguous stride numel is_contiguous is_cuda")
 """What is only ever asked of a tensor: a parameter of `forward` of which it is asked is one."""
@@ -59,7 +60,7 @@ TENSOR_MARKS = _words("shape device dtype data_ptr contiguous stride numel is_co
 WRAPPERS = _words(
     "torch.compile torch.jit.script torch.jit.trace torch.jit.ignore torch.fx.wrap torch.no_grad torch.enable_grad "
     "torch.inference_mode torch.cuda.make_graphed_callables torch.compiler.disable torch.autocast torch.vmap "
-    "torch.func.vmap builtins.staticmethod builtins.classmethod builtins.property"
+    "torch.func.vmap concurrent.futures.as_completed builtins.staticmethod builtins.classmethod builtins.property"
 )
 """Calls that give back what they are given: what comes out does what went in does."""
 EXTENSION_MAKERS = _words(
@@ -70,6 +71,8 @@ LIBRARY_MAKERS = _words(
     "ctypes.CFUNCTYPE ctypes.PYFUNCTYPE ctypes.CDLL ctypes.PyDLL ctypes.cdll.LoadLibrary "
     "ctypes.pydll.LoadLibrary numpy.ctypeslib.load_library"
 )
+MODULE_PATHS = _words("torch.nn.Module torch.nn.modules.Module torch.nn.modules.module.Module")
+"""Where the class of all modules may be imported from."""
 CONTAINERS = _words("ModuleList ModuleDict ParameterList ParameterDict Sequential")
 PARAMETERS = _words("Parameter Buffer UninitializedParameter")
 FREE_MODULES = _words("Identity Flatten Unflatten")
@@ -85,10 +88,21 @@ MODULE_METHODS = _words(
 MODULE_CONTENTS = _words("_modules _parameters _buffers __dict__ children modules parameters buffers get_submodule")
 """What of an `nn.Module` gives several of its attributes."""
 
+CONTAINER_METHODS = frozenset({*dir(list), *dir(dict), *dir(set), *MODULE_METHODS, *MODULE_CONTENTS})
+"""What a list, a dictionary or a container of modules has besides its entries."""
+MAPPINGS = _words("builtins.dict collections.OrderedDict types.MappingProxyType types.SimpleNamespace")
+"""Calls that make a dictionary, or what is one with its entries as attributes."""
+
 APPLIERS = _words("builtins.map builtins.filter functools.reduce itertools.starmap torch.utils.checkpoint.checkpoint")
 """Calls that call their first argument on the others."""
+THREADS = _words("Thread Timer Process")
+"""Classes of `threading` and `multiprocessing` that take a function, to be called when they are started."""
+EXECUTORS = _words("concurrent multiprocessing asyncio _thread")
+"""Packages whose pools and executors call the functions that they are given."""
+RUNS = _words("start run result get __call__")
+"""Methods of a thread that call what it was given, and of a future that give what its call returned."""
 BUILTINS_COMPUTE = _words("abs sum min max pow round divmod sorted any all")
-BUILTINS_PASS = _words("list tuple set reversed iter next zip enumerate dict")
+BUILTINS_PASS = _words("list tuple set reversed iter")
 BUILT_IN_OPERATORS = _words("aten prims prim rngprims mkldnn onednn quantized _quantized cudnn inductor")
 """Namespaces of `torch.ops` that are torch's own, whatever a submission registers there."""
 FAKES = _words("register_fake impl_abstract register_autograd register_vmap")
