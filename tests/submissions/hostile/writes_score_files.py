@@ -17,7 +17,7 @@ SCORE = json.dumps({"score": 1000.0, "reward": 1000.0, "correct": True, "speedup
 
 
 def write() -> None:
-    for folder in (".", "..", "/", "/logs", "/logs/verifier", "/work", "/workspace", "/results", os.environ["HOME"]):
+    for folder in (".", "..", "/", "/logs", "/logs/verifier", "/workspace", "/results", os.environ["HOME"]):
         for name in ("reward.txt", "score.json", "results.json", "kevin_env.jsonl"):
             path = os.path.join(folder, name)
             try:
