@@ -13,6 +13,8 @@ import os, socket, sys
 from pathlib import Path
 from kevin_env.judge.sandbox import namespaces, privileges, root, system
 system._MOUNT_SETATTR = int(sys.argv[2]) or system._MOUNT_SETATTR
+if os.fork() != 0:  # what was imported may have started threads, and then there is no new user namespace
+    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 namespaces.enter(sys.argv[3] == "user", True)
 if os.fork() != 0:
     sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))

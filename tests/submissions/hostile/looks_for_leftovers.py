@@ -7,6 +7,7 @@ expect: correctness/values
 """
 
 import os
+import sys
 
 import torch
 import torch.nn as nn
@@ -17,7 +18,8 @@ for kind in ("shm", "sem", "msg"):
             print("BREACH: sees System V", kind)
 for place in ("/dev/shm", "/tmp", os.environ["TMPDIR"], "/dev/mqueue"):
     try:
-        found = [name for name in os.listdir(place) if not os.path.realpath(os.getcwd()).startswith(f"{place}/{name}")]
+        known = [os.path.realpath(os.getcwd()), *sys.path]
+        found = [name for name in os.listdir(place) if not any(each.startswith(f"{place}/{name}") for each in known)]
     except OSError:
         continue
     if set(found) - {"submission.py", "__pycache__"}:

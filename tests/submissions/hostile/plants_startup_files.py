@@ -23,7 +23,7 @@ for folder in [os.getcwd(), os.environ["HOME"], *sys.path, *(os.path.dirname(eac
                 file.write("print('BREACH: planted')\n")
         except OSError:
             continue
-        if not os.path.realpath(path).startswith(os.path.realpath(os.getcwd())):
+        if os.stat(path).st_dev != os.stat(os.getcwd()).st_dev:  # what lies in its own file system ends with it
             os.unlink(path)
             print("BREACH: plants", path)
 
