@@ -3,7 +3,7 @@
 problem: softmax.py
 device: any
 rules: open
-expect: runtime/protocol
+expect: not correct
 """
 
 import gc
