@@ -48,7 +48,8 @@ KNOWN = {
 }
 """Submissions by the category that each must get."""
 VICTIMS = ("candidate", "keeper", "judge", "fork server", "client")
-SETTLE = 5.0
+SETTLE = 65.0
+"""Seconds after which a judge takes an unlocked folder for a leftover, and some."""
 PATIENCE = 60.0
 """A kill comes after a few answers, or after so many seconds without one."""
 WORKERS = 4
@@ -135,6 +136,8 @@ def kills(device: str, count: int) -> list[dict[str, Any]]:
             process.wait()
         lines = list(read_trajectories(file))
     time.sleep(SETTLE)
+    with LocalPool() as pool:  # the next judge removes what killed ones could not
+        pool.device(device)
     turns = sum(len(each.turns) for each in lines if isinstance(each, Trajectory))
     left = [pid for pid in descendants(os.getpid()) if alive(pid)]
     values = {

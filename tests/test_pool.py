@@ -133,9 +133,12 @@ def test_a_candidate_killed_from_outside_is_judged_again_and_killed_twice_is_a_v
     assert judged(pool, RIGHT).outcome.category == "correct"
 
 
-def test_a_right_kernel_killed_from_outside_is_right(pool: LocalPool) -> None:
+@pytest.mark.parametrize("victim", ["candidate", "keeper"])
+def test_a_right_kernel_killed_from_outside_is_right(pool: LocalPool, victim: str) -> None:
     future = pool.submit(SOFTMAX, SLOW, CPU)
-    os.kill(wait_for("kevin-slow"), signal.SIGKILL)
+    process = wait_for("kevin-slow")
+    keeper = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(process if victim == "candidate" else keeper, signal.SIGKILL)
     assert future.result(120).outcome.category == "correct"
 
 

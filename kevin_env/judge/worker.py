@@ -201,15 +201,20 @@ class Worker:
         try:
             answer = self._keeper.receive(KEEPER_SECONDS)
         except WireError as error:
-            raise self._end or Ended() from error
+            self._end = self._end or Ended()
+            raise self._end from error
         if "done" not in answer:
             self._end = Ended(answer.get("ended"), answer.get("limit"))
             raise self._end
 
     def _why_closed(self) -> Ended | None:
-        with suppress(WireError):
+        try:
             answer = self._keeper.receive(KEEPER_SECONDS)
             self._end = Ended(answer.get("ended"), answer.get("limit"))
+        except Closed:  # the keeper is gone too: no submission can do that
+            self._end = self._end or Ended()
+        except WireError:
+            pass
         return self._end
 
     def _read_log(self, reader: int) -> None:
