@@ -129,23 +129,11 @@ def read_running(path: str | Path) -> Iterator[Trajectory | BadLine]:
     yield from _running_episodes(partial, list(_lines(partial)))
 
 
-def read_line(path: Path, number: int, line: bytes, whole: bool = True) -> Trajectory | BadLine:
-    """One line of a trajectory file as a finished episode.
-
-    Args:
-        path: where it was read, for the message.
-        number: its line number, from 1.
-        line: the line.
-        whole: whether it was written to its end.
-    """
-    return _read_line(path, number, line, whole)
-
-
 def _running_episodes(path: Path, lines: list[tuple[int, bytes, bool]]) -> Iterator[Trajectory | BadLine]:
     """Puts header and turn lines together, by episode, in the order in which the episodes began."""
     episodes: dict[str, Trajectory] = {}
     for number, line, whole in lines:
-        read = _read_line(path, number, line, whole, episodes)
+        read = read_line(path, number, line, whole, episodes)
         if isinstance(read, Trajectory):
             episodes[read.episode_id] = read
         else:
@@ -153,10 +141,18 @@ def _running_episodes(path: Path, lines: list[tuple[int, bytes, bool]]) -> Itera
     yield from episodes.values()
 
 
-def _read_line(
-    path: Path, number: int, line: bytes, whole: bool, running: dict[str, Trajectory] | None = None
+def read_line(
+    path: Path, number: int, line: bytes, whole: bool = True, running: dict[str, Trajectory] | None = None
 ) -> Trajectory | BadLine:
-    """One line as a trajectory: a finished one, a header, or with `running` a turn added to the one it belongs to."""
+    """One line of a trajectory file as an episode: a finished one, a header, or one with a turn more.
+
+    Args:
+        path: where it was read, for the message.
+        number: its line number, from 1.
+        line: the line.
+        whole: whether it was written to its end.
+        running: the episodes so far, by id, to which a line that holds a turn adds it.
+    """
     try:
         values = json.loads(line)
         if running is not None and isinstance(values, dict) and "turn" in values:

@@ -11,8 +11,8 @@ from kevin_env.extract import guess_language
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import inform
+from kevin_env.judge.lint.own import screen
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.trial import Trial
 from kevin_env.problem import data_folder, list_problems, load_problem, problem_paths
 from kevin_env.rules import check_rules
 
@@ -70,26 +70,19 @@ def test_solutions_are_not_taken_for_problems() -> None:
     assert not [problem.id for problem in list_problems() if "solutions" in problem.path]
 
 
-def screen(path: Path, bench: Bench) -> None:
+def check(path: Path, bench: Bench) -> None:
     """Verifies a solution as the judge does, in a candidate's process, on every input set, without timing it."""
-    worker = bench.take()
-    trial = Trial(bench, load_problem(problem_of(path)), Options(device="cpu"), "0f" * 16, worker)
-    try:
-        trial.build(path.read_text())
-        assert trial.screen() is None
-    finally:
-        bench.retire(worker)
-        trial.close()
+    assert screen(bench, load_problem(problem_of(path)), path.read_text(), Options(device="cpu")) is None
 
 
 @pytest.mark.parametrize("path", files("cpp"))
 def test_a_cpp_solution_is_right(path: Path, bench: Bench) -> None:
-    screen(path, bench)
+    check(path, bench)
 
 
 @pytest.mark.parametrize("path", [param for param in files("triton") if problem_of(param.values[0]) in QUICK])
 def test_a_triton_solution_is_right_in_the_interpreter(path: Path, bench: Bench) -> None:
-    screen(path, bench)
+    check(path, bench)
 
 
 @pytest.mark.gpu

@@ -17,8 +17,9 @@ from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.device import identity
 from kevin_env.judge.devicememory import SHARE, DeviceMemory, nvml_usage
 from kevin_env.judge.floor import Floors
+from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.worker import ForkServer, Trouble, Worker
+from kevin_env.judge.worker import Trouble, Worker
 
 SPARES = 1
 PARTNERS = 3
@@ -39,7 +40,7 @@ class Bench:
         self.device = device
         self.info = info
         self.lease = Lease(identity(device))
-        self.floors = Floors(device)
+        self.floors = Floors(device, self.lease)
         self.timing = threading.Lock()
         """Held while the partners are in use: one submission is timed at a time."""
         self._server = ForkServer(device.type)

@@ -7,7 +7,6 @@ smaller: that is why whole windows of long bursts bound it.
 
 import torch
 
-from kevin_env.candidate import tree
 from kevin_env.judge import timing
 from kevin_env.judge.bench import PARTNER_SECONDS, ours
 from kevin_env.judge.contest import TIMED, Contest, awake
@@ -64,9 +63,8 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     trial, device = contest.trial, contest.trial.bench.device
     if device.type != "cuda" or trial.case.stochastic or max(gated.submission, gated.reference) > LONGEST_CALL:
         return None
-    drawn = trial.draw(TIMED)
-    inputs = drawn.image.end
-    outputs = sum(t.nbytes for t in tree.take_apart(trial.expect(drawn).output)[1])
+    inputs = trial.draw(TIMED).image.end
+    outputs = sum(t.nbytes for t in trial.outputs)
     weights = sum(t.nbytes for t in trial.case.model.state_dict().values())
     cold = 2 * trial.bench.info.l2
     if LIGHT_WEIGHTS * inputs < weights < cold:  # small weights that are read often would stay warm

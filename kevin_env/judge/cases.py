@@ -7,7 +7,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.reference import Case, distributions_of, seed_from
-from kevin_env.judge.verify import widened
+from kevin_env.judge.verify import all_finite
 from kevin_env.problem import Problem, ProblemError
 
 SETS = 5
@@ -65,8 +65,7 @@ def plan(distributions: list[str], timed: bool, secret: str, case: str) -> list[
 
 def _is_finite(case: Case, distribution: str, seed: int) -> bool:
     skeleton, tensors = case.draw_inputs(distribution, seed)
-    outputs = tree.take_apart(case.expect(skeleton, tensors, seed).output)[1]
-    return all(bool(torch.isfinite(widened(t)).all()) for t in outputs if t.is_floating_point() or t.is_complex())
+    return all_finite(tree.take_apart(case.answer(skeleton, tensors, seed))[1])
 
 
 def _fits_cpu(problem: Problem, name: str) -> bool:

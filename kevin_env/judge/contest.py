@@ -186,11 +186,17 @@ def result(speedup: Speedup, from_burst: bool) -> Correct:
     )
 
 
+def doubted(outcome: Correct, floor: Floor) -> bool:
+    """Whether a speedup rests on a time that no call can take."""
+    seconds = outcome.submission_seconds
+    return outcome.speedup is not None and seconds is not None and floor.rules_out(seconds)
+
+
 def believed(outcome: Correct, floor: Floor) -> Correct:
     """The outcome, without a speedup where no call can have been so quick."""
-    seconds = outcome.submission_seconds
-    if outcome.speedup is None or seconds is None or not floor.rules_out(seconds):
+    if not doubted(outcome, floor):
         return outcome
+    seconds = outcome.submission_seconds or 0.0
     text = f"all outputs are right; a call was timed at {seconds * 1e6:.3g} us, twice, but {floor}: no speedup is told"
     return outcome.model_copy(update={
         "kind": "too_noisy", "message": text, "speedup": None, "speedup_interval": None,
@@ -203,7 +209,7 @@ def _construct_null(trial: Trial, null: Worker) -> None:
     On a CPU it has none. Outputs are copied to the outbox there; taken away as part of the gate, the copy would be paid
     to whoever gets around it.
     """
-    outputs = tree.take_apart(trial.expect(trial.draw("own")).output)[1] if trial.bench.device.type == "cuda" else []
+    outputs = trial.outputs if trial.bench.device.type == "cuda" else []
     init = tree.take_apart([[list(t.shape) for t in outputs], [t.dtype for t in outputs]])[0]
     null.ask(
         "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,

@@ -4,7 +4,9 @@ import ctypes
 import os
 import platform
 import shutil
+import statistics
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -40,6 +42,18 @@ def resolve(name: str) -> torch.device:
 def inform(device: torch.device) -> DeviceInfo:
     """The device's limits and the software on it."""
     return _inform_cuda(device) if device.type == "cuda" else _inform_cpu()
+
+
+def event_seconds(call: Callable[[], object], count: int) -> float:
+    """The median of `count` calls on the current GPU after one that does not count, by events around each."""
+    call()
+    pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
+    for start, stop in pairs:
+        start.record()
+        call()
+        stop.record()
+    torch.cuda.synchronize()
+    return statistics.median(start.elapsed_time(stop) for start, stop in pairs) / 1e3
 
 
 def identity(device: torch.device) -> str:

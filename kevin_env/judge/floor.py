@@ -5,14 +5,16 @@ tensor cores do with fewer or faster ones. An element of an input matters when t
 is read in sectors, so one element that matters makes its sector matter.
 """
 
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.judge.device import event_seconds
 from kevin_env.judge.gate import Drawn
+from kevin_env.judge.guards import precision
+from kevin_env.judge.lease import Lease
 from kevin_env.judge.reference import Case
 
 SECTOR = 32
@@ -54,10 +56,15 @@ class Floors:
     """The floors of problems on one device, each found once. None on a CPU: what was just written lies in its caches.
 
     Not safe for threads: hold `Bench.timing`.
+
+    Args:
+        device: Of the judge.
+        lease: Of that device; held while a floor is found.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, lease: Lease) -> None:
         self._device = device
+        self._lease = lease
         self._rate = 0.0
         self._bytes: dict[tuple[str, str], int] = {}
 
@@ -71,10 +78,11 @@ class Floors:
         """
         if self._device.type != "cuda":
             return None
-        self._rate = self._rate or read_rate(self._device)
         if (key, case.name) not in self._bytes:
-            self._bytes[key, case.name] = bytes_that_matter(case, draw())
-            torch.cuda.empty_cache()
+            with self._lease.shared():
+                self._rate = self._rate or read_rate(self._device)
+                self._bytes[key, case.name] = bytes_that_matter(case, draw())
+                torch.cuda.empty_cache()
         return Floor(self._bytes[key, case.name], self._rate)
 
 
@@ -85,7 +93,7 @@ def bytes_that_matter(case: Case, drawn: Drawn) -> int:
     if not wanted or case.stochastic:
         return 0
     try:
-        with torch.enable_grad():
+        with precision(case.precision), torch.enable_grad():  # nobody else draws or sets flags meanwhile
             outputs = tree.take_apart(case.model(*tree.put_together(drawn.skeleton, inputs)))[1]
             sums = [_weighed(t) for t in outputs if t.requires_grad]
             gradients = torch.autograd.grad(sums, wanted, allow_unused=True)
@@ -97,15 +105,7 @@ def bytes_that_matter(case: Case, drawn: Drawn) -> int:
 def read_rate(device: torch.device) -> float:
     """Bytes a second that the device reads from its memory, by a sum over more than its L2 holds."""
     data = torch.zeros(READ // 4, device=device)
-    seconds: list[float] = []
-    for _ in range(READS):
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        data.sum()
-        stop.record()
-        torch.cuda.synchronize(device)
-        seconds.append(start.elapsed_time(stop) / 1e3)
-    return READ / statistics.median(seconds[1:])
+    return READ / event_seconds(data.sum, READS)
 
 
 def _weighed(output: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,7 @@ import torch
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Seconds, Stage, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.burst import refine
-from kevin_env.judge.contest import TIMED, Contest, Wrong, believed, result
+from kevin_env.judge.contest import TIMED, Contest, Wrong, believed, doubted, result
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import verdict
@@ -103,14 +103,13 @@ class Judge:
             self.bench.timing.acquire()
         try:
             outcome = self._measure(trial, watch, flags)
-            with watch("load"), self.bench.lease.shared():
+            with watch("load"):
                 floor = self.bench.floors.of(trial.problem.sha256, trial.case, lambda: trial.draw(TIMED))
-                doubted = floor is not None and outcome.speedup and floor.rules_out(outcome.submission_seconds or 0.0)
-                if doubted:
-                    trial.restart()
-            if floor is not None and doubted:
-                outcome = believed(self._measure(trial, watch, flags), floor)
-            return outcome
+            if floor is None or not doubted(outcome, floor):
+                return outcome
+            with watch("load"), self.bench.lease.shared():
+                trial.restart()
+            return believed(self._measure(trial, watch, flags), floor)
         except Wrong as wrong:
             return wrong.outcome
         except JudgeError:

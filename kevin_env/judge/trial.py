@@ -37,6 +37,7 @@ class Trial:
     Attributes:
         place: What the submission was last told to do.
         case: The case at hand; after screening, the timed one.
+        outputs: What a right answer to it looks like: tensors of its shapes and dtypes, without bytes.
         gate: Its gate.
         player: The submission at that gate.
     """
@@ -50,6 +51,7 @@ class Trial:
         self.place = Place()
         self.distributions: list[str] = []
         self.case: Case
+        self.outputs: list[torch.Tensor]
         self.gate: Gate
         self.player: Player
         self._draws = 0
@@ -170,7 +172,9 @@ class Trial:
         case.find_randomness(first.skeleton, first.image.tensors)
         probe = seed_from(self.secret, case.name, "probe")
         self.distributions = usable_distributions(case, probe, self.options.inputs)
-        size = image_size(tree.take_apart(self.expect(first).output)[1])
+        answer = case.answer(first.skeleton, first.image.tensors, first.seed)
+        self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
+        size = image_size(self.outputs)
         self.gate = self.open_gate([first], size, outbox=size)
         self.place = Place("construct")
         self.construct(self.worker, self.options.call_timeout)

@@ -11,19 +11,25 @@ MAX_FILES = 100_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def descendants(of: int) -> Iterator[int]:
-    """Every process below one."""
-    parents: dict[int, list[int]] = {}
+def children() -> dict[int, list[int]]:
+    """Every process's children, by its number."""
+    found: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError, ValueError):
                 after_name = (entry / "stat").read_text().rpartition(")")[2].split()
-                parents.setdefault(int(after_name[1]), []).append(int(entry.name))
+                found.setdefault(int(after_name[1]), []).append(int(entry.name))
+    return found
+
+
+def descendants(of: int) -> Iterator[int]:
+    """Every process below one."""
+    below = children()
     todo = [of]
     while todo:
-        children = parents.get(todo.pop(), [])
-        yield from children
-        todo += children
+        found = below.get(todo.pop(), [])
+        yield from found
+        todo += found
 
 
 def more_memory_than(allowed: int, processes: list[int]) -> bool:

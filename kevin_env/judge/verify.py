@@ -111,6 +111,11 @@ def wrong_elements(
     return ~torch.where(torch.isfinite(wanted), right, same)
 
 
+def all_finite(outputs: list[torch.Tensor]) -> bool:
+    """Whether every element of every tensor that could be something else is a finite number."""
+    return all(bool(torch.isfinite(widened(t)).all()) for t in outputs if t.is_floating_point() or t.is_complex())
+
+
 def widened(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, as float32 where it is fp8, which has few operators of its own."""
     return tensor.float() if tensor.is_floating_point() and tensor.element_size() == 1 else tensor

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from loaded import MEMORY, SECONDS, SECRET, Ran, Submit
 
+from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.worker import ForkServer, Trouble, Worker
+from kevin_env.judge.worker import Trouble, Worker
 
 
 @pytest.fixture(scope="session")

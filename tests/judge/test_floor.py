@@ -8,6 +8,7 @@ from kevin_env.judge.contest import believed
 from kevin_env.judge.floor import GATE_ERROR, Floor, Floors, bytes_that_matter
 from kevin_env.judge.gate import Drawn
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image
 from kevin_env.judge.reference import Case
 from kevin_env.outcome import Correct
@@ -84,7 +85,7 @@ def test_a_time_below_the_floor_is_not_paid() -> None:
 
 
 def test_no_floor_is_claimed_on_a_cpu() -> None:
-    assert Floors(CPU).of("x", None, None) is None  # type: ignore[arg-type]
+    assert Floors(CPU, Lease("cpu")).of("x", None, None) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("floors", "kind"), [([1e30], "too_noisy"), ([0.0], "timed")])

@@ -18,10 +18,11 @@ from loaded import Submit
 from kevin_env.judge import bench
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.sandbox import calls, groups, levels
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.worker import Ended, ForkServer, Worker
+from kevin_env.judge.worker import Ended, Worker
 from kevin_env.problem import Problem
 
 STRONG: tuple[LevelName, ...] = ("root", "user", "container", "landlock")

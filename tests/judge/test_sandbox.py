@@ -14,8 +14,9 @@ import pytest
 from loaded import SECRET, Submit
 
 import kevin_env
+from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.worker import ForkServer, Worker
+from kevin_env.judge.worker import Worker
 
 LEVELS: tuple[LevelName, ...] = ("root", "user", "container", "landlock")
 PACKAGE = Path(kevin_env.__file__).parent

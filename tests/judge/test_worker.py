@@ -10,8 +10,9 @@ from loaded import Submit
 
 from kevin_env.candidate.wire import LIMIT
 from kevin_env.judge import keeper, worker
+from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
-from kevin_env.judge.worker import LOG_LIMIT, Broken, Ended, Failed, ForkServer, TimedOut, Worker
+from kevin_env.judge.worker import LOG_LIMIT, Broken, Ended, Failed, TimedOut, Worker
 
 CHANNEL = """
 import os, socket

@@ -1,6 +1,5 @@
 """What one call of a reference costs, counted by torch's dispatcher and measured."""
 
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from kevin_env.judge.device import event_seconds
 from kevin_env.judge.lint.report import Cost
 from kevin_env.judge.lint.target import InputSet
 from kevin_env.judge.reference import Case
@@ -48,7 +48,7 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
         call()
     weights = list(case.model.state_dict().values())
     return Cost(
-        seconds=_seconds_cuda(call) if case.device.type == "cuda" else _seconds_cpu(call),
+        seconds=event_seconds(call, GPU_CALLS) if case.device.type == "cuda" else _seconds_cpu(call),
         peak_bytes=peak,
         flops=flops.get_total_flops(),
         elements=elements.count,
@@ -78,18 +78,6 @@ def _seconds_cpu(call: Callable[[], Any]) -> float:
         call()
         seconds.append(time.perf_counter() - start)
     return min(seconds)
-
-
-def _seconds_cuda(call: Callable[[], Any]) -> float:
-    """The median of some calls, by events around each."""
-    call()
-    pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(GPU_CALLS)]
-    for start, stop in pairs:
-        start.record()
-        call()
-        stop.record()
-    torch.cuda.synchronize()
-    return statistics.median(start.elapsed_time(stop) for start, stop in pairs) / 1e3
 
 
 def _bytes(tensors: list[torch.Tensor]) -> int:

@@ -18,7 +18,12 @@ def as_submission(source: str) -> str:
 
 
 def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcome | None:
-    """What is wrong with the reference as a submission, on every input set of a verdict; None when it is accepted.
+    """`screen` of the reference as a submission."""
+    return screen(bench, problem, as_submission(problem.source), options)
+
+
+def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outcome | None:
+    """What is wrong with a submission, on every input set of a verdict; None when it is accepted. Nothing is timed.
 
     Raises:
         ProblemError: when the reference fails in the judge itself.
@@ -27,7 +32,7 @@ def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcom
     worker = bench.take()
     trial = Trial(bench, problem, options, SECRET, worker)
     try:
-        trial.build(as_submission(problem.source))
+        trial.build(code)
         with bench.lease.shared():
             return trial.screen()
     except Trouble as trouble:

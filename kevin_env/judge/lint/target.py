@@ -8,7 +8,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.check import oracles_of
 from kevin_env.judge.reference import Case, seed_from
-from kevin_env.judge.verify import budget, widened, wrong_elements
+from kevin_env.judge.verify import all_finite, budget, wrong_elements
 
 SECRET = "lint"
 """What the inputs of a lint are drawn from: it is to say the same tomorrow."""
@@ -95,7 +95,7 @@ class InputSet:
     @property
     def finite(self) -> bool:
         """Whether the reference is finite on it."""
-        return all(bool(torch.isfinite(widened(t)).all()) for t in self.outputs if t.is_floating_point())
+        return all_finite(self.outputs)
 
     def again(self, case: Case) -> list[torch.Tensor]:
         """The reference's outputs for it from another run, with another seed for what it draws in its call."""
