@@ -9,13 +9,11 @@ and the kernels' own durations as CUPTI tells them. Needs a CUDA device.
 """
 
 import argparse
-import json
-import statistics
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from resultfile import device_name, median_row, write_result
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
@@ -135,7 +133,7 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
             worker.close()
             trial.close()
     named = (*zip(INSIDE, inside, strict=True), ("gated", gated), ("burst", burst))
-    return [_row(f"{problem.id}: {name}", list(values)) for name, values in named if values]
+    return [median_row(f"{problem.id}: {name}", list(values)) for name, values in named if values]
 
 
 def _inside(bench: Bench, problem: Problem, code: str) -> list[float]:
@@ -154,11 +152,6 @@ def _inside(bench: Bench, problem: Problem, code: str) -> list[float]:
         trial.close()
 
 
-def _row(name: str, values: list[float]) -> dict[str, Any]:
-    spread = statistics.stdev(values) / statistics.mean(values) if len(values) > 1 else None
-    return {"name": name, "value": statistics.median(values), "unit": "s", "n": len(values), "spread": spread}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
@@ -173,7 +166,6 @@ def main() -> None:
     info = inform(device)
     bench = Bench(device, info)
     rows: list[dict[str, Any]] = []
-    today = datetime.now(UTC).date().isoformat()
     with bench.lease.exclusive():
         for kernel, sizes in SIZES.items():
             for size in sizes:
@@ -183,14 +175,7 @@ def main() -> None:
                     cv = f"{row['spread']:7.2%}" if row["spread"] is not None else ""
                     print(f"{row['name']:45} {row['value'] * 1e6:10.2f} us  cv {cv}", flush=True)
                 rows += measured
-                result = {
-                    "device": info.name.split()[-1].lower(),
-                    "date": today,
-                    "versions": info.versions,
-                    "rows": rows,
-                }
-                if options.json:
-                    options.json.write_text(json.dumps(result, indent=1) + "\n")
+                write_result(options.json, device_name(info), info.versions, rows)
     bench.close()
 
 

@@ -11,7 +11,6 @@ memory and the descriptors of the judge watched.
 import argparse
 import contextlib
 import ctypes
-import json
 import os
 import random
 import signal
@@ -20,15 +19,16 @@ import sys
 import tempfile
 import threading
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from resultfile import device_name, plain_row, write_result
 from rich.progress import Progress, track
 
 from kevin_env.episode import Episode
 from kevin_env.judge import JudgeError, Options, Submission
 from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.usage import children
 from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
 from kevin_env.recorder import Recorder, read_trajectories
@@ -58,12 +58,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 def descendants(pid: int) -> dict[int, str]:
     """Every process below this one and what it is for, by its place among the others."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            parents.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(
-                int(entry.name)
-            )
+    parents = children()
     found: dict[int, str] = {}
     waiting = [(child, "client") for child in parents.get(pid, [])]
     below = {"client": "judge", "judge": "fork server", "fork server": "keeper", "keeper": "candidate"}
@@ -151,7 +146,7 @@ def kills(device: str, count: int) -> list[dict[str, Any]]:
         **{f"killed: {name}": number for name, number in killed.items()},
     }  # fmt: skip
     print(*(line for line in said if line.startswith("WRONG")), sep="\n")
-    return [{"name": name, "value": value, "unit": "count", "n": 1, "spread": None} for name, value in values.items()]
+    return [plain_row(name, value) for name, value in values.items()]
 
 
 def listen(process: subprocess.Popen[str], said: list[str]) -> None:
@@ -210,10 +205,7 @@ def soak(device: str, count: int) -> list[dict[str, Any]]:
         "soak: growth of the judge's memory": (growth, "B"),
         "soak: growth of the judge's descriptors": (settled[-1][1] - settled[0][1], "count"),
     }  # fmt: skip
-    return [
-        {"name": name, "value": value, "unit": unit, "n": count, "spread": None}
-        for name, (value, unit) in values.items()
-    ]
+    return [plain_row(name, value, unit, count) for name, (value, unit) in values.items()]
 
 
 def usage(pid: int) -> tuple[int, int]:
@@ -239,11 +231,7 @@ def main() -> None:
     rows += soak(options.device, options.soak) if options.soak else []
     for row in rows:
         print(f"{row['name']:45} {row['value']:12} {row['unit']}")
-    if options.json:
-        name = info.name.split()[-1].lower() if info.device.startswith("cuda") else "cpu"
-        today = datetime.now(UTC).date().isoformat()
-        result = {"device": name, "date": today, "versions": info.versions, "rows": rows}
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    write_result(options.json, device_name(info), info.versions, rows)
 
 
 if __name__ == "__main__":

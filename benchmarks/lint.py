@@ -10,11 +10,11 @@ looked at now are kept, so that sets can be added one after the other.
 """
 
 import argparse
-import json
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from resultfile import Row, device_name, known_rows, plain_row, write_result
 
 from kevin_env.app.catalogue import named_problems
 from kevin_env.app.linting import Linted, lint
@@ -56,25 +56,14 @@ def total_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         sets.setdefault(row["name"].split("/")[0], []).append(row)
     return [
-        {"name": f"{label}: {what}", "value": sum(map(holds, of)), "unit": "problems", "n": len(of), "spread": None}
+        plain_row(f"{label}: {what}", sum(map(holds, of)), "problems", len(of))
         for label, of in sets.items()
         for what, holds in TOTALS.items()
     ]
 
 
-def write(file: Path, info: DeviceInfo, rows: dict[str, dict[str, Any]]) -> None:
-    device = "cpu" if info.device == "cpu" else info.name.split()[-1].lower()
-    every = [*total_rows(rows.values()), *rows.values()]
-    date = datetime.now(UTC).date().isoformat()
-    result = {"device": device, "date": date, "versions": info.versions, "rows": every}
-    file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
-
-
-def known_rows(file: Path | None) -> dict[str, dict[str, Any]]:
-    """The rows of problems that the file has, by name."""
-    if file is None or not file.exists():
-        return {}
-    return {row["name"]: row for row in json.loads(file.read_text())["rows"] if row["unit"] == "fit"}
+def write(file: Path, info: DeviceInfo, rows: dict[str, Row]) -> None:
+    write_result(file, device_name(info), info.versions, [*total_rows(rows.values()), *rows.values()])
 
 
 def main() -> None:
@@ -85,7 +74,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = known_rows(options.json)
+    rows = {name: row for name, row in known_rows(options.json).items() if row["unit"] == "fit"}
     with LocalPool() as pool:
         info = pool.device(options.device)
         problems = named_problems(options.names, options.level)

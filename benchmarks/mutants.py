@@ -12,14 +12,13 @@ looked at now are kept, so that a long run can be done in parts.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from resultfile import Row, known_rows, write_result
 from rich.progress import Progress, track
 
 from kevin_env.judge import Options, Submission
@@ -131,18 +130,9 @@ def judged_once(pool: LocalPool, problem: Problem, mutant: TokenMutant, number: 
     return pool.submit(problem, Submission(code=mutant.code), options).result().outcome
 
 
-def write(file: Path, rows: dict[str, dict[str, Any]]) -> None:
+def write(file: Path, rows: dict[str, Row]) -> None:
     versions = inform(torch.device("cpu")).versions
-    every = [*total_rows(rows.values()), *rows.values()]
-    result = {"device": "cpu", "date": datetime.now(UTC).date().isoformat(), "versions": versions, "rows": every}
-    file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
-
-
-def known_rows(file: Path | None) -> dict[str, dict[str, Any]]:
-    """The rows of problems and submissions that the file has, by name."""
-    if file is None or not file.exists():
-        return {}
-    return {row["name"]: row for row in json.loads(file.read_text())["rows"] if "classes" in row}
+    write_result(file, "cpu", versions, [*total_rows(rows.values()), *rows.values()])
 
 
 def main() -> None:
@@ -151,7 +141,7 @@ def main() -> None:
     parser.add_argument("--candidates", action="store_true", help="mutants of C++ and Triton kernels instead")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = known_rows(options.json)
+    rows = {name: row for name, row in known_rows(options.json).items() if "classes" in row}
     if options.candidates:
         with LocalPool() as pool:
             for name in KERNELS:

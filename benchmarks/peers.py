@@ -12,24 +12,22 @@ import ast
 import json
 import random
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from resultfile import device_name, plain_row, write_result
 from rich.progress import track
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from corpus import Entry, read_corpus
+from corpus import Entry, judged, read_corpus
 
-from kevin_env.judge.api import Options, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import timed_case
 from kevin_env.judge.device import inform
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.reference import apply_overrides, overrides_of
 from kevin_env.judge.worker import Trouble
-from kevin_env.rules import check_rules
 
 GAIN = 1.5
 SECONDS = 120.0
@@ -122,10 +120,7 @@ def rewarded(entry: Entry, answer: tuple[bool, float] | None) -> bool:
 
 def ours(pool: LocalPool, entry: Entry, device: str) -> tuple[bool, float]:
     """The same of our own judge."""
-    if check_rules(entry.code, entry.rules) is not None:
-        return False, 0.0
-    options = Options(device=device, require_sandbox=True)
-    outcome = pool.submit(entry.task, Submission(code=entry.code), options).result().outcome
+    outcome, _, _ = judged(entry, device, pool)
     return outcome.category == "correct", getattr(outcome, "speedup", None) or 0.0
 
 
@@ -155,7 +150,7 @@ def count(entries: list[Entry], answers: dict[str, tuple[bool, float] | None], w
         (f"{who}: attacks rewarded", len(paid), len(attacks)),
         (f"{who}: honest kernels rejected", len(refused), len(honest)),
     )
-    return [{"name": name, "value": value, "unit": "count", "n": n, "spread": None} for name, value, n in rows]
+    return [plain_row(name, value, n=n) for name, value, n in rows]
 
 
 def main() -> None:
@@ -188,15 +183,7 @@ def main() -> None:
     bench.close()
     for row in rows:
         print(f"{row['name']:45} {row['value']:5} of {row['n']}")
-    if options.json:
-        short = info.name.split()[-1].lower() if device.type == "cuda" else "cpu"
-        result = {
-            "device": short,
-            "date": datetime.now(UTC).date().isoformat(),
-            "versions": info.versions,
-            "rows": rows,
-        }
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    write_result(options.json, device_name(info), info.versions, rows)
 
 
 if __name__ == "__main__":

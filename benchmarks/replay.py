@@ -14,17 +14,17 @@ import platform
 import pty
 import random
 import select
-import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
 import time
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from resultfile import median_row, write_result
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "demo.h200.jsonl"
 ROWS, COLUMNS = 40, 120
@@ -111,15 +111,10 @@ def main() -> None:
         runs = [measure(path) for _ in range(options.repeats)]
     rows: list[dict[str, Any]] = []
     for name in runs[0]:
-        values = [run[name] for run in runs]
-        spread = statistics.stdev(values) / statistics.mean(values) if len(values) > 1 else None
-        row = {"name": f"{name}, {many} episodes, {size} bytes", "value": statistics.median(values), "unit": "s"}
-        rows.append(row | {"n": len(values), "spread": spread})
+        rows.append(median_row(f"{name}, {many} episodes, {size} bytes", [run[name] for run in runs]))
         print(f"{name:20} {rows[-1]['value']:8.3f} s", flush=True)
     versions = {"python": platform.python_version(), "rich": version("rich"), "pydantic": version("pydantic")}
-    result = {"device": "cpu", "date": datetime.now(UTC).date().isoformat(), "versions": versions, "rows": rows}
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    write_result(options.json, "cpu", versions, rows)
 
 
 if __name__ == "__main__":

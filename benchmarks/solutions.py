@@ -8,20 +8,18 @@ are kept, so that the work can be done in parts.
 """
 
 import argparse
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, as_completed
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from resultfile import device_name, known_rows, plain_row, write_result
 from rich.console import Console
 from rich.progress import Progress
 
 from kevin_env.app.screen import make_console, show, speedup_text
 from kevin_env.extract import guess_language
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.api import DeviceInfo
 from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import Correct
 from kevin_env.problem import data_folder, load_problem
@@ -54,7 +52,7 @@ def judged(files: list[Path], pool: LocalPool, options: Options) -> Iterator[tup
 def row_of(path: Path, result: Judgement | JudgeError) -> dict[str, Any]:
     """One row of the result."""
     problem, language = _parts(path)
-    row = {"name": f"{problem}.{language}", "value": None, "unit": "times the reference", "n": 1, "spread": None}
+    row = plain_row(f"{problem}.{language}", None, "times the reference")
     if isinstance(result, JudgeError):
         return row | {"outcome": "judge failed", "message": str(result)}
     outcome = result.outcome
@@ -65,21 +63,6 @@ def row_of(path: Path, result: Judgement | JudgeError) -> dict[str, Any]:
     spread = (high - low) / 2 / outcome.speedup if outcome.speedup else None
     row |= {"value": outcome.speedup, "spread": spread}
     return row | outcome.model_dump(include={"speedup_interval", "reference_seconds", "submission_seconds"})
-
-
-def write(file: Path, info: DeviceInfo, rows: Iterable[dict[str, Any]]) -> None:
-    """The rows in the form that all results here have."""
-    device = "cpu" if info.device == "cpu" else info.name.split()[-1].lower()
-    date = datetime.now(UTC).date().isoformat()
-    result = {"device": device, "date": date, "versions": info.versions, "rows": list(rows)}
-    file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
-
-
-def known_rows(file: Path | None) -> dict[str, dict[str, Any]]:
-    """The rows that the file has, by name."""
-    if file is None or not file.exists():
-        return {}
-    return {row["name"]: row for row in json.loads(file.read_text())["rows"]}
 
 
 def tell(console: Console, row: dict[str, Any]) -> None:
@@ -105,8 +88,7 @@ def main() -> None:
             rows[row["name"]] = row
             tell(progress.console, row)
             progress.advance(task)
-            if options.json:
-                write(options.json, info, rows.values())
+            write_result(options.json, device_name(info), info.versions, rows.values())
     now = [rows[".".join(_parts(path))] for path in files]
     right = [row for row in now if row["outcome"].startswith("correct")]
     faster = [row for row in right if row["value"] and row["value"] > 1]

@@ -4,11 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from kevin_env.judge import Options, Submission
+from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import OUTCOME_TYPES, Outcome
 from kevin_env.problem import Problem, load_problem
-from kevin_env.rules import Rules
+from kevin_env.rules import Rules, check_rules
 
 FOLDER = Path(__file__).parent / "submissions"
+IMPATIENT = 2.0
+"""Seconds for a file that is expected to run out of them."""
+Judged = tuple[Outcome, str, set[str]]
 NO_GAIN = 3.0
 """What a cheat may be faster than the reference at most; honest code of its kind is about as fast."""
 WORDS = ("correct", "not correct", "no gain")
@@ -46,7 +51,7 @@ ATTACKS = {
     "no work launched": "launches_nothing never_writes",
     "part of the work": "partial_rows sampled_columns extrapolates searches_half",
     "one shape checked, another timed": "right_for_the_timed_shape right_for_other_shapes",
-    "right for the first calls": "cached_by_count honest_until_timed",
+    "right for the first calls": "cached_by_count honest_until_timed honest_until_timed_in_range",
     "one distribution": "knows_the_distribution no_maximum",
     "hard-coded shapes": "drops_the_tail",
     "weights as a fresh model has them": "assumes_no_bias assumes_unit_scale packs_weights_too_early own_weights",
@@ -190,3 +195,15 @@ def read_corpus(*devices: str) -> list[Entry]:
     """Every file for one of these devices, by name."""
     entries = [read_entry(path) for path in sorted(FOLDER.glob("ho*/*.py"))]
     return [entry for entry in entries if entry.device in devices]
+
+
+def judged(entry: Entry, device: str, pool: LocalPool) -> Judged:
+    """How the file ends, what it printed, and what the judge found odd about its times."""
+    found = check_rules(entry.code, entry.rules)
+    if found is not None:
+        return found, "", set()
+    seconds = IMPATIENT if entry.expect.endswith("/timeout") else 60.0
+    # these files attack whatever they can reach: they are never run where a protection is missing
+    options = Options(device=device, build_timeout=seconds, call_timeout=seconds, require_sandbox=True)
+    judgement = pool.submit(entry.task, Submission(code=entry.code), options).result()
+    return judgement.outcome, judgement.log, set(judgement.flags)

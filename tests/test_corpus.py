@@ -6,16 +6,12 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
-from corpus import ATTACKS, FOLDER, Entry, read_corpus, read_entry
+from corpus import ATTACKS, FOLDER, Entry, Judged, judged, read_corpus, read_entry
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.pool import LocalPool, gpu_present
-from kevin_env.outcome import Outcome
-from kevin_env.rules import check_rules
 
 SLOW = {"hostile/memory_bomb"}
-IMPATIENT = 2.0
-"""Seconds for a file that is expected to run out of them."""
 KEEPS_ITS_OUTPUT = "outputs of several calls share memory or move, so gated calls were timed"
 """The only flag that honest code may get: no burst can be verified where every call writes to the same buffer."""
 
@@ -23,21 +19,6 @@ KEEPS_ITS_OUTPUT = "outputs of several calls share memory or move, so gated call
 def parameters(*devices: str) -> list:
     entries = read_corpus(*devices)
     return [pytest.param(e, id=e.name, marks=[pytest.mark.slow] if e.name in SLOW else []) for e in entries]
-
-
-def judged(entry: Entry, device: str, pool: LocalPool) -> tuple[Outcome, str, set[str]]:
-    """How the file ends, what it printed, and what the judge found odd about its times."""
-    found = check_rules(entry.code, entry.rules)
-    if found is not None:
-        return found, "", set()
-    seconds = IMPATIENT if entry.expect.endswith("/timeout") else 60.0
-    # these files attack whatever they can reach: they are never run where a protection is missing
-    options = Options(device=device, build_timeout=seconds, call_timeout=seconds, require_sandbox=True)
-    judgement = pool.submit(entry.task, Submission(code=entry.code), options).result()
-    return judgement.outcome, judgement.log, set(judgement.flags)
-
-
-Judged = tuple[Outcome, str, set[str]]
 
 
 @pytest.fixture(scope="module")
