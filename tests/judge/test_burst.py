@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.judge import burst
+from kevin_env.judge import burst, gate
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
+from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.timing import Burst
 
 
@@ -75,3 +76,14 @@ def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.Mo
     trial = Place()
     mapped = Recorded(trial, replace(answer(0, 64), steady=False))
     assert burst._burst(mapped, None, trial.player, 8) is None  # type: ignore[arg-type]
+
+
+def test_of_a_call_that_claims_far_more_than_a_right_answer_not_all_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "CLAIMED_SLACK", 0)
+    cpu = torch.device("cpu")
+    regions = [SharedRegion(64, cpu) for _ in range(2)]
+    opened = gate.Gate(cpu, regions[0], regions[1], 1, answer_bytes=64 // gate.CLAIMED_FACTOR)
+    output = call(0).outputs[0]
+    taken = opened._taken([[output, output], [output]])
+    opened.close()
+    assert [[each.flat is not None for each in outputs] for outputs in taken] == [[True, False], [True]]
