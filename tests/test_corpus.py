@@ -1,4 +1,5 @@
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +13,7 @@ from kevin_env.judge import Options, Submission
 from kevin_env.judge.pool import LocalPool, gpu_present
 
 SLOW = {"hostile/memory_bomb"}
+AT_ONCE = max(2, min(5, (os.cpu_count() or 1) // 3))
 KEEPS_ITS_OUTPUT = "outputs of several calls share memory or move, so gated calls were timed"
 """The only flag that honest code may get: no burst can be verified where every call writes to the same buffer."""
 
@@ -23,7 +25,7 @@ def parameters(*devices: str) -> list:
 
 @pytest.fixture(scope="module")
 def endings(request: pytest.FixtureRequest, pool: LocalPool) -> Iterator[dict[tuple[str, str], Future[Judged]]]:
-    """How the files that are to be tested end, by name and device: judged beforehand, two at a time."""
+    """How the files that are to be tested end, by name and device: judged beforehand, several at a time."""
     pools: SimpleQueue[LocalPool] = SimpleQueue()
 
     def run(entry: Entry, device: str) -> Judged:
@@ -33,9 +35,11 @@ def endings(request: pytest.FixtureRequest, pool: LocalPool) -> Iterator[dict[tu
         finally:
             pools.put(free)
 
-    with LocalPool() as second, ThreadPoolExecutor(2) as threads:
+    with contextlib.ExitStack() as stack:
         pools.put(pool)
-        pools.put(second)
+        for _ in range(AT_ONCE - 1):
+            pools.put(stack.enter_context(LocalPool()))
+        threads = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
         wanted = [item for item in request.session.items if item.originalname in DEVICES]  # type: ignore[attr-defined]
         cases = [(item.callspec.params["entry"], DEVICES[item.originalname]) for item in wanted]  # type: ignore[attr-defined]
         here = [(entry, device) for entry, device in cases if device == "cpu" or gpu_present()]

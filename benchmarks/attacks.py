@@ -1,0 +1,90 @@
+"""Every attack and every honest kernel of our corpus before the judge of one device: what each gets.
+
+    python benchmarks/attacks.py [--device cpu|cuda] [--at-once N] [--json benchmarks/results/attacks.h200.json] [NAME...]
+
+A name is as `hostile/early_done`; without one, all files for the device are judged. Rows that the file holds already
+and that are not judged now are kept. Exits with 1 when a file does not end as it says.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
+
+from resultfile import Row, device_name, known_rows, plain_row, write_result
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from corpus import Entry, judged, read_corpus
+
+from kevin_env.judge import JudgeError
+from kevin_env.judge.pool import LocalPool
+
+UNIT = "as it must"
+FOLDERS = {"hostile": "attacks", "honest": "honest kernels"}
+
+
+def judged_row(entry: Entry, device: str, pools: SimpleQueue[LocalPool]) -> Row:
+    """How a file ended, as a row: its value is 1 when that is how it must end."""
+    pool = pools.get()
+    try:
+        outcome, log, flags = judged(entry, device, pool)
+    except JudgeError as error:
+        return plain_row(entry.name, 0, UNIT) | {"expect": entry.expect, "got": f"JudgeError: {error}"}
+    finally:
+        pools.put(pool)
+    right = entry.met_by(outcome) and "BREACH" not in log
+    row = plain_row(entry.name, int(right), UNIT) | {
+        "expect": entry.expect,
+        "got": f"{outcome.category}/{outcome.kind}",
+        "speedup": getattr(outcome, "speedup", None),
+        "flags": sorted(flags),
+    }
+    return row if right else row | {"message": outcome.message, "log": log[-1000:]}
+
+
+def total_rows(rows: Iterable[Row]) -> list[Row]:
+    """How many attacks and honest kernels ended as they must; `n` is how many there are."""
+    totals = []
+    for folder, what in FOLDERS.items():
+        of = [row for row in rows if row["name"].startswith(f"{folder}/")]
+        totals.append(plain_row(f"{what} that ended as they must", sum(row["value"] for row in of), n=len(of)))
+    return totals
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--at-once", type=int, default=max(2, min(5, (os.cpu_count() or 1) // 3)))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    entries = [each for each in read_corpus(options.device, "any") if not options.names or each.name in options.names]
+    rows = {name: row for name, row in known_rows(options.json).items() if row["unit"] == UNIT}
+    pools: SimpleQueue[LocalPool] = SimpleQueue()
+    with ExitStack() as stack:
+        for _ in range(options.at_once):
+            pools.put(stack.enter_context(LocalPool()))
+        info = stack.enter_context(LocalPool()).device(options.device)
+        threads = stack.enter_context(ThreadPoolExecutor(options.at_once))
+        for future in as_completed(threads.submit(judged_row, each, options.device, pools) for each in entries):
+            row = future.result()
+            rows[row["name"]] = row
+            print(
+                f"{'ok ' if row['value'] else 'BAD'} {row['name']:45} {row['got']:25} {row.get('message', '')}",
+                flush=True,
+            )
+            if options.json:
+                write_result(
+                    options.json, device_name(info), info.versions, [*total_rows(rows.values()), *rows.values()]
+                )
+    for row in total_rows(rows.values()):
+        print(f"{row['name']:45} {row['value']:5} of {row['n']}")
+    sys.exit(any(not row["value"] for row in rows.values()))
+
+
+if __name__ == "__main__":
+    main()
