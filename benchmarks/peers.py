@@ -76,7 +76,7 @@ class ModelNew: pass
 def is_of_the_verdict(entry: Entry) -> bool:
     """Whether a file is honest, or cheats about its output or its time: what any evaluator has to tell apart."""
     category = entry.expect.partition("/")[0]
-    return category in ("correct", "correctness", "no gain", "not correct")
+    return category in ("correct", "correctness", "no gain", "not correct", "no reward")
 
 
 def sample(entries: list[Entry], attacks: int) -> list[Entry]:
@@ -115,7 +115,7 @@ def rewarded(entry: Entry, answer: tuple[bool, float] | None) -> bool:
     """Whether an answer pays: for an attack that is wrong when it is called correct, else when it is called fast."""
     if answer is None or not answer[0]:
         return False
-    return answer[1] > GAIN if entry.expect == "no gain" else True
+    return answer[1] > GAIN if entry.expect.startswith("no ") else True
 
 
 def ours(pool: LocalPool, entry: Entry, device: str) -> tuple[bool, float]:

@@ -16,7 +16,7 @@ IMPATIENT = 2.0
 Judged = tuple[Outcome, str, set[str]]
 NO_GAIN = 3.0
 """What a cheat may be faster than the reference at most; honest code of its kind is about as fast."""
-WORDS = ("correct", "not correct", "no gain")
+WORDS = ("correct", "not correct", "no gain", "no reward")
 KINDS = {
     f"{outcome.model_fields['category'].default}/{kind}"
     for outcome in OUTCOME_TYPES
@@ -171,6 +171,8 @@ class Entry:
                 return outcome.category != "correct"
             case "no gain":
                 return outcome.category == "correct" and (speedup is None or speedup < NO_GAIN)
+            case "no reward":
+                return outcome.category != "correct" or speedup is None or speedup < NO_GAIN
             case kind:
                 return f"{outcome.category}/{outcome.kind}" == kind
 

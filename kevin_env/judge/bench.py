@@ -53,18 +53,17 @@ class Bench:
         self._prepare_spare()
 
     def take(self) -> Worker:
-        """A warm candidate that has run nothing."""
-        worker = self._take_spare() or self._new_worker()
+        """A warm candidate that has run nothing. One that has to be started first waits while others are timed."""
+        worker = self._take_spare() or self._leased_worker()
         if self._memory is not None:
             self._memory.watch(worker, int(torch.cuda.mem_get_info(self.device)[0] * SHARE))
         return worker
 
     def retire(self, worker: Worker) -> None:
-        """Kills a candidate and prepares another. Both touch the device, so neither happens while others are timed."""
+        """Kills a candidate and prepares another. Both touch the device: hold the shared lease."""
         if self._memory is not None:
             self._memory.forget(worker)
-        with self.lease.shared():
-            worker.close()
+        worker.close()
         threading.Thread(target=self._prepare_spare, daemon=True).start()
 
     def partner(self, key: str, code: str, entry: str) -> Worker:
@@ -120,8 +119,7 @@ class Bench:
             if self._closed or len(self._spares) >= SPARES:
                 return
         try:
-            with self.lease.shared():
-                worker = self._new_worker()
+            worker = self._leased_worker()
         except JudgeError:  # whoever needs one next meets the error where it can be raised
             return
         with self._lock:
@@ -129,6 +127,10 @@ class Bench:
                 self._spares.append(worker)
                 return
         worker.close()
+
+    def _leased_worker(self) -> Worker:
+        with self.lease.shared():
+            return self._new_worker()
 
     def _new_worker(self) -> Worker:
         worker = Worker(self._alive_server(), str(self.device), int(_host_memory() * MEMORY_SHARE))

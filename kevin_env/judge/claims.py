@@ -1,9 +1,10 @@
 """Where a candidate says its outputs lie, checked and mapped. The judge reads the memory itself."""
 
+import math
 from typing import Annotated, Any
 
 import torch
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, extent
@@ -11,6 +12,7 @@ from kevin_env.judge.worker import Broken
 from kevin_env.outcome import Frozen
 
 DTYPES = {str(d).removeprefix("torch."): d for d in vars(torch).values() if isinstance(d, torch.dtype)}
+_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 MAX_DIMENSIONS = 64
 MAX_TENSORS = 1024
 Count = Annotated[int, Field(ge=0, lt=1 << 62)]
@@ -36,6 +38,17 @@ class TensorClaim(Frozen):
     size: Count = 0
     offset: Count = 0
 
+    @field_validator("place")
+    @classmethod
+    def _one_name(cls, place: str | None) -> str | None:
+        """A handle has one name, whatever letters its digits are written in."""
+        return place and place.lower()
+
+    @property
+    def span(self) -> int:
+        """Bytes from the first to the last element; of a dtype that exists."""
+        return extent(self.shape, self.stride) * DTYPES[self.dtype].itemsize
+
 
 class CallClaim(Frozen):
     """The outputs of one call."""
@@ -52,27 +65,36 @@ class Output:
 
     Attributes:
         claim: What was claimed.
-        flat: The bytes from the first to the last element, in place; None when the claim names no memory.
+        flat: The bytes from the first to the last element; None when the claim names no memory.
+        stride: Of the tensor in those bytes.
     """
 
-    def __init__(self, claim: TensorClaim, flat: torch.Tensor | None) -> None:
+    def __init__(self, claim: TensorClaim, flat: torch.Tensor | None, stride: list[int] | None = None) -> None:
         self.claim = claim
         self.flat = flat
+        self.stride = claim.stride if stride is None else stride
 
     @property
     def size(self) -> int:
-        """Bytes between its first and its last element."""
-        return 0 if self.flat is None else self.flat.numel()
+        """Bytes of a copy: without what lies between the elements."""
+        if self.flat is None:
+            return 0
+        return min(self.flat.numel(), math.prod(self.claim.shape) * DTYPES[self.claim.dtype].itemsize)
 
     def taken(self) -> "Output":
-        """The same with the bytes copied to memory of the judge's own."""
-        return Output(self.claim, None if self.flat is None else self.flat.clone())
+        """The same with the elements copied to memory of the judge's own."""
+        if self.flat is None or self.size == self.flat.numel():
+            return Output(self.claim, None if self.flat is None else self.flat.clone())
+        # of a column of a matrix, only the column; as plain words, which every device can copy
+        words = self.flat.view(_WORDS[DTYPES[self.claim.dtype].itemsize]).as_strided(self.claim.shape, self.stride)
+        dense = words.clone(memory_format=torch.contiguous_format)
+        return Output(self.claim, dense.flatten().view(torch.uint8), list(dense.stride()))
 
     def tensor(self) -> torch.Tensor | None:
         """The tensor in those bytes."""
         if self.flat is None:
             return None
-        return self.flat.view(DTYPES[self.claim.dtype]).as_strided(self.claim.shape, self.claim.stride)
+        return self.flat.view(DTYPES[self.claim.dtype]).as_strided(self.claim.shape, self.stride)
 
 
 class Mappings:
@@ -100,9 +122,8 @@ class Mappings:
         if claim.dtype not in DTYPES or len(claim.shape) != len(claim.stride):
             raise Broken("an output's description is malformed")
         region = self._fixed.get(claim.place) or self._open(claim.place)
-        item = DTYPES[claim.dtype].itemsize
-        end = claim.offset + extent(claim.shape, claim.stride) * item
-        if end > region.size or claim.offset % item:
+        end = claim.offset + claim.span
+        if end > region.size or claim.offset % DTYPES[claim.dtype].itemsize:
             raise Broken("an output does not lie in the memory that it is said to be in")
         return Output(claim, region.bytes[claim.offset : end])
 

@@ -27,8 +27,7 @@ FLUSH_FACTOR = 2
 LATE_SECONDS = 0.02
 CLAIMED_FACTOR = 8
 CLAIMED_SLACK = 1 << 30
-"""How many times the bytes of a right answer the outputs of one call may span, as slices of buffers do, and how many
-bytes beyond that."""
+"""How many times the bytes of a right answer the outputs of one call may have, and how many bytes beyond that."""
 
 
 @dataclass
@@ -83,7 +82,7 @@ class Answer:
         """Whether an output is not what it was when it was taken; waits a moment for kernels that still run."""
         time.sleep(LATE_SECONDS)
         pairs = zip(itertools.chain(*self.placed), itertools.chain(*(call.outputs for call in self.calls)), strict=True)
-        return any(_has_bytes(now) and not torch.equal(_bytes(now), _bytes(then)) for now, then in pairs)
+        return any(_has_bytes(then) and not torch.equal(_bytes(now.taken()), _bytes(then)) for now, then in pairs)
 
 
 class Gate:
@@ -174,7 +173,7 @@ class Gate:
         stop = time.perf_counter_ns()
         taken = self._taken(placed)
         self._synchronize()
-        early = looked is not None and not self._snapshot.agrees(_bytes(taken[looked[0]][looked[1]]))
+        early = looked is not None and not self._snapshot.agrees(_bytes(placed[looked[0]][looked[1]]))
         return stop, early, taken
 
     def _taken(self, placed: list[list[Output]]) -> list[list[Output]]:
@@ -200,8 +199,8 @@ def overlapping(calls: list[Call]) -> bool:
         for output in call.outputs:
             if output.claim.place in ("outbox", None):
                 return True
-            size = 0 if output.flat is None else output.flat.numel()
-            spans.append((output.claim.place, output.claim.offset, output.claim.offset + size))
+            span = 0 if output.flat is None else output.claim.span
+            spans.append((output.claim.place, output.claim.offset, output.claim.offset + span))
     spans.sort()
     return any(a[0] == b[0] and b[1] < a[2] for a, b in itertools.pairwise(spans))
 

@@ -74,9 +74,9 @@ class Judge:
             self._require(worker, options)
             outcome = self._outcome(trial, submission.code, watch, flags, alone)
         finally:
-            with watch("queue"):  # it waits while others are timed
+            with watch("queue"), self.bench.lease.shared():  # not while others are timed
                 self.bench.retire(worker)  # the submission is dead before anything is said of it
-            trial.close()
+                trial.close()
         crowded = outcome.kind in RETRIED_ALONE and not self.bench.lease.idle()
         if not alone and (crowded or worker.shot):
             return self._judge(problem, submission, options, watch, alone=True)

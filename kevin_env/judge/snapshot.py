@@ -29,7 +29,7 @@ class _Copy2D(ctypes.Structure):
 
 
 class Snapshot:
-    """Reusable: `take` inside the window, `agrees` afterwards with a full copy of the same bytes."""
+    """Reusable: `take` inside the window, `agrees` afterwards with the same bytes."""
 
     def __init__(self) -> None:
         self._host = torch.empty(ROWS * ROW_BYTES, dtype=torch.uint8, pin_memory=True)
@@ -54,7 +54,7 @@ class Snapshot:
             raise RuntimeError(f"cuMemcpy2DUnaligned failed with CUDA error {code}")
 
     def agrees(self, flat: torch.Tensor) -> bool:
-        """Whether those bytes are still the same in a copy taken later."""
+        """Whether those bytes are still the same."""
         first, pitch, width, rows = self._place
         if rows == 0 or width == 0:
             return True

@@ -38,8 +38,9 @@ def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outco
     except Trouble as trouble:
         return verdict(trouble, trial.place.step, str(worker.folder), trial.place.input_set)
     finally:
-        bench.retire(worker)
-        trial.close()
+        with bench.lease.shared():
+            bench.retire(worker)
+            trial.close()
 
 
 class _Renamed(ast.NodeTransformer):

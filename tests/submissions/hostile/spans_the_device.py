@@ -3,7 +3,7 @@
 problem: softmax.py
 device: cuda
 rules: open
-expect: no gain
+expect: no reward
 """
 
 import torch
