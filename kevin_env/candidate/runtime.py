@@ -17,6 +17,7 @@ from torch import nn
 
 from kevin_env.candidate import cuda, failure, tree, weights
 from kevin_env.candidate.region import Region, Spec, extent, map_file, map_handle, spec_of
+from kevin_env.candidate.seeding import seed_torch
 from kevin_env.candidate.wire import Channel, Closed, encode
 
 Message = dict[str, Any]
@@ -191,4 +192,4 @@ def _flush() -> None:
 def _seed(seed: int) -> None:
     """Reseeds whatever a model may draw from, so that a reference with randomness can be matched."""
     random.seed(seed)
-    torch.manual_seed(seed)
+    seed_torch(seed)

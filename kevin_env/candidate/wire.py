@@ -15,6 +15,7 @@ _HEADER = 4
 _CHUNK = 1 << 16
 _MAX_FDS = 16
 _SPINS_PER_CLOCK = 256
+_SPIN_SECONDS = 0.03
 
 
 class WireError(Exception):
@@ -40,8 +41,8 @@ class Channel:
 
     Args:
         sock: A connected Unix stream socket; the channel owns it.
-        spin: Whether `receive` burns a core instead of sleeping. It saves the tens of microseconds that waking up
-            takes, which matters where a GPU call is timed and would steal a core where a CPU kernel runs.
+        spin: Whether `receive` burns a core for a while before it sleeps. It saves the tens of microseconds that
+            waking up takes, which matters where a GPU call is timed and would steal a core where a CPU kernel runs.
         takes_fds: Whether file descriptors that ride along are kept. Else the kernel drops them: an untrusted end
             could fill the table of this process with them.
     """
@@ -162,14 +163,14 @@ class Channel:
 
     def _spin(self, deadline: float | None) -> bytes:
         self.sock.setblocking(False)
-        while True:
+        tired = time.monotonic() + _SPIN_SECONDS
+        while time.monotonic() < tired:
             for _ in range(_SPINS_PER_CLOCK):
                 try:
                     return self._recv()
                 except BlockingIOError:
                     continue
-            if deadline is not None and time.monotonic() > deadline:
-                raise Late("no answer in time")
+        return self._sleep(deadline)
 
     def _recv(self) -> bytes:
         try:

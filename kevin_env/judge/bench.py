@@ -14,6 +14,7 @@ import torch
 
 from kevin_env.candidate import null
 from kevin_env.judge.api import DeviceInfo, JudgeError
+from kevin_env.judge.cases import Nature
 from kevin_env.judge.device import identity
 from kevin_env.judge.devicememory import SHARE, DeviceMemory, nvml_usage
 from kevin_env.judge.floor import Floors
@@ -41,9 +42,11 @@ class Bench:
         self.info = info
         self.lease = Lease(identity(device))
         self.floors = Floors(device, self.lease)
+        self.natures: dict[tuple[str, str, str], Nature] = {}
+        """By problem, case and way of drawing inputs."""
         self.timing = threading.Lock()
         """Held while the partners are in use: one submission is timed at a time."""
-        self._server = ForkServer(device.type)
+        self._server = ForkServer(device.type, capability=info.capability)
         self._spares: list[Worker] = []
         self._partners: OrderedDict[str, Worker] = OrderedDict()
         self._lock = threading.Lock()
@@ -111,7 +114,7 @@ class Bench:
         with self._lock:
             if not self._server.alive and not self._closed:
                 self._server.close()
-                self._server = ForkServer(self.device.type)
+                self._server = ForkServer(self.device.type, capability=self.info.capability)
             return self._server
 
     def _prepare_spare(self) -> None:

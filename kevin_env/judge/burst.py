@@ -8,9 +8,8 @@ smaller: that is why whole windows of long bursts bound it.
 import torch
 
 from kevin_env.judge import timing
-from kevin_env.judge.bench import PARTNER_SECONDS, ours
-from kevin_env.judge.contest import TIMED, Contest, awake
-from kevin_env.judge.gate import Answer, Drawn, Gate, Player, overlapping
+from kevin_env.judge.contest import TIMED, Contest
+from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
 from kevin_env.judge.timing import Burst, Speedup
 
 SHORT = 2
@@ -18,9 +17,12 @@ LONG = 16
 """Input sets of a long burst where memory allows; never fewer than `LEAST`, nor than what makes the L2 cold."""
 LEAST = 8
 MOST = 64
-PAIRS = 9
-MOST_PAIRS = PAIRS + 4
-"""The first ones grow the allocators."""
+PAIRS = (6, 9)
+"""Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, and the most."""
+STEADY = 0.01
+"""An interval narrower than this needs no further pairs."""
+GROWING = 4
+"""Pairs that may not count: the first ones grow the allocators."""
 LONGEST_CALL = 4e-3
 """Above this the gate's own error is too small to be worth a burst."""
 MEMORY = 0.25
@@ -30,12 +32,12 @@ LIGHT_WEIGHTS = 0.05
 
 
 def refine(contest: Contest, gated: Speedup, flags: list[str]) -> Speedup | None:
-    """The speedup from bursts, or None where a burst is of no use or does not count. Inside `contest.still`.
+    """The speedup from bursts, or None where they are of no use. Inside `contest.still`.
 
     Args:
         contest: The contest that gave `gated`.
         gated: The speedup from gated calls.
-        flags: Gets a sentence when bursts were tried and do not count.
+        flags: Gets a sentence when bursts were tried and cannot be used as they are.
 
     Raises:
         Wrong, Trouble, JudgeError: as in `Contest.gated`.
@@ -47,14 +49,11 @@ def refine(contest: Contest, gated: Speedup, flags: list[str]) -> Speedup | None
     if bursts is None:
         flags.append("outputs of several calls share memory or move, so gated calls were timed")
         return None
-    burst = timing.speedup_of(timing.burst_calls(bursts, size, SHORT))
+    burst = _speedup(bursts, size)
     bound = timing.speedup_of(timing.burst_bounds(bursts, size, SHORT))
     if not timing.burst_counts(bound.submission, burst.submission, timing.LAUNCH_ALLOWANCE / size):
         flags.append("long bursts took more time than their difference from short ones tells, so they were timed whole")
-        burst = bound
-    if not timing.burst_counts(gated.submission, burst.submission):
-        flags.append("bursts were faster than gated calls by more than the allowance, so gated calls count")
-        return None
+        return bound
     return burst
 
 
@@ -63,61 +62,65 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     trial, device = contest.trial, contest.trial.bench.device
     if device.type != "cuda" or trial.case.stochastic or max(gated.submission, gated.reference) > LONGEST_CALL:
         return None
-    inputs = trial.draw(TIMED).image.end
+    inputs = contest.stock(1)[0].image.end
     outputs = sum(t.nbytes for t in trial.outputs)
     weights = sum(t.nbytes for t in trial.case.model.state_dict().values())
     cold = 2 * trial.bench.info.l2
     if LIGHT_WEIGHTS * inputs < weights < cold:  # small weights that are read often would stay warm
         return None
     free, _ = torch.cuda.mem_get_info(device)
-    fitting = int(MEMORY * free / (2 * inputs + 3 * outputs))
+    fitting = int(MEMORY * free / (3 * inputs + 3 * outputs))
     least = max(LEAST, -(-cold // inputs) + SHORT)
     return min(fitting, max(least, LONG)) if least <= min(fitting, MOST) else None
 
 
 def _bursts(contest: Contest, size: int) -> list[tuple[Burst, Burst]] | None:
     """Pairs of the reference's and the submission's bursts; None when they cannot be verified or timed."""
-    trial = contest.trial
-    gate = trial.open_gate(_draw_sets(contest, size), trial.gate.answer_bytes, outbox=1)
-    with ours(), awake(contest.reference.worker):
-        reference = trial.admit(contest.reference.worker, gate, PARTNER_SECONDS)
-    with awake(trial.worker):
-        trial.gate, trial.player = gate, trial.admit(trial.worker, gate, trial.options.call_timeout)
+    gate = contest.trial.gate
+    contest.move(contest.trial.open_gate(contest.stock(size), gate.answer_bytes, outbox=gate.outbox.size))
     found: list[tuple[Burst, Burst]] = []
-    try:
-        for _ in range(MOST_PAIRS):
-            pair = [_burst(contest, gate, player, size) for player in (reference, trial.player)]
-            if pair[0] is not None and pair[1] is not None:
-                found.append((pair[0], pair[1]))
-            if len(found) == PAIRS:
-                return found
-    except _Overlap:
-        pass
+    for _ in range(PAIRS[1] + GROWING):
+        try:
+            pair = [_burst(contest, player, size) for player in (contest.reference, contest.trial.player)]
+        except _Overlap:
+            return None
+        if pair[0] is not None and pair[1] is not None:
+            found.append((pair[0], pair[1]))
+        if len(found) == PAIRS[1] or (len(found) >= PAIRS[0] and _speedup(found, size).spread <= STEADY):
+            return found
     return None
+
+
+def _speedup(bursts: list[tuple[Burst, Burst]], size: int) -> Speedup:
+    return timing.speedup_of(timing.burst_calls(bursts, size, SHORT))
 
 
 class _Overlap(Exception):
     """Only the last output of a burst is left to be seen, so the others cannot be verified."""
 
 
-def _burst(contest: Contest, gate: Gate, player: Player, size: int) -> Burst | None:
+def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
     """One side's long and short burst; None when memory had to be mapped inside the long one's window."""
+    own = player is contest.trial.player
     windows: list[Answer] = []
     for count in (size, SHORT):
-        sets = _draw_sets(contest, size)  # as many for the short one, so that the device is prepared alike
-        (answer,) = contest.passes(player, gate, [sets], count)
+        # as many sets for the short one, so that the device is prepared alike; those beyond `count` are not called
+        sets = _fresh_sets(contest, count, size) if own else contest.stock(size)
+        (answer,) = contest.passes(player, [sets], count)
         if overlapping(answer.calls):
             raise _Overlap
-        if player is contest.trial.player:
+        if own:
             contest.verify(answer, sets)
         windows.append(answer)
     long, short = windows
     return Burst(long.called, short.called, long.seconds) if long.steady else None
 
 
-def _draw_sets(contest: Contest, size: int) -> list[Drawn]:
-    """Fresh input sets that lie one after the other in the inbox."""
-    sets: list[Drawn] = []
-    for _ in range(size):
+def _fresh_sets(contest: Contest, count: int, size: int) -> list[Drawn]:
+    """So many fresh input sets, one after the other in the inbox, and behind them the partners' where they fit."""
+    sets, stock = [], contest.stock(size)
+    for place in range(size):
+        if place >= count and sets[-1].image.end == stock[place].image.start:
+            return sets + stock[place:]
         sets.append(contest.trial.draw(TIMED, sets[-1].image.end if sets else 0))
     return sets

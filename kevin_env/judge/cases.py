@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 
@@ -17,6 +18,19 @@ SETS_OF_OTHERS = 2
 CPU_BYTES = 32 << 20
 """On a CPU a case with larger inputs than this is left out, unless it is the timed one. So is `main` where there is
 `cpu`: it is made to keep a GPU busy, which its inputs alone may not show."""
+
+
+@dataclass(frozen=True)
+class Nature:
+    """What the reference of a case is like, whatever is drawn.
+
+    Attributes:
+        stochastic: Whether it draws at random while it runs.
+        distributions: Those on which it stays finite.
+    """
+
+    stochastic: bool
+    distributions: list[str]
 
 
 def timed_case(problem: Problem, device: torch.device) -> str:

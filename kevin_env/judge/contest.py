@@ -1,39 +1,36 @@
-"""Times of the submission and the reference, taken in turn under the exclusive lease. Every timed call is checked.
-
-Gated calls decide, bursts refine: a burst's figure counts unless it lies below the gated one by more than the
-allowance, because a burst shows several inputs at once.
-"""
+"""Gated calls of the submission, the reference and the null kernel, in turn. Every timed call is checked."""
 
 import random
 import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kevin_env.candidate import tree
 from kevin_env.judge import timing
 from kevin_env.judge.bench import PARTNER_SECONDS, null_code, ours
-from kevin_env.judge.floor import Floor
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.timing import Pair, Speedup
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.worker import Trouble, Worker
-from kevin_env.outcome import Correct, Incorrect
+from kevin_env.outcome import Incorrect
 
-TURNS = {"cpu": (7, 9), "cuda": (5, 7)}
-"""Bounds of the random number of turns in one round, by device. A turn gives one pair on a CPU, two on a GPU."""
-LEAST_PAIRS = 7
-ROUNDS = {"cpu": 2, "cuda": 3}
+TURNS = (7, 9)
+"""Bounds of the random number of turns in one round. A turn gives one pair."""
+LEAST_PAIRS = 6
+"""The fewest whose extremes are a 95 % interval of their median."""
 SECONDS = 4.0
 """No further turn begins after this long, once there are `LEAST_PAIRS`."""
 WARM_UPS = 3
 TIMED = "own"
 """The distribution of timed inputs: how long some kernels take depends on the values."""
-WINDOWS = {"cpu": 2, "cuda": 3}
-"""Windows of each side in a turn. On a CPU the shortest counts: others' work only ever lengthens one. On a GPU all but
-the first count: a process that has stood still launches slowly once. Among them, at a random place, is one more on any
-distribution, which is verified and not timed: nobody knows by counting which inputs come under the clock."""
+WINDOWS = {"cpu": 2, "cuda": 4}
+"""Windows of each side in a turn, of which the shortest counts: waking up, switching contexts and the work of others
+only ever lengthen one. Among them, at a random place, the submission has one more on any distribution, which is
+verified and not timed: nobody knows by counting which inputs come under the clock."""
+LONG_WINDOW = 5e-3
+"""From windows of this length on, one is enough on a GPU: what lengthens it is little beside it."""
 
 
 class Wrong(Exception):
@@ -50,12 +47,14 @@ class Contest:
 
     Attributes:
         trial: A trial that has been screened.
-        reference, null: The partners.
+        reference, null: The partners. They run trusted code, so their inputs need not be fresh.
     """
 
     trial: Trial
     reference: Player
     null: Player
+    _turns: list[dict[str, float]] = field(default_factory=list)
+    _stock: list[Drawn] = field(default_factory=list)
 
     @classmethod
     def prepare(cls, trial: Trial) -> "Contest":
@@ -72,53 +71,78 @@ class Contest:
         for player in players:
             for _ in range(WARM_UPS):
                 with ours():
-                    trial.gate.call(player, [trial.draw(TIMED)], 1, PARTNER_SECONDS)
+                    trial.gate.call(player, contest.stock(1), 1, PARTNER_SECONDS)
         return contest
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """All three stand still, except while one is in its window: none disturbs another, all wake up alike."""
-        partners = [self.reference.worker, self.null.worker]
-        with ours():
-            for partner in partners:
-                partner.freeze(True)
-        self.trial.worker.freeze(True)
+        """The submission stands still except while it is in its window, so that it disturbs nobody.
+
+        On a CPU the partners do too: threads that have just computed go on spinning for a while.
+        """
+        workers = [self.trial.worker]
+        if self._on_cpu:
+            workers += [self.reference.worker, self.null.worker]
+        for worker in workers:
+            worker.freeze(True)
         try:
             yield
         finally:
-            for worker in (self.trial.worker, *partners):
+            for worker in workers:
                 with suppress(Trouble):  # one that is gone has been noticed already
                     worker.freeze(False)
 
     def gated(self) -> Speedup:
-        """The speedup from gated calls: windows less the null kernel's. Inside `still`.
+        """The speedup from the gated calls of one round and of all before: windows less the null kernel's.
+
+        Inside `still`.
 
         Raises:
             Wrong: when a timed call is wrong.
             Trouble: when the submission fails.
             JudgeError: when a partner does.
         """
-        start, device = time.monotonic(), self.trial.bench.device.type
-        windows: list[dict[str, float]] = []
-        for _ in range(ROUNDS[device]):
-            for _ in range(random.SystemRandom().randint(*TURNS[device])):
-                windows += self._turn()
-                if len(windows) >= LEAST_PAIRS and time.monotonic() - start > SECONDS:
-                    return _less_gate(windows)
-            if _less_gate(windows).spread <= timing.STEADY:
+        start = time.monotonic()
+        for _ in range(random.SystemRandom().randint(*TURNS)):
+            self._turns.append(self._turn())
+            late = time.monotonic() - start > SECONDS
+            if len(self._turns) >= LEAST_PAIRS and (late or self._speedup().spread <= timing.STEADY):
                 break
-        return _less_gate(windows)
+        return self._speedup()
 
-    def passes(self, player: Player, gate: Gate, sets: list[list[Drawn]], count: int) -> list[Answer]:
-        """One pass of `count` calls after the other, of one player, while the others stand still.
+    @property
+    def shortest(self) -> float:
+        """The shortest call of the submission that was seen, in seconds."""
+        return min(turn["submission"] for turn in self._turns) - min(turn["null"] for turn in self._turns)
+
+    def stock(self, count: int) -> list[Drawn]:
+        """Timed input sets for the partners, one after the other in the inbox; always the same ones."""
+        while len(self._stock) < count:
+            self._stock.append(self.trial.draw(TIMED, self._stock[-1].image.end if self._stock else 0))
+        return self._stock[:count]
+
+    def move(self, gate: Gate) -> None:
+        """Takes all three to another gate."""
+        with ours():
+            players = []
+            for player in (self.reference, self.null):
+                with self._awake(player.worker):
+                    players.append(self.trial.admit(player.worker, gate, PARTNER_SECONDS))
+        self.reference, self.null = players
+        with self._awake(self.trial.worker):
+            self.trial.player = self.trial.admit(self.trial.worker, gate, self.trial.options.call_timeout)
+        self.trial.gate = gate
+
+    def passes(self, player: Player, sets: list[list[Drawn]], count: int) -> list[Answer]:
+        """One pass of `count` calls after the other, of one player.
 
         The submission's answers are to be given to `verify`. Errors as `gated`.
         """
         if player is self.trial.player:
-            with awake(player.worker):
+            with self._awake(player.worker):
                 return [self.trial.run(each, count) for each in sets]
-        with ours(), awake(player.worker):
-            return [gate.call(player, each, count, PARTNER_SECONDS) for each in sets]
+        with ours(), self._awake(player.worker):
+            return [self.trial.gate.call(player, each, count, PARTNER_SECONDS) for each in sets]
 
     def verify(self, answer: Answer, sets: list[Drawn]) -> None:
         """Compares every output of a pass of the submission.
@@ -130,77 +154,54 @@ class Contest:
         if wrong is not None:
             raise Wrong(wrong)
 
-    def _turn(self) -> list[dict[str, float]]:
-        """Windows of each, in random order, all on fresh inputs as the problem draws them: one pair or several."""
+    @property
+    def _on_cpu(self) -> bool:
+        return self.trial.bench.device.type == "cpu"
+
+    @contextmanager
+    def _awake(self, worker: Worker) -> Iterator[None]:
+        """Lets a process run that stands still otherwise."""
+        frozen = self._on_cpu or worker is self.trial.worker
+        if frozen:
+            worker.freeze(False)
+        try:
+            yield
+        finally:
+            if frozen:
+                worker.freeze(True)
+
+    def _speedup(self) -> Speedup:
+        """Of all turns, with the null kernel's window taken away from both sides."""
+        gate = statistics.median(turn["null"] for turn in self._turns)
+        return timing.speedup_of([Pair(turn["reference"] - gate, turn["submission"] - gate) for turn in self._turns])
+
+    def _turn(self) -> dict[str, float]:
+        """The shortest window of each, in random order."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
         order = random.SystemRandom().sample(sorted(players), len(players))
-        taken = {name: self._windows(players[name]) for name in order}
-        return [dict(zip(taken, windows, strict=True)) for windows in zip(*taken.values(), strict=True)]
+        return {name: min(self._windows(players[name])) for name in order}
 
     def _windows(self, player: Player) -> list[float]:
-        device = self.trial.bench.device.type
+        """Windows of one player on inputs as the problem draws them, the submission's always on fresh ones."""
+        own, count = player is self.trial.player, self._count()
         for _ in range(3):  # a window in which new memory had to be mapped says nothing
-            place = random.SystemRandom().randrange(WINDOWS[device] + 1)
-            sets = [[self.trial.draw(TIMED)] for _ in range(WINDOWS[device])]
-            sets.insert(place, [self.trial.draw(random.SystemRandom().choice(self.trial.distributions))])
-            answers = self.passes(player, self.trial.gate, sets, 1)
-            if player is self.trial.player:
+            sets = [[self.trial.draw(TIMED)] if own else self.stock(1) for _ in range(count)]
+            place = random.SystemRandom().randrange(count + 1)
+            if own:
+                sets.insert(place, [self.trial.draw(random.SystemRandom().choice(self.trial.distributions))])
+            answers = self.passes(player, sets, 1)
+            if own:
                 for answer, drawn in zip(answers, sets, strict=True):
                     self.verify(answer, drawn)
-            del answers[place]
-            counted = answers if device == "cpu" else answers[1:]
-            if all(answer.steady for answer in counted):
+                del answers[place]
+            if all(answer.steady for answer in answers):
                 break
-        seconds = [answer.seconds for answer in counted]
-        return [min(seconds)] if device == "cpu" else seconds
+        return [answer.seconds for answer in answers]
 
-
-def _less_gate(windows: list[dict[str, float]]) -> Speedup:
-    """The speedup, with the null kernel's window taken away from both sides."""
-    gate = statistics.median(w["null"] for w in windows)
-    return timing.speedup_of([Pair(w["reference"] - gate, w["submission"] - gate) for w in windows])
-
-
-@contextmanager
-def awake(worker: Worker) -> Iterator[None]:
-    """Lets a process run that stands still otherwise."""
-    worker.freeze(False)
-    try:
-        yield
-    finally:
-        worker.freeze(True)
-
-
-def result(speedup: Speedup, from_burst: bool) -> Correct:
-    """The outcome that a speedup makes."""
-    told = speedup.told
-    text = f"{speedup.ratio:.3g}x the reference's speed" if told else "the time was too noisy to tell a speedup"
-    return Correct(
-        kind="timed" if told else "too_noisy",
-        message=f"all outputs are right; {text}",
-        speedup=speedup.ratio if told else None,
-        speedup_interval=(speedup.low, speedup.high) if told else None,
-        reference_seconds=speedup.reference,
-        submission_seconds=speedup.submission,
-        max_unseen_gain=timing.largest_unseen_gain(speedup.submission, from_burst),
-    )
-
-
-def doubted(outcome: Correct, floor: Floor) -> bool:
-    """Whether a speedup rests on a time that no call can take."""
-    seconds = outcome.submission_seconds
-    return outcome.speedup is not None and seconds is not None and floor.rules_out(seconds)
-
-
-def believed(outcome: Correct, floor: Floor) -> Correct:
-    """The outcome, without a speedup where no call can have been so quick."""
-    if not doubted(outcome, floor):
-        return outcome
-    seconds = outcome.submission_seconds or 0.0
-    text = f"all outputs are right; a call was timed at {seconds * 1e6:.3g} us, twice, but {floor}: no speedup is told"
-    return outcome.model_copy(update={
-        "kind": "too_noisy", "message": text, "speedup": None, "speedup_interval": None,
-    })  # fmt: skip
+    def _count(self) -> int:
+        """How many windows each has in the next turn."""
+        long = bool(self._turns) and min(self._turns[-1].values()) > LONG_WINDOW
+        return 1 if long and not self._on_cpu else WINDOWS[self.trial.bench.device.type]
 
 
 def _construct_null(trial: Trial, null: Worker) -> None:

@@ -3,8 +3,8 @@
 It holds no secret and never touches CUDA. For each order it forks a keeper, the first process of the candidate's
 namespaces, which forks the candidate itself. The keeper is trusted: it outlives the candidate, tells the judge how the
 candidate ended, stops and continues it, watches its memory and processes, and kills all of it when the judge hangs up.
-Run as `python -m kevin_env.judge.forkserver FD LEVEL` with a scrubbed environment; LEVEL is the best level of the
-sandbox that is tried.
+Run as `python -m kevin_env.judge.forkserver FD LEVEL CAPABILITY` with a scrubbed environment; LEVEL is the best level
+of the sandbox that is tried, CAPABILITY the GPU's, such as 9.0, or empty.
 """
 
 import contextlib
@@ -30,6 +30,8 @@ def main() -> None:
     orders = Channel(socket.socket(fileno=int(sys.argv[1])), takes_fds=True)
     level = levels.find(sys.argv[2])  # type: ignore[arg-type]
     _import_all()
+    if sys.argv[3]:
+        _warm_triton(sys.argv[3])
     privileges.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to handle
@@ -54,6 +56,11 @@ def _import_all() -> None:
         importlib.import_module(name)
     with contextlib.suppress(ImportError):
         importlib.import_module("triton.language")
+
+
+def _warm_triton(capability: str) -> None:
+    with contextlib.suppress(Exception):  # Triton is not there, or not whole: a submission that needs it will say so
+        importlib.import_module("kevin_env.judge.warm").warm_triton(int(capability.replace(".", "")))
 
 
 def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log: int) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from kevin_env.candidate.seeding import seed_torch
 from kevin_env.problem import ProblemError
 
 RANDOM = threading.RLock()
@@ -20,7 +21,7 @@ class seeded:
 
     def __enter__(self) -> None:
         RANDOM.acquire()
-        torch.manual_seed(self.seed)
+        seed_torch(self.seed)
         self.device.__enter__()
 
     def __exit__(self, *error: Any) -> None:

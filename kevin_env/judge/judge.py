@@ -10,9 +10,9 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Seconds, Stage, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.burst import refine
-from kevin_env.judge.contest import TIMED, Contest, Wrong, believed, doubted, result
+from kevin_env.judge.contest import TIMED, Contest, Wrong
 from kevin_env.judge.device import inform, resolve
+from kevin_env.judge.measure import believed, doubted, measure
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.worker import Trouble, Worker
@@ -123,9 +123,7 @@ class Judge:
         with watch("load"), self.bench.lease.shared():
             contest = Contest.prepare(trial)
         with watch("queue"), self.bench.lease.exclusive(), watch("time"), contest.still():
-            gated = contest.gated()
-            burst = refine(contest, gated, flags)
-        return result(burst or gated, from_burst=burst is not None)
+            return measure(contest, flags)
 
     def _require(self, worker: Worker, options: Options) -> None:
         missing = [name for name, level in worker.sandbox.model_dump().items() if level == "missing"]

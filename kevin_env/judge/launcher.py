@@ -28,9 +28,10 @@ class ForkServer:
     Args:
         device: `cpu` or `cuda`.
         level: The best level of the sandbox that is tried.
+        capability: Of the GPU, such as `9.0`: what Triton's compiler is made ready for. Empty on a CPU.
     """
 
-    def __init__(self, device: str, level: LevelName = "root") -> None:
+    def __init__(self, device: str, level: LevelName = "root", capability: str = "") -> None:
         sweep()
         ours, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
@@ -38,7 +39,7 @@ class ForkServer:
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "kevin_env.judge.forkserver", str(theirs.fileno()), level],
+            [sys.executable, "-P", "-m", "kevin_env.judge.forkserver", str(theirs.fileno()), level, capability],
             pass_fds=(theirs.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip
         theirs.close()

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch
 from torch import nn
 
 from kevin_env.candidate import tree
+from kevin_env.candidate.seeding import seed_torch
 from kevin_env.judge.guards import RANDOM, precision, reference_code, seeded
 from kevin_env.judge.verify import widened
 from kevin_env.problem import Problem, ProblemError
@@ -38,11 +40,15 @@ class Expected:
 
     Attributes:
         output: Its output in its own precision, a tree of tensors.
-        oracle: The same from float64 arithmetic; None where it cannot be had.
     """
 
     output: Any
-    oracle: Any | None
+    _make_oracle: Callable[[], Any | None]
+
+    @cached_property
+    def oracle(self) -> Any | None:
+        """The same from float64 arithmetic, when it is first asked for; None where it cannot be had."""
+        return self._make_oracle()
 
 
 class Case:
@@ -88,8 +94,7 @@ class Case:
             tensors: The inputs; left as they are.
             seed: For a reference that draws at random while it runs.
         """
-        output = self.answer(skeleton, tensors, seed)
-        return Expected(output, None if self.stochastic else self._oracle_output(skeleton, tensors, seed))
+        return Expected(self.answer(skeleton, tensors, seed), lambda: self._oracle_output(skeleton, tensors, seed))
 
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         """The reference's output alone; the arguments are those of `expect`."""
@@ -112,7 +117,7 @@ class Case:
         self.stochastic = any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs)
 
     def _oracle_output(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any | None:
-        if self._oracle is None:
+        if self._oracle is None or self.stochastic:
             return None
         try:
             return self._run(self._oracle, skeleton, [_doubled(t) for t in tensors], seed)
@@ -123,7 +128,7 @@ class Case:
     def _run(self, model: nn.Module, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         given = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
         with reference_code(self.problem, "forward"), precision(self.precision), torch.no_grad(), RANDOM:
-            torch.manual_seed(seed)
+            seed_torch(seed)
             return model(*tree.put_together(skeleton, given))
 
 

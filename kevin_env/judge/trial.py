@@ -8,8 +8,8 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import open_cases, plan, usable_distributions
-from kevin_env.judge.check import check_answer
+from kevin_env.judge.cases import Nature, open_cases, plan, usable_distributions
+from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
 from kevin_env.judge.plant import NEEDS, plant
@@ -55,6 +55,7 @@ class Trial:
         self.gate: Gate
         self.player: Player
         self._draws = 0
+        self._allowed: Allowed = {}
         self._open: list[Gate | Player] = []
 
     def build(self, code: str) -> None:
@@ -100,7 +101,7 @@ class Trial:
     def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
         """Compares a pass with what the reference gives for the same inputs."""
         expected = map(self.expect, sets)
-        return check_answer(answer, expected, self.case, sets[0].input_set)
+        return check_answer(answer, expected, self.case, sets[0].input_set, self._allowed)
 
     def draw(self, distribution: str, start: int = 0) -> Drawn:
         """A fresh input set of the case at hand, in private memory, for the inbox from byte `start` on."""
@@ -169,9 +170,7 @@ class Trial:
         self.case = case
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
         first = self.draw("own")
-        case.find_randomness(first.skeleton, first.image.tensors)
-        probe = seed_from(self.secret, case.name, "probe")
-        self.distributions = usable_distributions(case, probe, self.options.inputs)
+        self._find_nature(case, first)
         answer = case.answer(first.skeleton, first.image.tensors, first.seed)
         self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
         size = image_size(self.outputs)
@@ -179,6 +178,15 @@ class Trial:
         self.place = Place("construct")
         self.construct(self.worker, self.options.call_timeout)
         self.player = self.admit(self.worker, self.gate, self.options.call_timeout)
+
+    def _find_nature(self, case: Case, drawn: Drawn) -> None:
+        """What holds for a case whatever is drawn: looked into once for a problem."""
+        key, natures = (self.problem.sha256, case.name, self.options.inputs), self.bench.natures
+        if key not in natures:
+            case.find_randomness(drawn.skeleton, drawn.image.tensors)
+            probe = seed_from(self.secret, case.name, "probe")
+            natures[key] = Nature(case.stochastic, usable_distributions(case, probe, self.options.inputs))
+        case.stochastic, self.distributions = natures[key].stochastic, natures[key].distributions
 
     def _told_apart(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect:
         """A wrong value may change afterwards, or be right on the same inputs the next time: a race, or late work."""

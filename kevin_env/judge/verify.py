@@ -111,6 +111,14 @@ def wrong_elements(
     return ~torch.where(torch.isfinite(wanted), right, same)
 
 
+def near(got: torch.Tensor, reference: torch.Tensor, distance: float) -> bool:
+    """Whether all elements of `got` are finite and within `distance` of the reference's, in its own precision."""
+    if got.numel() == 0:
+        return True
+    wide = torch.promote_types(got.dtype, torch.float32)
+    return bool((got.to(wide) - reference.to(wide)).abs().max() <= distance)  # which no NaN is
+
+
 def all_finite(outputs: list[torch.Tensor]) -> bool:
     """Whether every element of every tensor that could be something else is a finite number."""
     return all(bool(torch.isfinite(widened(t)).all()) for t in outputs if t.is_floating_point() or t.is_complex())

@@ -181,3 +181,16 @@ def test_a_process_with_many_open_files_can_still_wait() -> None:
         for fd in files:
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_reader_that_spins_sleeps_when_nothing_comes() -> None:
+    a, b = socket.socketpair()
+    ours, theirs = Channel(a), Channel(b, spin=True)
+    timer = threading.Timer(0.5, ours.send, [{}])
+    timer.start()
+    before = time.thread_time()
+    assert theirs.receive(10) == {}
+    assert time.thread_time() - before < 0.25
+    timer.join()
+    ours.close()
+    theirs.close()

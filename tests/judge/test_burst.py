@@ -37,7 +37,7 @@ class Recorded(Contest):
         self.answer = answer
         self.verified = 0
 
-    def passes(self, player: Any, gate: Any, sets: Any, count: int) -> list[Answer]:
+    def passes(self, player: Any, sets: Any, count: int) -> list[Answer]:
         return [self.answer for _ in sets]
 
     def verify(self, answer: Answer, sets: Any) -> None:
@@ -61,21 +61,21 @@ def test_outputs_that_share_memory_are_noticed(offsets: tuple[int, int], shared:
 
 
 def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(burst, "_draw_sets", lambda contest, size: [])
+    monkeypatch.setattr(burst, "_fresh_sets", lambda contest, count, size: [])
     trial = Place()
     reused, fresh = Recorded(trial, answer(0, 0)), Recorded(trial, answer(0, 64))
     with pytest.raises(burst._Overlap):
-        burst._burst(reused, None, trial.player, 8)  # type: ignore[arg-type]
+        burst._burst(reused, trial.player, 8)  # type: ignore[arg-type]
     assert reused.verified == 0
-    assert burst._burst(fresh, None, trial.player, 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
+    assert burst._burst(fresh, trial.player, 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
     assert fresh.verified == 2
 
 
 def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(burst, "_draw_sets", lambda contest, size: [])
+    monkeypatch.setattr(burst, "_fresh_sets", lambda contest, count, size: [])
     trial = Place()
     mapped = Recorded(trial, replace(answer(0, 64), steady=False))
-    assert burst._burst(mapped, None, trial.player, 8) is None  # type: ignore[arg-type]
+    assert burst._burst(mapped, trial.player, 8) is None  # type: ignore[arg-type]
 
 
 def test_of_a_call_that_claims_far_more_than_a_right_answer_not_all_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:

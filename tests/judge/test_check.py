@@ -40,7 +40,7 @@ def output(tensor: torch.Tensor, **claimed: Any) -> Output:
 
 
 def checked(got: Any, expected: Any, oracle: Any = None, **claimed: Any) -> tuple[str, str] | None:
-    wrong = check_call(call(got, **claimed), Expected(expected, oracle), CASE, "main/own")
+    wrong = check_call(call(got, **claimed), Expected(expected, lambda: oracle), CASE, "main/own", {})
     return None if wrong is None else (wrong.kind, wrong.output)
 
 
@@ -110,7 +110,8 @@ def test_what_was_never_written_is_told_apart_from_what_is_wrong() -> None:
 
 
 def test_an_unsupported_output_says_what_it_is() -> None:
-    wrong = check_call(Call(CallClaim(unsupported="a value of type set")), Expected(X, None), CASE, "main/own")
+    told = Call(CallClaim(unsupported="a value of type set"))
+    wrong = check_call(told, Expected(X, lambda: None), CASE, "main/own", {})
     assert wrong is not None and (wrong.kind, wrong.message) == ("type", "a value of type set")
 
 
@@ -118,7 +119,7 @@ def test_an_output_of_the_right_size_cannot_have_been_too_large() -> None:
     honest = call(X)
     told = Call(honest.claim, [Output(output(X, **{"in": None}).claim, None)])
     with pytest.raises(Broken, match="too large"):
-        check_call(told, Expected(X, None), CASE, "main/own")
+        check_call(told, Expected(X, lambda: None), CASE, "main/own", {})
 
 
 def test_the_oracle_is_used_only_where_it_has_the_right_form() -> None:
@@ -140,3 +141,43 @@ def test_a_dict_is_the_same_in_any_order_and_its_entries_are_told_apart_by_key()
 def test_true_is_not_one() -> None:
     assert checked((X, True), (X, 1)) == ("values", "[1]")
     assert checked((X, 1), (X, 1)) is None
+
+
+def column(values: torch.Tensor) -> Output:
+    """A column of a matrix, as a claim and the bytes from its first to its last element."""
+    wide = torch.stack([values, torch.full_like(values, 7)], dim=1)
+    return output(wide[:, 0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex128])
+def test_of_elements_that_lie_apart_only_they_are_taken(dtype: torch.dtype) -> None:
+    values = torch.arange(5).to(dtype)
+    taken = column(values).taken()
+    assert taken.flat is not None and taken.size == taken.flat.numel() == 5 * values.element_size()
+    again = taken.tensor()
+    assert again is not None and torch.equal(again, values)
+
+
+@pytest.mark.parametrize("value", [X, X.T, X[0].expand(3, 6), X[:0]])
+def test_what_is_taken_of_other_outputs_is_the_same(value: torch.Tensor) -> None:
+    again = output(value).taken().tensor()
+    assert again is not None and torch.equal(again, value)
+
+
+def test_an_output_close_to_the_reference_needs_no_oracle_once_an_allowance_is_known() -> None:
+    asked: list[int] = []
+
+    def expected() -> Expected:
+        return Expected(X, lambda: asked.append(1) or X.double())
+
+    allowed: dict[tuple[str, int], float] = {}
+    assert check_call(call(X), expected(), CASE, "main/own", allowed) is None
+    assert len(asked) == 1 and list(allowed) == [("main/own", 0)]
+    assert check_call(call(X + 0.4 * allowed["main/own", 0]), expected(), CASE, "main/own", allowed) is None
+    assert len(asked) == 1
+    assert check_call(call(X), expected(), CASE, "main/wide", allowed) is None
+    assert len(asked) == 2, "each distribution has its own"
+    assert check_call(call(X + 0.8 * allowed["main/own", 0]), expected(), CASE, "main/own", allowed) is None
+    assert len(asked) == 3
+    assert check_call(call(X * float("nan")), expected(), CASE, "main/own", allowed) is not None
+    assert check_call(call(X + 3 * allowed["main/own", 0]), expected(), CASE, "main/own", allowed) is not None

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.contest import believed
+from kevin_env.judge.measure import believed
 from kevin_env.judge.floor import GATE_ERROR, Floor, Floors, bytes_that_matter
 from kevin_env.judge.gate import Drawn
 from kevin_env.judge.judge import Judge

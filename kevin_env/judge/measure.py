@@ -1,0 +1,73 @@
+"""From a contest to an outcome with a speedup.
+
+Gated calls decide, bursts refine: a burst's figure counts unless it lies below the shortest gated call by more than the
+allowance, because a burst shows several inputs at once.
+"""
+
+from kevin_env.judge import timing
+from kevin_env.judge.burst import refine
+from kevin_env.judge.contest import Contest
+from kevin_env.judge.floor import Floor
+from kevin_env.judge.timing import Speedup
+from kevin_env.outcome import Correct
+
+ROUNDS = {"cpu": 2, "cuda": 3}
+"""Rounds of gated calls at most, by device: more than one where bursts are of no use and calls vary."""
+
+
+def measure(contest: Contest, flags: list[str]) -> Correct:
+    """Times a screened submission; every timed call is verified. Inside `contest.still`.
+
+    Args:
+        contest: The submission and its partners.
+        flags: Gets a sentence for each thing that is odd about the times.
+
+    Raises:
+        Wrong, Trouble, JudgeError: as `Contest.gated`.
+    """
+    gated = contest.gated()
+    burst = refine(contest, gated, flags)
+    for _ in range(ROUNDS[contest.trial.bench.device.type] - 1):
+        if _counts(burst, contest) or (burst is None and gated.spread <= timing.STEADY):
+            break
+        gated = contest.gated()
+    if burst is not None and not _counts(burst, contest):
+        flags.append("bursts were faster than gated calls by more than the allowance, so gated calls count")
+        burst = None
+    return result(burst or gated, from_burst=burst is not None)
+
+
+def _counts(burst: Speedup | None, contest: Contest) -> bool:
+    return burst is not None and timing.burst_counts(contest.shortest, burst.submission)
+
+
+def result(speedup: Speedup, from_burst: bool) -> Correct:
+    """The outcome that a speedup makes."""
+    told = speedup.told
+    text = f"{speedup.ratio:.3g}x the reference's speed" if told else "the time was too noisy to tell a speedup"
+    return Correct(
+        kind="timed" if told else "too_noisy",
+        message=f"all outputs are right; {text}",
+        speedup=speedup.ratio if told else None,
+        speedup_interval=(speedup.low, speedup.high) if told else None,
+        reference_seconds=speedup.reference,
+        submission_seconds=speedup.submission,
+        max_unseen_gain=timing.largest_unseen_gain(speedup.submission, from_burst),
+    )
+
+
+def doubted(outcome: Correct, floor: Floor) -> bool:
+    """Whether a speedup rests on a time that no call can take."""
+    seconds = outcome.submission_seconds
+    return outcome.speedup is not None and seconds is not None and floor.rules_out(seconds)
+
+
+def believed(outcome: Correct, floor: Floor) -> Correct:
+    """The outcome, without a speedup where no call can have been so quick."""
+    if not doubted(outcome, floor):
+        return outcome
+    seconds = outcome.submission_seconds or 0.0
+    text = f"all outputs are right; a call was timed at {seconds * 1e6:.3g} us, twice, but {floor}: no speedup is told"
+    return outcome.model_copy(update={
+        "kind": "too_noisy", "message": text, "speedup": None, "speedup_interval": None,
+    })  # fmt: skip

@@ -1,0 +1,38 @@
+"""Triton's compiler, used once before anything is forked: the first compilation takes seconds, a later one a tenth."""
+
+import os
+import tempfile
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+WARP = 32
+
+
+@triton.jit
+def _softmax(x, y, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n, other=-float("inf"))
+    weight = tl.exp(value - tl.max(value, 0))
+    tl.store(y + at, weight / tl.sum(weight, 0), mask=at < n)
+
+
+def warm_triton(capability: int) -> None:
+    """Compiles a kernel for an architecture, such as 90, and Triton's own launcher. Makes no context on a device.
+
+    What is written goes with the temporary folder that it is written to.
+    """
+    before = os.environ.get("TRITON_CACHE_DIR")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
+        signature = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+        source = ASTSource(fn=_softmax, signature=signature, constexprs={(3,): 128})
+        triton.compile(source, target=GPUTarget("cuda", capability, WARP))
+        from triton.backends.nvidia.driver import CudaUtils
+
+        CudaUtils()
+    os.environ.pop("TRITON_CACHE_DIR")
+    if before is not None:
+        os.environ["TRITON_CACHE_DIR"] = before
