@@ -17,9 +17,10 @@ from resultfile import device_name, median_row, write_result
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.burst import LONG, SHORT, refine
+from kevin_env.judge.burst import LONG, SHORT, take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform
+from kevin_env.judge.timing import speedup_of
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import Problem
 
@@ -125,10 +126,10 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
             contest = Contest.prepare(trial)
             with contest.still():
                 first = contest.gated()
-                second = refine(contest, first, [])
+                second = take_bursts(contest, first, [])
             gated.append(first.submission)
             if second is not None:
-                burst.append(second.submission)
+                burst.append(speedup_of(second.calls).submission)
         finally:
             worker.close()
             trial.close()

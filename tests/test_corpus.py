@@ -14,8 +14,9 @@ from kevin_env.judge.pool import LocalPool, gpu_present
 
 SLOW = {"hostile/memory_bomb"}
 AT_ONCE = max(2, min(5, (os.cpu_count() or 1) // 3))
-KEEPS_ITS_OUTPUT = "outputs of several calls share memory or move, so gated calls were timed"
-"""The only flag that honest code may get: no burst can be verified where every call writes to the same buffer."""
+NOTES = ("outputs of several calls share memory or move", "bursts tell ")
+"""How the only flags begin that honest code may get: no burst can be verified where every call writes to the same
+buffer, and none is believed far below the gated calls, which a slow launch makes longer."""
 
 
 def parameters(*devices: str) -> list:
@@ -51,7 +52,7 @@ def check(entry: Entry, judged: Future[Judged]) -> None:
     outcome, log, flags = judged.result()
     assert entry.met_by(outcome), f"expected {entry.expect}: {outcome}\n{log}"
     assert "BREACH" not in log, log
-    assert entry.path.parent.name != "honest" or flags <= {KEEPS_ITS_OUTPUT}, flags
+    assert entry.path.parent.name != "honest" or all(flag.startswith(NOTES) for flag in flags), flags
 
 
 @pytest.mark.parametrize("entry", parameters("cpu", "any"))

@@ -5,12 +5,14 @@ which might be computed together: that is why gated calls decide. And a longer s
 smaller: that is why whole windows of long bursts bound it.
 """
 
+from dataclasses import dataclass
+
 import torch
 
 from kevin_env.judge import timing
 from kevin_env.judge.contest import TIMED, Contest
 from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
-from kevin_env.judge.timing import Burst, Speedup
+from kevin_env.judge.timing import Burst, Pair, Speedup
 
 SHORT = 2
 LONG = 16
@@ -31,8 +33,27 @@ LIGHT_WEIGHTS = 0.05
 """Weights up to this share of the inputs do not matter for a cold cache; see `_size`."""
 
 
-def refine(contest: Contest, gated: Speedup, flags: list[str]) -> Speedup | None:
-    """The speedup from bursts, or None where they are of no use. Inside `contest.still`.
+@dataclass(frozen=True)
+class Bursts:
+    """What bursts tell of one call.
+
+    Attributes:
+        calls: Times of one call of each side, from differences of long and short bursts.
+        bounds: The same from whole windows of long bursts; higher, and nothing moved out of them helps.
+        size: Calls in a long burst.
+    """
+
+    calls: list[Pair]
+    bounds: list[Pair]
+    size: int
+
+    def least(self, shortest: float) -> float:
+        """The shortest call that is believed, where `shortest` is the shortest gated one."""
+        return timing.least_call(self.bounds, shortest, self.size)
+
+
+def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | None:
+    """Bursts of both sides, or None where they are of no use. Inside `contest.still`.
 
     Args:
         contest: The contest that gave `gated`.
@@ -49,12 +70,7 @@ def refine(contest: Contest, gated: Speedup, flags: list[str]) -> Speedup | None
     if bursts is None:
         flags.append("outputs of several calls share memory or move, so gated calls were timed")
         return None
-    burst = _speedup(bursts, size)
-    bound = timing.speedup_of(timing.burst_bounds(bursts, size, SHORT))
-    if not timing.burst_counts(bound.submission, burst.submission, timing.LAUNCH_ALLOWANCE / size):
-        flags.append("long bursts took more time than their difference from short ones tells, so they were timed whole")
-        return bound
-    return burst
+    return Bursts(timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT), size)
 
 
 def _size(contest: Contest, gated: Speedup) -> int | None:
@@ -86,13 +102,13 @@ def _bursts(contest: Contest, size: int) -> list[tuple[Burst, Burst]] | None:
             return None
         if pair[0] is not None and pair[1] is not None:
             found.append((pair[0], pair[1]))
-        if len(found) == PAIRS[1] or (len(found) >= PAIRS[0] and _speedup(found, size).spread <= STEADY):
+        if len(found) == PAIRS[1] or (len(found) >= PAIRS[0] and _spread(found, size) <= STEADY):
             return found
     return None
 
 
-def _speedup(bursts: list[tuple[Burst, Burst]], size: int) -> Speedup:
-    return timing.speedup_of(timing.burst_calls(bursts, size, SHORT))
+def _spread(bursts: list[tuple[Burst, Burst]], size: int) -> float:
+    return timing.speedup_of(timing.burst_calls(bursts, size, SHORT)).spread
 
 
 class _Overlap(Exception):

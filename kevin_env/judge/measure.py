@@ -1,11 +1,11 @@
 """From a contest to an outcome with a speedup.
 
-Gated calls decide, bursts refine: a burst's figure counts unless it lies below the shortest gated call by more than the
-allowance, because a burst shows several inputs at once.
+Gated calls decide, bursts refine: a burst shows several inputs at once, so it is believed no further below the shortest
+gated call than an allowance, and no further below what its own whole windows say.
 """
 
 from kevin_env.judge import timing
-from kevin_env.judge.burst import refine
+from kevin_env.judge.burst import Bursts, take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.timing import Speedup
@@ -26,19 +26,28 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
         Wrong, Trouble, JudgeError: as `Contest.gated`.
     """
     gated = contest.gated()
-    burst = refine(contest, gated, flags)
+    bursts = take_bursts(contest, gated, flags)
     for _ in range(ROUNDS[contest.trial.bench.device.type] - 1):
-        if _counts(burst, contest) or (burst is None and gated.spread <= timing.STEADY):
+        if _settled(contest, gated, bursts):
             break
         gated = contest.gated()
-    if burst is not None and not _counts(burst, contest):
-        flags.append("bursts were faster than gated calls by more than the allowance, so gated calls count")
-        burst = None
-    return result(burst or gated, from_burst=burst is not None)
+    return result(gated, from_burst=False) if bursts is None else result(_refined(contest, bursts, flags), True)
 
 
-def _counts(burst: Speedup | None, contest: Contest) -> bool:
-    return burst is not None and timing.burst_counts(contest.shortest, burst.submission)
+def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
+    """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
+    if bursts is None:
+        return gated.spread <= timing.STEADY
+    return contest.shortest - timing.GATED_ALLOWANCE <= timing.speedup_of(bursts.calls).submission
+
+
+def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
+    """The speedup from bursts, as far as they are believed."""
+    plain, least = timing.speedup_of(bursts.calls), bursts.least(contest.shortest)
+    if least > plain.submission:
+        text = f"bursts tell {plain.submission * 1e6:.3g} us a call; what else was seen of it admits no less than"
+        flags.append(f"{text} {least * 1e6:.3g} us")
+    return timing.speedup_of(timing.not_below(bursts.calls, least))
 
 
 def result(speedup: Speedup, from_burst: bool) -> Correct:

@@ -11,11 +11,11 @@ NOISY = 0.25
 STEADY = 0.03
 """An interval narrower than this needs no further pairs."""
 GATED_ALLOWANCE = 50e-6
-"""By how much a burst may lie below the gated call and still count: 10 us of the gate's own error, 40 us of host
-launch time that a burst hides. It is also the most that a submission can gain from seeing a burst's inputs at once."""
-LAUNCH_ALLOWANCE = 100e-6
-"""By how much a submission's first launch may take longer than the reference's: a Triton kernel's, launched by a
-process that has just stood still, took 70 us."""
+"""How far below the shortest gated call a burst is believed: 10 us of the gate's own error, 40 us of host launch time
+that a burst hides. It is also the most that a submission can gain from seeing a burst's inputs at once."""
+LAUNCH_ALLOWANCE = 150e-6
+"""By how much a submission's first launch may take longer than the reference's: on an H200, in a process that has just
+stood still, 70 us for a Triton kernel, 190 us for one that is launched through ctypes. What is more counts as work."""
 RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
 SHORTEST = 4e-6
@@ -125,9 +125,21 @@ def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_c
     ]
 
 
-def burst_counts(bound: float, burst: float, allowance: float = GATED_ALLOWANCE) -> bool:
-    """Whether a burst's figure may replace a bound: it may be longer, and shorter by the allowance only."""
-    return burst >= bound - allowance
+def least_call(bounds: Sequence[Pair], shortest: float, long_count: int) -> float:
+    """The shortest time of a submission's call that a burst is believed.
+
+    Args:
+        bounds: What whole windows of its long bursts say.
+        shortest: Its shortest gated call.
+        long_count: Calls in a long burst.
+    """
+    bound = statistics.median(pair.submission for pair in bounds)
+    return max(bound - LAUNCH_ALLOWANCE / long_count, shortest - GATED_ALLOWANCE)
+
+
+def not_below(calls: Sequence[Pair], least: float) -> list[Pair]:
+    """The pairs with the submission's time raised to `least` where it is shorter."""
+    return [Pair(call.reference, max(call.submission, least)) for call in calls]
 
 
 def largest_unseen_gain(seconds: float, from_burst: bool) -> float:

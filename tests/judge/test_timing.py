@@ -10,9 +10,10 @@ from kevin_env.judge.timing import (
     Pair,
     burst_bounds,
     burst_calls,
-    burst_counts,
     largest_unseen_gain,
+    least_call,
     median_interval,
+    not_below,
     speedup_of,
 )
 
@@ -73,13 +74,13 @@ def test_the_ratio_does_not_depend_on_the_order_of_the_pairs() -> None:
     assert speedup_of(pairs).ratio == pytest.approx(statistics.median(range(1, 12)))
 
 
-def test_a_burst_counts_up_to_the_allowance_below_the_gated_call() -> None:
+def test_a_burst_is_believed_down_to_the_allowance_below_the_shortest_gated_call() -> None:
     gated, allowance = 300e-6, timing.GATED_ALLOWANCE
-    assert burst_counts(gated, gated)
-    assert burst_counts(gated, gated * 10)
-    assert burst_counts(gated, gated - 0.999 * allowance)
-    assert not burst_counts(gated, gated - 1.001 * allowance)
-    assert not burst_counts(gated, 0.0)
+    least = least_call([Pair(1e-4, 1e-4)], gated, 16)
+    assert least == pytest.approx(gated - allowance)
+    told = not_below([Pair(1e-4, call) for call in (gated, gated * 10, gated - allowance / 2, 1e-6)], least)
+    assert [pair.submission for pair in told] == pytest.approx([gated, gated * 10, gated - allowance / 2, least])
+    assert {pair.reference for pair in told} == {1e-4}
 
 
 GATE, FIXED, LONG, SHORT = 170e-6, 60e-6, 16, 2
@@ -111,7 +112,10 @@ def test_whoever_makes_the_short_burst_longer_is_held_to_the_long_one(side: Burs
     call, bound = burst_calls(bursts, LONG, SHORT)[0].submission, burst_bounds(bursts, LONG, SHORT)[0].submission
     assert bound == pytest.approx(100e-6, rel=0.1)
     assert (call == pytest.approx(100e-6)) is honest
-    assert burst_counts(bound, call, timing.LAUNCH_ALLOWANCE / LONG) is honest
+    least = least_call(burst_bounds(bursts, LONG, SHORT), 0.0, LONG)
+    (told, *_) = not_below(burst_calls(bursts, LONG, SHORT), least)
+    assert told.submission == pytest.approx(100e-6, rel=0.1), "the time that was wasted does not pay"
+    assert (told.submission == call) is honest
 
 
 def test_what_the_allowance_could_hide_is_told_and_is_nothing_for_a_gated_figure() -> None:
