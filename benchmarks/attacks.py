@@ -1,6 +1,6 @@
 """Every attack and every honest kernel of our corpus before the judge of one device: what each gets.
 
-    python benchmarks/attacks.py [--device cpu|cuda] [--at-once N] [--json benchmarks/results/attacks.h200.json] [NAME...]
+    python benchmarks/attacks.py [--device cpu|cuda] [--at-once N] [--json FILE] [NAME...]
 
 A name is as `hostile/early_done`; without one, all files for the device are judged. Rows that the file holds already
 and that are not judged now are kept. Exits with 1 when a file does not end as it says.

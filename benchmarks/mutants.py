@@ -47,8 +47,8 @@ PROBLEMS = (
 MOST = 45
 """Mutants that are compared of each source of code."""
 KERNELS = ("softmax_ctypes", "cross_entropy_ctypes", "softmax_triton")
-SHARP = 0.125
-"""TOLERANCE with which an accepted mutant of a kernel is judged again: four times the reference's error, not 32."""
+SHARP = 4 / 64
+"""TOLERANCE with which an accepted mutant of a kernel is judged again: four times the reference's error, not 64."""
 AGAIN = 3
 """Times that it is judged again, each on other inputs."""
 STATUS = {"correctness": "caught", "compile": "crashed", "runtime": "crashed", "correct": "accepted"}

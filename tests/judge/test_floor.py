@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.measure import believed
 from kevin_env.judge.floor import GATE_ERROR, Floor, Floors, bytes_that_matter
 from kevin_env.judge.gate import Drawn
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.lease import Lease
+from kevin_env.judge.measure import believed
 from kevin_env.judge.memory import Image
 from kevin_env.judge.reference import Case
 from kevin_env.outcome import Correct
