@@ -78,7 +78,13 @@ def _tolerance(case: Case) -> str:
         f"ulps of the output's standard deviation ({verify.LOW_MULTIPLE * case.tolerance:g} times and "
         f"{verify.LOW_ULPS * case.tolerance:g} ulps for 16-bit and 8-bit floats)"
     )
-    return text
+    if case.precision != "ieee":
+        return text
+    return (
+        f"{text}; {verify.MANY} or more float32 elements may be off together (root mean square) by "
+        f"{verify.RMS_MULTIPLE * case.tolerance:g} times what the reference is, "
+        f"and always by {verify.RMS_ULPS * case.tolerance:g} of those ulps"
+    )
 
 
 def _name(names: list[str], index: int) -> str:

@@ -176,8 +176,39 @@ def test_shape_and_dtype_come_before_values() -> None:
 def test_the_budget_follows_the_references_own_error_and_the_problems_tolerance() -> None:
     reference = drawn(64, 64)
     near, far = reference.double() + 1e-6, reference.double() + 1e-4
-    assert budget(reference, near, 1.0, "ieee") == pytest.approx(32e-6, rel=0.1)
-    assert budget(reference, far, 1.0, "ieee") == pytest.approx(32e-4, rel=0.01)
-    assert budget(reference, far, 3.0, "ieee") == pytest.approx(96e-4, rel=0.01)
+    assert budget(reference, near, 1.0, "ieee") == pytest.approx(64e-6, rel=0.1)
+    assert budget(reference, far, 1.0, "ieee") == pytest.approx(64e-4, rel=0.01)
+    assert budget(reference, far, 3.0, "ieee") == pytest.approx(192e-4, rel=0.01)
     assert 0 < budget(reference, None, 1.0, "ieee") < 1e-4
     assert budget(torch.full((4,), NAN), None, 1.0, "ieee") == 0.0
+
+
+def test_many_elements_have_a_budget_together() -> None:
+    exact = torch.randn(64, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    reference = (exact + 1e-6 * torch.randn(64, 64, generator=torch.Generator().manual_seed(3))).float()
+    everywhere = (exact + 6e-5).float()
+    once = exact.float()
+    once[3, 5] += 6e-5
+    assert kind(once, reference, exact) is None, "64 times the largest of its own errors"
+    assert kind(everywhere, reference, exact) == "values", "60 times what it is off by on the whole"
+    assert kind((exact + 4e-5).float(), reference, exact) is None
+    few = [t.flatten()[:1000] for t in (everywhere, reference, exact)]
+    assert kind(*few) is None, "few elements are held to the largest error alone"
+    found = compare(everywhere, reference, exact, 1.0, "ieee")
+    assert (
+        found is not None
+        and found.wrong is None
+        and len(found.differences) == 5
+        and "root mean square" in found.message
+    )
+
+
+@pytest.mark.parametrize("columns", [1000, 8192])
+def test_a_running_float32_sum_is_right_and_a_forgotten_epsilon_is_not(columns: int) -> None:
+    x = torch.randn(512, columns, generator=torch.Generator().manual_seed(4))
+    shape = (columns,)
+    reference, exact = torch.layer_norm(x, shape), torch.layer_norm(x.double(), shape)
+    mean = x.cumsum(1)[:, -1:] / columns
+    variance = (x - mean).square().cumsum(1)[:, -1:] / columns
+    assert kind((x - mean) / (variance + 1e-5).sqrt(), reference, exact) is None
+    assert kind((x - mean) / variance.sqrt(), reference, exact) == "values"
