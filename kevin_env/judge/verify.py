@@ -163,9 +163,7 @@ def _report_rms(got: torch.Tensor, exact: torch.Tensor, error: torch.Tensor, all
     typical = _rms(error)
     if typical <= allowed:
         return None
-    text = (
-        f"each element is near, but together they are off by {typical:.3g} (root mean square), more than {allowed:.3g}"
-    )
+    text = f"the elements are off by {typical:.3g} on the whole (root mean square), where {allowed:.3g} is allowed"
     worst = error.flatten().topk(SHOWN).indices
     places = (tuple(map(int, torch.unravel_index(at, got.shape))) for at in worst)
     shown = tuple(Difference(index=at, expected=_number(exact[at]), got=_number(got[at])) for at in places)
