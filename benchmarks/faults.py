@@ -3,7 +3,7 @@
 `kills`: a client judges submissions whose verdicts are known, several at once, while candidates, keepers, judges, fork
 servers and the client itself are killed (SIGKILL). Every judgement must end with the right verdict or a `JudgeError`,
 and nothing may be left behind: no process, no folder, no half-written line. `soak`: judgements on end, with the
-memory and the descriptors of the judge watched.
+memory and the descriptors of the judge watched. Of a part that is not run now (0) the file keeps its rows.
 
     python benchmarks/faults.py [--device cpu|cuda] [--kills 500] [--soak 2000] [--json FILE]
 """
@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from resultfile import device_name, plain_row, write_result
+from resultfile import device_name, known_rows, plain_row, write_result
 from rich.progress import Progress, track
 
 from kevin_env.episode import Episode
@@ -231,7 +231,8 @@ def main() -> None:
     rows += soak(options.device, options.soak) if options.soak else []
     for row in rows:
         print(f"{row['name']:45} {row['value']:12} {row['unit']}")
-    write_result(options.json, device_name(info), info.versions, rows)
+    kept = known_rows(options.json) | {row["name"]: row for row in rows}
+    write_result(options.json, device_name(info), info.versions, kept.values())
 
 
 if __name__ == "__main__":

@@ -76,19 +76,16 @@ class Contest:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """The submission stands still except while it is in its window, so that it disturbs nobody.
-
-        On a CPU the partners do too: threads that have just computed go on spinning for a while.
-        """
-        workers = [self.trial.worker]
-        if self._on_cpu:
-            workers += [self.reference.worker, self.null.worker]
-        for worker in workers:
-            worker.freeze(True)
+        """All three stand still, except while one is in its window: none disturbs another, all wake up alike."""
+        partners = [self.reference.worker, self.null.worker]
+        with ours():
+            for partner in partners:
+                partner.freeze(True)
+        self.trial.worker.freeze(True)
         try:
             yield
         finally:
-            for worker in workers:
+            for worker in (self.trial.worker, *partners):
                 with suppress(Trouble):  # one that is gone has been noticed already
                     worker.freeze(False)
 
@@ -126,10 +123,10 @@ class Contest:
         with ours():
             players = []
             for player in (self.reference, self.null):
-                with self._awake(player.worker):
+                with awake(player.worker):
                     players.append(self.trial.admit(player.worker, gate, PARTNER_SECONDS))
         self.reference, self.null = players
-        with self._awake(self.trial.worker):
+        with awake(self.trial.worker):
             self.trial.player = self.trial.admit(self.trial.worker, gate, self.trial.options.call_timeout)
         self.trial.gate = gate
 
@@ -139,9 +136,9 @@ class Contest:
         The submission's answers are to be given to `verify`. Errors as `gated`.
         """
         if player is self.trial.player:
-            with self._awake(player.worker):
+            with awake(player.worker):
                 return [self.trial.run(each, count) for each in sets]
-        with ours(), self._awake(player.worker):
+        with ours(), awake(player.worker):
             return [self.trial.gate.call(player, each, count, PARTNER_SECONDS) for each in sets]
 
     def verify(self, answer: Answer, sets: list[Drawn]) -> None:
@@ -153,22 +150,6 @@ class Contest:
         wrong = self.trial.check(answer, sets)
         if wrong is not None:
             raise Wrong(wrong)
-
-    @property
-    def _on_cpu(self) -> bool:
-        return self.trial.bench.device.type == "cpu"
-
-    @contextmanager
-    def _awake(self, worker: Worker) -> Iterator[None]:
-        """Lets a process run that stands still otherwise."""
-        frozen = self._on_cpu or worker is self.trial.worker
-        if frozen:
-            worker.freeze(False)
-        try:
-            yield
-        finally:
-            if frozen:
-                worker.freeze(True)
 
     def _speedup(self) -> Speedup:
         """Of all turns, with the null kernel's window taken away from both sides."""
@@ -200,8 +181,19 @@ class Contest:
 
     def _count(self) -> int:
         """How many windows each has in the next turn."""
+        device = self.trial.bench.device.type
         long = bool(self._turns) and min(self._turns[-1].values()) > LONG_WINDOW
-        return 1 if long and not self._on_cpu else WINDOWS[self.trial.bench.device.type]
+        return 1 if long and device == "cuda" else WINDOWS[device]
+
+
+@contextmanager
+def awake(worker: Worker) -> Iterator[None]:
+    """Lets a process run that stands still otherwise."""
+    worker.freeze(False)
+    try:
+        yield
+    finally:
+        worker.freeze(True)
 
 
 def _construct_null(trial: Trial, null: Worker) -> None:
