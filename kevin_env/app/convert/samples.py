@@ -4,9 +4,9 @@ import csv
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
+from kevin_env.advantage import returns_of, samples_of
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.numbers_panes import STAGES
-from kevin_env.app.replay.reward import returns_of
 from kevin_env.record import Trajectory
 
 COLUMNS = (
@@ -32,21 +32,7 @@ def chat(episode: Trajectory) -> dict[str, Any]:
 
 def turn_samples(episode: Trajectory) -> Iterator[dict[str, Any]]:
     """One training sample a turn: the prompt as sent, the reply with its reasoning, its score and its return."""
-    for turn, value in zip(episode.turns, returns_of(episode), strict=True):
-        yield {
-            "episode_id": episode.episode_id,
-            "problem": episode.problem.id,
-            "model": episode.model,
-            "turn": turn.turn,
-            "prompt": [message.model_dump() for message in turn.messages],
-            "reply": turn.reply,
-            "reasoning": turn.reasoning,
-            "category": turn.category,
-            "kind": turn.kind,
-            "speedup": turn.speedup,
-            "score": turn.score,
-            "return": value,
-        }
+    return (sample.model_dump(mode="json", by_alias=True) for sample in samples_of(episode))
 
 
 def write_csv(episodes: Iterable[Trajectory], stream: TextIO) -> None:
@@ -62,10 +48,10 @@ def _rows(episode: Trajectory) -> Iterator[dict[str, Any]]:
         low, high = turn.speedup_interval or (None, None)
         tokens = turn.usage.model_dump() if turn.usage else {}
         yield {
-            "episode_id": _inert(episode.episode_id),
-            "problem": _inert(episode.problem.id),
+            "episode_id": inert(episode.episode_id),
+            "problem": inert(episode.problem.id),
             "level": episode.problem.level,
-            "model": _inert(episode.model),
+            "model": inert(episode.model),
             "turn": turn.turn,
             "category": turn.category,
             "kind": turn.kind,
@@ -75,12 +61,13 @@ def _rows(episode: Trajectory) -> Iterator[dict[str, Any]]:
             "score": turn.score,
             "return": value,
             "stop_reason": episode.stop_reason,
-            "message": _inert(turn.outcome.message),
+            "message": inert(turn.outcome.message),
             **{f"seconds_{stage}": getattr(turn.seconds, stage) for stage in STAGES},
             **{name: tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens")},
         }
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
+    """Untrusted text for a cell: clean, and no formula in a spreadsheet."""
     text = clean(text)
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text

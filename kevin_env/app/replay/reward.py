@@ -1,29 +1,11 @@
 """How scores and returns came about, written out."""
 
+from kevin_env.advantage import returns_of, settings_of
 from kevin_env.outcome import Correct
 from kevin_env.record import Trajectory, Turn
-from kevin_env.score import discounted_returns
-from kevin_env.settings import Settings
 
 _SHARE = 0.3
 """Of Kevin's score, for being correct."""
-
-
-def settings_of(episode: Trajectory) -> Settings:
-    """The discount and the kind of returns that an episode was played with; ours where the record has none."""
-    known = {name: episode.config[name] for name in ("gamma", "returns") if name in episode.config}
-    try:
-        return Settings.of(known)
-    except ValueError:
-        return Settings()
-
-
-def returns_of(episode: Trajectory) -> tuple[float, ...]:
-    """The recorded returns, one per turn; of an episode that still runs or was cut off, those so far."""
-    if len(episode.returns) == len(episode.turns):
-        return episode.returns
-    settings = settings_of(episode)
-    return discounted_returns([turn.score for turn in episode.turns], settings.gamma, settings.returns)
 
 
 def score_sum(turn: Turn, episode: Trajectory) -> str:

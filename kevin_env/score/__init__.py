@@ -1,0 +1,58 @@
+"""What a turn is worth, and what the turns of an episode return.
+
+A score is a name in `SCORES`, any function of an outcome, or a `WeightedSum` of components:
+
+    WeightedSum(((0.3, CORRECTNESS), (1.0, capped(SPEED, 3.0))))
+
+Feedback, category and score agree: every component reads the outcome's type, never a text. What is not known is not
+paid, and a hack is paid no more than any other failure.
+"""
+
+from kevin_env.score.components import (
+    COMPILE,
+    CORRECTNESS,
+    COVERAGE,
+    DOUBLINGS,
+    FASTER,
+    FORMAT,
+    KERNRL,
+    LENGTH,
+    LOG_SPEED,
+    MILESTONES,
+    ROOFLINE,
+    SPEED,
+    THINKING,
+)
+from kevin_env.score.presets import SCORES, kevin
+from kevin_env.score.returns import ReturnsKind, discounted_returns
+from kevin_env.score.scoring import Bound, Score, resolve_score, score_name, score_of
+from kevin_env.score.shape import Component, Scored, WeightedSum, capped
+
+__all__ = [
+    "COMPILE",
+    "CORRECTNESS",
+    "COVERAGE",
+    "DOUBLINGS",
+    "FASTER",
+    "FORMAT",
+    "KERNRL",
+    "LENGTH",
+    "LOG_SPEED",
+    "MILESTONES",
+    "ROOFLINE",
+    "SCORES",
+    "SPEED",
+    "THINKING",
+    "Bound",
+    "Component",
+    "ReturnsKind",
+    "Score",
+    "Scored",
+    "WeightedSum",
+    "capped",
+    "discounted_returns",
+    "kevin",
+    "resolve_score",
+    "score_name",
+    "score_of",
+]

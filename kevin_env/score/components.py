@@ -1,0 +1,135 @@
+"""What can be paid for. Kinds of failure and of success come from the outcome's type, lengths are in characters."""
+
+import math
+from typing import Literal
+
+from kevin_env.outcome import CompileError, Correct, FormatError, RulesViolation
+from kevin_env.score.shape import Component, Scored
+
+Figure = Literal["coverage", "roofline", "compile_speedup"]
+"""Fields that a judge may give a `Correct` beside its speedup; not every judge measures them."""
+
+_MILESTONE = 1.05
+"""CUDA Agent's: more than 5 % faster."""
+_SLOWEST = -0.2
+_SHORT_CODE, _LONG_CODE = 500, 8000
+_LONG_THOUGHT, _LONGEST_THOUGHT, _THOUGHT_FLOOR, _NO_THOUGHT = 2000, 4000, 0.7, 0.5
+
+
+def _format(scored: Scored) -> float:
+    return float(not isinstance(scored.outcome, FormatError))
+
+
+def _compile(scored: Scored) -> float:
+    return float(not isinstance(scored.outcome, FormatError | RulesViolation | CompileError))
+
+
+def _correctness(scored: Scored) -> float:
+    return float(isinstance(scored.outcome, Correct))
+
+
+def _speed(scored: Scored) -> float:
+    return max(_speedup(scored) or 0.0, 0.0)
+
+
+def _log_speed(scored: Scored) -> float:
+    return math.log2(1.0 + _speed(scored))
+
+
+def _doublings(scored: Scored) -> float:
+    return math.log2(max(_speed(scored), 1.0))
+
+
+def _faster(scored: Scored) -> float:
+    return float(_speed(scored) > 1.0)
+
+
+def _coverage(scored: Scored) -> float:
+    return _figure(scored, "coverage") or 0.0
+
+
+def _roofline(scored: Scored) -> float:
+    """A whole run without any pay for speed would go unnoticed, so a time without its fraction is an error."""
+    if _speedup(scored) is None:
+        return 0.0
+    fraction = _figure(scored, "roofline")
+    if fraction is None:
+        raise ValueError("the judge measured no fraction of the roofline here; choose a score that does not need it")
+    return fraction
+
+
+def _milestones(scored: Scored) -> float:
+    if not isinstance(scored.outcome, Correct):
+        return -1.0
+    if _speed(scored) <= _MILESTONE:
+        return 1.0
+    return 3.0 if (_figure(scored, "compile_speedup") or 0.0) > _MILESTONE else 2.0
+
+
+def _kernrl(scored: Scored) -> float:
+    if not isinstance(scored.outcome, Correct):
+        return -0.25 if _compile(scored) else -0.5
+    speedup = _speedup(scored)
+    if speedup is None:
+        return _SLOWEST
+    return speedup - 1.0 if speedup > 1.0 else max(0.5 * (speedup - 1.0), _SLOWEST)
+
+
+def _length(scored: Scored) -> float:
+    if scored.code is None or not isinstance(scored.outcome, Correct):
+        return 0.0
+    return (_LONG_CODE - len(scored.code)) / (_LONG_CODE - _SHORT_CODE)
+
+
+def _thinking(scored: Scored) -> float:
+    if scored.reasoning is None or not isinstance(scored.outcome, Correct):
+        return 0.0
+    if not scored.reasoning:
+        return _NO_THOUGHT
+    beyond = (len(scored.reasoning) - _LONG_THOUGHT) / (_LONGEST_THOUGHT - _LONG_THOUGHT)
+    return 1.0 - (1.0 - _THOUGHT_FLOOR) * min(max(beyond, 0.0), 1.0)
+
+
+def _speedup(scored: Scored) -> float | None:
+    """None for whatever is not correct, and where the time was too noisy to tell."""
+    return scored.outcome.speedup if isinstance(scored.outcome, Correct) else None
+
+
+def _figure(scored: Scored, name: Figure) -> float | None:
+    return getattr(scored.outcome, name, None) if isinstance(scored.outcome, Correct) else None
+
+
+FORMAT = Component("format", _format)
+"""1 for a reply that holds a submission."""
+COMPILE = Component("compile", _compile)
+"""1 for what was built, whether or not it then ran."""
+CORRECTNESS = Component("correctness", _correctness)
+"""1 for a correct kernel. Nothing for parts of it: a judgement ends at the first wrong output, so what else would have
+been right is not known."""
+SPEED = Component("speed", _speed, high=math.inf)
+"""The speedup of a correct kernel."""
+LOG_SPEED = Component("log_speed", _log_speed, high=math.inf)
+"""log2(1 + speedup) of a correct kernel: 1 at the reference's speed, as `SPEED`, and above 0 at any."""
+DOUBLINGS = Component("doublings", _doublings, high=math.inf)
+"""log2(speedup) of a kernel that is faster than the reference."""
+FASTER = Component("faster", _faster)
+"""1 for a kernel that is faster than the reference."""
+COVERAGE = Component("coverage", _coverage)
+"""The share of device time that a correct kernel's own kernels take, 0 to 1 (Dr. Kernel, arXiv 2602.05885). Nothing
+where it was not measured."""
+ROOFLINE = Component("roofline", _roofline, needs="roofline")
+"""The fraction of what the device can do at most that a correct kernel reaches, 0 to 1.
+
+Raises ValueError for a timed kernel of which it was not measured."""
+MILESTONES = Component("milestones", _milestones, low=-1.0, high=3.0)
+"""-1 for a failure, 1 for a correct kernel, 2 for one more than 5 % faster than what it is timed against, 3 for one
+that is so against torch.compile as well (CUDA Agent, arXiv 2602.24286). 3 only where both were measured."""
+KERNRL = Component("kernrl", _kernrl, low=-0.5, high=2.0)
+"""-0.5 for what was not built, -0.25 for what failed or was wrong, else speedup - 1 up to 2, halved below 0.
+
+Not below -0.2: kernrl's own pays a correct kernel of less than half the reference's speed less than a wrong one. A time
+that cannot be told is paid as the slowest, or else noise would pay."""
+LENGTH = Component("length", _length)
+"""1 for correct code of up to 500 characters, falling to 0 at 8000."""
+THINKING = Component("thinking", _thinking)
+"""Of a correct kernel's reasoning: 1 up to 2000 characters, falling to 0.7 at 4000; 0.5 where there was none."""

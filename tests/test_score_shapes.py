@@ -1,0 +1,265 @@
+import contextlib
+import itertools
+import math
+import pickle
+from typing import get_args
+
+import pytest
+from episodes import REPLY, SOURCE, correct, every_outcome
+
+from kevin_env import score as shapes
+from kevin_env.judge import Options, ScriptedPool
+from kevin_env.outcome import HACK_KINDS, Category, Correct, Outcome, is_hack
+from kevin_env.problem import Problem
+from kevin_env.record import Reply, Turn
+from kevin_env.score import (
+    COMPILE,
+    CORRECTNESS,
+    KERNRL,
+    LENGTH,
+    ROOFLINE,
+    SCORES,
+    SPEED,
+    THINKING,
+    Component,
+    Scored,
+    WeightedSum,
+    capped,
+    resolve_score,
+    score_name,
+    score_of,
+)
+from kevin_env.settings import Settings
+from kevin_env.turn import Question, take_turn
+
+NOISY = Correct(message="Correct.", kind="too_noisy")
+FAILURES = [outcome for outcome in every_outcome() if outcome.category != "correct"]
+HACKS = [outcome for outcome in FAILURES if is_hack(outcome)]
+SPEEDUPS = [10 ** (power / 4) for power in range(-16, 17)]
+
+
+class Measured(Correct):
+    """A correct kernel as a judge would tell of it that measures more than ours does."""
+
+    coverage: float | None = None
+    roofline: float | None = None
+    compile_speedup: float | None = None
+
+
+def measured(speedup: float | None, **figures: float | None) -> Measured:
+    values = (correct(speedup) if speedup else NOISY).model_dump()
+    return Measured.model_validate(values | {"roofline": 0.5} | figures)
+
+
+def outcome(category: Category, kind: str) -> Outcome:
+    return next(each for each in FAILURES if (each.category, each.kind) == (category, kind))
+
+
+def scored(outcome: Outcome) -> Scored:
+    """With code half as long as is paid for, and reasoning half way to the floor."""
+    return Scored(outcome, code="x" * 4250, reasoning="x" * 3000)
+
+
+ENDINGS = (
+    outcome("format", "no_code"),
+    outcome("compile", "syntax"),
+    outcome("runtime", "exception"),
+    outcome("correctness", "values"),
+    outcome("runtime", "protocol"),
+    NOISY,
+    correct(0.5),
+    correct(2.0),
+    correct(40.0),
+)
+
+GOLDEN = {
+    "kevin": (0, 0, 0, 0, 0, 0.3, 0.8, 2.3, 40.3),
+    "kernrl": (-0.5, -0.5, -0.25, -0.25, -0.5, -0.2, -0.2, 1, 2),
+    "kernrl_blog": (0, 0, 0.1, 0.1, 0, 0.4, 0.4, 1.0, 1.3),
+    "kernel_rl_default": (0, 0.1, 0.3, 0.3, 0, 1.41, 1.41, 1.41, 1.41),
+    "kernel_rl_stage1": (0, 0.3, 0.8, 0.8, 0, 1, 1, 1, 1),
+    "kernel_rl_stage2": (0, 0.1, 0.3, 0.3, 0, 1, 1, 1, 1),
+    "kernel_rl_stage3": (0, 0.05, 0.15, 0.15, 0, 0.65, 0.825, 1.35, 4.15),
+    "kernel_rl_sparse": (0, 0, 0, 0, 0, 1, 1.25, 2, 6),
+    "dr_kernel": (0, 0, 0, 0, 0, 1, 1.5, 3, 4),
+    "milestones": (-1, -1, -1, -1, -1, 1, 1, 2, 2),
+    "log_speed": (0, 0, 0, 0, 0, 0.3, 0.3 + 0.584963, 0.3 + 1.584963, 0.3 + 5.357552),
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_values(name: str) -> None:
+    assert [SCORES[name](scored(each)) for each in ENDINGS] == pytest.approx(GOLDEN[name], abs=1e-6)
+
+
+def test_every_named_score_has_golden_values() -> None:
+    assert SCORES.keys() - GOLDEN.keys() == {"roofline"}
+
+
+def test_kernrl_pays_a_slower_kernel_half_and_never_less_than_a_wrong_one() -> None:
+    kernrl = SCORES["kernrl"]
+    assert [kernrl(correct(s)) for s in (1.0, 0.9, 0.6, 0.01)] == pytest.approx([0.0, -0.05, -0.2, -0.2])
+
+
+def test_the_blog_pays_for_speed_up_to_four_times() -> None:
+    pays = [SCORES["kernrl_blog"](correct(speedup)) for speedup in (1.0, 1.5, 4.0, 8.0)]
+    assert pays == pytest.approx([0.4, 0.7 + 0.3 * 0.584963, 1.3, 1.3], abs=1e-6)
+
+
+def test_coverage_pays_where_it_was_measured() -> None:
+    dr_kernel = SCORES["dr_kernel"]
+    assert [dr_kernel(measured(2.0, coverage=share)) for share in (None, 0.25, 1.0, 7.0)] == [3.0, 3.25, 4.0, 4.0]
+
+
+def test_the_last_milestone_needs_both_times() -> None:
+    pays = [
+        SCORES["milestones"](measured(speedup, compile_speedup=compiled))
+        for speedup, compiled in [(1.05, 2.0), (1.06, None), (1.06, 1.05), (1.06, 1.06), (None, 2.0)]
+    ]
+    assert pays == [1.0, 2.0, 2.0, 3.0, 1.0]
+
+
+def test_the_roofline_pays_its_fraction() -> None:
+    roofline = SCORES["roofline"]
+    pays = [roofline(measured(2.0, roofline=fraction)) for fraction in (0.0, 0.5, 1.0, 3.0)]
+    assert pays == pytest.approx([0.3, 0.8, 1.3, 1.3])
+    assert roofline(NOISY) == 0.3
+    assert [roofline(failure) for failure in FAILURES] == [0.0] * len(FAILURES)
+
+
+def test_the_roofline_is_refused_where_nobody_measures_it() -> None:
+    for refused in ("roofline", WeightedSum(((2.0, ROOFLINE),))):
+        with pytest.raises(ValueError, match=r"score \S+ needs roofline, which the judge does not measure"):
+            resolve_score(refused)
+    with pytest.raises(ValueError, match=r"setting score='roofline': .* needs roofline"):
+        Settings.of({"score": "roofline"})
+    with pytest.raises(ValueError, match="no fraction of the roofline here; choose a score"):
+        SCORES["roofline"](correct(2.0))
+
+
+def everything() -> list[Scored]:
+    """Every kind of outcome and many speedups, with everything else known and not known."""
+    figures = (None, 0.0, 0.3, 1.0, 9.0)
+    right = [
+        measured(speedup, coverage=figure, roofline=figure or 0.0, compile_speedup=figure)
+        for speedup, figure in itertools.product((None, *SPEEDUPS), figures)
+    ]
+    codes, thoughts = (None, "", "x" * 500, "x" * 9000), (None, "", "x", "x" * 9000)
+    return [Scored(*each) for each in itertools.product([*FAILURES, *right], codes, thoughts)]
+
+
+EVERYTHING = everything()
+COMPONENTS = [each for each in vars(shapes).values() if isinstance(each, Component)]
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda each: each.name)
+def test_a_component_pays_all_of_its_range_and_nothing_else(component: Component) -> None:
+    pays = [component(each) for each in EVERYTHING]
+    assert (min(pays), min(max(pays), 12)) == pytest.approx((component.low, min(component.high, 12)))
+
+
+@pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
+def test_a_score_pays_all_of_its_range_and_nothing_else(score: WeightedSum) -> None:
+    pays, (low, high) = [score_of(each, score) for each in EVERYTHING], score.range
+    assert math.isfinite(low)
+    assert (min(pays), min(max(pays), 12)) == pytest.approx((low, min(high, 12)))
+
+
+@pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
+def test_a_score_agrees_with_the_outcome(score: WeightedSum) -> None:
+    failed = [score(scored(each)) for each in FAILURES]
+    noisy = score(scored(NOISY))
+    timed = [score(scored(measured(speedup))) for speedup in SPEEDUPS]
+    assert {kind.kind for kind in HACKS} > HACK_KINDS
+    assert max(score(scored(each)) for each in HACKS) == min(failed)
+    assert max(failed) < noisy <= min(timed)
+    assert timed == sorted(timed)
+    assert len({score(scored(each)) for each in HACKS}) == 1
+
+
+def test_what_is_not_known_is_not_paid() -> None:
+    default = SCORES["kernel_rl_default"]
+    assert default(correct(2.0)) == pytest.approx(1.3)
+    assert default(Scored(correct(2.0), reasoning="")) == pytest.approx(1.35)
+    assert default(Scored(correct(2.0), code="x" * 500)) == pytest.approx(1.35)
+
+
+@pytest.mark.parametrize(("length", "pays"), [(0, 1.0), (500, 1.0), (2375, 0.75), (8000, 0.0), (9000, 0.0)])
+def test_short_code_is_paid(length: int, pays: float) -> None:
+    assert LENGTH(Scored(correct(1.0), code="x" * length)) == pytest.approx(pays)
+    assert LENGTH(Scored(FAILURES[0], code="x" * length)) == 0.0
+
+
+@pytest.mark.parametrize(("length", "pays"), [(0, 0.5), (1, 1.0), (2000, 1.0), (3000, 0.85), (4000, 0.7), (9000, 0.7)])
+def test_thinking_is_paid(length: int, pays: float) -> None:
+    assert THINKING(Scored(correct(1.0), reasoning="x" * length)) == pytest.approx(pays)
+    assert THINKING(Scored(FAILURES[0], reasoning="x" * length)) == 0.0
+
+
+def test_a_sum_of_ones_own() -> None:
+    own = WeightedSum(((1.0, CORRECTNESS), (-0.5, capped(SPEED, 3.0)), (2.0, COMPILE)), low=-1.0, high=2.25)
+    assert own.range == (-1.0, 2.25)
+    assert [own(each) for each in (WRONG, correct(1.0), correct(9.0), HACKS[0])] == [2.0, 2.25, 1.5, -1.0]
+    assert own.parts(Scored(correct(9.0))) == (("correctness", 1.0), ("min(speed, 3)", -1.5), ("compile", 2.0))
+    assert own.parts(Scored(HACKS[0])) == (("hack", -1.0),)
+    assert score_name(own) == "clip(1*correctness + -0.5*min(speed, 3) + 2*compile, -1, 2.25)"
+    assert Settings(score=own).model_dump()["score"] == score_name(own)
+    assert pickle.loads(pickle.dumps(own)) == own
+
+
+WRONG = outcome("correctness", "values")
+
+
+@pytest.mark.parametrize("terms", [((0.0, SPEED),), ((math.nan, SPEED),), ((-1.0, SPEED),), ((math.inf, KERNRL),)])
+def test_a_sum_without_a_meaning_is_refused(terms) -> None:
+    with pytest.raises(ValueError, match=r"give a finite number other than 0|has no low end; cap what has a negative"):
+        WeightedSum(terms)
+
+
+@pytest.mark.parametrize("name", ["kevin", "kernel_rl_stage3", "kernrl", "kernrl_blog", "log_speed"])
+def test_the_lower_end_of_a_speedup_can_be_paid(name: str) -> None:
+    assert score_of(correct(2.0), SCORES[name], "lower") == pytest.approx(SCORES[name](correct(1.8)))
+
+
+def test_names_are_told_and_recorded() -> None:
+    assert {score_name(score) for score in SCORES.values()} == SCORES.keys()
+    assert [resolve_score(name) for name in GOLDEN] == [SCORES[name] for name in GOLDEN]
+    assert all(Settings(score=name).model_dump()["score"] == name for name in GOLDEN)
+    with pytest.raises(ValueError, match=r"give one of kevin, kernrl, .*, log_speed"):
+        resolve_score("kernel_rl")
+
+
+def played(reply: Reply, score: str) -> Turn:
+    problem = Problem(id="double", source=SOURCE, name="double")
+    question = Question(problem, 1, (), Options(secret="ab" * 16), "kernel", resolve_score(score))
+    with contextlib.closing(ScriptedPool([correct(2.0)])) as pool:
+        return take_turn(question, reply, pool)
+
+
+CODE = REPLY[REPLY.index("```") :].replace("import torch\n", f"# {'x' * 1000}\nimport torch\n")
+
+
+@pytest.mark.parametrize(
+    ("reply", "thinking"),
+    [
+        (Reply(content=CODE), 0.5),
+        (Reply(content=f"<think>\n\n</think>\n{CODE}"), 0.5),
+        (Reply(content=f"<think>{'x' * 3000}</think>\n{CODE}"), 0.85),
+        (Reply(content=CODE, reasoning="x" * 3000), 0.85),
+        (Reply(content=f"{'x' * 3000}</think>\n{CODE}"), 0.85),
+    ],
+)
+def test_a_turn_is_scored_with_its_code_and_its_reasoning(reply: Reply, thinking: float) -> None:
+    turn = played(reply, "kernel_rl_default")
+    assert turn.submission is not None
+    length = (8000 - len(turn.submission.code)) / 7500
+    assert length < 1 and turn.score == pytest.approx(1.3 + 0.05 * length + 0.1 * thinking)
+
+
+def test_a_reply_without_code_is_scored() -> None:
+    assert played(Reply(content="<think>Hm."), "kernel_rl_default").score == 0.0
+    assert played(Reply(content="Never."), "milestones").score == -1.0
+
+
+def test_every_kind_of_outcome_is_looked_at() -> None:
+    assert {each.category for each in FAILURES} == set(get_args(Category)) - {"correct"}
