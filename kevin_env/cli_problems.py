@@ -13,18 +13,22 @@ problems = typer.Typer(help="List the problems, or look for what is wrong with t
 def list_problems(
     context: typer.Context,
     level: Annotated[int | None, typer.Option(help="Only this level, 1 to 10.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Only problems with this tag.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only with this tag: a family, a trait, a bound or a dtype.")] = None,
+    split: Annotated[str | None, typer.Option(help="Only this side of the split: train or held_out.")] = None,
+    split_seed: Annotated[int, typer.Option(help="The seed of the split.")] = 0,
+    order: Annotated[str, typer.Option(help="level, or difficulty as measured, the easiest first.")] = "level",
     as_json: Json = False,
 ) -> None:
     """List the problems."""
-    from kevin_env.app.catalogue import choose_problems, problem_row, problems_table
+    from kevin_env.app.catalogue import choose_problems, our_split, problem_row, problems_table
     from kevin_env.app.screen import make_console
 
     if context.invoked_subcommand:
         return
-    chosen = choose_problems(level, tag)
+    chosen = choose_problems(level, tag, split, split_seed, order)
     if as_json:
-        print_json([problem_row(each) for each in chosen])
+        sides = our_split(split_seed)
+        print_json([problem_row(each, sides) for each in chosen])
     else:
         make_console().print(problems_table(chosen))
 

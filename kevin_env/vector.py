@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kevin_env.env import KevinEnv
 from kevin_env.judge.api import JudgePool
 from kevin_env.record import Turn
-from kevin_env.selection import ProblemChoice, find_problems
+from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
 
 Texts = tuple[str, ...]
 Step = tuple[str, float, bool, bool, dict[str, Any]]
@@ -22,7 +22,7 @@ Step = tuple[str, float, bool, bool, dict[str, Any]]
 def make_vec(
     num_envs: int = 1,
     *,
-    problem: ProblemChoice = "L1_23_Softmax",
+    problem: ProblemChoice | ProblemSource = "L1_23_Softmax",
     pool: JudgePool | None = None,
     autoreset_mode: AutoresetMode | str = AutoresetMode.DISABLED,
     max_episode_steps: int | None = None,
@@ -50,7 +50,7 @@ def make_vec(
     mode = AutoresetMode(autoreset_mode)
     if mode is AutoresetMode.NEXT_STEP:
         raise ValueError("next-step autoreset wastes a reply of the model in every episode; use SameStep or Disabled")
-    problems = find_problems(problem)
+    problems = problem_source(problem)
     shared = pool if pool is not None else _open_pool()
     envs = [KevinEnv(problems, pool=shared, **arguments) for _ in range(num_envs)]
     return KevinVectorEnv(envs, mode, owned_pool=shared if pool is None else None)

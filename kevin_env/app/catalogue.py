@@ -1,7 +1,7 @@
 """Lists problems and shows one."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 from rich.console import Console
 from rich.table import Table
@@ -9,22 +9,38 @@ from rich.text import Text
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.screen import show, show_code
+from kevin_env.difficulty import by_difficulty, measured
 from kevin_env.problem import Problem, list_problems
-from kevin_env.selection import find_problems
+from kevin_env.selection import find_problems, our_problems
+from kevin_env.split import SEED, Side, split
+from kevin_env.tags import family_of, tags_of
 
 
-def choose_problems(level: int | None, tag: str | None) -> list[Problem]:
-    """Our own problems of a level and with a tag, where these are given.
+def choose_problems(
+    level: int | None = None, tag: str | None = None, side: str | None = None, seed: int = SEED, order: str = "level"
+) -> list[Problem]:
+    """Our own problems of a level, with a tag and on a side of the split with that seed, where these are given.
+
+    Args:
+        level: 1 to 10.
+        tag: a family, a trait, a bound or a dtype.
+        side: `train` or `held_out`.
+        seed: of the split.
+        order: `level`, or `difficulty`, the easiest first.
 
     Raises:
-        BadInput: if there is none.
+        BadInput: if there is none, or no such side or order.
     """
-    chosen = [each for each in list_problems(level) if tag is None or tag in each.tags]
+    if side not in (None, *get_args(Side)):
+        raise BadInput(f"--split is {side!r}; it may be {' or '.join(get_args(Side))}")
+    if order not in ("level", "difficulty"):
+        raise BadInput(f"--order is {order!r}; it may be level or difficulty")
+    chosen = [each for each in our_problems(level, side, seed) if tag is None or tag in tags_of(each)]
     if chosen:
-        return chosen
+        return by_difficulty(chosen) if order == "difficulty" else chosen
     every = list_problems()
     levels = sorted({each.level for each in every if each.level is not None})
-    tags = sorted({tag for each in every for tag in each.tags})
+    tags = sorted({tag for each in every for tag in tags_of(each)})
     raise BadInput(f"no such problem; levels are {', '.join(map(str, levels))}, tags are {', '.join(tags)}")
 
 
@@ -32,7 +48,7 @@ def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:
     """The problems of these names, each once; our own where there are none. Of a level when given.
 
     Args:
-        names: ids, paths of files or folders, levels such as `L1`, `kernelbench:` and what may follow it.
+        names: ids, paths of files or folders, levels such as `L1`, `train`, `kernelbench:` and what may follow it.
         level: 1 to 10.
 
     Raises:
@@ -40,15 +56,21 @@ def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:
         BadInput: if there is none.
     """
     if not names:
-        return choose_problems(level, None)
+        return choose_problems(level)
     found = {each.id: each for each in find_problems(names) if level in (None, each.level)}
     if not found:
         raise BadInput(f"no problem of level {level} among {', '.join(names)}")
     return list(found.values())
 
 
-def problem_row(problem: Problem) -> dict[str, Any]:
-    """A problem as an object of `problems --json`."""
+def our_split(seed: int = SEED) -> dict[str, Side]:
+    """The side of each of our own problems, by id."""
+    return split(list_problems(), seed)
+
+
+def problem_row(problem: Problem, sides: Mapping[str, Side] | None = None) -> dict[str, Any]:
+    """A problem as an object of `problems --json`; `sides` is the split, ours by the default seed when left out."""
+    figures, sides = measured(problem), our_split() if sides is None else sides
     return {
         "id": problem.id,
         "level": problem.level,
@@ -56,7 +78,10 @@ def problem_row(problem: Problem) -> dict[str, Any]:
         "name": problem.name,
         "task": _first_line(problem),
         "cases": list(problem.cases),
-        "tags": list(problem.tags),
+        "family": family_of(problem),
+        "tags": list(tags_of(problem)),
+        "split": sides.get(problem.id),
+        "measured": figures and figures.model_dump(mode="json"),
         "path": problem.path,
         "sha256": problem.sha256,
     }
@@ -68,17 +93,25 @@ def problems_table(problems: Sequence[Problem]) -> Table:
     table.add_column("id", no_wrap=True)
     table.add_column("task")
     table.add_column("tags")
+    table.add_column("difficulty", justify="right")
     for each in problems:
-        table.add_row(*map(Text, (each.id, _first_line(each), ", ".join(each.tags))))
+        figures = measured(each)
+        difficulty = f"{figures.difficulty:.2f}" if figures else ""
+        table.add_row(*map(Text, (each.id, _first_line(each), ", ".join(tags_of(each)), difficulty)))
     return table
 
 
 def show_problem(console: Console, problem: Problem) -> None:
     """Prints a problem's facts and its source."""
+    figures = measured(problem)
     show(console, problem.id, "bold")
-    show(console, f"  cases  {', '.join(problem.cases)}")
-    show(console, f"  tags   {', '.join(problem.tags) or 'none'}")
-    show(console, f"  file   {problem.path}")
+    show(console, f"  cases       {', '.join(problem.cases)}")
+    show(console, f"  tags        {', '.join(tags_of(problem)) or 'none'}")
+    if figures:
+        operators = f"{figures.operations} operator" + "s" * (figures.operations != 1)
+        time = f"{figures.seconds * 1e3:.3g} ms, {figures.seconds / figures.roofline_seconds:.3g} times the roofline"
+        show(console, f"  difficulty  {figures.difficulty:.2f} ({operators}; reference {time})")
+    show(console, f"  file        {problem.path}")
     console.print()
     show_code(console, problem.source)
 

@@ -16,7 +16,7 @@ CASES: dict[str, dict] = {
     "odd": {"N": 509},
     "small": {"N": 24},
 }
-TAGS: tuple[str, ...] = ("matmul", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul",)
 
 
 class Model(nn.Module):

@@ -18,7 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 127, "dim": 1021},
     "single": {"batch_size": 1, "dim": 800},
 }
-TAGS: tuple[str, ...] = ("reduction", "activation", "memory-bound")
+TAGS: tuple[str, ...] = ("reduction", "activation")
 
 
 class Model(nn.Module):

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 127, "dim": 4099},
     "single": {"batch_size": 1, "dim": 131072},
 }
-TAGS: tuple[str, ...] = ("elementwise", "activation", "memory-bound")
+TAGS: tuple[str, ...] = ("elementwise", "activation")
 
 
 class Model(nn.Module):

@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "row": {"M": 1, "K": 1000, "N": 700},
     "shallow": {"M": 300, "K": 3, "N": 200},
 }
-TAGS: tuple[str, ...] = ("matmul", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul",)
 
 
 class Model(nn.Module):

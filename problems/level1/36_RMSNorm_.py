@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "features": 61, "dim1": 53, "dim2": 47},
     "deep": {"batch_size": 1, "features": 1024, "dim1": 24, "dim2": 24},
 }
-TAGS: tuple[str, ...] = ("reduction", "normalization", "memory-bound")
+TAGS: tuple[str, ...] = ("normalization",)
 
 
 class Model(nn.Module):

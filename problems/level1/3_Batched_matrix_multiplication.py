@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "m": 200, "k": 320, "n": 136},
     "many": {"batch_size": 3000, "m": 7, "k": 9, "n": 6},
 }
-TAGS: tuple[str, ...] = ("matmul", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul",)
 
 
 class Model(nn.Module):

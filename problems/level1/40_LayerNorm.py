@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 7, "features": 13, "dim1": 17, "dim2": 19},
     "single": {"batch_size": 1, "features": 16, "dim1": 16, "dim2": 16},
 }
-TAGS: tuple[str, ...] = ("reduction", "normalization", "memory-bound")
+TAGS: tuple[str, ...] = ("normalization",)
 
 
 class Model(nn.Module):

@@ -31,7 +31,7 @@ CASES: dict[str, dict] = {
     "dilated": {"channels": 3, "height": 64, "width": 50, "kernel_size": 2, "stride": 2, "dilation": 3},
     "strip": {"batch_size": 1, "channels": 2, "height": 4, "width": 3000, "stride": 3, "padding": 2},
 }
-TAGS: tuple[str, ...] = ("pooling", "image", "memory-bound")
+TAGS: tuple[str, ...] = ("pooling", "image")
 
 
 class Model(nn.Module):

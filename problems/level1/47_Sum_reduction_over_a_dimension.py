@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 5, "dim1": 331, "dim2": 509},
     "tall": {"batch_size": 1, "dim1": 4096, "dim2": 64},
 }
-TAGS: tuple[str, ...] = ("reduction", "memory-bound")
+TAGS: tuple[str, ...] = ("reduction",)
 
 
 class Model(nn.Module):

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "few": {"M": 16, "K": 50000},
     "tall": {"M": 20000, "K": 33},
 }
-TAGS: tuple[str, ...] = ("matmul", "reduction", "memory-bound")
+TAGS: tuple[str, ...] = ("matmul",)
 
 
 class Model(nn.Module):

@@ -26,7 +26,7 @@ CASES: dict[str, dict] = {
     "large_kernel": {"batch_size": 1, "in_channels": 3, "out_channels": 8, "kernel_size": 7, "width": 48, "height": 48},
     "pointwise": {"batch_size": 2, "in_channels": 40, "out_channels": 24, "kernel_size": 1, "width": 20, "height": 20},
 }
-TAGS: tuple[str, ...] = ("conv", "image", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "image")
 
 
 class Model(nn.Module):

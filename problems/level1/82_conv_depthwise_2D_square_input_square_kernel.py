@@ -30,7 +30,7 @@ CASES: dict[str, dict] = {
     "strided": {"batch_size": 2, "in_channels": 10, "width": 50, "height": 50, "stride": 2, "padding": 1},
     "wide_kernel": {"batch_size": 1, "in_channels": 4, "kernel_size": 5, "width": 90, "height": 90, "padding": 2},
 }
-TAGS: tuple[str, ...] = ("conv", "image", "memory-bound")
+TAGS: tuple[str, ...] = ("conv", "image")
 
 
 class Model(nn.Module):

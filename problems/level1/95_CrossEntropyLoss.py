@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 127, "num_classes": 1021},
     "single": {"batch_size": 1, "num_classes": 4096},
 }
-TAGS: tuple[str, ...] = ("reduction", "loss", "memory-bound")
+TAGS: tuple[str, ...] = ("loss",)
 
 
 class Model(nn.Module):

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "outer": {"M": 700, "N": 1},
     "deep": {"M": 400, "N": 100},
 }
-TAGS: tuple[str, ...] = ("matmul", "memory-bound")
+TAGS: tuple[str, ...] = ("matmul",)
 
 
 class Model(nn.Module):

@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 67, "message_length": 167, "output_length": 169},
     "long": {"batch_size": 2, "message_length": 1000, "output_length": 32},
 }
-TAGS: tuple[str, ...] = ("crypto", "compute-bound", "uint8")
+TAGS: tuple[str, ...] = ("crypto",)
 
 RATE = 168
 # fmt: off

@@ -18,7 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 1021, "message_length": 61},
     "long": {"batch_size": 2, "message_length": 1500},
 }
-TAGS: tuple[str, ...] = ("crypto", "compute-bound", "uint8")
+TAGS: tuple[str, ...] = ("coding",)
 
 
 class Model(nn.Module):

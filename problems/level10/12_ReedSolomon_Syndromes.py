@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 129, "codeword_length": 101, "num_syndromes": 7},
     "single": {"batch_size": 1, "codeword_length": 204, "num_syndromes": 64},
 }
-TAGS: tuple[str, ...] = ("crypto", "compute-bound", "uint8")
+TAGS: tuple[str, ...] = ("coding",)
 
 
 class Model(nn.Module):

@@ -25,7 +25,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 33, "first_length": 61, "second_length": 45},
     "long": {"batch_size": 2, "first_length": 1000, "second_length": 1000},
 }
-TAGS: tuple[str, ...] = ("scan", "compute-bound", "uint8")
+TAGS: tuple[str, ...] = ("dynamic-programming",)
 
 
 class Model(nn.Module):

@@ -18,7 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 65, "length": 128},
     "single": {"batch_size": 1, "length": 65536},
 }
-TAGS: tuple[str, ...] = ("signal", "crypto", "memory-bound", "int64")
+TAGS: tuple[str, ...] = ("transform",)
 
 PRIME = 998244353
 

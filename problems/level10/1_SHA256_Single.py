@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"message_length": 119},
     "short": {"message_length": 3},
 }
-TAGS: tuple[str, ...] = ("crypto", "latency-bound", "int64")
+TAGS: tuple[str, ...] = ("crypto", "recurrent")
 
 # fmt: off
 K = (

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 129, "message_length": 55},
     "long": {"batch_size": 3, "message_length": 200},
 }
-TAGS: tuple[str, ...] = ("crypto", "compute-bound", "int64")
+TAGS: tuple[str, ...] = ("crypto",)
 
 # fmt: off
 K = (

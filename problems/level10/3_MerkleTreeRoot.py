@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_leaves": 67},
     "pair": {"num_leaves": 2},
 }
-TAGS: tuple[str, ...] = ("crypto", "latency-bound", "int64")
+TAGS: tuple[str, ...] = ("crypto",)
 
 # fmt: off
 ROUND_CONSTANTS = (

@@ -18,7 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"text_length": 16_336},
     "single": {"text_length": 16},
 }
-TAGS: tuple[str, ...] = ("crypto", "memory-bound", "int64")
+TAGS: tuple[str, ...] = ("crypto",)
 
 # fmt: off
 SBOX = (

@@ -18,7 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_blocks": 1021},
     "single": {"num_blocks": 1},
 }
-TAGS: tuple[str, ...] = ("crypto", "compute-bound", "int64")
+TAGS: tuple[str, ...] = ("crypto",)
 
 MASK = 2**32 - 1
 TWICE = 2**32 + 1

@@ -24,7 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"password_length": 63, "salt_length": 51, "dk_len": 1021},
     "single": {"password_length": 5, "salt_length": 8, "dk_len": 20, "iterations": 5},
 }
-TAGS: tuple[str, ...] = ("crypto", "compute-bound", "int64")
+TAGS: tuple[str, ...] = ("crypto", "recurrent")
 
 # fmt: off
 K = (

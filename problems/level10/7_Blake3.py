@@ -24,7 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"message_length": 5121},
     "short": {"message_length": 100},
 }
-TAGS: tuple[str, ...] = ("crypto", "latency-bound", "int64")
+TAGS: tuple[str, ...] = ("crypto",)
 
 IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
 PERMUTATION = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)

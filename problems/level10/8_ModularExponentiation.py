@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_bits": 192},
     "long": {"num_bits": 384},
 }
-TAGS: tuple[str, ...] = ("crypto", "latency-bound", "int64")
+TAGS: tuple[str, ...] = ("crypto",)
 
 BITS = 16
 LIMB = 2**BITS - 1

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 129, "message_length": 127},
     "long": {"batch_size": 3, "message_length": 513},
 }
-TAGS: tuple[str, ...] = ("crypto", "compute-bound", "uint8")
+TAGS: tuple[str, ...] = ("crypto",)
 
 # fmt: off
 IV = (

@@ -27,7 +27,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "in_channels": 7, "out_channels": 13, "height": 31, "width": 37, "divide_by": 0.7},
     "strip": {"batch_size": 2, "in_channels": 4, "out_channels": 6, "height": 3, "width": 2000, "divide_by": -3.0},
 }
-TAGS: tuple[str, ...] = ("conv", "norm", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "fused")
 
 
 class Model(nn.Module):

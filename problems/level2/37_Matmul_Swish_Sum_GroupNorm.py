@@ -28,7 +28,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "in_features": 600, "out_features": 2000, "num_groups": 4},
     "one_group": {"batch_size": 40, "in_features": 100, "out_features": 300, "num_groups": 1},
 }
-TAGS: tuple[str, ...] = ("matmul", "activation", "norm", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "activation", "fused")
 
 
 class Model(nn.Module):

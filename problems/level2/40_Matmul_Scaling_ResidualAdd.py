@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 61, "in_features": 253, "out_features": 509, "scaling_factor": -0.3},
     "single": {"batch_size": 1, "in_features": 1500, "out_features": 1000, "scaling_factor": 4.0},
 }
-TAGS: tuple[str, ...] = ("matmul", "elementwise", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "fused")
 
 
 class Model(nn.Module):

@@ -31,7 +31,7 @@ CASES: dict[str, dict] = {
     "threes": {"batch_size": 2, "in_channels": 3, "out_channels": 8, "height": 30, "width": 100, "kernel_size_pool": 3},
     "strip": {"batch_size": 1, "in_channels": 4, "out_channels": 6, "height": 4, "width": 999, "subtract2_value": 1.5},
 }
-TAGS: tuple[str, ...] = ("conv", "activation", "pooling", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "activation", "fused")
 
 
 class Model(nn.Module):

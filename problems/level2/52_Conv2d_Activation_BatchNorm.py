@@ -30,7 +30,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "in_channels": 3, "out_channels": 5, "height": 20, "width": 24},
     "strip": {"batch_size": 6, "in_channels": 4, "out_channels": 6, "height": 5, "width": 400, "kernel_size": 5},
 }
-TAGS: tuple[str, ...] = ("conv", "activation", "norm", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "activation", "fused")
 # around 4, some channels of z are negative throughout: Mish hardly leaves zero there, and rounding decides
 DISTRIBUTIONS = ("own", "signed", "wide")
 

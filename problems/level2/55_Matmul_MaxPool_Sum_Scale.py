@@ -26,7 +26,7 @@ CASES: dict[str, dict] = {
     "small": {"batch_size": 128, "in_features": 10, "out_features": 5},
     "few": {"batch_size": 3, "in_features": 1000, "out_features": 2000, "kernel_size": 16, "scale_factor": 1.5},
 }
-TAGS: tuple[str, ...] = ("matmul", "pooling", "reduction", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "fused")
 
 
 class Model(nn.Module):

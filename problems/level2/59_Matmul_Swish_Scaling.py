@@ -24,7 +24,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "in_features": 2000, "out_features": 1000},
     "narrow": {"batch_size": 500, "in_features": 96, "out_features": 8, "scaling_factor": 0.25},
 }
-TAGS: tuple[str, ...] = ("matmul", "activation", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "activation", "fused")
 
 
 class Model(nn.Module):

@@ -30,7 +30,7 @@ CASES: dict[str, dict] = {
     "small": {"batch_size": 128, "in_features": 100, "out_features": 50},
     "few": {"batch_size": 17, "in_features": 64, "out_features": 4000, "dropout_p": 0.5},
 }
-TAGS: tuple[str, ...] = ("matmul", "reduction", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "fused")
 
 
 class Model(nn.Module):

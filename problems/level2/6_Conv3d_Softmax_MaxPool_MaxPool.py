@@ -30,7 +30,7 @@ CASES: dict[str, dict] = {
     "flat": {"batch_size": 1, "out_channels": 5, "depth": 6, "height": 70, "width": 12},
     "threes": {"batch_size": 2, "in_channels": 2, "depth": 13, "height": 22, "width": 24, "pool_kernel_size": 3},
 }
-TAGS: tuple[str, ...] = ("conv", "pooling", "reduction", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "fused")
 # with wide inputs every softmax is 0 or 1, and the maxima are 1 nearly everywhere
 DISTRIBUTIONS = ("own", "signed", "offset")
 

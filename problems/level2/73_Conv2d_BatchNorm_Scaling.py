@@ -29,7 +29,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "in_channels": 3, "out_channels": 5, "height": 20, "width": 24},
     "strip": {"batch_size": 6, "in_channels": 4, "out_channels": 6, "height": 5, "width": 400, "kernel_size": 5},
 }
-TAGS: tuple[str, ...] = ("conv", "norm", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "fused")
 
 
 class Model(nn.Module):

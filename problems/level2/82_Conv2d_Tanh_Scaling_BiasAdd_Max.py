@@ -32,7 +32,7 @@ CASES: dict[str, dict] = {
     "negative": {"batch_size": 2, "out_channels": 6, "height": 40, "width": 50, "scaling_factor": -1.5},
     "strip": {"batch_size": 1, "in_channels": 4, "out_channels": 6, "height": 6, "width": 999},
 }
-TAGS: tuple[str, ...] = ("conv", "activation", "pooling", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "activation", "fused")
 # with wide inputs tanh is -1 or 1, and the maxima hardly depend on the input
 DISTRIBUTIONS = ("own", "signed", "offset")
 

@@ -42,7 +42,7 @@ CASES: dict[str, dict] = {
         "clamp_min": -0.25, "clamp_max": 2.0,
     },
 }  # fmt: skip
-TAGS: tuple[str, ...] = ("conv", "norm", "pooling", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "fused")
 
 
 class Model(nn.Module):

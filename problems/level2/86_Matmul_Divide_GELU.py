@@ -24,7 +24,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "input_size": 2000, "output_size": 1000},
     "shallow": {"batch_size": 300, "input_size": 12, "output_size": 200, "divisor": 16.0},
 }
-TAGS: tuple[str, ...] = ("matmul", "activation", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "activation", "fused")
 
 
 class Model(nn.Module):

@@ -29,7 +29,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "in_features": 2000, "out_features": 1000, "pool_kernel_size": 4},
     "negative": {"batch_size": 90, "in_features": 100, "out_features": 12, "pool_kernel_size": 4, "scale_factor": -3.0},
 }
-TAGS: tuple[str, ...] = ("matmul", "pooling", "activation", "reduction", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "activation", "fused")
 
 
 class Model(nn.Module):

@@ -23,7 +23,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 61, "in_features": 509, "out_features": 1021},
     "single": {"batch_size": 1, "in_features": 2048, "out_features": 2048},
 }
-TAGS: tuple[str, ...] = ("matmul", "activation", "reduction", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "activation", "fused")
 
 
 class Model(nn.Module):

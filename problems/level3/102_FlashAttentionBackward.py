@@ -28,7 +28,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "num_heads": 5, "seq_len": 77, "head_dim": 33},
     "long": {"batch_size": 1, "num_heads": 1, "seq_len": 1000, "head_dim": 128},
 }
-TAGS: tuple[str, ...] = ("attention", "matmul", "compute-bound", "float16")
+TAGS: tuple[str, ...] = ("attention", "backward")
 
 # Not the others: scores reach 10^2 and more, so that one weight is 1 and near ties would be settled by rounding.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed")

@@ -29,7 +29,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "seq_len": 61, "num_heads": 5, "num_kv_heads": 1, "head_dim": 75, "rotary_dim": 50},
     "single": {"batch_size": 1, "seq_len": 1, "num_kv_heads": 32, "max_position": 4096},
 }
-TAGS: tuple[str, ...] = ("attention", "elementwise", "memory-bound", "bfloat16")
+TAGS: tuple[str, ...] = ("elementwise",)
 
 
 class Model(nn.Module):

@@ -23,7 +23,7 @@ CASES: dict[str, dict] = {
     "single": {"num_rows": 1, "num_features": 5000},
     "tall": {"num_rows": 5000, "num_features": 24},
 }
-TAGS: tuple[str, ...] = ("reduction", "normalization", "memory-bound")
+TAGS: tuple[str, ...] = ("normalization", "backward")
 
 
 class Model(nn.Module):

@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_tokens": 61, "vocab_size": 3001},
     "single": {"num_tokens": 1, "vocab_size": 128256},
 }
-TAGS: tuple[str, ...] = ("reduction", "loss", "fusion", "memory-bound")
+TAGS: tuple[str, ...] = ("loss", "backward", "fused")
 
 
 class Model(nn.Module):

@@ -29,7 +29,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_parameters": 100_003, "step": 1, "lr": 1e-3},
     "small": {"num_parameters": 50, "step": 100_000, "beta2": 0.95},
 }
-TAGS: tuple[str, ...] = ("optimizer", "elementwise", "fusion", "memory-bound")
+TAGS: tuple[str, ...] = ("elementwise", "fused")
 
 # The second moment cannot be negative.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_tokens": 127, "hidden_size": 1021},
     "single": {"num_tokens": 1, "hidden_size": 12288},
 }
-TAGS: tuple[str, ...] = ("normalization", "reduction", "fusion", "memory-bound", "bfloat16")
+TAGS: tuple[str, ...] = ("normalization", "fused")
 
 
 class Model(nn.Module):

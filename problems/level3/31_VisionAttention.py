@@ -31,7 +31,7 @@ CASES: dict[str, dict] = {
     "odd": {"embed_dim": 39, "num_heads": 3, "batch_size": 3, "image_height": 13, "image_width": 11},
     "strip": {"embed_dim": 32, "num_heads": 1, "batch_size": 1, "image_height": 1, "image_width": 300},
 }
-TAGS: tuple[str, ...] = ("attention", "normalization", "image", "compute-bound")
+TAGS: tuple[str, ...] = ("attention", "image")
 
 # No "wide": scores of 10^5 leave one weight of 1, and where two scores nearly tie, rounding picks it.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "offset")

@@ -30,7 +30,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "max_seqlen": 67, "seq_len": 61, "n_embd": 93, "n_head": 3},
     "single": {"batch_size": 1, "max_seqlen": 600, "seq_len": 600, "n_embd": 64, "n_head": 1},
 }
-TAGS: tuple[str, ...] = ("attention", "matmul", "compute-bound")
+TAGS: tuple[str, ...] = ("attention",)
 
 # No "wide": scores of 10^5 leave one weight of 1, and where two scores nearly tie, rounding picks it.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "offset")

@@ -34,7 +34,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "max_seqlen": 67, "seq_len": 61, "n_embd": 93, "n_head": 3},
     "single": {"batch_size": 1, "max_seqlen": 300, "seq_len": 300, "n_embd": 64, "n_head": 1},
 }
-TAGS: tuple[str, ...] = ("attention", "matmul", "normalization", "activation", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("attention", "activation", "fused")
 
 
 class CausalSelfAttention(nn.Module):

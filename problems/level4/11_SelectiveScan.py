@@ -27,7 +27,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "d_inner": 37, "d_state": 5, "seq_len": 131},
     "long": {"batch_size": 1, "d_inner": 4, "d_state": 16, "seq_len": 5000},
 }
-TAGS: tuple[str, ...] = ("scan", "fusion", "memory-bound")
+TAGS: tuple[str, ...] = ("scan", "recurrent", "fused")
 
 # No "wide": steps of 10^2 forget everything, and outputs of 10^10 are ruled by a few elements.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "offset")

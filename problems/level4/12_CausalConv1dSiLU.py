@@ -23,7 +23,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "dim": 63, "seq_len": 509, "width": 6},
     "short": {"batch_size": 64, "dim": 512, "seq_len": 1},
 }
-TAGS: tuple[str, ...] = ("conv", "activation", "fusion", "memory-bound")
+TAGS: tuple[str, ...] = ("conv", "activation", "fused")
 
 
 class Model(nn.Module):

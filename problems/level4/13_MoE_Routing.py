@@ -23,7 +23,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_tokens": 509, "num_experts": 61, "top_k": 3},
     "single": {"num_tokens": 1, "num_experts": 512},
 }
-TAGS: tuple[str, ...] = ("sort", "reduction", "sparse", "memory-bound", "int64")
+TAGS: tuple[str, ...] = ("sort", "moe")
 
 # Other distributions may bring two equal logits of one token, of which either could come first.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -41,7 +41,7 @@ CASES: dict[str, dict] = {
     "single": {"batch_size": 1, "seq_len": 300, "hidden_size": 128, "num_attention_heads": 1, "q_lora_rank": 64,
                "kv_lora_rank": 128, "qk_nope_head_dim": 16, "qk_rope_head_dim": 48, "v_head_dim": 64},
 }  # fmt: skip
-TAGS: tuple[str, ...] = ("attention", "matmul", "normalization", "compute-bound")
+TAGS: tuple[str, ...] = ("attention",)
 
 
 class RMSNorm(nn.Module):

@@ -42,7 +42,7 @@ CASES: dict[str, dict] = {
             "num_experts_per_tok": 3, "n_group": 3, "topk_group": 1, "n_shared_experts": 1},
     "single": {"batch_size": 1, "seq_len": 1, "hidden_size": 512, "intermediate_size": 128, "n_routed_experts": 16},
 }  # fmt: skip
-TAGS: tuple[str, ...] = ("matmul", "sparse", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "moe", "irregular", "fused")
 
 # Any other distribution leaves the grid, and rounding would choose some of the experts.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -35,7 +35,7 @@ CASES: dict[str, dict] = {
     "one_head": {"batch_size": 1, "seq_len": 300, "hidden_size": 192, "num_attention_heads": 6,
                  "num_key_value_heads": 1, "head_dim": 64},
 }  # fmt: skip
-TAGS: tuple[str, ...] = ("attention", "matmul", "compute-bound")
+TAGS: tuple[str, ...] = ("attention",)
 
 # No "wide": scores of 10^5 leave one weight of 1, and where two scores nearly tie, rounding picks it.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "offset")

@@ -28,7 +28,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "seq_len": 31, "hidden_size": 65, "intermediate_size": 119, "num_experts": 7, "top_k": 3},
     "single": {"batch_size": 1, "seq_len": 1, "hidden_size": 256, "intermediate_size": 128, "num_experts": 16},
 }
-TAGS: tuple[str, ...] = ("matmul", "sparse", "fusion", "compute-bound")
+TAGS: tuple[str, ...] = ("matmul", "moe", "irregular", "fused")
 
 
 class Model(nn.Module):

@@ -36,7 +36,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 3, "seq_len": 97, "hidden_size": 65, "num_heads": 3, "head_dim_qk": 17, "head_dim_v": 23},
     "single": {"batch_size": 1, "seq_len": 300, "hidden_size": 64, "num_heads": 1, "head_dim_qk": 64},
 }
-TAGS: tuple[str, ...] = ("attention", "scan", "matmul", "memory-bound")
+TAGS: tuple[str, ...] = ("attention", "recurrent")
 
 # No "wide": gates of exp(-500) and their products leave nothing of the state to check.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "offset")

@@ -31,7 +31,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_seqs": 5, "num_heads": 15, "num_kv_heads": 3, "head_dim": 33, "block_size": 7, "max_blocks": 19},
     "single": {"num_seqs": 1, "num_heads": 8, "num_kv_heads": 1, "head_dim": 96, "block_size": 32, "max_blocks": 40},
 }
-TAGS: tuple[str, ...] = ("attention", "sparse", "memory-bound", "float16")
+TAGS: tuple[str, ...] = ("attention", "decode", "irregular")
 
 # Not the others: scores reach 10^2 and more, so that one weight is 1 and near ties would be settled by rounding.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed")

@@ -25,7 +25,7 @@ CASES: dict[str, dict] = {
     "odd": {"grid_height": 509, "grid_width": 1021},
     "strip": {"grid_height": 3, "grid_width": 20_000},
 }
-TAGS: tuple[str, ...] = ("stencil", "physics", "fusion", "memory-bound")
+TAGS: tuple[str, ...] = ("stencil", "physics", "fused")
 
 
 def residual(u: torch.Tensor, f: torch.Tensor) -> torch.Tensor:

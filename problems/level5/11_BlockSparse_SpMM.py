@@ -25,7 +25,7 @@ CASES: dict[str, dict] = {
     "empty": {"block_rows": 200, "block_columns": 40, "num_blocks": 100, "width": 64},
     "vector": {"block_size": 64, "block_rows": 16, "block_columns": 200, "num_blocks": 150, "width": 1},
 }
-TAGS: tuple[str, ...] = ("sparse", "matmul", "compute-bound")
+TAGS: tuple[str, ...] = ("sparse", "irregular")
 
 
 class Model(nn.Module):

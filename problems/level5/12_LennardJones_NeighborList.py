@@ -29,7 +29,7 @@ CASES: dict[str, dict] = {
     "odd": {"side": 9, "num_particles": 365, "max_neighbors": 73},
     "tiny": {"side": 6, "num_particles": 150, "max_neighbors": 80},
 }
-TAGS: tuple[str, ...] = ("physics", "gather", "reduction", "memory-bound")
+TAGS: tuple[str, ...] = ("particles", "physics", "irregular")
 
 # Redrawn positions would bring pairs so close that one force outweighs all others.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_particles": 509},
     "few": {"num_particles": 37},
 }
-TAGS: tuple[str, ...] = ("physics", "pairwise", "reduction", "compute-bound")
+TAGS: tuple[str, ...] = ("particles", "physics")
 
 # No "wide": at such distances a few close pairs outweigh all others.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "offset")

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"grid_height": 509, "grid_width": 1021},
     "strip": {"grid_height": 3, "grid_width": 40000},
 }
-TAGS: tuple[str, ...] = ("stencil", "physics", "memory-bound")
+TAGS: tuple[str, ...] = ("stencil", "physics")
 
 
 class Model(nn.Module):

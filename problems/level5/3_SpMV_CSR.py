@@ -23,7 +23,7 @@ CASES: dict[str, dict] = {
     "empty": {"num_rows": 20_000, "num_cols": 3000, "total_nnz": 5000},
     "long": {"num_rows": 4, "num_cols": 65_536, "total_nnz": 40_000},
 }
-TAGS: tuple[str, ...] = ("sparse", "reduction", "memory-bound")
+TAGS: tuple[str, ...] = ("sparse", "irregular")
 
 
 class Model(nn.Module):

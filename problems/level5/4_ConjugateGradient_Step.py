@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"matrix_size": 509},
     "small": {"matrix_size": 48},
 }
-TAGS: tuple[str, ...] = ("matmul", "reduction", "fusion", "memory-bound")
+TAGS: tuple[str, ...] = ("matmul", "fused")
 
 # Redrawn matrices would not be positive definite: p . Ap could be anything, also next to zero.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -25,7 +25,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_particles": 50_021, "grid_size": 61},
     "crowded": {"num_particles": 4000, "grid_size": 3},
 }
-TAGS: tuple[str, ...] = ("physics", "scatter", "atomics", "memory-bound")
+TAGS: tuple[str, ...] = ("particles", "physics", "atomics")
 
 # Redrawn positions would lie outside of the grid.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

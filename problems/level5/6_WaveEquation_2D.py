@@ -24,7 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"grid_height": 509, "grid_width": 1021},
     "strip": {"grid_height": 40000, "grid_width": 3},
 }
-TAGS: tuple[str, ...] = ("stencil", "physics", "memory-bound")
+TAGS: tuple[str, ...] = ("stencil", "physics")
 
 
 class Model(nn.Module):

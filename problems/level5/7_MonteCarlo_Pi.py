@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_samples": 1_000_003},
     "small": {"num_samples": 100},
 }
-TAGS: tuple[str, ...] = ("reduction", "physics", "memory-bound")
+TAGS: tuple[str, ...] = ("reduction", "physics")
 
 # Redrawn points would lie outside of the square, some of them next to the circle.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -28,7 +28,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_rays": 1021, "num_bvh_nodes": 127},
     "packet": {"num_rays": 32, "num_bvh_nodes": 8191},
 }
-TAGS: tuple[str, ...] = ("graphics", "tree", "latency-bound")
+TAGS: tuple[str, ...] = ("graphics", "irregular")
 
 # Redrawn corners would not be boxes, and redrawn directions would bring rays that graze them.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

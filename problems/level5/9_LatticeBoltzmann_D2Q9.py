@@ -25,7 +25,7 @@ CASES: dict[str, dict] = {
     "odd": {"height": 101, "width": 203},
     "channel": {"height": 4, "width": 20_000},
 }
-TAGS: tuple[str, ...] = ("stencil", "physics", "fusion", "memory-bound")
+TAGS: tuple[str, ...] = ("stencil", "physics", "fused")
 
 # Densities are positive: a redrawn sum of them could be next to zero.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

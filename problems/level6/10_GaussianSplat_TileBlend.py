@@ -26,7 +26,7 @@ CASES: dict[str, dict] = {
     "odd": {"tiles_y": 5, "tiles_x": 7, "splats_per_tile": 5},
     "deep": {"tiles_y": 3, "tiles_x": 3, "splats_per_tile": 40},
 }
-TAGS: tuple[str, ...] = ("graphics", "image", "scan", "compute-bound")
+TAGS: tuple[str, ...] = ("graphics", "image", "recurrent")
 
 # Redrawn splats would not be positive definite, and their opacities not between 0 and 1.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -26,7 +26,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 67, "image_width": 101, "num_triangles": 33},
     "crowd": {"image_height": 24, "image_width": 40, "num_triangles": 700},
 }
-TAGS: tuple[str, ...] = ("graphics", "image", "int64", "compute-bound")
+TAGS: tuple[str, ...] = ("graphics", "image")
 
 FAR = 2**16
 

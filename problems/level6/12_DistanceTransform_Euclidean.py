@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 101, "image_width": 151, "density": 0.01},
     "strip": {"image_height": 1, "image_width": 2000},
 }
-TAGS: tuple[str, ...] = ("image", "scan", "reduction", "int32", "compute-bound")
+TAGS: tuple[str, ...] = ("reduction", "image")
 
 BLOCK = 2**26
 """Candidate distances that the reference holds at a time."""

@@ -26,7 +26,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_rays": 1021, "num_spheres": 67},
     "crowd": {"num_rays": 300, "num_spheres": 400},
 }
-TAGS: tuple[str, ...] = ("graphics", "pairwise", "compute-bound")
+TAGS: tuple[str, ...] = ("graphics", "image")
 
 # Redrawn rays would graze spheres.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

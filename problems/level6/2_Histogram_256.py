@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_pixels": 1_000_003},
     "small": {"num_pixels": 500},
 }
-TAGS: tuple[str, ...] = ("image", "reduction", "atomics", "int64", "memory-bound")
+TAGS: tuple[str, ...] = ("histogram", "image", "atomics")
 
 
 class Model(nn.Module):

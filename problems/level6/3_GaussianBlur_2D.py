@@ -24,7 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 211, "image_width": 405, "kernel_size": 11},
     "strip": {"image_height": 4, "image_width": 10_000},
 }
-TAGS: tuple[str, ...] = ("stencil", "image", "conv", "memory-bound")
+TAGS: tuple[str, ...] = ("stencil", "image")
 
 
 class Model(nn.Module):

@@ -25,7 +25,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 101, "image_width": 151, "kernel_size": 7},
     "strip": {"image_height": 5, "image_width": 3000},
 }
-TAGS: tuple[str, ...] = ("stencil", "image", "compute-bound")
+TAGS: tuple[str, ...] = ("stencil", "image")
 
 # No "wide": with pixels that far apart the filter gives back its input.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "offset")

@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 211, "image_width": 405, "kernel_size": 15},
     "strip": {"image_height": 4, "image_width": 20_000, "kernel_size": 11},
 }
-TAGS: tuple[str, ...] = ("stencil", "image", "memory-bound")
+TAGS: tuple[str, ...] = ("stencil", "image")
 
 
 class Model(nn.Module):

@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 211, "image_width": 405},
     "strip": {"image_height": 1, "image_width": 20_000},
 }
-TAGS: tuple[str, ...] = ("image", "reduction", "scan", "gather", "uint8", "memory-bound")
+TAGS: tuple[str, ...] = ("histogram", "image", "atomics")
 
 
 class Model(nn.Module):

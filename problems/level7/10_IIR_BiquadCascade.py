@@ -27,7 +27,7 @@ CASES: dict[str, dict] = {
     "odd": {"channels": 7, "sections": 5, "samples": 1023},
     "single": {"channels": 1, "sections": 4, "samples": 20000},
 }
-TAGS: tuple[str, ...] = ("signal", "scan", "memory-bound")
+TAGS: tuple[str, ...] = ("scan", "signal", "recurrent")
 
 
 class Model(nn.Module):

@@ -27,7 +27,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 31, "length": 3001, "levels": 4},
     "single": {"batch_size": 1, "length": 100_000, "levels": 9},
 }
-TAGS: tuple[str, ...] = ("signal", "wavelet", "stencil", "memory-bound")
+TAGS: tuple[str, ...] = ("transform", "signal")
 
 
 class Model(nn.Module):

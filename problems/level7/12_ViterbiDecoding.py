@@ -26,7 +26,7 @@ CASES: dict[str, dict] = {
     "tied": {"batch_size": 8, "steps": 20, "states": 20, "score_range": 2},
     "single": {"batch_size": 1, "steps": 33, "states": 300},
 }
-TAGS: tuple[str, ...] = ("signal", "scan", "dynamic-programming", "int32", "latency-bound")
+TAGS: tuple[str, ...] = ("dynamic-programming", "signal", "recurrent")
 
 
 class Model(nn.Module):

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "mixed": {"signal_length": 151200},
     "small": {"signal_length": 64},
 }
-TAGS: tuple[str, ...] = ("signal", "fft", "memory-bound")
+TAGS: tuple[str, ...] = ("transform", "signal")
 
 # No "offset": its mean gives y[0] = 4 N beside values of about sqrt(N), and the rounding of y[0] would set the budget.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "wide")

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 315, "image_width": 441},
     "strip": {"image_height": 6, "image_width": 16384},
 }
-TAGS: tuple[str, ...] = ("signal", "fft", "image", "memory-bound")
+TAGS: tuple[str, ...] = ("transform", "signal", "image")
 
 # No "offset": its mean gives y[0, 0] = 4 H W beside values of about sqrt(H W), and its rounding would set the budget.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "wide")

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"signal_length": 100_003, "kernel_size": 33},
     "short": {"signal_length": 50, "kernel_size": 63},
 }
-TAGS: tuple[str, ...] = ("signal", "conv", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "signal")
 
 
 class Model(nn.Module):

@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 127, "image_width": 209, "template_height": 15, "template_width": 9},
     "strip": {"image_height": 9, "image_width": 2000, "template_height": 17, "template_width": 33},
 }
-TAGS: tuple[str, ...] = ("signal", "conv", "image", "compute-bound")
+TAGS: tuple[str, ...] = ("conv", "signal", "image")
 
 
 class Model(nn.Module):

@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 101, "image_width": 131, "kernel_size": 3},
     "strip": {"image_height": 4, "image_width": 1500, "kernel_size": 7},
 }
-TAGS: tuple[str, ...] = ("signal", "sort", "stencil", "image", "compute-bound")
+TAGS: tuple[str, ...] = ("stencil", "signal", "image")
 
 
 class Model(nn.Module):

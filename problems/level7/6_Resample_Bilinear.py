@@ -24,7 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"input_height": 609, "input_width": 101, "output_height": 203, "output_width": 167},
     "strip": {"input_height": 1, "input_width": 5000, "output_height": 3, "output_width": 8000},
 }
-TAGS: tuple[str, ...] = ("signal", "image", "interpolation", "memory-bound")
+TAGS: tuple[str, ...] = ("interpolation", "signal", "image")
 
 
 class Model(nn.Module):

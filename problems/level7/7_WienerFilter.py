@@ -26,7 +26,7 @@ CASES: dict[str, dict] = {
     "odd": {"image_height": 189, "image_width": 175, "kernel_size": 9},
     "strip": {"image_height": 16, "image_width": 4096},
 }
-TAGS: tuple[str, ...] = ("signal", "fft", "image", "memory-bound")
+TAGS: tuple[str, ...] = ("transform", "signal", "image")
 
 # No "wide": its variance makes q so small that the rounding of K, magnified by 1 / sqrt(q), drowns the result.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "offset")

@@ -24,7 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"signal_length": 50_001, "n_fft": 315, "hop_length": 101, "window": "hamming"},
     "apart": {"signal_length": 60_000, "n_fft": 60, "hop_length": 77, "window": "none"},
 }
-TAGS: tuple[str, ...] = ("signal", "fft", "memory-bound")
+TAGS: tuple[str, ...] = ("transform", "signal")
 
 
 class Model(nn.Module):

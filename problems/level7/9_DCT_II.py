@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 255, "length": 189},
     "single": {"batch_size": 1, "length": 2048},
 }
-TAGS: tuple[str, ...] = ("signal", "fft", "matmul", "compute-bound")
+TAGS: tuple[str, ...] = ("transform", "signal")
 
 
 class Model(nn.Module):

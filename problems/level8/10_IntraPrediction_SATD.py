@@ -28,7 +28,7 @@ CASES: dict[str, dict] = {
     "tied": {"frame_height": 96, "frame_width": 128, "grey_levels": 2},
     "strip": {"frame_height": 8, "frame_width": 2001},
 }
-TAGS: tuple[str, ...] = ("video", "matmul", "reduction", "uint8", "memory-bound")
+TAGS: tuple[str, ...] = ("matching", "video")
 
 
 class Model(nn.Module):

@@ -23,7 +23,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_frames": 3, "frame_height": 71, "frame_width": 95},
     "strip": {"num_frames": 7, "frame_height": 11, "frame_width": 600},
 }
-TAGS: tuple[str, ...] = ("video", "stencil", "reduction", "image", "compute-bound")
+TAGS: tuple[str, ...] = ("stencil", "video", "image")
 
 # The constants steady variances and ratios for pixels of about this size: wider or brighter ones leave mostly rounding.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed")

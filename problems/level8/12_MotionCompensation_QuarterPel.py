@@ -33,7 +33,7 @@ CASES: dict[str, dict] = {
     "odd": {"frame_height": 203, "frame_width": 135, "search_range": 9},
     "strip": {"frame_height": 5, "frame_width": 3000, "search_range": 3},
 }
-TAGS: tuple[str, ...] = ("video", "stencil", "gather", "uint8", "memory-bound")
+TAGS: tuple[str, ...] = ("interpolation", "video")
 
 # (plane, down, right) of the two samples; planes are R, b, h, j; the index is 4 (y & 3) + (x & 3)
 _R, _B, _H, _J, _DOWN, _RIGHT = (0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (0, 1, 0), (0, 0, 1)

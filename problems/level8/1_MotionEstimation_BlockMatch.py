@@ -28,7 +28,7 @@ CASES: dict[str, dict] = {
     "tied": {"frame_height": 32, "frame_width": 64, "block_size": 4, "search_range": 6, "grey_levels": 2},
     "strip": {"frame_height": 16, "frame_width": 608, "search_range": 16},
 }
-TAGS: tuple[str, ...] = ("video", "stencil", "reduction", "uint8", "compute-bound")
+TAGS: tuple[str, ...] = ("matching", "video")
 
 
 class Model(nn.Module):

@@ -26,7 +26,7 @@ CASES: dict[str, dict] = {
     "odd": {"frame_height": 91, "frame_width": 117, "window_size": 9},
     "strip": {"frame_height": 8, "frame_width": 1500},
 }
-TAGS: tuple[str, ...] = ("video", "stencil", "reduction", "memory-bound")
+TAGS: tuple[str, ...] = ("stencil", "video")
 
 
 class Model(nn.Module):

@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"frame_height": 93, "frame_width": 205},
     "strip": {"frame_height": 3, "frame_width": 1000},
 }
-TAGS: tuple[str, ...] = ("video", "gather", "interpolation", "memory-bound")
+TAGS: tuple[str, ...] = ("interpolation", "video")
 
 # Flows are in pixels and t lies between 0 and 1: numbers from elsewhere would sample nothing but the border.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -25,7 +25,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_temporal_frames": 3, "frame_height": 93, "frame_width": 151},
     "strip": {"num_temporal_frames": 6, "frame_height": 3, "frame_width": 800},
 }
-TAGS: tuple[str, ...] = ("video", "gather", "interpolation", "memory-bound")
+TAGS: tuple[str, ...] = ("interpolation", "video")
 
 # Flows are in pixels: wide ones would leave the frame, and their weights would be nothing.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -22,7 +22,7 @@ CASES: dict[str, dict] = {
     "odd": {"frame_height": 203, "frame_width": 155},
     "strip": {"frame_height": 16, "frame_width": 600},
 }
-TAGS: tuple[str, ...] = ("video", "gather", "interpolation", "memory-bound")
+TAGS: tuple[str, ...] = ("interpolation", "video")
 
 # Redrawn numbers make no homography that keeps the frame in view.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -24,7 +24,7 @@ CASES: dict[str, dict] = {
     "odd": {"frame_height": 321, "frame_width": 407},
     "strip": {"frame_height": 1, "frame_width": 70_000},
 }
-TAGS: tuple[str, ...] = ("video", "reduction", "histogram", "memory-bound")
+TAGS: tuple[str, ...] = ("histogram", "video")
 
 # Pixels lie on a grid between 0 and 1: that keeps bins and decision out of reach of rounding.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -27,7 +27,7 @@ CASES: dict[str, dict] = {
     "fine": {"frame_height": 64, "frame_width": 72, "qp": 5},
     "strip": {"frame_height": 3, "frame_width": 2001, "qp": 12},
 }
-TAGS: tuple[str, ...] = ("video", "matmul", "quantized", "int16", "memory-bound")
+TAGS: tuple[str, ...] = ("transform", "video", "quantized")
 
 TRANSFORM = (
     (64, 64, 64, 64, 64, 64, 64, 64),

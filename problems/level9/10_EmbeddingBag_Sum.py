@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_rows": 1021, "row_size": 33, "num_bags": 508, "num_indices": 3001},
     "single": {"num_rows": 5000, "row_size": 100, "num_bags": 1, "num_indices": 1000},
 }
-TAGS: tuple[str, ...] = ("sparse", "reduction", "memory-bound")
+TAGS: tuple[str, ...] = ("indexing", "irregular")
 
 
 class Model(nn.Module):

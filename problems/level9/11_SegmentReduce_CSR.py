@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_values": 300_007, "num_segments": 5000},
     "single": {"num_values": 100_000, "num_segments": 1},
 }
-TAGS: tuple[str, ...] = ("reduction", "sparse", "memory-bound")
+TAGS: tuple[str, ...] = ("reduction", "irregular")
 
 
 class Model(nn.Module):

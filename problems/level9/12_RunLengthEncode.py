@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"array_size": 1_000_003, "run_length": 1.25},
     "long": {"array_size": 500_000, "run_length": 30},
 }
-TAGS: tuple[str, ...] = ("scan", "memory-bound", "int32")
+TAGS: tuple[str, ...] = ("scan", "irregular")
 
 
 class Model(nn.Module):

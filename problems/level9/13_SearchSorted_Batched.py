@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 7, "row_length": 10_007, "num_queries": 20_011},
     "short": {"batch_size": 500, "row_length": 3, "num_queries": 1000},
 }
-TAGS: tuple[str, ...] = ("sort", "memory-bound")
+TAGS: tuple[str, ...] = ("sort",)
 
 # Numbers drawn anew would not be in order.
 DISTRIBUTIONS: tuple[str, ...] = ("own",)

@@ -18,7 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"array_size": 1_000_003},
     "small": {"array_size": 100},
 }
-TAGS: tuple[str, ...] = ("scan", "memory-bound")
+TAGS: tuple[str, ...] = ("scan",)
 
 # No "offset": its prefix sums reach 5e8, where float32 steps by 32 and no longer resolves the elements.
 DISTRIBUTIONS: tuple[str, ...] = ("own", "signed", "wide")

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"array_size": 1_000_003},
     "small": {"array_size": 37},
 }
-TAGS: tuple[str, ...] = ("reduction", "memory-bound")
+TAGS: tuple[str, ...] = ("reduction",)
 
 
 class Model(nn.Module):

@@ -18,7 +18,7 @@ CASES: dict[str, dict] = {
     "odd": {"array_size": 262_147},
     "small": {"array_size": 100},
 }
-TAGS: tuple[str, ...] = ("sort", "memory-bound", "int64")
+TAGS: tuple[str, ...] = ("sort",)
 
 
 class Model(nn.Module):

@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"array_size": 1_000_003},
     "small": {"array_size": 1000},
 }
-TAGS: tuple[str, ...] = ("scan", "memory-bound")
+TAGS: tuple[str, ...] = ("scan", "irregular")
 
 
 class Model(nn.Module):

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"num_values": 200_003, "output_size": 100_003},
     "crowded": {"num_values": 500_000, "output_size": 1000},
 }
-TAGS: tuple[str, ...] = ("sparse", "memory-bound")
+TAGS: tuple[str, ...] = ("indexing",)
 
 
 class Model(nn.Module):

@@ -19,7 +19,7 @@ CASES: dict[str, dict] = {
     "odd": {"source_size": 100_003, "num_gathers": 300_007},
     "crowded": {"source_size": 100, "num_gathers": 1_000_000},
 }
-TAGS: tuple[str, ...] = ("sparse", "memory-bound")
+TAGS: tuple[str, ...] = ("indexing",)
 
 
 class Model(nn.Module):

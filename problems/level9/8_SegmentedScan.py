@@ -20,7 +20,7 @@ CASES: dict[str, dict] = {
     "odd": {"array_size": 100_003},
     "short": {"array_size": 200_000, "segment_length": 3},
 }
-TAGS: tuple[str, ...] = ("scan", "memory-bound")
+TAGS: tuple[str, ...] = ("scan", "irregular")
 
 # The error of a prefix sum depends on the order of the additions, and the reference adds pairwise: one running float32
 # sum per segment would use up 0.8 of the budget of 4 million "offset" values. "own" is exact in any order.

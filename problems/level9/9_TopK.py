@@ -21,7 +21,7 @@ CASES: dict[str, dict] = {
     "odd": {"batch_size": 33, "row_length": 1021, "k": 7},
     "single": {"batch_size": 1, "row_length": 100_000, "k": 50},
 }
-TAGS: tuple[str, ...] = ("sort", "reduction", "memory-bound")
+TAGS: tuple[str, ...] = ("sort",)
 
 
 class Model(nn.Module):

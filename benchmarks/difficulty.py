@@ -1,0 +1,196 @@
+"""How hard our problems are, from what was measured of their references. Prints a table; with --json writes the file.
+
+Figures of a device come from what other scripts measured there: the time of the main case, its FLOPs, elements and
+bytes from `lint.py`, speedups of known kernels from `solutions.py` (where that was run). Operators are counted here, on
+the CPU, and the dtypes of inputs, weights and outputs noted.
+
+    roofline  = max(bytes / bandwidth, FLOPs / rate of products + elements / rate of operations)
+    to write  = the share of problems whose reference dispatches fewer operators
+    to beat   = min(1, best time / reference's time), the best time being that of the slowest kernel known to be right,
+                and where none is known the roofline
+    difficulty = (2 * to write + to beat) / 3
+
+A kernel has to be right before its time counts, so the first weighs twice. The bound is the longer of the roofline's
+two sides: for the reference's own algorithm. A better one (a filter taken apart, a scan in one pass) may need less.
+
+    python benchmarks/difficulty.py [--device h200] [--json problems/difficulty.json]
+"""
+
+import argparse
+import json
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from resultfile import Row, known_rows
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kevin_env.candidate import tree
+from kevin_env.difficulty import Measured, Measurements, Source
+from kevin_env.judge.reference import Case
+from kevin_env.problem import Problem, list_problems
+
+RESULTS = Path(__file__).parent / "results"
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Rates of a device, in bytes, FLOPs and operations a second."""
+
+    bandwidth: float
+    half_products: float
+    """Of float16 and bfloat16, on tensor cores, dense; two FLOPs for a multiply-add."""
+    products: float
+    """Of float32 in IEEE arithmetic."""
+    integers: float
+
+    @property
+    def operations(self) -> float:
+        """Of floats, one at a time: half as many as FLOPs of multiply-adds."""
+        return self.products / 2
+
+
+PEAKS = {"h200": Peaks(bandwidth=4.8e12, half_products=989e12, products=67e12, integers=16.7e12)}
+"""H200 SXM: NVIDIA's data sheet; integers: 64 lanes of 128 (NVIDIA H100 whitepaper, table 2)."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one call of a reference in the case `cpu` does, and on what."""
+
+    operators: tuple[str, ...]
+    """That it dispatches, in order, views left out."""
+    inputs: tuple[str, ...]
+    """The dtypes of its inputs."""
+    dtypes: tuple[str, ...]
+    """The dtypes of its inputs, weights and outputs."""
+
+
+class Operators(TorchDispatchMode):
+    """Notes the operators that are dispatched, views left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Notes one."""
+        if not func.is_view:
+            self.names.append(str(func.overloadpacket))
+        return func(*args, **(kwargs or {}))
+
+
+def count(problem: Problem) -> Counted:
+    """Runs the reference once in its case `cpu`."""
+    case = Case(problem, "cpu", torch.device("cpu"))
+    case.draw_weights(SEED)
+    skeleton, inputs = case.draw_inputs("own", SEED)
+    call = case.runner(skeleton, inputs)
+    with Operators() as operators:
+        output = call()
+    weights = case.model.state_dict().values()
+    moved = (*inputs, *weights, *tree.take_apart(output)[1])
+    return Counted(tuple(operators.names), _dtypes(inputs), _dtypes(moved))
+
+
+def roofline(row: Row, inputs: Iterable[str], peaks: Peaks) -> tuple[float, float]:
+    """Seconds that moving the bytes takes at least, and seconds that the operations take.
+
+    Args:
+        row: of `lint.py`.
+        inputs: the dtypes of the inputs. Products are of their precision: of 16 bits where all floats have that.
+        peaks: of the device that the row is from.
+    """
+    floats = {dtype for dtype in inputs if dtype.startswith(("float", "bfloat", "complex"))}
+    half = bool(floats) and floats <= {"float16", "bfloat16"}
+    products = peaks.half_products if half else peaks.products
+    computing = row["flops"] / products + row["elements"] / (peaks.operations if floats else peaks.integers)
+    return row["moved_bytes"] / peaks.bandwidth, computing
+
+
+def slowest_speedups(rows: Iterable[Row]) -> dict[str, float]:
+    """Of each problem with kernels known to be right, the speedup of the slowest of them."""
+    slowest: dict[str, float] = {}
+    for row in rows:
+        problem = row["name"].rpartition(".")[0]
+        if row["value"] is not None:
+            slowest[problem] = min(row["value"], slowest.get(problem, row["value"]))
+    return slowest
+
+
+def measure(counted: Mapping[str, Counted], rows: Mapping[str, Row], peaks: Peaks) -> dict[str, Measured]:
+    """All figures of each problem.
+
+    Args:
+        counted: by id.
+        rows: `lint.py`'s of the same problems by id, each with `slowest_speedup` or without.
+        peaks: of the device that these are from.
+    """
+    operations = [len(each.operators) for each in counted.values()]
+    found: dict[str, Measured] = {}
+    for id, each in counted.items():
+        row = rows[id]
+        moving, computing = roofline(row, each.inputs, peaks)
+        least, slowest = max(moving, computing), row.get("slowest_speedup")
+        to_write = sum(other < len(each.operators) for other in operations) / len(operations)
+        to_beat = min(1.0, 1 / slowest if slowest else least / row["seconds"])
+        found[id] = Measured(
+            seconds=row["seconds"],
+            roofline_seconds=least,
+            bound="memory-bound" if moving >= computing else "compute-bound",
+            dtypes=each.dtypes,
+            operations=len(each.operators),
+            slowest_speedup=slowest,
+            difficulty=round((2 * to_write + to_beat) / 3, 4),
+        )
+    return found
+
+
+def read_device(device: str) -> tuple[list[Source], dict[str, Row]]:
+    """What was measured on a device: where it comes from, and a row for each problem by id."""
+    lint, solutions = (RESULTS / f"{script}.{device}.json" for script in ("lint", "solutions"))
+    sources = [_source(file) for file in (lint, solutions) if file.exists()]
+    slowest = slowest_speedups(known_rows(solutions).values())
+    rows = {
+        name.removeprefix("ours/"): row | {"slowest_speedup": slowest.get(name.removeprefix("ours/"))}
+        for name, row in known_rows(lint).items()
+        if name.startswith("ours/")
+    }
+    return sources, rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="h200", choices=PEAKS)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    sources, rows = read_device(options.device)
+    problems = list_problems()
+    if missing := [each.id for each in problems if "seconds" not in rows.get(each.id, {})]:
+        parser.error(f"run benchmarks/lint.py on the {options.device} first: nothing is known of {', '.join(missing)}")
+    counted = {each.id: count(each) for each in problems}
+    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    here = Source(file=Path(__file__).name, device="cpu", date=str(datetime.now(UTC).date()), versions=versions)
+    found = measure(counted, rows, PEAKS[options.device])
+    for id, each in sorted(found.items(), key=lambda item: item[1].difficulty):
+        print(f"{each.difficulty:.3f} {id:54} {each.operations:6} operators {each.seconds * 1e3:8.3f} ms {each.bound}")
+    if options.json:
+        whole = Measurements(sources=(*sources, here), problems=found)
+        options.json.write_text(whole.model_dump_json(indent=1) + "\n")
+
+
+def _dtypes(tensors: Iterable[torch.Tensor]) -> tuple[str, ...]:
+    return tuple(sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors}))
+
+
+def _source(file: Path) -> Source:
+    return Source(file=file.name, **{key: json.loads(file.read_text())[key] for key in ("device", "date", "versions")})
+
+
+if __name__ == "__main__":
+    main()

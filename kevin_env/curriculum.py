@@ -1,0 +1,211 @@
+"""A curriculum: problems from stage to stage, each begun when enough of the one before was solved.
+
+    curriculum = Curriculum("train", by="level", promote_at=0.5)
+    env = gym.make("Kevin-v0", problem=curriculum)       # or make_vec: one curriculum for all conversations
+
+Other trainers call `sample` for the problems of a batch and `record` for each episode that has ended.
+"""
+
+import itertools
+import random
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from kevin_env.difficulty import by_difficulty
+from kevin_env.outcome import Correct, Ending, Frozen, Outcome
+from kevin_env.problem import Problem
+from kevin_env.selection import ProblemChoice, find_problems
+
+Result = bool | Outcome | Iterable[Outcome]
+"""Whether an episode was a success, or the outcomes of its turns, or the one that counts."""
+
+
+class CurriculumState(Frozen):
+    """How far a curriculum is: JSON that another process can go on from."""
+
+    stages: tuple[tuple[str, ...], ...]
+    """The ids of the problems, to tell whether it is the same curriculum."""
+    stage: int
+    """From 0."""
+    drawn: int
+    """How many problems were sampled; with the seed, this and the next decide what comes."""
+    dealt: int
+    """How many of the stage's own since it began."""
+    recent: tuple[bool, ...]
+    """The last results of the stage, oldest first."""
+    tried: dict[str, int]
+    """Episodes that were recorded of each problem, in any stage."""
+    solved: dict[str, int]
+
+
+class Curriculum:
+    """Samples problems of the stage it is in and, for the balance, of those before; goes on at a success rate.
+
+    Within a stage each problem comes once before any comes again, in an order that the seed decides. May be used from
+    several threads.
+
+    Args:
+        problems: as for `find_problems`, such as `"train"`.
+        by: what the stages are: `"level"`, or `"difficulty"`: as many bands of measured difficulty as `bands` says, of
+            equal size. Problems that were not measured are in the hardest.
+        bands: how many, with `by="difficulty"`.
+        promote_at: the success rate, 0 to 1, at which the next stage begins.
+        window: over how many of the stage's last episodes it is taken; no stage is left before.
+        review: the share of samples that come from the stages before, 0 to 1: a policy forgets what it no longer sees.
+        least_speedup: an episode is a success if one of its turns is correct and at least this fast; at 0 correct alone
+            will do, also when its time was too noisy to tell.
+        seed: of all draws.
+
+    Raises:
+        ProblemError: if a problem is unknown.
+        ValueError: if an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        problems: ProblemChoice = "train",
+        *,
+        by: Literal["level", "difficulty"] = "level",
+        bands: int = 5,
+        promote_at: float = 0.5,
+        window: int = 64,
+        review: float = 0.2,
+        least_speedup: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        if not (0 <= promote_at <= 1 and 0 <= review <= 1):
+            raise ValueError(f"promote_at is {promote_at} and review {review}; both must lie within 0 and 1")
+        if window < 1:
+            raise ValueError(f"window is {window}; it must hold at least one episode")
+        self.stages = _stages(find_problems(problems), by, bands)
+        self.promote_at, self.review, self.least_speedup, self.seed = promote_at, review, least_speedup, seed
+        self._recent: deque[bool] = deque(maxlen=window)
+        self._stage = self._drawn = self._dealt = 0
+        self._tried: dict[str, int] = {}
+        self._solved: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def stage(self) -> int:
+        """Which of `stages` it is in, from 0."""
+        return self._stage
+
+    @property
+    def success_rate(self) -> float | None:
+        """Of the stage's last episodes, at most `window`; None before the first."""
+        with self._lock:
+            return sum(self._recent) / len(self._recent) if self._recent else None
+
+    def sample(self, n: int = 1) -> list[Problem]:
+        """The next `n` problems; the same for the same seed and the same records."""
+        with self._lock:
+            return [self._draw() for _ in range(n)]
+
+    def record(self, problem: Problem | str, result: Result) -> bool:
+        """Takes note of an episode that has ended, and begins the next stage when it is time.
+
+        Args:
+            problem: what it was about, or its id.
+            result: whether it was a success, or the outcomes of its turns, which `least_speedup` is held against. A
+                score alone does not tell: give `score >= 1.3`.
+
+        Returns:
+            Whether it was a success.
+
+        Raises:
+            ValueError: if the problem is not of this curriculum.
+            TypeError: if the result is a number.
+        """
+        id = problem if isinstance(problem, str) else problem.id
+        stage = self._stage_of(id)
+        success = self._succeeded(result)
+        with self._lock:
+            self._tried[id] = self._tried.get(id, 0) + 1
+            self._solved[id] = self._solved.get(id, 0) + success
+            if stage == self._stage:
+                self._recent.append(success)
+                self._promote()
+        return success
+
+    @property
+    def state(self) -> CurriculumState:
+        """How far it is; `model_dump_json` writes it."""
+        with self._lock:
+            return CurriculumState(
+                stages=self._ids(),
+                stage=self._stage,
+                drawn=self._drawn,
+                dealt=self._dealt,
+                recent=tuple(self._recent),
+                tried=dict(self._tried),
+                solved=dict(self._solved),
+            )
+
+    def restore(self, state: CurriculumState) -> None:
+        """Goes on from a state of a curriculum with the same stages.
+
+        Raises:
+            ValueError: if the stages are others.
+        """
+        if state.stages != self._ids():
+            raise ValueError("the state is of a curriculum with other problems or stages")
+        with self._lock:
+            self._stage, self._drawn, self._dealt = state.stage, state.drawn, state.dealt
+            self._tried, self._solved = dict(state.tried), dict(state.solved)
+            self._recent = deque(state.recent, maxlen=self._recent.maxlen)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Curriculum":
+        """Itself: Gymnasium copies the arguments of an environment, and there is one course of events."""
+        return self
+
+    def _draw(self) -> Problem:
+        """A problem of this stage, or of one before. Seed and counts alone decide it, so that these are the state."""
+        draw = random.Random(f"{self.seed}/{self._drawn}")
+        self._drawn += 1
+        if self._stage and draw.random() < self.review:
+            return draw.choice([each for stage in self.stages[: self._stage] for each in stage])
+        stage = self.stages[self._stage]
+        deal, at = divmod(self._dealt, len(stage))
+        self._dealt += 1
+        return random.Random(f"{self.seed}/{self._stage}/{deal}").sample(stage, len(stage))[at]
+
+    def _promote(self) -> None:
+        full = len(self._recent) == self._recent.maxlen
+        if full and sum(self._recent) >= self.promote_at * len(self._recent) and self._stage + 1 < len(self.stages):
+            self._stage += 1
+            self._dealt = 0
+            self._recent.clear()
+
+    def _succeeded(self, result: Result) -> bool:
+        if isinstance(result, bool):
+            return result
+        if isinstance(result, int | float):
+            raise TypeError(f"the result is {result!r}; give whether it was a success, or the outcomes of its turns")
+        outcomes = (result,) if isinstance(result, Ending) else result
+        return any(isinstance(each, Correct) and (each.speedup or 0.0) >= self.least_speedup for each in outcomes)
+
+    def _stage_of(self, id: str) -> int:
+        for number, stage in enumerate(self.stages):
+            if any(each.id == id for each in stage):
+                return number
+        raise ValueError(f"problem {id!r} is not of this curriculum")
+
+    def _ids(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(each.id for each in stage) for stage in self.stages)
+
+
+def _stages(problems: Sequence[Problem], by: str, bands: int) -> tuple[tuple[Problem, ...], ...]:
+    """The problems, each once, divided by level or into bands of difficulty; no stage is empty."""
+    problems = list({each.id: each for each in problems}.values())
+    if by == "level":
+        levels = sorted({each.level or 0 for each in problems})
+        return tuple(tuple(each for each in problems if (each.level or 0) == level) for level in levels)
+    if by != "difficulty":
+        raise ValueError(f"by is {by!r}; it may be 'level' or 'difficulty'")
+    if not 1 <= bands <= len(problems):
+        raise ValueError(f"bands is {bands}; {len(problems)} problems have room for 1 to {len(problems)}")
+    ordered = by_difficulty(problems)
+    borders = [len(ordered) * band // bands for band in range(bands + 1)]
+    return tuple(tuple(ordered[first:last]) for first, last in itertools.pairwise(borders))

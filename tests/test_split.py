@@ -1,0 +1,84 @@
+"""Which problems are held out: by a seed, level by level, near copies together."""
+
+from collections import Counter
+
+import pytest
+
+from kevin_env.problem import Problem, list_problems
+from kevin_env.selection import find_problems, our_problems
+from kevin_env.split import NEAR_COPIES, SHARE, split
+
+PROBLEMS = list_problems()
+SEEDS = range(20)
+
+
+def toy(id: str, level: int = 1) -> Problem:
+    return Problem(id=id, source="", name=id, level=level)
+
+
+def test_the_same_seed_divides_the_same_way_whatever_the_order() -> None:
+    assert split(PROBLEMS, 7) == split(PROBLEMS[::-1], 7)
+    assert len({tuple(sorted(split(PROBLEMS, seed).items())) for seed in SEEDS}) == len(SEEDS)
+
+
+def test_the_default_split_stays_what_it_was() -> None:
+    held_out = {id for id, side in split(PROBLEMS).items() if side == "held_out"}
+    assert {problem.id for problem in PROBLEMS if problem.level == 2} & held_out == {
+        "L2_37_Matmul_Swish_Sum_GroupNorm",
+        "L2_40_Matmul_Scaling_ResidualAdd",
+        "L2_59_Matmul_Swish_Scaling",
+        "L2_85_Conv2d_GroupNorm_Scale_MaxPool_Clamp",
+    }
+    assert {problem.id for problem in find_problems("held_out")} == held_out
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_quarter_of_each_level_is_held_out(seed: int) -> None:
+    sides = split(PROBLEMS, seed)
+    assert set(sides) == {problem.id for problem in PROBLEMS}
+    for level, many in Counter(problem.level for problem in PROBLEMS).items():
+        held_out = sum(sides[problem.id] == "held_out" for problem in PROBLEMS if problem.level == level)
+        assert round(SHARE * many) - 2 <= held_out <= round(SHARE * many)
+        assert held_out > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_near_copies_are_on_one_side(seed: int) -> None:
+    sides = split(PROBLEMS, seed)
+    for group in NEAR_COPIES:
+        assert len({sides[id] for id in group}) == 1
+
+
+def test_groups_are_of_our_problems_and_none_is_in_two() -> None:
+    named = [id for group in NEAR_COPIES for id in group]
+    assert len(named) == len(set(named))
+    assert set(named) <= {problem.id for problem in PROBLEMS}
+    assert all(len(group) > 1 for group in NEAR_COPIES)
+
+
+def test_every_problem_whose_group_fits_is_held_out_by_some_seed() -> None:
+    often = Counter(id for seed in range(60) for id, side in split(PROBLEMS, seed).items() if side == "held_out")
+    assert {problem.id for problem in PROBLEMS} - set(often) <= set(NEAR_COPIES[0])
+
+
+def test_any_problems_can_be_divided() -> None:
+    problems = [toy(f"{level}{number}", level) for level in (1, 2) for number in range(10)]
+    sides = split(problems, share=0.4)
+    assert Counter((id[0], side) for id, side in sides.items()) == {
+        ("1", "held_out"): 4,
+        ("1", "train"): 6,
+        ("2", "held_out"): 4,
+        ("2", "train"): 6,
+    }
+    assert set(split(problems, share=0).values()) == {"train"}
+    assert set(split(problems, share=1).values()) == {"held_out"}
+    with pytest.raises(ValueError, match="it must lie within 0 and 1"):
+        split(problems, share=1.5)
+
+
+def test_a_level_has_the_same_sides_alone_and_among_the_others() -> None:
+    whole = {problem.id for problem in our_problems(side="held_out", seed=3)}
+    for level in range(1, 11):
+        of_level = our_problems(level, "held_out", seed=3)
+        assert {problem.level for problem in of_level} == {level}
+        assert {problem.id for problem in of_level} <= whole
