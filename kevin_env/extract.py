@@ -9,14 +9,15 @@ from typing import Literal
 
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import FormatError, Frozen, Printable
+from kevin_env.parsing import parse
 
 Language = Literal["cuda", "triton", "cpp", "python"]
 
 SUMMARY_LIMIT = 1000
 """Characters of a summary that are kept."""
 
-_OPEN = re.compile(r"^[ \t]*<(?:think|thinking)>", re.MULTILINE)
-_CLOSE = re.compile(r"</(?:think|thinking)>")
+REASONING_OPENS = re.compile(r"^[ \t]*<(?:think|thinking)>", re.MULTILINE)
+REASONING_CLOSES = re.compile(r"</(?:think|thinking)>")
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)")
 _MODEL_LINE = re.compile(r"^class ModelNew\b", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
@@ -51,7 +52,7 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
         reply: the model's answer.
         truncated: the endpoint said that a token limit cut the reply off.
     """
-    answer, unfinished = _without_reasoning(_clean(reply))
+    answer, _, unfinished = part_reasoning(_clean(reply))
     lines = answer.split("\n")
     blocks = _code_blocks(lines)
     chosen = next((block for block in reversed(blocks) if block.closed and _defines_model(block.code)), None)
@@ -99,18 +100,25 @@ def _clean(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
 
 
-def _without_reasoning(reply: str) -> tuple[str, bool]:
-    """The reply without its reasoning, and whether the reasoning never ended."""
-    opened, closed = _OPEN.search(reply), _CLOSE.search(reply)
-    position = closed.end() if closed and not (opened and opened.start() < closed.start()) else 0
+def part_reasoning(reply: str) -> tuple[str, str, bool]:
+    """The reply without its reasoning, the reasoning, and whether that never ended.
+
+    The opening tag may be missing, and counts at the beginning of a line only, so that code may speak of one.
+    """
+    opened, closed = REASONING_OPENS.search(reply), REASONING_CLOSES.search(reply)
     kept: list[str] = []
-    while opened := _OPEN.search(reply, position):
+    thought: list[str] = []
+    position = 0
+    if closed and not (opened and opened.start() < closed.start()):
+        thought, position = [reply[: closed.start()]], closed.end()
+    while opened := REASONING_OPENS.search(reply, position):
         kept.append(reply[position : opened.start()])
-        closed = _CLOSE.search(reply, opened.end())
+        closed = REASONING_CLOSES.search(reply, opened.end())
+        thought.append(reply[opened.end() : closed.start() if closed else None])
         if closed is None:
-            return "".join(kept), True
+            return "".join(kept), "".join(thought), True
         position = closed.end()
-    return "".join((*kept, reply[position:])), False
+    return "".join((*kept, reply[position:])), "".join(thought), False
 
 
 def _code_blocks(lines: Sequence[str]) -> list[_Block]:
@@ -156,7 +164,7 @@ def _parse(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
-            return ast.parse(code)
+            return parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

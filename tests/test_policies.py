@@ -1,20 +1,22 @@
 import io
 import subprocess
 import sys
-import traceback
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from stub_server import Answer, delta, serve, usage
 
-from kevin_env.policies import ContextOverflow, PolicyError, Quit, Refused, ScriptedPolicy
-from kevin_env.policies.human import HumanPolicy
+from kevin_env.app.arguments import read_policy
+from kevin_env.app.errors import BadInput
+from kevin_env.extract import Extracted, extract
+from kevin_env.policies import HumanPolicy, PolicyError, Quit, Refused, ScriptedPolicy, for_sample
 from kevin_env.policies.openai import OpenAIPolicy
-from kevin_env.record import Message, Reply, Usage
+from kevin_env.policies.thinking import Spoken, make_reply
+from kevin_env.record import Message, Reply
 
 CHAT = (Message(role="system", content="Be brief."), Message(role="user", content="Write a kernel."))
-KEY = "sk-secret-0123456789"
-DONE = delta(finish="stop")
+BLOCK = "```python\nclass ModelNew: ...\n```"
 
 
 @pytest.fixture(autouse=True)
@@ -23,145 +25,8 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def error(status: int, **fields: object) -> Answer:
-    return Answer(status=status, body={"error": {"message": "no", "type": "invalid_request_error"} | fields})
-
-
-def test_a_reply_is_streamed_and_put_together() -> None:
-    heard: list[str] = []
-    chunks = [delta(role="assistant", content=""), delta(content="Hel"), delta(content="lo"), DONE]
-    with serve(Answer([*chunks, usage(prompt_tokens=7, completion_tokens=2, total_tokens=9)])) as stub:
-        reply = OpenAIPolicy("m", stub.url).reply(CHAT, heard.append)
-    assert reply == Reply(content="Hello", usage=Usage(prompt_tokens=7, completion_tokens=2))
-    assert heard == ["Hel", "lo"]
-    [request] = stub.requests
-    assert request == {
-        "model": "m",
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Write a kernel."}],
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-
-
-@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
-def test_reasoning_is_kept_apart(name: str) -> None:
-    heard: list[str] = []
-    with serve(Answer([delta(**{name: "Hm, "}), delta(**{name: "so."}), delta(content="Yes"), DONE])) as stub:
-        reply = OpenAIPolicy("m", stub.url).reply(CHAT, heard.append)
-    assert (reply.content, reply.reasoning, heard) == ("Yes", "Hm, so.", ["Yes"])
-
-
-def test_usage_has_details_and_cost() -> None:
-    details = {"completion_tokens_details": {"reasoning_tokens": 3}, "prompt_tokens_details": {"cached_tokens": 4}}
-    last = usage(prompt_tokens=7, completion_tokens=5, total_tokens=12, cost=0.25, **details)
-    with serve(Answer([delta(content="x"), DONE, last])) as stub:
-        reply = OpenAIPolicy("m", stub.url).reply(CHAT)
-    expected = Usage(prompt_tokens=7, completion_tokens=5, reasoning_tokens=3, cached_tokens=4, cost=0.25)
-    assert reply.usage == expected
-
-
-def test_a_token_limit_truncates() -> None:
-    with serve(Answer([delta(content="x", finish="length")])) as stub:
-        assert OpenAIPolicy("m", stub.url).reply(CHAT).truncated
-
-
-def test_parameters_are_sent_when_set() -> None:
-    with serve(Answer([DONE])) as stub:
-        OpenAIPolicy("m", stub.url, temperature=0.0, max_tokens=9, seed=1, extra_body={"top_k": 5}).reply(CHAT)
-    sent = stub.requests[0]
-    assert (sent["temperature"], sent["max_tokens"], sent["seed"], sent["top_k"]) == (0.0, 9, 1, 5)
-
-
-def test_too_many_requests_is_asked_again() -> None:
-    busy = error(429)
-    busy.headers = {"retry-after-ms": "1"}
-    with serve(busy, busy, busy, Answer([delta(content="x"), DONE])) as stub:
-        assert OpenAIPolicy("m", stub.url).reply(CHAT).content == "x"
-    assert len(stub.requests) == 4
-
-
-@pytest.mark.parametrize(
-    ("fields", "raised"),
-    [
-        ({"code": "context_length_exceeded"}, ContextOverflow),
-        ({"type": "exceed_context_size_error", "code": 400}, ContextOverflow),
-        ({"message": "This model's maximum context length is 4096 tokens.", "code": 400}, ContextOverflow),
-        ({"code": "content_filter"}, Refused),
-        ({"code": "model_not_found"}, PolicyError),
-    ],
-)
-def test_an_error_ends_the_episode_with_its_own_reason(fields: dict[str, object], raised: type[PolicyError]) -> None:
-    with serve(error(400, **fields)) as stub, pytest.raises(PolicyError) as caught:
-        OpenAIPolicy("m", stub.url).reply(CHAT)
-    assert type(caught.value) is raised
-
-
-def test_a_refusal_is_no_reply() -> None:
-    with serve(Answer([delta(refusal="I won't."), DONE])) as stub, pytest.raises(Refused, match="I won't"):
-        OpenAIPolicy("m", stub.url).reply(CHAT)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Answer([delta(content="half")], cut=True),
-        Answer([delta(content="half")]),
-        Answer([{"error": {"message": "out of memory", "code": 500}}]),
-        Answer([delta(content="x"), usage(prompt_tokens="many", completion_tokens=[])]),
-    ],
-    ids=["connection cut", "no finish reason", "error event", "malformed usage"],
-)
-def test_a_broken_stream_is_a_policy_error(answer: Answer) -> None:
-    with serve(answer) as stub, pytest.raises(PolicyError):
-        OpenAIPolicy("m", stub.url).reply(CHAT)
-
-
-def test_an_endpoint_that_is_not_there_is_a_policy_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kevin_env.policies.openai._RETRIES", 0)
-    with pytest.raises(PolicyError, match="APIConnectionError"):
-        OpenAIPolicy("m", "http://127.0.0.1:9/v1").reply(CHAT)
-
-
-def test_an_error_of_the_listener_stays_its_own() -> None:
-    def listen(text: str) -> None:
-        raise BrokenPipeError
-
-    with serve(Answer([delta(content="x"), DONE])) as stub, pytest.raises(BrokenPipeError):
-        OpenAIPolicy("m", stub.url).reply(CHAT, listen)
-
-
-def test_the_key_is_sent_and_never_shown() -> None:
-    with serve(error(401, message=f"bad key {KEY}", code="invalid_api_key")) as stub:
-        policy = OpenAIPolicy("m", stub.url, KEY)
-        with pytest.raises(PolicyError) as caught:
-            policy.reply(CHAT)
-    assert stub.keys == [f"Bearer {KEY}"]
-    shown = "".join(traceback.format_exception(caught.value)) + repr(policy) + str(policy)
-    assert KEY not in shown
-    assert "bad key <key>" in shown
-
-
-def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "from-environment")
-    with serve(Answer([DONE])) as stub:
-        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-        OpenAIPolicy("m", stub.url, "given").reply(CHAT)
-        monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
-        OpenAIPolicy("m").reply(CHAT)
-    assert stub.keys == ["Bearer given", "Bearer from-environment"]
-
-
-def test_only_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "")
-    with pytest.raises(PolicyError, match="OPENAI_API_KEY"):
-        OpenAIPolicy("m")
-    with serve(Answer([DONE])) as stub:
-        OpenAIPolicy("m", stub.url).reply(CHAT)
-    assert stub.keys == ["Bearer EMPTY"]
-
-
-def test_openai_is_imported_only_when_used() -> None:
-    code = "import sys, kevin_env.policies.openai; sys.exit('openai' in sys.modules)"
+def test_openai_and_transformers_are_imported_only_when_used() -> None:
+    code = "import sys, kevin_env.policies; sys.exit(bool({'openai', 'transformers', 'torch'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -173,6 +38,7 @@ def test_a_script_is_played_in_order_and_ends() -> None:
         policy.reply(CHAT)
     with pytest.raises(PolicyError, match="no reply to chat 4"):
         policy.reply(CHAT)
+    assert for_sample(policy, 3) is policy
 
 
 def test_a_person_gives_a_file_or_types(tmp_path: Path) -> None:
@@ -196,3 +62,115 @@ def test_a_person_may_use_an_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     person = HumanPolicy(io.StringIO("edit\nedit\n"), io.StringIO())
     assert person.reply(CHAT).content == "```python\nx = 1\n\n```\n"
     assert person.reply(CHAT).content == "```python\nx = 1\nx = 1\n\n```\n"
+
+
+def test_a_person_is_asked_by_one_thread_at_a_time() -> None:
+    class Typist(io.StringIO):
+        """Types a line whenever asked, after a pause in which another thread could come between."""
+
+        def readline(self, size: int | None = -1) -> str:
+            threading.Event().wait(0.005)
+            return super().readline()
+
+    person = HumanPolicy(Typist("".join(f"{n} a\n{n} b\n.\n" for n in range(8))), io.StringIO())
+    with ThreadPoolExecutor(8) as threads:
+        replies = sorted(reply.content for reply in threads.map(person.reply, [CHAT] * 8))
+    assert replies == [f"{n} a\n{n} b\n" for n in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "reasoning"),
+    [
+        (f"<think>\nHm.\n</think>\n\n{BLOCK}", BLOCK, "Hm."),
+        (f"Hm.\n</think>\n\n{BLOCK}", BLOCK, "Hm."),
+        (f"<thinking>a</thinking>{BLOCK}\n<think>b</think>", f"{BLOCK}\n", "ab"),
+        (f"\n{BLOCK}", f"\n{BLOCK}", None),
+        (f'{BLOCK}\nx = "<think>"', f'{BLOCK}\nx = "<think>"', None),
+    ],
+)
+def test_reasoning_in_tags_is_kept_apart(text: str, content: str, reasoning: str | None) -> None:
+    assert make_reply(text) == Reply(content=content, reasoning=reasoning)
+    assert make_reply(text, "First.").reasoning == (f"First.\n\n{reasoning}" if reasoning else "First.")
+
+
+def test_reasoning_that_never_ends_is_no_answer() -> None:
+    assert make_reply(f"<think>\nI could write\n{BLOCK}") == Reply(
+        content="", reasoning=f"I could write\n{BLOCK}", truncated=True
+    )
+
+
+def test_an_answer_that_speaks_of_the_tags_keeps_its_code() -> None:
+    reply = make_reply(f"<think>Hm.</think>\n{BLOCK}\nMy reasoning ended with </think>.")
+    assert isinstance(extract(reply.content), Extracted)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ("<think>\nHm <b>.\n</think>\n\nYes\n<b>", "\n\nYes\n<b>"),
+        ("a\n  <thinking>b</thinking>c\n<think>d</think>", "a\nc\n"),
+        ("a <think> b\n<thin", "a <think> b\n<thin"),
+        ("<think>never ends", ""),
+        ("late</think>\nanswer", "late</think>\nanswer"),
+    ],
+)
+def test_a_listener_does_not_hear_reasoning(text: str, heard: str, size: int) -> None:
+    pieces: list[str] = []
+    spoken = Spoken(pieces.append)
+    for start in range(0, len(text), size):
+        spoken.hear(text[start : start + size])
+    spoken.end()
+    assert "".join(pieces) == heard
+
+
+def test_a_listener_does_not_hear_reasoning_that_the_prompt_opened() -> None:
+    pieces: list[str] = []
+    spoken = Spoken(pieces.append, thinking=True)
+    for piece in ("Hm.\n</th", "ink>Yes", "."):
+        spoken.hear(piece)
+    assert "".join(pieces) == "Yes."
+
+
+def test_what_can_be_no_tag_is_heard_at_once() -> None:
+    pieces: list[str] = []
+    spoken = Spoken(pieces.append)
+    for piece in ("x", " = ", "<", "1"):
+        spoken.hear(piece)
+    assert pieces == ["x", " = ", "<", "1"]
+
+
+def test_the_words_of_the_command_line_name_a_policy() -> None:
+    assert isinstance(read_policy("human"), HumanPolicy)
+    model = read_policy("llama3:8b", "http://127.0.0.1:1/v1", '{"top_k": 2}', temperature=0.5, top_p=None)
+    assert isinstance(model, OpenAIPolicy)
+    assert model.name == "llama3:8b"
+    assert isinstance(read_policy("m", "http://127.0.0.1:1/v1", {"top_k": 2}), OpenAIPolicy)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("",), "give --model"),
+        (("m",), "OPENAI_API_KEY"),
+        (("m", "localhost:8000/v1"), "http://localhost:8000/v1"),
+        (("m", "http://127.0.0.1:port/v1"), "no URL"),
+        (("m", "http://127.0.0.1:1/v1", "{"), "not JSON"),
+        (("m", "http://127.0.0.1:1/v1", "[1]"), "JSON object"),
+        (("m", "http://127.0.0.1:1/v1", '{"stream": true, "n": 2}'), "may not set n, stream"),
+        (("local:",), "a folder"),
+        (("local:/nowhere/at/all",), "/nowhere/at/all is no folder"),
+        (("transformers:x", "http://127.0.0.1:1/v1"), "--base-url"),
+        (("local:x", None, '{"top_k": 2}'), "--extra-body"),
+    ],
+)
+def test_bad_words_are_one_clear_line(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(BadInput, match=said) as caught:
+        read_policy(*words)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_local_model_needs_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(BadInput, match=r"pip install 'kevin-env\[local\]'"):
+        read_policy("local:anything")

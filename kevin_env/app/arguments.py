@@ -1,7 +1,7 @@
 """From the words of the command line to the values that the rest works with."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ from kevin_env.judge.pool import LocalPool
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.policies.human import HumanPolicy
 from kevin_env.policies.openai import OpenAIPolicy
+from kevin_env.policies.transformers import TransformersPolicy
 from kevin_env.settings import Settings
 
 
@@ -45,29 +46,51 @@ def read_settings(**values: Any) -> Settings:
         raise BadInput(str(error)) from error
 
 
-def read_policy(model: str, base_url: str | None, extra_body: str | None, **parameters: Any) -> Policy:
-    """Who plays: a model at an endpoint, or a person.
+def read_policy(
+    model: str, base_url: str | None = None, extra_body: str | Mapping[str, Any] | None = None, **parameters: Any
+) -> Policy:
+    """Who plays: a model at an endpoint, one in this process, or a person.
 
     Args:
-        model: its name, or `human`.
+        model: its name at the endpoint; `local:` (or `transformers:`) and a folder or a name at the Hugging Face Hub;
+            or `human`.
         base_url: the endpoint, by default as the environment has it.
-        extra_body: a JSON object.
-        parameters: of `OpenAIPolicy`.
+        extra_body: a JSON object, or what it holds.
+        parameters: of `OpenAIPolicy`. A model in this process takes those that it has, and `device` and `dtype`; a
+            person takes none.
 
     Raises:
-        BadInput: if there is no name, no key where one is needed, or no JSON object.
+        BadInput: if there is no name, no key where one is needed, no JSON object, or no model that can be loaded.
     """
     if not model:
-        raise BadInput("give --model: its name at the endpoint, or `human` to play yourself")
+        raise BadInput("give --model: its name at the endpoint, `local:FOLDER`, or `human` to play yourself")
     if model == "human":
         return HumanPolicy()
+    where, _, name = model.partition(":")
+    body = _read_object(extra_body) if isinstance(extra_body, str) else extra_body
     try:
-        return OpenAIPolicy(model, base_url, extra_body=_read_object(extra_body), **parameters)
+        if where in ("local", "transformers"):
+            return _local_policy(name, base_url, body, parameters)
+        return OpenAIPolicy(model, base_url, extra_body=body, **parameters)
     except PolicyError as error:
         raise BadInput(str(error)) from error
 
 
-def _read_object(text: str | None) -> dict[str, Any] | None:
+def _local_policy(
+    name: str, base_url: str | None, extra_body: Mapping[str, Any] | None, parameters: Mapping[str, Any]
+) -> Policy:
+    if not name:
+        raise BadInput("give a folder, or a name at the Hugging Face Hub, after `local:`")
+    if base_url or extra_body:
+        raise BadInput(f"--base-url and --extra-body are for models at an endpoint; local:{name} runs in this process")
+    taken = ("temperature", "top_p", "seed", "device", "dtype")
+    given = {key: parameters[key] for key in taken if parameters.get(key) is not None}
+    if parameters.get("max_tokens") is not None:
+        given["max_new_tokens"] = parameters["max_tokens"]
+    return TransformersPolicy(name, **given)
+
+
+def _read_object(text: str) -> dict[str, Any] | None:
     try:
         value = json.loads(text) if text else None
     except ValueError as error:

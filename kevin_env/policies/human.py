@@ -2,10 +2,13 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -17,7 +20,7 @@ _ASK = "\nGive the path of a .py file, `edit` for an editor, or the reply itself
 
 
 class HumanPolicy:
-    """Shows the newest user message and takes a reply from a person.
+    """Shows the newest user message and takes a reply from a person, one at a time.
 
     Args:
         source: where lines are read; stdin when left out.
@@ -30,6 +33,7 @@ class HumanPolicy:
         self._source = source or sys.stdin
         self._screen = screen or sys.stderr
         self._draft = ""
+        self._lock = threading.Lock()
 
     def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
         """Asks until there is a reply.
@@ -37,13 +41,14 @@ class HumanPolicy:
         Raises:
             Quit: at the end of the input.
         """
-        self._show(printable(messages[-1].content) + "\n")
-        while True:
-            self._show(_ASK)
-            try:
-                return Reply(content=self._read())
-            except (OSError, UnicodeDecodeError) as error:
-                self._show(f"That did not work: {error}\n")
+        with self._lock:
+            self._show(printable(messages[-1].content) + "\n")
+            while True:
+                self._show(_ASK)
+                try:
+                    return Reply(content=self._read())
+                except (OSError, UnicodeDecodeError) as error:
+                    self._show(f"That did not work: {error}\n")
 
     def _read(self) -> str:
         first = self._source.readline()
@@ -51,7 +56,7 @@ class HumanPolicy:
             raise Quit("the input has ended")
         word = first.strip()
         if word == "edit":
-            self._draft = _edited(self._draft)
+            self._draft = edited(self._draft)
             return _fenced(self._draft)
         if word.endswith(".py"):
             return _fenced(Path(word).expanduser().read_text(encoding="utf-8"))
@@ -69,14 +74,32 @@ def _fenced(code: str) -> str:
     return f"```python\n{code}\n```\n"
 
 
-def _edited(draft: str) -> str:
-    """What a person makes of the draft in $VISUAL or $EDITOR."""
+def edited(draft: str) -> str:
+    """What a person makes of the draft in $VISUAL or $EDITOR, else vi. The terminal has to be free for it.
+
+    Raises:
+        OSError: if the editor cannot be run or fails, or leaves no text that can be read.
+    """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    with tempfile.NamedTemporaryFile("w+", suffix=".py", encoding="utf-8") as file:
-        file.write(draft)
-        file.flush()
+    with tempfile.TemporaryDirectory(prefix="kevin-env-") as folder:
+        file = Path(folder) / "kernel.py"  # by name: some editors put a new file in the place of the old one
+        file.write_text(draft, encoding="utf-8")
         try:
-            subprocess.run([*shlex.split(editor), file.name], check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise OSError(f"the editor {editor!r} failed; set $EDITOR ({error})") from error
-        return Path(file.name).read_text(encoding="utf-8")
+            with _ctrl_c_for_the_editor():
+                subprocess.run([*shlex.split(editor), str(file)], check=True)
+            return file.read_text(encoding="utf-8")
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise OSError(f"the editor failed, set $EDITOR to another: {editor}: {error}") from error
+
+
+@contextmanager
+def _ctrl_c_for_the_editor() -> Iterator[None]:
+    """Ctrl-C in the terminal reaches this process too, whose business it is not."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # unlike SIG_IGN, the editor does not inherit it
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,46 +1,51 @@
-"""Any OpenAI-compatible endpoint as a policy: OpenAI, vLLM, SGLang, llama.cpp, Ollama and others.
+"""Any OpenAI-compatible endpoint as a policy: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter and others.
 
-Replies are streamed. Reasoning that the endpoint gives apart (`reasoning` or `reasoning_content`) is kept apart, and
-never sent back. The key is in no error, no representation and no record.
+Reasoning is kept apart from the answer and never sent back, whether the endpoint gives it in a field of its own or the
+model writes it in `<think>` tags. The key is in no error, no representation, no log and no record.
 """
 
+import copy
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, cast
+from urllib.parse import SplitResult, urlsplit
 
-from kevin_env.policies.base import ContextOverflow, OnText, PolicyError, Refused
-from kevin_env.record import Message, Reply, Usage
+from kevin_env.policies.answers import Answer
+from kevin_env.policies.base import OnText, PolicyError, Refused
+from kevin_env.policies.endpoint import FILTERED, Endpoint, cannot_connect
+from kevin_env.policies.thinking import Spoken
+from kevin_env.record import Message, Reply
 
 if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
-    from openai.types.completion_usage import CompletionUsage
+    from openai.types.chat import ChatCompletionMessageParam
 
 _OPENAI_URL = "https://api.openai.com/v1"
-_OVERFLOW = {"context_length_exceeded", "exceed_context_size_error"}
-_FILTERED = {"content_filter", "content_policy_violation"}
 _RETRIES = 5
 """With the package's own growing pauses; it heeds Retry-After."""
+_CONNECT_SECONDS = 10.0
 _NO_KEY = "EMPTY"
-_LONGEST_ERROR = 1000
+_OURS = frozenset({"model", "messages", "stream", "stream_options", "n"})
+"""Fields of a request that `extra_body` may not set."""
 
 
 class OpenAIPolicy:
-    """A model behind an OpenAI-compatible endpoint.
+    """A model behind an OpenAI-compatible endpoint. Safe to be asked from several threads at once.
+
+    A reply is streamed when somebody listens, and comes in one piece otherwise.
 
     Args:
         model: its name at the endpoint.
         base_url: the endpoint; by default $OPENAI_BASE_URL, then OpenAI's own.
         api_key: by default $OPENAI_API_KEY; endpoints other than OpenAI's own need none.
-        timeout: seconds without an answer after which a request is given up.
-        temperature: as the three below sent only when given, since some models reject it.
-        max_tokens: most tokens of one reply.
-        seed: best effort at the endpoint.
-        extra_body: further fields of the request, as they are.
+        timeout: seconds without an answer, or without the next piece of one, after which a request is given up.
+        temperature: as the four below sent only when given, since some models reject it.
+        top_p: share of the probability that is sampled from.
+        max_tokens: most tokens of one reply; sent as `max_completion_tokens` to models that ask for that.
+        seed: best effort at the endpoint. `for_sample` gives each of several samples its own.
+        extra_body: further fields of the request, such as `{"reasoning_effort": "high"}` or `{"top_k": 20}`.
 
     Raises:
-        PolicyError: if OpenAI's own endpoint is meant and there is no key.
+        PolicyError: for a URL that is none, a key that cannot be sent, or none where OpenAI's own endpoint is meant.
     """
 
     def __init__(
@@ -51,22 +56,37 @@ class OpenAIPolicy:
         *,
         timeout: float = 600.0,
         temperature: float | None = None,
+        top_p: float | None = None,
         max_tokens: int | None = None,
         seed: int | None = None,
-        extra_body: dict[str, Any] | None = None,
+        extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         import openai
 
         self.name = model
-        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
-        self._host = urlsplit(base_url).hostname or base_url
-        self._key = api_key or os.environ.get("OPENAI_API_KEY") or _no_key(self._host)
-        self._client = openai.OpenAI(base_url=base_url, api_key=self._key, timeout=timeout, max_retries=_RETRIES)
-        parameters = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed, "extra_body": extra_body}
+        base_url = (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL).strip()
+        url = _split(base_url)
+        key = _key(api_key or os.environ.get("OPENAI_API_KEY") or "", url)
+        secrets = tuple(secret for secret in (key, url.password) if secret and secret != _NO_KEY)
+        self._endpoint = Endpoint(url.netloc.rpartition("@")[2], model, timeout, secrets)
+        waits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS))
+        self._client = openai.OpenAI(base_url=base_url, api_key=key, timeout=waits, max_retries=_RETRIES)
+        self._reached = False
+        parameters = {
+            "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed,
+            "extra_body": _checked(extra_body),
+        }  # fmt: skip
         self._parameters: dict[str, Any] = {name: value for name, value in parameters.items() if value is not None}
 
     def __repr__(self) -> str:
-        return f"OpenAIPolicy({self.name!r} at {self._host})"
+        return f"OpenAIPolicy({self.name!r} at {self._endpoint.host})"
+
+    def for_sample(self, sample: int) -> Self:
+        """The same model for one of several samples, from 0: with a seed, each has its own, or all would be alike."""
+        other = copy.copy(self)
+        if "seed" in self._parameters:
+            other._parameters = self._parameters | {"seed": self._parameters["seed"] + sample}
+        return other
 
     def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
         """Asks the model.
@@ -76,95 +96,112 @@ class OpenAIPolicy:
             Refused: if it declined.
             PolicyError: for every other failure of model, endpoint or network, after the retries.
         """
-        answer = _Answer()
-        for text in self._stream(messages, answer):
-            if text and on_text:
-                on_text(text)
-        if answer.finish in _FILTERED or (answer.refusal and not answer.content):
-            raise Refused(self._safe(f"{self.name} declined: {answer.refusal or 'filtered by the endpoint'}"))
-        if answer.finish is None:
-            raise PolicyError(f"{self._host} ended its answer without a finish_reason")
+        answer = Answer()
+        spoken = Spoken(on_text) if on_text else None
+        for text in self._pieces(messages, answer, stream=spoken is not None):
+            if spoken:
+                spoken.hear(text)
+        if spoken:
+            spoken.end()
+        self._require(answer)
         return answer.reply()
 
-    def _stream(self, messages: Sequence[Message], answer: "_Answer") -> Iterator[str]:
-        """Fills in the answer piece by piece. The boundary to the endpoint: whatever fails in here is a PolicyError."""
+    def _pieces(self, messages: Sequence[Message], answer: Answer, stream: bool) -> Iterator[str]:
+        """Fills in the answer, piece by piece. The boundary to the endpoint: what fails in here is a PolicyError."""
         try:
-            with self._client.chat.completions.create(
-                model=self.name,
-                messages=[cast("ChatCompletionMessageParam", message.model_dump()) for message in messages],
-                stream=True,
-                stream_options={"include_usage": True},
-                **self._parameters,
-            ) as stream:
-                for chunk in stream:
-                    yield answer.add(chunk)
+            self._reach()
+            if not stream:
+                yield self._take(answer, self._create(messages))
+                return
+            with self._create(messages, stream=True, stream_options={"include_usage": True}) as chunks:
+                for chunk in chunks:
+                    yield self._take(answer, chunk)
+                    if answer.full:
+                        return
+                return
+        except PolicyError:
+            raise
         except Exception as error:  # a broken stream raises what the HTTP library raises, which the package leaves open
-            # Without its cause: an exception of the package holds the request, key included.
-            raise self._failure(error) from None
+            failure = self._endpoint.failure(error)
+        raise failure  # out here it has no context: an exception of the package holds the request, key included
 
-    def _failure(self, error: Exception) -> PolicyError:
+    def _create(self, messages: Sequence[Message], **how: Any) -> Any:
         import openai
 
-        text = self._safe(f"{self._host}: {type(error).__name__}: {error}")
-        if not isinstance(error, openai.APIError):
-            return PolicyError(text)
-        named = {error.code, error.type}
-        # vLLM and SGLang give no code of their own for a chat that is too long.
-        if named & _OVERFLOW or error.param == "input_tokens" or "maximum context length" in error.message:
-            return ContextOverflow(text)
-        return Refused(text) if named & _FILTERED else PolicyError(text)
+        parameters = self._parameters
+        chat = [cast("ChatCompletionMessageParam", message.model_dump()) for message in messages]
+        try:
+            return self._client.chat.completions.create(model=self.name, messages=chat, **parameters, **how)
+        except openai.BadRequestError as error:
+            if "max_tokens" not in parameters or "Use 'max_completion_tokens'" not in str(error):
+                raise
+        others = {name: value for name, value in parameters.items() if name != "max_tokens"}
+        self._parameters = others | {"max_completion_tokens": parameters["max_tokens"]}
+        return self._create(messages, **how)
 
-    def _safe(self, text: str) -> str:
-        """One line of bounded length without the key."""
-        text = text if self._key == _NO_KEY else text.replace(self._key, "<key>")
-        return " ".join(text.split())[:_LONGEST_ERROR]
+    def _take(self, answer: Answer, piece: Any) -> str:
+        """Adds what the package made of an answer: its model, which checks nothing, or what was there instead."""
+        if isinstance(piece, str):
+            raise self._endpoint.no_json(piece)
+        return answer.add(piece.model_dump(warnings=False) if hasattr(piece, "model_dump") else piece)
 
+    def _reach(self) -> None:
+        """Finds out at once that nobody is there; the retries of a real request take a quarter of a minute for that."""
+        import openai
 
-def _no_key(host: str) -> str:
-    if host == urlsplit(_OPENAI_URL).hostname:
-        raise PolicyError("no key for api.openai.com: set OPENAI_API_KEY, or give the --base-url of another endpoint")
-    return _NO_KEY
+        if self._reached:
+            return
+        try:
+            self._client.with_options(max_retries=0, timeout=_CONNECT_SECONDS).models.with_raw_response.list()
+        except openai.APIConnectionError as error:
+            if cannot_connect(error.__cause__):
+                raise
+        except openai.APIError:
+            pass  # not every server lists its models; it is there
+        self._reached = True
 
+    def _require(self, answer: Answer) -> None:
+        """Tells an answer that is none.
 
-@dataclass(slots=True)
-class _Answer:
-    """A reply that is coming in."""
-
-    content: str = ""
-    reasoning: str = ""
-    refusal: str = ""
-    finish: str | None = None
-    usage: Usage | None = None
-
-    def add(self, chunk: "ChatCompletionChunk") -> str:
-        """Takes one piece and gives the content in it. The last one, with the usage, has no choices."""
-        self.usage = _usage(chunk.usage) if chunk.usage else self.usage
-        if not chunk.choices:
-            return ""
-        choice = chunk.choices[0]
-        self.finish = choice.finish_reason or self.finish
-        text = choice.delta.content or ""
-        extra = choice.delta.model_extra or {}
-        self.content += text
-        self.reasoning += extra.get("reasoning") or extra.get("reasoning_content") or ""
-        self.refusal += choice.delta.refusal or ""
-        return text
-
-    def reply(self) -> Reply:
-        return Reply(
-            content=self.content,
-            reasoning=self.reasoning or None,
-            truncated=self.finish == "length",
-            usage=self.usage,
-        )
+        Raises:
+            PolicyError: with what is wrong.
+        """
+        endpoint = self._endpoint
+        if answer.error:
+            raise endpoint.told(answer.error)
+        if answer.finish in FILTERED or (answer.refusal and not answer.content):
+            reason = answer.refusal or "filtered by the endpoint"
+            raise Refused(endpoint.safe(f"{self.name} declined: {reason}"))
+        if not answer.begun:
+            raise endpoint.error(f"{endpoint.host} gave no answer at this address; check --base-url")
+        if answer.finish is None and not answer.full:
+            raise endpoint.error(f"{endpoint.host} ended its answer without a finish_reason: it is not whole")
 
 
-def _usage(usage: "CompletionUsage") -> Usage:
-    completion, prompt = usage.completion_tokens_details, usage.prompt_tokens_details
-    return Usage(
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        reasoning_tokens=completion.reasoning_tokens if completion else None,
-        cached_tokens=prompt.cached_tokens if prompt else None,
-        cost=(usage.model_extra or {}).get("cost"),
+def _split(base_url: str) -> SplitResult:
+    try:
+        url = urlsplit(base_url)
+        if url.scheme in ("http", "https") and url.hostname and url.port != 0:
+            return url
+    except ValueError:  # a port or an address that is none
+        pass
+    raise PolicyError(
+        f"{base_url.rpartition('@')[2]!r} is no URL of an endpoint; it looks like http://localhost:8000/v1"
     )
+
+
+def _key(key: str, url: SplitResult) -> str:
+    key = key.strip()
+    if not key and url.hostname == urlsplit(_OPENAI_URL).hostname:
+        raise PolicyError("no key for api.openai.com: set OPENAI_API_KEY, or give the --base-url of another endpoint")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise PolicyError("the key has characters that no key has: copy it into OPENAI_API_KEY anew")
+    return key or _NO_KEY
+
+
+def _checked(extra_body: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if not extra_body:
+        return None
+    if ours := sorted(_OURS & extra_body.keys()):
+        raise PolicyError(f"--extra-body may not set {', '.join(ours)}: they are set for each request")
+    return dict(extra_body)

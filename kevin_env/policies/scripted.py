@@ -1,5 +1,6 @@
 """A policy that says what it was told to say: for the demo, for tests and for playing a record again."""
 
+import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
 
@@ -20,6 +21,7 @@ class ScriptedPolicy:
         self.asked: list[tuple[Message, ...]] = []
         """Each chat that it was given."""
         self._replies = deque(replies)
+        self._lock = threading.Lock()
 
     def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
         """The next reply of the script.
@@ -27,10 +29,11 @@ class ScriptedPolicy:
         Raises:
             PolicyError: at the end of the script.
         """
-        self.asked.append(tuple(messages))
-        if not self._replies:
-            raise PolicyError(f"the script has no reply to chat {len(self.asked)}")
-        answer = self._replies.popleft()
+        with self._lock:
+            self.asked.append(tuple(messages))
+            if not self._replies:
+                raise PolicyError(f"the script has no reply to chat {len(self.asked)}")
+            answer = self._replies.popleft()
         if isinstance(answer, BaseException):
             raise answer
         reply = Reply(content=answer) if isinstance(answer, str) else answer

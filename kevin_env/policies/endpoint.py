@@ -1,0 +1,154 @@
+"""What the errors of an endpoint mean: too long a chat, a refusal, or what to put right, in a line without the key."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from kevin_env.outcome import printable
+from kevin_env.policies.base import ContextOverflow, PolicyError, Refused
+
+FILTERED = frozenset({"content_filter", "refusal"})
+"""Finish reasons of an answer that a filter, or the model, broke off."""
+
+_LONGEST_ERROR = 1000
+_OVERFLOW = {"context_length_exceeded", "exceed_context_size_error"}  # OpenAI; llama.cpp
+_OVERFLOW_SAID = re.compile(
+    "maximum context length"  # OpenAI, vLLM, SGLang, OpenRouter; most others by imitation
+    "|model's context length|maximum allowed length"  # SGLang
+    "|maximum model length|max_tokens must be at least 1, got"  # vLLM
+    "|available context size|context size has been exceeded",  # llama.cpp, and Ollama, which passes its words on
+    re.IGNORECASE,
+)
+_REFUSED = {"content_filter", "content_policy_violation"}  # Azure; OpenAI
+_REFUSED_SAID = re.compile("prompt was flagged", re.IGNORECASE)  # OpenAI's reasoning models: `invalid_prompt`
+_FLAGGED = {"reasons", "flagged_input"}  # OpenRouter, in the metadata of its error
+_HTML = re.compile(r"\s*<(?:!doctype html|html)", re.IGNORECASE)
+_TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a model is asked.
+
+    Args:
+        host: its name, without anything secret.
+        model: who is asked there.
+        timeout: seconds that are waited for it.
+        secrets: what no text may hold.
+    """
+
+    host: str
+    model: str
+    timeout: float
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def failure(self, error: Exception) -> PolicyError:
+        """What an error of the `openai` package, or of reading an answer, means."""
+        import openai
+
+        if isinstance(error, openai.APIConnectionError) or type(error).__module__.startswith("httpx"):
+            # What breaks a stream comes as the HTTP library's own error from the package before its version 3.
+            return self.error(self._connection(error.__cause__ or error))
+        if isinstance(error, openai.APIError):
+            told = error.message if error.body is None else error.body
+            return self.told(told, getattr(error, "status_code", None))
+        if isinstance(error, ValidationError):
+            first = error.errors(include_input=False, include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the whole"
+            return self.error(f"{self.host} answered with what is no chat completion ({where}: {first['msg']})")
+        return self.error(f"{self.host} gave an answer that cannot be used ({type(error).__name__}: {error})")
+
+    def told(self, body: object, status: int | None = None) -> PolicyError:
+        """What an error that the endpoint itself reports means.
+
+        Args:
+            body: the `error` object of its answer, or its text.
+            status: of HTTP, when the answer was nothing but an error.
+        """
+        names, text = _names(body), _text(body)
+        if names & _OVERFLOW or "input_tokens" in names or _OVERFLOW_SAID.search(text):  # `param` of vLLM
+            return ContextOverflow(self.safe(f"{self.host}: {text}"))
+        if names & _REFUSED or _REFUSED_SAID.search(text) or _metadata(body).keys() & _FLAGGED:
+            return Refused(self.safe(f"{self.host}: {text}"))
+        return self.error(self._advice(status or _status(body), text))
+
+    def no_json(self, text: str) -> PolicyError:
+        """An answer without an error that is text, or a page for people."""
+        return self.error(f"{self.host} answers with {_text(text)}, not with a chat completion: check --base-url")
+
+    def error(self, text: str) -> PolicyError:
+        """An error with that text, made safe."""
+        return PolicyError(self.safe(text))
+
+    def safe(self, text: str) -> str:
+        """One line of bounded length without secrets and control characters."""
+        for secret in self.secrets:
+            text = text.replace(secret, "<key>")
+        return " ".join(printable(text).split())[:_LONGEST_ERROR]
+
+    def _advice(self, status: int | None, text: str) -> str:
+        match status:
+            case None:
+                return f"{self.host} failed while it answered: {text}"
+            case 401:  # without the endpoint's words, which may quote a part of the key
+                return f"{self.host} does not accept the key (HTTP 401): set OPENAI_API_KEY to one that it gave out"
+            case 403:
+                return f"{self.host} does not let this key use {self.model} (HTTP 403): {text}"
+            case 404:
+                return (
+                    f"{self.host} has no model {self.model!r}, or no chat completions at this address (HTTP 404): "
+                    f"check --model, and --base-url, which most often ends in /v1. It says: {text}"
+                )
+            case 429:
+                return f"{self.host} takes no more requests for now (HTTP 429): wait, or ask less at once. {text}"
+            case _:
+                return f"{self.host} answers with HTTP {status}: {text}"
+
+    def _connection(self, cause: BaseException) -> str:
+        why = str(cause) or type(cause).__name__
+        if not cannot_connect(cause):
+            if "Timeout" in type(cause).__name__:
+                return f"{self.host} gave no answer within {self.timeout:g} s; a longer --timeout waits longer"
+            return f"the connection to {self.host} broke: {why}"
+        if "certificate" in why.lower():
+            return f"{self.host} has no certificate that can be trusted; SSL_CERT_FILE names further ones ({why})"
+        if "ssl" in why.lower():
+            return f"{self.host} speaks no TLS here; if it is a plain server, write http:// in --base-url ({why})"
+        return f"cannot reach {self.host}: check --base-url, and whether the server runs ({why})"
+
+
+def cannot_connect(cause: BaseException | None) -> bool:
+    """Whether there never was a connection: the HTTP library, whichever the package has, names its classes so."""
+    return type(cause).__name__ in ("ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol")
+
+
+def _names(body: object) -> set[str]:
+    fields = body if isinstance(body, dict) else {}
+    return {str(fields.get(name)) for name in ("code", "type", "param")}
+
+
+def _status(body: object) -> int | None:
+    """The status that stands in an error which came with HTTP 200, as OpenRouter's do."""
+    code = body.get("code") if isinstance(body, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else None
+
+
+def _metadata(body: object) -> dict[str, Any]:
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _text(body: object) -> str:
+    """What an error says: its message, with what OpenRouter passes on of the provider behind it, or all of it."""
+    if isinstance(body, dict):
+        message = body.get("message")
+        raw = _metadata(body).get("raw")
+        return f"{message} {raw or ''}".strip() if message else json.dumps(body)
+    text = str(body)
+    if _HTML.match(text):
+        title = _TITLE.search(text)
+        return f"an HTML page{f' ({title[1].strip()})' if title else ''}"
+    return text or "nothing"

@@ -1,0 +1,199 @@
+"""A local model in this process as a policy, by Hugging Face's transformers (`pip install 'kevin-env[local]'`)."""
+
+import contextlib
+import copy
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from kevin_env.policies.base import ContextOverflow, OnText, PolicyError
+from kevin_env.policies.thinking import Spoken, make_reply
+from kevin_env.record import Message, Reply, Usage
+
+if TYPE_CHECKING:
+    import torch
+
+DEFAULT_NEW_TOKENS = 16_384
+"""Most tokens of a reply, if the model's context has room for them."""
+
+_LONGEST_REASON = 300
+_NO_LIMIT = 10**9
+"""Tokenizers that know no limit of the context say that it is larger than this."""
+
+
+class TransformersPolicy:
+    """A chat model that runs in this process. Asked from several threads, it answers one after the other.
+
+    Python code that comes with the model is not run. On the judge's own GPU the model takes memory from the kernels,
+    and the judge repeats the measurements that it disturbs: give it another GPU where there is one.
+
+    Args:
+        model: a folder, or a name at the Hugging Face Hub.
+        device: such as `"cpu"` or `"cuda:1"`; `"auto"` is a GPU when there is one.
+        dtype: such as `"bfloat16"`; `"auto"` is what the weights are stored in.
+        temperature: 0 takes the likeliest token; as the model's own settings have it when left out.
+        top_p: share of the probability that is sampled from; likewise.
+        max_new_tokens: most tokens of a reply.
+        seed: makes replies reproducible: the same chat gets the same one. `for_sample` gives each sample its own.
+
+    Raises:
+        PolicyError: if transformers is not installed, or the model cannot be loaded or has no chat template.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_new_tokens: int = DEFAULT_NEW_TOKENS,
+        seed: int | None = None,
+    ) -> None:
+        self.name = f"local:{model}"
+        self._tokenizer, self._model = _load(model, device, dtype)
+        self._config = _sampling(self._model, self._tokenizer, temperature, top_p)
+        self._limit = _context_length(self._model, self._tokenizer)
+        self._most, self._seed = max_new_tokens, seed
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"TransformersPolicy({self.name.removeprefix('local:')!r} on {self._model.device})"
+
+    def for_sample(self, sample: int) -> Self:
+        """The same model, loaded once, for one of several samples, from 0: with a seed, each has its own."""
+        other = copy.copy(self)
+        other._seed = None if self._seed is None else self._seed + sample
+        return other
+
+    def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
+        """Lets the model answer.
+
+        Raises:
+            ContextOverflow: if the chat leaves no room for a token.
+            PolicyError: if the model's template cannot take the chat, or memory runs out.
+        """
+        prompt = self._prompt(messages)
+        opened = "<think>" if prompt.rstrip().endswith("<think>") else ""  # some templates begin the reasoning
+        spoken = Spoken(on_text, thinking=bool(opened)) if on_text else None
+        with self._lock:  # the tokenizer, too, is for one thread at a time
+            text, usage, cut = self._generate(prompt, spoken)
+        if spoken:
+            spoken.end()
+        return make_reply(opened + text, truncated=cut, usage=usage)
+
+    def _prompt(self, messages: Sequence[Message]) -> str:
+        from jinja2 import TemplateError
+
+        chat = [message.model_dump() for message in messages]
+        try:
+            return self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        except TemplateError as error:
+            raise PolicyError(f"the chat template of {self.name} cannot take this chat: {error}") from error
+
+    def _generate(self, prompt: str, spoken: Spoken | None) -> tuple[str, Usage, bool]:
+        """The answer, the tokens that it took, and whether it was cut off."""
+        import torch
+
+        inputs = self._tokenizer(prompt, add_special_tokens=False, return_tensors="pt").to(self._model.device)
+        asked = inputs["input_ids"].shape[1]
+        most = min(self._most, self._limit - asked)
+        if most < 1:
+            raise ContextOverflow(f"the chat has {asked} tokens; {self.name} reads and writes {self._limit} in all")
+        config = copy.deepcopy(self._config)
+        config.max_new_tokens = most
+        streamer = _streamer(self._tokenizer, spoken) if spoken else None
+        try:
+            with _seeded(self._seed, self._model.device):
+                output = self._model.generate(**inputs, generation_config=config, streamer=streamer)
+        except torch.OutOfMemoryError as error:
+            raise PolicyError(f"{self._model.device} has too little memory for {asked} tokens and a reply") from error
+        tokens = output[0, asked:].tolist()
+        cut = len(tokens) == most and tokens[-1] not in _ends(config)
+        usage = Usage(prompt_tokens=asked, completion_tokens=len(tokens))
+        return self._tokenizer.decode(tokens, skip_special_tokens=True), usage, cut
+
+
+def _load(model: str, device: str, dtype: str) -> tuple[Any, Any]:
+    """Tokenizer and model, ready to answer.
+
+    Raises:
+        PolicyError: if they cannot be had.
+    """
+    path = os.fspath(Path(model).expanduser())
+    if model.startswith((".", "~", os.sep)) and not Path(path).is_dir():
+        raise PolicyError(f"{model} is no folder; give that of a model, or its name at the Hugging Face Hub")
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise PolicyError("a local model needs transformers: pip install 'kevin-env[local]'") from error
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, trust_remote_code=False)
+        loaded = loaded.to(device).eval()
+    except Exception as error:  # what is wrong with somebody's files, network or device comes as any class
+        reason = " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
+        raise PolicyError(f"cannot load {model} on {device}: {reason}") from error
+    if not tokenizer.chat_template:
+        raise PolicyError(f"{model} has no chat template; take a model that was trained to chat")
+    return tokenizer, loaded
+
+
+def _sampling(model: Any, tokenizer: Any, temperature: float | None, top_p: float | None) -> Any:
+    """The model's own settings of generation, with what was asked for instead."""
+    config = copy.deepcopy(model.generation_config)
+    if config.eos_token_id is None:
+        config.eos_token_id = tokenizer.eos_token_id
+    fillers = (config.pad_token_id, tokenizer.pad_token_id, *_ends(config))
+    config.pad_token_id = next((token for token in fillers if token is not None), None)
+    if temperature == 0:
+        config.do_sample, config.temperature, config.top_p, config.top_k = False, None, None, None
+        return config
+    if temperature is not None:
+        config.do_sample, config.temperature = True, temperature
+    if top_p is not None:
+        config.do_sample, config.top_p = True, top_p
+    return config
+
+
+def _context_length(model: Any, tokenizer: Any) -> int:
+    """Tokens of prompt and reply together; very many where nobody says."""
+    told = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return told or min(tokenizer.model_max_length, _NO_LIMIT)
+
+
+def _ends(config: Any) -> set[int]:
+    """The tokens that end a reply."""
+    ends = config.eos_token_id
+    return set(ends) if isinstance(ends, list) else {ends} - {None}
+
+
+@contextlib.contextmanager
+def _seeded(seed: int | None, device: "torch.device") -> Iterator[None]:
+    """Lets torch draw from a seed while the block runs, and go on afterwards as if nothing had been drawn."""
+    import torch
+
+    if seed is None:
+        yield
+        return
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def _streamer(tokenizer: Any, spoken: Spoken) -> Any:
+    from transformers import TextStreamer
+
+    class Streamer(TextStreamer):
+        """Passes on words as soon as they are whole."""
+
+        def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
+            spoken.hear(text)
+
+    return Streamer(tokenizer, skip_prompt=True, skip_special_tokens=True)

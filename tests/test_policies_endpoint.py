@@ -1,0 +1,333 @@
+"""Endpoints that fail, in every way that we know of."""
+
+import datetime
+import ipaddress
+import itertools
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from stub_server import Answer, Script, Stub, delta, serve, usage
+
+from kevin_env.policies import ContextOverflow, OpenAIPolicy, PolicyError, Refused
+from kevin_env.policies.answers import LONGEST
+from kevin_env.record import Message, Reply
+
+CHAT = (Message(role="user", content="Write a kernel."),)
+FINE = Answer([delta(content="x"), delta(finish="stop")])
+SOON = {"retry-after-ms": "1"}
+HTML = b"<!DOCTYPE html><html><head><title>502 Bad\nGateway</title></head><body>nginx</body></html>"
+
+
+def ignore(text: str) -> None:
+    """A listener, so that the reply is streamed."""
+
+
+LISTENERS = pytest.mark.parametrize("listener", [None, ignore], ids=["plain", "streamed"])
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@contextmanager
+def failing(*answers: Script, listener: Any = None, **parameters: Any) -> Iterator[tuple[PolicyError, Stub]]:
+    """The error that a reply ends with: always one line of a length that can be read."""
+    with serve(*answers) as stub:
+        with pytest.raises(PolicyError) as caught:
+            OpenAIPolicy("m", stub.url, **parameters).reply(CHAT, listener)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) <= 1000
+        yield caught.value, stub
+
+
+def told(status: int = 400, **fields: Any) -> Answer:
+    """An error as OpenAI's own server reports one."""
+    return Answer(status=status, body={"error": fields}, headers=SOON)
+
+
+@LISTENERS
+def test_too_many_requests_is_asked_again_when_the_server_says(listener: Any) -> None:
+    busy = Answer(status=429, body={"error": {"message": "slow down"}}, headers={"retry-after": "0.3"})
+    with serve(busy, busy, FINE) as stub:
+        assert OpenAIPolicy("m", stub.url).reply(CHAT, listener).content == "x"
+    assert [later - earlier >= 0.3 for earlier, later in zip(stub.times, stub.times[1:], strict=False)] == [True] * 2
+
+
+@LISTENERS
+def test_a_server_error_is_asked_again(listener: Any) -> None:
+    with serve(told(500, message="oops"), told(503), FINE) as stub:
+        assert OpenAIPolicy("m", stub.url).reply(CHAT, listener).content == "x"
+    assert len(stub.requests) == 3
+
+
+@LISTENERS
+@pytest.mark.parametrize(("status", "said"), [(500, "HTTP 500: oops"), (429, "no more requests for now .* oops")])
+def test_an_error_for_ever_is_given_up(status: int, said: str, listener: Any) -> None:
+    with failing(told(status, message="oops"), listener=listener) as (error, stub):
+        assert type(error) is PolicyError
+        assert error.stop_reason == "model_error"
+    with pytest.raises(PolicyError, match=said):
+        raise error
+    assert len(stub.requests) == 6
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (400, {"error": {"message": "temperature must be 1"}}, "HTTP 400: temperature must be 1"),
+        (401, {"error": {"message": "Incorrect API key"}}, "does not accept the key .* set OPENAI_API_KEY"),
+        (403, {"error": {"message": "no access"}}, "does not let this key use m .*no access"),
+        (404, {"error": {"message": "no such model", "code": "model_not_found"}}, "no model 'm'.*--model.*no such"),
+        (404, {"detail": "Not Found"}, r"--base-url, which most often ends in /v1.*Not Found"),
+        (404, {"error": "model 'm' not found"}, "model 'm' not found"),
+        (422, {"detail": [{"msg": "Field required"}]}, "HTTP 422: .*Field required"),
+    ],
+)
+def test_what_to_put_right_is_told(status: int, body: dict[str, Any], said: str) -> None:
+    with failing(Answer(status=status, body=body)) as (error, stub), pytest.raises(PolicyError, match=said):
+        raise error
+    assert len(stub.requests) == 1
+
+
+OVERFLOWS = {
+    "OpenAI": {"message": "This model's ...", "code": "context_length_exceeded", "param": "messages"},
+    "vLLM": {
+        "message": "You passed 9000 input tokens",
+        "type": "BadRequestError",
+        "param": "input_tokens",
+        "code": 400,
+    },
+    "vLLM 0.9": {"message": "This model's maximum context length is 4096 tokens. However, you ...", "code": 400},
+    "vLLM 0.4": {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400},
+    "vLLM, decoder": {"message": "The decoder prompt (length 9) is longer than the maximum model length of 8."},
+    "SGLang": {"message": "The input (61709 tokens) is longer than the model's context length (40960 tokens)."},
+    "SGLang, memory": {"message": "Input length (9 tokens) exceeds the maximum allowed length (8 tokens)."},
+    "llama.cpp": {"message": "too long", "type": "exceed_context_size_error", "code": 400, "n_ctx": 4096},
+    "llama.cpp 0": {"message": "the request exceeds the available context size. try increasing it", "code": 400},
+    "Ollama": {"message": '{"error":{"message":"request (351 tokens) exceeds the available context size"}}'},
+    "OpenRouter": {"message": "This endpoint's maximum context length is 256000 tokens.", "code": 400},
+    "OpenRouter's provider": {
+        "message": "Provider returned error",
+        "code": 400,
+        "metadata": {"raw": '{"error":{"message":"This model\'s maximum context length is 262144 tokens."}}'},
+    },
+}
+REFUSALS = {
+    "Azure": {"message": "The response was filtered", "code": "content_filter"},
+    "OpenAI": {"message": "no", "code": "content_policy_violation"},
+    "OpenAI, reasoning": {"message": "Invalid prompt: your prompt was flagged as ...", "code": "invalid_prompt"},
+    "OpenRouter": {"message": "flagged", "code": 403, "metadata": {"reasons": ["x"], "flagged_input": "y"}},
+}
+
+
+@pytest.mark.parametrize("fields", OVERFLOWS.values(), ids=OVERFLOWS.keys())
+def test_a_chat_that_is_too_long_is_a_reason_to_stop(fields: dict[str, Any]) -> None:
+    with failing(told(**fields)) as (error, _):
+        assert type(error) is ContextOverflow
+    with failing(Answer([{"error": fields}]), listener=ignore) as (error, _):
+        assert type(error) is ContextOverflow
+
+
+def test_llama_cpp_may_notice_in_the_middle_that_a_chat_is_too_long() -> None:
+    with failing(told(500, message="Context size has been exceeded.", type="server_error")) as (error, _):
+        assert type(error) is ContextOverflow
+
+
+@pytest.mark.parametrize("fields", REFUSALS.values(), ids=REFUSALS.keys())
+def test_a_prompt_that_is_declined_is_a_reason_to_stop(fields: dict[str, Any]) -> None:
+    with failing(told(403 if fields.get("code") == 403 else 400, **fields)) as (error, _):
+        assert type(error) is Refused
+
+
+@LISTENERS
+def test_an_error_may_come_as_an_answer(listener: Any) -> None:
+    body = {"error": {"code": 502, "message": "the provider is down"}}
+    with failing(Answer([delta(content="half"), body]), listener=listener) as (error, _):
+        assert "the provider is down" in str(error)
+    broken = delta(content="half", finish="error")
+    broken["choices"][0]["error"] = {"code": 502, "message": "the provider is down"}
+    with failing(Answer([broken]), listener=ignore) as (error, _):
+        assert "HTTP 502: the provider is down" in str(error)
+
+
+@LISTENERS
+def test_an_html_page_is_told_by_its_title(listener: Any) -> None:
+    page = {"Content-Type": "text/html"} | SOON
+    with failing(Answer(status=502, raw=HTML, headers=page), listener=listener) as (error, _):
+        assert "HTTP 502: an HTML page (502 Bad Gateway)" in str(error)
+    with failing(Answer(raw=HTML, headers=page), listener=listener) as (error, _):
+        assert "check --base-url" in str(error)
+        assert "<html" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"{", "cannot be used"),
+        (b"[]", "no chat completion"),
+        (b"3", "no chat completion"),
+        (b"null", "no chat completion"),
+        (b"{}", "without a finish_reason"),
+        (b'{"choices": []}', "without a finish_reason"),
+        (b'{"choices": null}', "without a finish_reason"),
+        (b'{"choices": {}}', "no chat completion"),
+        (b'{"choices": [{"finish_reason": "stop", "message": "hi"}]}', r"no chat completion .choices\.0\.message"),
+        (b'{"choices": [{"finish_reason": "stop", "message": {"content": [1]}}]}', "no chat completion"),
+    ],
+)
+def test_wrong_json_is_told(raw: bytes, said: str) -> None:
+    with failing(Answer(raw=raw)) as (error, _), pytest.raises(PolicyError, match=said):
+        raise error
+    stream = b"data: " + raw + b"\n\ndata: [DONE]\n\n"
+    events = Answer(raw=stream, headers={"Content-Type": "text/event-stream"})
+    with failing(events, listener=ignore) as (error, _):
+        assert type(error) is PolicyError
+
+
+@LISTENERS
+def test_an_answer_may_be_empty(listener: Any) -> None:
+    nothing = Answer([delta(content=None), delta(finish="stop"), usage(prompt_tokens=1, completion_tokens=0)])
+    with serve(nothing) as stub:
+        assert OpenAIPolicy("m", stub.url).reply(CHAT, listener).content == ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Answer([delta(content="half")], cut=True), Answer([delta(content="half")])],
+    ids=["connection cut", "no finish reason"],
+)
+def test_half_a_stream_is_no_reply(answer: Answer) -> None:
+    with failing(answer, listener=ignore) as (error, stub):
+        assert "broke" in str(error) or "not whole" in str(error)
+    assert len(stub.requests) == 1
+
+
+def test_half_a_plain_answer_is_asked_for_again() -> None:
+    with serve(Answer([delta(content="half")], cut=True), FINE) as stub:
+        assert OpenAIPolicy("m", stub.url).reply(CHAT).content == "x"
+
+
+def test_a_slow_stream_is_heard_as_it_comes() -> None:
+    heard: list[float] = []
+    words = Answer([*(delta(content=f"{n} ") for n in range(5)), delta(finish="stop")], pause=0.1)
+    with serve(words) as stub:
+        start = time.monotonic()
+        OpenAIPolicy("m", stub.url, timeout=5).reply(CHAT, lambda text: heard.append(time.monotonic() - start))
+    assert len(heard) == 5
+    assert heard[-1] - heard[0] > 0.3
+
+
+def test_a_stream_that_stops_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kevin_env.policies.openai._RETRIES", 0)
+    slow = Answer([delta(content="x"), delta(finish="stop")], pause=0.6)
+    for listener in (None, ignore):
+        with failing(slow, listener=listener, timeout=0.3) as (error, _):
+            assert "no answer within 0.3 s" in str(error)
+            assert "--timeout" in str(error)
+
+
+PIECE = "x" * (LONGEST // 4)
+
+
+def test_a_huge_reply_is_cut_off() -> None:
+    with serve(Answer([*(delta(content=PIECE) for _ in range(40)), delta(finish="stop")])) as stub:
+        assert OpenAIPolicy("m", stub.url).reply(CHAT) == Reply(content=PIECE * 4, truncated=True)
+
+
+def test_a_reply_without_end_is_given_up() -> None:
+    with serve(Answer(itertools.repeat(delta(reasoning=PIECE)))) as stub:
+        reply = OpenAIPolicy("m", stub.url).reply(CHAT, ignore)
+    assert reply == Reply(content="", reasoning=PIECE * 4, truncated=True)
+
+
+@contextmanager
+def full(port: int) -> Iterator[None]:
+    """A machine that takes no further connection, nor refuses one: the queue of those that wait is full."""
+    with socket.socket() as listener, ExitStack() as waiting:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(0)
+        for _ in range(2):
+            client = waiting.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(listener.getsockname())
+        yield
+
+
+def test_an_endpoint_that_gives_no_sign_is_told_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kevin_env.policies.openai._RETRIES", 0)
+    monkeypatch.setattr("kevin_env.policies.openai._CONNECT_SECONDS", 0.5)
+    with serve(Answer(FINE.chunks, headers={"Connection": "close"})) as stub:
+        reached, fresh = OpenAIPolicy("m", stub.url), OpenAIPolicy("m", stub.url)
+        reached.reply(CHAT)
+        port = int(stub.url.rpartition(":")[2].removesuffix("/v1"))
+    start = time.monotonic()
+    with full(port):
+        for policy in (reached, fresh):
+            with pytest.raises(PolicyError, match="cannot reach"):
+                policy.reply(CHAT)
+    assert time.monotonic() - start < 10
+
+
+def test_an_endpoint_that_is_not_there_is_told_at_once() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    start = time.monotonic()
+    with pytest.raises(PolicyError, match=rf"cannot reach 127.0.0.1:{port}: check --base-url.*refused"):
+        OpenAIPolicy("m", f"http://127.0.0.1:{port}/v1").reply(CHAT)
+    with pytest.raises(PolicyError, match=r"cannot reach nowhere\.invalid"):
+        OpenAIPolicy("m", "http://nowhere.invalid/v1").reply(CHAT)
+    assert time.monotonic() - start < 5
+
+
+def certificate(folder: Path) -> Path:
+    """A certificate for 127.0.0.1, signed by itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    file = folder / "server.pem"
+    plain = serialization.NoEncryption()
+    kind = serialization.PrivateFormat.PKCS8
+    pem = serialization.Encoding.PEM
+    file.write_bytes(key.private_bytes(pem, kind, plain) + built.public_bytes(pem))
+    return file
+
+
+def test_a_certificate_that_cannot_be_trusted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    with serve(FINE, tls=context) as stub:
+        with pytest.raises(PolicyError, match="no certificate that can be trusted; SSL_CERT_FILE"):
+            OpenAIPolicy("m", stub.url).reply(CHAT)
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        assert OpenAIPolicy("m", stub.url).reply(CHAT).content == "x"
+
+
+def test_a_plain_server_that_is_asked_for_tls_is_told() -> None:
+    with serve(FINE) as stub, pytest.raises(PolicyError, match="write http:// in --base-url"):
+        OpenAIPolicy("m", stub.url.replace("http", "https")).reply(CHAT)
