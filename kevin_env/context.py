@@ -4,11 +4,13 @@ As in Kevin (arXiv 2507.11948), a prompt is one user message: the task, then of 
 summary and its feedback, never its reasoning. Which turns, a `ContextPolicy` decides.
 """
 
+import dataclasses
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from kevin_env.examples import choose_pairs
 from kevin_env.feedback import (
     KEVIN_SCORING,
     PastTurn,
@@ -165,22 +167,36 @@ def build_messages(
     Args:
         problem: what is to be solved.
         facts: what the judge told of it.
-        turns: those played so far, in order. The worked example is shown only before the first.
+        turns: those played so far, in order. Examples are shown only before the first.
         settings: how the episode is played.
         policy: which turns to show, instead of the one that `settings.context` names.
-        budget: tokens that the whole prompt may take. A task that takes more is sent all the same, without history.
+        budget: tokens that the whole prompt may take. A task that takes more is sent all the same, without history
+            and without examples but the one of the form.
         count: counts tokens; each text is counted by itself.
+
+    Raises:
+        RetrievalError: if examples are to be retrieved and cannot be.
     """
     system = render_system()
-    content = render_task(problem, facts, _task_settings(facts, settings, example=settings.examples and not turns))
+    task = _task_settings(facts, settings, example=settings.examples != "zero" and not turns)
+    content = render_task(problem, facts, task)
+    left = budget - count(content) - count(system) - _HEADINGS
     if turns:
-        taken = count(content) + count(system) + _HEADINGS
-        room = Room(budget - taken, lambda turn: _HEADINGS + count("".join(_shown(turn))))
+        room = Room(left, lambda turn: _HEADINGS + count("".join(_shown(turn))))
         kept = (policy or resolve_context(settings.context)).select(turns, room)
         history = [PastTurn(turn.turn, *_shown(turn)) for turn in kept]
         content += "\n" + render_history(history, len(turns) - len(kept), len(turns) + 1, settings.max_turns)
+    elif pairs := choose_pairs(problem, task.language, settings, left, lambda text: _HEADINGS + count(text)):
+        content = render_task(problem, facts, dataclasses.replace(task, pairs=pairs))
     user = Message(role="user", content=content.strip())
     return (Message(role="system", content=system), user) if system else (user,)
+
+
+def with_remark(messages: tuple[Message, ...], remark: str) -> tuple[Message, ...]:
+    """The chat with a person's remark at the end of its last message."""
+    *before, last = messages
+    content = f"{last.content}\n\n# A remark before you answer\n\n{remark.strip()}"
+    return (*before, Message(role=last.role, content=content))
 
 
 def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSettings:

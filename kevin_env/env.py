@@ -12,7 +12,7 @@ from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
 from kevin_env.record import Turn
 from kevin_env.score import Bound, ReturnsKind, Score
-from kevin_env.selection import ProblemChoice, find_problems
+from kevin_env.selection import ProblemChoice, ProblemSource, draw_problem, problem_source
 from kevin_env.settings import Language, Settings
 from kevin_env.spaces import UnicodeText
 
@@ -51,9 +51,10 @@ class KevinEnv(gymnasium.Env[str, str]):
     ## Arguments
 
     Args:
-        problem: an id (`"L1_23_Softmax"`, `"kernelbench:level1/23"`), a level (`"L1"`, `"kernelbench:level1"`), a path
-            to a KernelBench-style file or a folder of them, a `Problem`, or a list of these. Each reset draws one by
-            the environment's seed; `reset(options={"problem": ...})` says which.
+        problem: an id (`"L1_23_Softmax"`, `"kernelbench:level1/23"`), a level (`"L1"`, `"kernelbench:level1"`), a side
+            of the split (`"train"`, `"held_out:L1"`), a path to a KernelBench-style file or a folder of them, a
+            `Problem`, or a list of these. Each reset draws one by the environment's seed; `reset(options={"problem":
+            ...})` says which. A `kevin_env.curriculum.Curriculum` draws by its own seed, and is told how it went.
         max_turns: turns of an episode.
         gamma: discount of the returns from one turn to the next.
         returns: `"sum"` or `"max"` of the discounted scores.
@@ -64,7 +65,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         bound: which end of a speedup the score pays: its `"median"`, or the `"lower"` end of its interval.
         context: how earlier turns appear in the prompt.
         hints: whether feedback goes beyond facts.
-        examples: whether the first prompt shows an example.
+        examples: what the first prompt shows: `"zero"`, `"one"`, `"few"`, or `"retrieved"` from `index`; True is one.
+        index: the folder of an index, as `kevin-env index build` makes it.
         baseline: what the speedup is relative to: the reference `"eager"`, or under torch's `"compile"`.
         inputs: `"varied"` (also drawn in other ways than the problem's own) or `"shipped"` (the problem's own alone).
         pool: who judges. By default judges of this machine's devices, closed with the environment; a pool that is
@@ -82,7 +84,7 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     def __init__(
         self,
-        problem: ProblemChoice = "L1_23_Softmax",
+        problem: ProblemChoice | ProblemSource = "L1_23_Softmax",
         *,
         max_turns: int = 4,
         gamma: float = 0.4,
@@ -94,7 +96,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         bound: Bound = "median",
         context: str = "kevin",
         hints: bool = False,
-        examples: bool = True,
+        examples: str | bool = "one",
+        index: str = "",
         baseline: Literal["eager", "compile"] = "eager",
         inputs: Literal["varied", "shipped"] = "varied",
         pool: JudgePool | None = None,
@@ -114,13 +117,14 @@ class KevinEnv(gymnasium.Env[str, str]):
                 "context": context,
                 "hints": hints,
                 "examples": examples,
+                "index": index,
                 "baseline": baseline,
                 "inputs": inputs,
                 "stop_on": stop_on,
             }
         )
         resolve_context(context)
-        self.problems = find_problems(problem)
+        self.problems = self._source = problem_source(problem)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode is {render_mode!r}; it may be 'ansi', 'human' or None")
         self.render_mode = render_mode
@@ -163,9 +167,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         unknown = options.keys() - {"problem"}
         if unknown:
             raise ValueError(f"unknown reset option {sorted(unknown)[0]!r}; there is 'problem'")
-        problems = find_problems(options["problem"]) if "problem" in options else self.problems
-        problem = problems[int(self.np_random.integers(len(problems)))]
-        self.episode = Episode(problem, self._pool(), self.settings)
+        self._source = problem_source(options["problem"]) if "problem" in options else self.problems
+        self.episode = Episode(draw_problem(self._source, self.np_random), self._pool(), self.settings)
 
     def end_reset(self) -> tuple[str, dict[str, Any]]:
         """Waits until the judge knows the problem, and gives the first prompt."""
@@ -187,6 +190,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         """Waits for the turn, and gives what `step` gives."""
         turn = future.result()
         episode = self._require_episode()
+        if episode.done and isinstance(self._source, ProblemSource):
+            self._source.record(episode.problem, [each.outcome for each in episode.turns])
         self._show()
         return _observation(episode), turn.score, episode.done, False, _info(episode, turn)
 

@@ -4,7 +4,6 @@ Templates get named fields only, and a missing one is an error. Text that a subm
 stripped of control characters, and put into a fence that it cannot close.
 """
 
-import ast
 import functools
 import re
 from collections.abc import Callable, Sequence
@@ -16,7 +15,9 @@ import jinja2
 
 from kevin_env.judge.api import Facts, InputFacts
 from kevin_env.outcome import CompileError, Correct, Difference, Incorrect, Outcome, RuntimeFailure, printable
+from kevin_env.parsing import parse
 from kevin_env.problem import Problem, data_folder
+from kevin_env.retrieval.pair import Pair
 
 MESSAGE_LIMIT = 800
 BLOCK_LIMIT = 3000
@@ -38,6 +39,8 @@ class TaskSettings:
     """One or two sentences: how a turn's score comes about."""
     example: bool = False
     """Whether to show a worked example in the language asked for."""
+    pairs: tuple[Pair, ...] = ()
+    """References with kernels for them to show besides."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,7 @@ def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
         tolerance=facts.tolerance,
         precision=facts.precision,
         weights=facts.weights,
-        language=settings.language,
-        rules=settings.rules,
-        baseline=settings.baseline,
-        max_turns=settings.max_turns,
-        scoring=settings.scoring,
-        example=example.read_text(encoding="utf-8") if settings.example else "",
+        **vars(settings) | {"example": example.read_text(encoding="utf-8") if settings.example else ""},
     )
 
 
@@ -218,7 +216,7 @@ def _sentence(text: str) -> str:
 
 def _without_docstring(source: str) -> str:
     """A problem's source without the docstring that the task has stated already."""
-    first = ast.parse(source).body[0]
+    first = parse(source).body[0]
     lines = source.split("\n")
     return "\n".join(lines[: first.lineno - 1] + lines[first.end_lineno :])
 

@@ -1,5 +1,6 @@
 """What an episode is played by, as one frozen value."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
@@ -9,6 +10,8 @@ from kevin_env.outcome import Correct, Frozen, Outcome
 from kevin_env.score import Bound, ReturnsKind, Score, resolve_score, score_name
 
 Language = Literal["auto", "cuda", "triton", "cpp"]
+
+_EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
 
 
 class Settings(Frozen):
@@ -23,15 +26,21 @@ class Settings(Frozen):
     """What the prompt asks for. `auto`: Triton on a GPU, C++ without."""
     rules: Literal["kernel", "open"] = "kernel"
     score: str | Score = "kevin"
-    """A name in `kevin_env.score.SCORES`, or a function of an outcome, which is recorded by its name."""
+    """A name in `kevin_env.score.SCORES`, a `WeightedSum`, recorded by its formula, or a function of an outcome, by its
+    name."""
     bound: Bound = "median"
     """Which end of a speedup the score pays: its median, or the lower end of its interval."""
     context: str = "kevin"
     """How earlier turns appear in the prompt."""
     hints: bool = False
     """Whether feedback goes beyond facts."""
-    examples: bool = True
-    """Whether the first prompt shows an example."""
+    examples: str | bool = "one"
+    """What the first prompt shows: `zero`, `one` (in the form that is asked for), `few` (two more, with references), or
+    `retrieved` (one, and three from `index` for references like the task's; `retrieved:5`: five). True is
+    one, False zero.
+    """
+    index: str = ""
+    """The folder of the index from which examples are retrieved; `kevin-env index build` makes one."""
     baseline: Literal["eager", "compile"] = "eager"
     """What the speedup is relative to."""
     inputs: Literal["varied", "shipped"] = "varied"
@@ -61,6 +70,14 @@ class Settings(Frozen):
         if self.stop_on is None or not isinstance(outcome, Correct):
             return False
         return self.stop_on == "correct" or (outcome.speedup is not None and outcome.speedup >= self.stop_on)
+
+    @field_validator("examples")
+    @classmethod
+    def _known_examples(cls, examples: str | bool) -> str:
+        name = ("one" if examples else "zero") if isinstance(examples, bool) else examples
+        if not _EXAMPLES.fullmatch(name):
+            raise ValueError("give zero, one, few, retrieved, or retrieved:5 for another number than three")
+        return name
 
     @field_validator("score")
     @classmethod

@@ -13,10 +13,11 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorStatistics
 
 import kevin_env  # noqa: F401  (registers Kevin-v0)
+from kevin_env.curriculum import Curriculum
 from kevin_env.env import KevinEnv
 from kevin_env.judge import JudgeError, ScriptedPool
 from kevin_env.outcome import CompileError
-from kevin_env.problem import Problem, ProblemError
+from kevin_env.problem import Problem, ProblemError, list_problems
 from kevin_env.selection import find_problems
 from kevin_env.spaces import UnicodeText
 
@@ -109,15 +110,50 @@ def test_the_seed_chooses_the_problem_and_options_overrule_it() -> None:
         env.reset(options={"problm": "x"})
 
 
+def curriculum(**arguments) -> Curriculum:
+    """Three levels of two problems each; two successes in a row lead on."""
+    levels = [problem(f"{level}{name}").model_copy(update={"level": level}) for level in (1, 2, 3) for name in "ab"]
+    return Curriculum(levels, **{"window": 2, "promote_at": 1.0, "review": 0.0, **arguments})
+
+
+def test_a_curriculum_chooses_and_is_told_of_episodes_that_ended() -> None:
+    plan = curriculum()
+    env = make([WRONG, correct(2.0), WRONG, WRONG, correct(1.0), WRONG, WRONG], plan, max_turns=2)
+    for stage, replies in ((0, 2), (0, 2), (0, 2), (0, 1)):  # right, wrong, right, cut off
+        env.reset()
+        assert env.episode and env.episode.problem in plan.stages[stage]
+        for number in range(replies):
+            env.step(another(number))
+    assert plan.state.recent == (False, True)
+    assert (plan.state.drawn, sum(plan.state.tried.values()), sum(plan.state.solved.values())) == (4, 3, 2)
+    plan.record(plan.stages[0][0], True)
+    env.reset()
+    assert plan.stage == 1 and env.episode.problem in plan.stages[1]
+
+
+def test_an_episode_about_another_problem_is_none_of_the_curriculums() -> None:
+    plan = curriculum()
+    env = make([correct(2.0)] * 2, plan, max_turns=1)
+    env.reset(options={"problem": problem("other")})
+    env.step(REPLY)
+    assert (plan.state.drawn, plan.state.tried) == (0, {})
+    env.reset()
+    env.step(REPLY)
+    assert sum(plan.state.tried.values()) == 1
+
+
 def test_problems_are_found_by_id_level_path_and_list(tmp_path) -> None:
     file = problem_file(tmp_path)
     assert find_problems(file.path) == (file,)
     assert find_problems([file, file.path, Path(file.path)]) == (file, file, file)
     assert [p.id for p in find_problems("L1_23_Softmax")] == ["L1_23_Softmax"]
     assert {p.level for p in find_problems("L1")} == {1}
+    train, held_out = find_problems("train"), find_problems("held_out")
+    assert sorted(p.id for p in train + held_out) == sorted(p.id for p in list_problems())
+    assert find_problems("held_out:L2") == tuple(p for p in held_out if p.level == 2)
     with pytest.raises(ProblemError, match=r"unknown problem 'L1_23_Softmx'; did you mean L1_23_Softmax"):
         find_problems("L1_23_Softmx")
-    for empty in ("L99", []):
+    for empty in ("L99", "train:L99", []):
         with pytest.raises(ProblemError, match="no problems in"):
             find_problems(empty)
 
@@ -134,7 +170,8 @@ def test_every_keyword_reaches_the_episode() -> None:
         "bound": "lower",
         "context": "kevin",
         "hints": True,
-        "examples": False,
+        "examples": "few",
+        "index": "somewhere",
         "baseline": "compile",
         "inputs": "shipped",
         "stop_on": 1.5,
@@ -282,6 +319,15 @@ def test_seeds_and_problems_one_for_each() -> None:
         chosen(options={"problem": [problem()]})
     with pytest.raises(ValueError, match="4 actions are needed"):
         envs.step(REPLIES[:3])
+
+
+def test_conversations_side_by_side_share_a_curriculum() -> None:
+    plan = curriculum(window=4)
+    envs = vector(lambda *_: correct(2.0), problem=plan, max_turns=1, autoreset_mode="SameStep")
+    envs.reset()
+    assert (plan.stage, plan.state.drawn) == (0, 4)
+    envs.step(REPLIES)
+    assert (plan.stage, plan.state.drawn, plan.state.dealt) == (1, 8, 4)
 
 
 def test_same_step_autoreset_begins_anew_at_once() -> None:

@@ -7,6 +7,7 @@ from kevin_env.judge.api import JudgeError
 from kevin_env.outcome import printable
 from kevin_env.problem import ProblemError
 from kevin_env.record import StopReason
+from kevin_env.retrieval.pair import RetrievalError
 
 ENDED_EARLY, WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 1, 2, 3, 130
 _EPISODE_CODES = {"max_turns": 0, "stop_on": 0, "interrupted": INTERRUPTED, "judge_error": JUDGE_FAILED}
@@ -18,7 +19,7 @@ class BadInput(ValueError):
 
 def error_code(error: Exception) -> int | None:
     """The exit code of an error whose message is meant for a person; None for every other."""
-    if isinstance(error, BadInput | ProblemError):
+    if isinstance(error, BadInput | ProblemError | RetrievalError):
         return WRONG_ARGUMENTS
     return JUDGE_FAILED if isinstance(error, JudgeError) else None
 

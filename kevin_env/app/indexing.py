@@ -1,0 +1,79 @@
+"""Making an index for retrieval, and showing what it gives for a problem."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.screen import show, shown
+from kevin_env.problem import Problem
+from kevin_env.retrieval.embedders import make_embedder
+from kevin_env.retrieval.index import Kept, build, keep, save
+from kevin_env.retrieval.pair import Language, Pair
+from kevin_env.retrieval.retriever import Found, open_retriever
+from kevin_env.retrieval.sources import read_source
+
+LANGUAGES: tuple[Language, ...] = ("triton", "cuda", "cpp")
+
+
+def build_index(sources: Sequence[str], out: Path, model: str, device: str, errors: Console) -> Kept:
+    """Reads the sources, embeds their references and writes the index.
+
+    Raises:
+        RetrievalError: if a source, the model or the folder cannot be used.
+    """
+    embedder = make_embedder(model, device)
+    kept = keep(pair for source in sources for pair in read_source(source))
+    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        task = progress.add_task("references")
+        index = build(kept.pairs, embedder, lambda done, total: progress.update(task, completed=done, total=total))
+    save(index, out)
+    return kept
+
+
+def counted(pairs: Sequence[Pair]) -> dict[str, int]:
+    """How many pairs there are of each origin in each language, such as `archive cuda`."""
+    return dict(Counter(f"{pair.origin} {pair.language}" for pair in pairs))
+
+
+def show_built(console: Console, kept: Kept, out: Path) -> None:
+    """What went into the index, and what did not."""
+    inside = ", ".join(f"{number:,} {words}" for words, number in counted(kept.pairs).items())
+    show(console, f"indexed {len(kept.pairs):,} pairs in {out}: {inside}")
+    for reason, number in kept.left_out.items():
+        show(console, f"left out {number:,}: {reason}")
+
+
+def query_index(folder: Path, problem: Problem, language: str, most: int) -> list[Found]:
+    """What a prompt for the problem would be offered, the likest first.
+
+    Raises:
+        BadInput: if there is no such language.
+        RetrievalError: if the index cannot be used.
+    """
+    for known in LANGUAGES:
+        if known == language:
+            return list(islice(open_retriever(str(folder)).find(problem, known), most))
+    raise BadInput(f"--language {language}: give one of {', '.join(LANGUAGES)}")
+
+
+def found_row(found: Found) -> dict[str, Any]:
+    """The pair's fields with its likeness, for JSON."""
+    return found.pair.model_dump(mode="json") | {"likeness": found.likeness}
+
+
+def show_found(console: Console, results: Sequence[Found]) -> None:
+    """A row a pair; kernels are in `--json`."""
+    table = Table("likeness", "pair", "language", "module", "speedup")
+    for found in results:
+        speedup = "" if found.pair.speedup is None else f"{found.pair.speedup:.2f}x"
+        table.add_row(
+            f"{found.likeness:.3f}", shown(found.pair.id), found.pair.language, shown(found.pair.entry), speedup
+        )
+    console.print(table)

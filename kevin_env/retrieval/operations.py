@@ -1,0 +1,224 @@
+"""What a reference computes: its operations in order, whatever its names, its layout and its constants are.
+
+Only text is read here; nothing of it runs.
+"""
+
+import ast
+import builtins
+import difflib
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kevin_env.retrieval.pair import RetrievalError
+from kevin_env.retrieval.vocabulary import OPERATORS, operation
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What reading a text as Python may raise; ValueError is for a null byte."""
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+NEAR = 0.9
+"""From this likeness of their operations on, a reference counts as a copy of another: one operation in ten differs."""
+
+_UNKNOWN = "call"
+"""An operation whose name is the author's own."""
+
+_MOST = 2000
+"""Operations, and functions, that are read of one reference; helpers that call helpers can unfold to any number."""
+
+
+@functools.lru_cache(maxsize=65_536)
+def operations(source: str, entry: str = "Model") -> tuple[str, ...]:
+    """What `entry.forward` computes, in the order of evaluation, helpers and submodules unfolded, loops read once.
+
+    `torch.softmax(x, 1)`, `x.softmax(1)`, `F.softmax(x, 1)` and `nn.Softmax(1)(x)` are one operation. Views, casts and
+    allocations are none.
+
+    Raises:
+        RetrievalError: if the source does not parse, or is nested too deeply to be read.
+    """
+    try:
+        reader = _Reader(ast.parse(source))
+        root = reader.classes.get(entry) or next(reversed(reader.classes.values()), None)
+        if root is not None:
+            reader.read(root)
+    except UNREADABLE as error:
+        raise RetrievalError(f"a reference cannot be read: {type(error).__name__}") from error
+    return tuple(reader.found[:_MOST])
+
+
+def near_copies(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two references compute the same, or nearly: what solves the one gives the answer to the other away."""
+    if one == other:
+        return True
+    matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
+    return matcher.real_quick_ratio() >= NEAR and matcher.quick_ratio() >= NEAR and matcher.ratio() >= NEAR
+
+
+class _Reader(ast.NodeVisitor):
+    """Walks what a class's `forward` reaches and notes the operations."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.found: list[str] = []
+        self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        self._functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        self._imported = {
+            alias.asname or alias.name: alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        self._owner: ast.ClassDef | None = None
+        self._self = ""
+        self._open: list[Definition] = []
+        self._read = 0
+
+    def read(self, definition: Definition, owner: ast.ClassDef | None = None) -> None:
+        """Notes what a function does, or the `forward` of a class, unless it is being read already."""
+        if isinstance(definition, ast.ClassDef):
+            method = self._method(definition, "forward")
+            if method is not None:
+                self.read(method, definition)
+            return
+        self._read += 1
+        if definition in self._open or len(self.found) >= _MOST or self._read > _MOST:
+            return
+        with self._inside(definition, owner):
+            for statement in definition.body:
+                self.visit(statement)
+
+    @contextmanager
+    def _inside(self, definition: Definition, owner: ast.ClassDef | None) -> Iterator[None]:
+        before = self._owner, self._self
+        arguments = [] if isinstance(definition, ast.ClassDef) else definition.args.args
+        self._owner, self._self = owner, arguments[0].arg if owner is not None and arguments else ""
+        self._open.append(definition)
+        try:
+            yield
+        finally:
+            self._open.pop()
+            self._owner, self._self = before
+
+    def visit_Call(self, node: ast.Call) -> None:
+        function = node.func
+        if isinstance(function, ast.Attribute) and not self._is_self(function.value):
+            self.visit(function.value)
+        elif not isinstance(function, ast.Attribute | ast.Name):
+            self.visit(function)
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+            self.visit(argument)
+        if isinstance(function, ast.Attribute):
+            self._call_attribute(function)
+        elif isinstance(function, ast.Name):
+            self._call_name(function.id)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        """A submodule that is mentioned, as in a loop over `self.layers`, is taken to be called there."""
+        if self._is_self(node.value):
+            self._construct(self._member(node.attr))
+        else:
+            self.visit(node.value)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        self.visit(node.left)
+        self.visit(node.right)
+        self._note(OPERATORS[type(node.op)])
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.visit(node.value)
+        self._note(OPERATORS[type(node.op)])
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        self.visit(node.operand)
+        if not isinstance(node.operand, ast.Constant):
+            self._note(OPERATORS.get(type(node.op), ""))
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        self.generic_visit(node)
+        for operator in node.ops:
+            self._note(OPERATORS.get(type(operator), ""))
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        """Checks are no part of what is computed."""
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        """Neither are errors."""
+
+    def _call_attribute(self, function: ast.Attribute) -> None:
+        name = function.attr
+        if self._is_self(function.value):
+            method = self._owner and self._method(self._owner, name)
+            if method is not None:
+                self.read(method, self._owner)
+            else:
+                self._call_member(self._member(name))
+        elif isinstance(function.value, ast.Name) and function.value.id in self.classes:
+            self.read(self.classes[function.value.id])  # such as MyFunction.apply
+        else:
+            self._note(operation(name))
+
+    def _call_name(self, name: str) -> None:
+        if name in self._functions:
+            self.read(self._functions[name])
+        elif name in self.classes:
+            self.read(self.classes[name])
+        elif name in self._imported:
+            self._note(operation(self._imported[name]))
+        elif not hasattr(builtins, name):
+            self._note(_UNKNOWN)
+
+    def _call_member(self, value: ast.expr | None) -> None:
+        if isinstance(value, ast.Attribute):  # self.act = F.relu
+            self._note(operation(value.attr))
+        elif not self._construct(value):
+            self._note(_UNKNOWN)
+
+    def _construct(self, value: ast.expr | None) -> bool:
+        """Notes the modules that an expression makes, in order. Tells whether it makes any."""
+        calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)] if value is not None else []
+        calls.sort(key=lambda node: (node.func.end_lineno or 0, node.func.end_col_offset or 0))
+        names = [
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "") for node in calls
+        ]
+        made = [name for name in names if name[:1].isupper()]
+        for name in made:
+            if name in self.classes:
+                self.read(self.classes[name])
+            else:
+                self._note(operation(name))
+        return bool(made)
+
+    def _method(self, owner: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+        """A method of the class, or of a base class that is defined here."""
+        own = (node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == name)
+        bases = (
+            self.classes[base.id] for base in owner.bases if isinstance(base, ast.Name) and base.id in self.classes
+        )
+        inherited = (self._method(base, name) for base in bases if base is not owner)
+        return next(own, None) or next((method for method in inherited if method), None)
+
+    def _member(self, name: str) -> ast.expr | None:
+        """What the constructor assigns to `self.name`."""
+        constructor = self._owner and self._method(self._owner, "__init__")
+        if constructor is None or not constructor.args.args:
+            return None
+        own, found = constructor.args.args[0].arg, None
+        for node in ast.walk(constructor):
+            if not isinstance(node, ast.Assign | ast.AnnAssign):
+                continue
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    found = node.value if (target.value.id, target.attr) == (own, name) else found
+        return found
+
+    def _is_self(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id == self._self
+
+    def _note(self, word: str) -> None:
+        if word:
+            self.found.append(word)
