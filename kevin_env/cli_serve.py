@@ -1,0 +1,52 @@
+"""The command that serves the environment to OpenEnv's clients."""
+
+from typing import Annotated
+
+import typer
+
+from kevin_env.cli_options import Baseline, Device, Inputs, Rules
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 is all of them.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8000,
+    problem: Annotated[
+        list[str] | None,
+        typer.Option(help="What is offered: ids, levels such as L1, files, folders. Ours when left out."),
+    ] = None,
+    turns: Annotated[int, typer.Option(help="How many turns an episode has.")] = 4,
+    score: Annotated[str, typer.Option(help="What a turn is worth: kevin, kernrl, ...")] = "kevin",
+    device: Device = "auto",
+    rules: Rules = "kernel",
+    baseline: Baseline = "eager",
+    inputs: Inputs = "varied",
+    sessions: Annotated[int, typer.Option(help="Most sessions at once.", min=1)] = 32,
+    step_timeout: Annotated[float, typer.Option(help="Seconds that a step may take, waiting included.", min=1)] = 900,
+    idle_timeout: Annotated[float, typer.Option(help="Seconds after which a silent session ends.", min=1)] = 1800,
+    require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
+) -> None:
+    """Serve episodes to OpenEnv clients over HTTP and WebSocket, until Ctrl-C. Needs the extra openenv."""
+    from kevin_env.app.arguments import open_pool, read_settings
+    from kevin_env.app.errors import BadInput
+    from kevin_env.selection import find_problems
+
+    try:
+        from kevin_env.integrations.openenv.limits import ServerLimits
+        from kevin_env.integrations.openenv.server import RequireSandbox, listen, make_app, make_server
+    except ImportError as error:
+        raise BadInput(str(error)) from error
+    settings = read_settings(max_turns=turns, score=score, device=device, rules=rules, baseline=baseline, inputs=inputs)
+    problems = find_problems(problem) if problem else None
+    try:
+        limits = ServerLimits(sessions=sessions, step_timeout=step_timeout, idle_timeout=idle_timeout)
+        sock = listen(host, port)
+    except OSError as error:
+        raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise BadInput("give --step-timeout and --idle-timeout in seconds") from error
+    with sock, open_pool(device) as pool:
+        judges = RequireSandbox(pool) if require_sandbox else pool
+        served = make_app(judges, settings, problems=problems, limits=limits)
+        server = make_server(served, limits, before_stop=pool.close)
+        typer.echo(f"serving on http://{host}:{sock.getsockname()[1]}; Ctrl-C ends it", err=True)
+        server.run(sockets=[sock])

@@ -1,0 +1,227 @@
+"""An `Episode` as an OpenEnv environment."""
+
+import math
+import random
+from importlib import metadata, resources
+from typing import Any
+
+from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import EnvironmentMetadata
+
+from kevin_env.episode import Episode, EpisodeError
+from kevin_env.integrations.openenv.limits import ServerLimits
+from kevin_env.integrations.openenv.models import MOST, KevinAction, KevinObservation, KevinState
+from kevin_env.integrations.openenv.submission import as_reply
+from kevin_env.integrations.openenv.tasks import ResetRequest, Tasks
+from kevin_env.judge.api import DeviceInfo, JudgePool
+from kevin_env.outcome import CompileError, Incorrect, Outcome, speedup_of
+from kevin_env.record import Turn
+from kevin_env.score import Score, WeightedSum, discounted_returns, resolve_score
+from kevin_env.settings import Settings
+
+NAME = "kevin_env"
+DESCRIPTION = "Rewrite a PyTorch module as a GPU kernel over several turns, judged outside the kernel's own process."
+
+
+class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
+    """One session: one episode at a time, judged by a pool that all sessions share.
+
+    Cheap to make: nothing starts before the first `reset`.
+
+    Args:
+        pool: who judges. It stays the caller's to close.
+        tasks: the problems there are.
+        settings: how episodes are played.
+        limits: of these the times, which are published.
+    """
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self, pool: JudgePool, tasks: Tasks, settings: Settings, limits: ServerLimits) -> None:
+        super().__init__()
+        self._pool, self._tasks, self._settings, self._limits = pool, tasks, settings, limits
+        self._range = reward_range(settings.score)
+        self._random = random.Random()
+        self._episode: Episode | None = None
+        self._episode_id: str | None = None
+        self._device = ""
+        self._closed = False
+
+    def reset(self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any) -> KevinObservation:
+        """Begins an episode, and gives up the one before; that goes on if this fails.
+
+        Args:
+            seed: draws the problem, where none is named; the same seed draws the same.
+            episode_id: what the state will call the episode.
+            kwargs: `problem_id`, or `split` with or without `index`.
+
+        Raises:
+            ValueError: for an unknown name or a value that cannot be.
+            ProblemError: if the problem is unknown, or its reference fails.
+            JudgeError: if the judge fails.
+        """
+        self._require_open()
+        request = ResetRequest.of({"seed": seed, "episode_id": episode_id, **kwargs})
+        if request.seed is not None:
+            self._random.seed(request.seed)
+        episode = Episode(self._tasks.choose(request, self._random), self._pool, self._settings, model="openenv")
+        episode.start()
+        self._device = _device_line(episode.trajectory.hardware)
+        self._episode_id = request.episode_id or episode.episode_id
+        self._episode = episode
+        return self._observe(episode)
+
+    def step(self, action: KevinAction, timeout_s: float | None = None, **kwargs: Any) -> KevinObservation:
+        """Takes one turn.
+
+        Raises:
+            EpisodeError: before `reset` and after the end of an episode.
+            TimeoutError: if it takes longer than the limit, or than `timeout_s`. The turn has not happened then.
+            JudgeError: if the judge fails. Neither has it then.
+        """
+        episode = self._require_episode()
+        budget = min(self._limits.step_timeout, timeout_s or self._limits.step_timeout)
+        judging = episode.submit_later(as_reply(action.code))
+        try:
+            turn = judging.result(budget)
+        except TimeoutError:
+            if judging.cancel():
+                raise TimeoutError(f"not judged within {budget:g} s; the same action may be sent again") from None
+            turn = judging.result()
+        return self._observe(episode, turn)
+
+    @property
+    def state(self) -> KevinState:
+        """Where the episode stands; without one, what holds for all."""
+        state = KevinState(
+            max_turns=self._settings.max_turns,
+            reward_range=self._range,
+            step_timeout_s=self._limits.step_timeout,
+            idle_timeout_s=self._limits.idle_timeout,
+        )
+        episode = self._episode
+        if episode is not None:
+            scores, returns = self._paid(episode)
+            best = max((turn.speedup or 0.0 for turn in episode.turns), default=0.0)
+            state.episode_id, state.problem_id = self._episode_id, episode.problem.id
+            state.step_count = state.turn = len(scores)
+            state.turn_scores, state.returns = scores, returns
+            state.best_speedup, state.solved = best, best > 1.0
+        return state
+
+    def get_metadata(self) -> EnvironmentMetadata:
+        """What `/metadata` and the web interface show."""
+        readme = resources.files("kevin_env.integrations.openenv") / "README.md"
+        return EnvironmentMetadata(
+            name=NAME,
+            description=DESCRIPTION,
+            readme_content=readme.read_text(encoding="utf-8"),
+            version=metadata.version("kevin-env"),
+        )
+
+    def close(self) -> None:
+        """Ends the session: its episode is dropped, and nothing begins any more."""
+        self._closed = True
+        self._episode = None
+
+    def list_splits(self) -> list[str | dict[str, str]]:
+        """Task API: the names of the splits; of those held out also what OpenEnv calls such a split."""
+        return [{"name": name, "type": "test"} if name == "held_out" else name for name in self._tasks.splits()]
+
+    def list_tasks(self, split: str) -> list[dict[str, Any]]:
+        """Task API: what there is to tell of each task of a split; `id` is its problem_id."""
+        return self._tasks.rows(split)
+
+    def num_tasks(self, split: str) -> int:
+        """Task API: how many tasks a split has."""
+        return len(self._tasks.of_split(split))
+
+    def get_task(self, split: str, index: int) -> dict[str, Any]:
+        """Task API: one task.
+
+        Raises:
+            IndexError: if there is none.
+        """
+        if index < 0:
+            raise IndexError(index)
+        return self._tasks.rows(split)[index]
+
+    def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
+        """Task API: tasks from `start` up to `stop`, exclusive."""
+        return self._tasks.rows(split)[start:stop]
+
+    def _observe(self, episode: Episode, turn: Turn | None = None) -> KevinObservation:
+        scores, returns = self._paid(episode)
+        problem = episode.problem
+        return KevinObservation(
+            done=episode.done,
+            reward=scores[-1] if turn else None,
+            problem_id=problem.id,
+            problem_description=problem.statement or problem.name,
+            reference_code=problem.source,
+            gpu_info=self._device,
+            messages=[message.model_dump() for message in episode.messages],
+            turn=len(episode.turns),
+            max_turns=self._settings.max_turns,
+            turn_scores=scores,
+            returns=returns,
+            reward_range=self._range,
+            step_timeout_s=self._limits.step_timeout,
+            idle_timeout_s=self._limits.idle_timeout,
+            **(_verdict(turn) if turn else {}),
+        )
+
+    def _paid(self, episode: Episode) -> tuple[list[float], list[float]]:
+        """The turns' scores within the declared range, and the returns of these."""
+        low, high = self._range
+        scores = [min(max(turn.score, low), high) for turn in episode.turns]
+        return scores, list(discounted_returns(scores, self._settings.gamma, self._settings.returns))
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise EpisodeError("this session is over; connect again")
+
+    def _require_episode(self) -> Episode:
+        self._require_open()
+        if self._episode is None:
+            raise EpisodeError("there is no episode; send reset first, over the same WebSocket (/ws)")
+        return self._episode
+
+
+def reward_range(score: str | Score) -> tuple[float, float]:
+    """The least and the most that a reward can be; what has no upper end is cut off at `MOST`.
+
+    Of a function that is no `WeightedSum` nobody knows: 0 to `MOST`.
+    """
+    known = resolve_score(score)
+    low, high = known.range if isinstance(known, WeightedSum) else (0.0, MOST)
+    return low, high if math.isfinite(high) else MOST
+
+
+def _verdict(turn: Turn) -> dict[str, Any]:
+    """The fields of an observation that tell how a turn ended."""
+    outcome = turn.outcome
+    built = outcome.category in ("runtime", "correctness", "correct")
+    return {
+        "feedback": turn.feedback,
+        "category": outcome.category,
+        "kind": outcome.kind,
+        "compilation_success": built,
+        "compilation_error": None if built else _error(outcome),
+        "correctness_pass": outcome.category == "correct" if built else None,
+        "max_diff": outcome.worst_error if isinstance(outcome, Incorrect) else None,
+        "speedup": speedup_of(outcome),
+        "speedup_interval": turn.speedup_interval,
+    }
+
+
+def _error(outcome: Outcome) -> str:
+    details = outcome.details if isinstance(outcome, CompileError) else ""
+    return f"{outcome.message}\n{details}".strip()
+
+
+def _device_line(device: DeviceInfo | None) -> str:
+    if device is None:
+        return ""
+    capability = f", compute capability {device.capability}" if device.capability else ""
+    return f"{device.name} ({device.device}{capability})"

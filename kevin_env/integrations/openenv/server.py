@@ -1,0 +1,146 @@
+"""The server: all sessions over one pool of judges."""
+
+import asyncio
+import functools
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from openenv.core.env_server.http_server import create_app
+from openenv.core.env_server.types import ConcurrencyConfig
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+
+from kevin_env.episode import EpisodeError
+from kevin_env.integrations.openenv.environment import NAME, KevinEnvironment
+from kevin_env.integrations.openenv.limits import ServerLimits, SocketMiddleware
+from kevin_env.integrations.openenv.models import KevinAction, KevinObservation, KevinState
+from kevin_env.integrations.openenv.tasks import Tasks
+from kevin_env.judge.api import Facts, JudgeError, Judgement, JudgePool, OnStage, Options, Submission
+from kevin_env.problem import Problem, list_problems
+from kevin_env.settings import Settings
+from kevin_env.split import split
+
+_STATUS: dict[type[Exception], int] = {ValueError: 400, EpisodeError: 409, JudgeError: 503}
+_GRACE_SECONDS = 5
+
+
+def make_app(
+    pool: JudgePool,
+    settings: Settings | None = None,
+    *,
+    problems: Sequence[Problem] | None = None,
+    limits: ServerLimits | None = None,
+) -> FastAPI:
+    """The ASGI application.
+
+    Args:
+        pool: who judges, for all sessions. It stays the caller's to close.
+        settings: how episodes are played; the defaults when left out.
+        problems: what is offered; all of ours when left out.
+        limits: of sessions, messages and times.
+    """
+    limits = limits or ServerLimits()
+    ours = list_problems()
+    tasks = Tasks(tuple(ours if problems is None else problems), split(ours))
+    app = create_app(
+        functools.partial(KevinEnvironment, pool, tasks, settings or Settings(), limits),
+        KevinAction,
+        KevinObservation,
+        env_name=NAME,
+        state_cls=KevinState,
+        # Sessions without a WebSocket are ended by OpenEnv, which takes the time of a step for silence.
+        concurrency_config=ConcurrencyConfig(
+            max_concurrent_envs=limits.sessions, session_timeout=limits.idle_timeout + limits.step_timeout
+        ),
+    )
+    app.add_middleware(SocketMiddleware, seconds=limits.idle_timeout)
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=limits.message_bytes)
+    for kind in _STATUS:
+        app.add_exception_handler(kind, _refuse)
+    return app
+
+
+class RequireSandbox:
+    """A pool that refuses (`JudgeError`) to judge where a protection of the sandbox is missing.
+
+    Args:
+        pool: who judges. It stays the caller's to close.
+    """
+
+    def __init__(self, pool: JudgePool) -> None:
+        self._pool = pool
+
+    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
+        """See `Describer.describe`."""
+        return self._pool.describe(problem, options)
+
+    def submit(
+        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+    ) -> Future[Judgement]:
+        """See `JudgePool.submit`."""
+        return self._pool.submit(problem, submission, options.model_copy(update={"require_sandbox": True}), on_stage)
+
+    def close(self) -> None:
+        """Leaves the pool alone."""
+
+
+def make_server(
+    app: Any, limits: ServerLimits | None = None, before_stop: Callable[[], None] | None = None
+) -> uvicorn.Server:
+    """A server for `app` that keeps to the size of messages; `run(sockets=[listen(host, port)])` serves.
+
+    Args:
+        app: any ASGI application.
+        limits: those that `app` was made with.
+        before_stop: called once when the server is told to stop, before it waits for what it is busy with. Closing the
+            pool there ends the steps that it would wait for.
+    """
+    limits = limits or ServerLimits()
+    config = uvicorn.Config(
+        app,
+        ws_max_size=limits.message_bytes,
+        limit_concurrency=2 * limits.sessions + 64,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        log_level="warning",
+        server_header=False,
+    )
+    return _Server(config, before_stop)
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, before_stop: Callable[[], None] | None) -> None:
+        super().__init__(config)
+        self._before_stop = before_stop
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._before_stop is not None:
+            await asyncio.to_thread(self._before_stop)
+        await super().shutdown(sockets)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 is any that is free.
+
+    Raises:
+        OSError: if the address is taken or not ours.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=1024)
+
+
+def _refuse(_: Request, error: Exception) -> JSONResponse:
+    status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
+    return JSONResponse({"detail": str(error)}, status)
+
+
+def __getattr__(name: str) -> Any:
+    """`app`, as `openenv.yaml` names it for whoever starts uvicorn: made when asked for, with judges of its own."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kevin_env.judge.pool import LocalPool
+
+    return make_app(LocalPool())

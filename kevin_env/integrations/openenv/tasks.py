@@ -1,0 +1,114 @@
+"""Which problems a server offers, by id and by split and index, and how one of them is chosen."""
+
+import difflib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pydantic import Field, ValidationError
+
+from kevin_env.outcome import Frozen
+from kevin_env.problem import Problem, ProblemError
+from kevin_env.split import SIDES, Side
+
+ALL = "all"
+
+
+class ResetRequest(Frozen):
+    """What a client asks for with `reset`. Without any of it, a problem is drawn."""
+
+    seed: int | None = Field(default=None, ge=0)
+    """Draws the problem where none is named. Inputs never follow from it: their answers could be known beforehand."""
+    episode_id: str | None = Field(default=None, max_length=255, pattern=r"^[\x20-\x7e]+$")
+    problem_id: str | None = None
+    split: str | None = None
+    index: int | None = None
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """The request as it came.
+
+        Raises:
+            ValueError: in one line, for an unknown name or a value out of its range.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = str(first["loc"][0])[:100]
+            if first["type"] == "extra_forbidden":
+                raise ValueError(f"unknown reset option {name!r}; there are {', '.join(cls.model_fields)}") from error
+            raise ValueError(f"reset option {name}: {first['msg']}") from error
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The problems of a server. Nothing but their ids leads to them: no path that a client names is read."""
+
+    problems: Sequence[Problem]
+    sides: Mapping[str, Side]
+    """Which of our problems are held out, by id."""
+
+    def splits(self) -> dict[str, list[Problem]]:
+        """The problems of each split, in order: all of them, those to train on, those held out, and each level."""
+        found: dict[str, list[Problem]] = {ALL: list(self.problems)}
+        for side in SIDES:
+            found[side] = [problem for problem in self.problems if self.sides.get(problem.id) == side]
+        for level in sorted({problem.level for problem in self.problems if problem.level is not None}):
+            found[f"L{level}"] = [problem for problem in self.problems if problem.level == level]
+        return {name: problems for name, problems in found.items() if problems}
+
+    def of_split(self, split: str) -> list[Problem]:
+        """The problems of a split, in order.
+
+        Raises:
+            ValueError: if there is none of that name.
+        """
+        splits = self.splits()
+        if split not in splits:
+            raise ValueError(f"unknown split {split[:100]!r}; there are {', '.join(splits)}")
+        return splits[split]
+
+    def rows(self, split: str) -> list[dict[str, Any]]:
+        """What the task API tells of each problem of a split."""
+        return [
+            {
+                "id": problem.id,
+                "split": split,
+                "index": index,
+                "level": problem.level,
+                "name": problem.name,
+                "tags": list(problem.tags),
+                "description": problem.statement,
+            }
+            for index, problem in enumerate(self.of_split(split))
+        ]
+
+    def choose(self, request: ResetRequest, source: random.Random) -> Problem:
+        """The problem that is asked for, or one drawn from `source`.
+
+        Raises:
+            ProblemError: if it is unknown.
+            ValueError: for an unknown split, an index that is not in it, or a problem named twice.
+        """
+        if request.problem_id is not None:
+            if request.split is not None or request.index is not None:
+                raise ValueError("give problem_id, or split and index, not both")
+            return self._named(request.problem_id)
+        if request.index is not None and request.split is None:
+            raise ValueError("an index needs a split; give both, or problem_id")
+        problems = self.of_split(request.split or ALL)
+        if request.index is None:
+            return problems[source.randrange(len(problems))]
+        if not 0 <= request.index < len(problems):
+            raise ValueError(f"split {request.split} has {len(problems)} tasks; there is no index {request.index}")
+        return problems[request.index]
+
+    def _named(self, id: str) -> Problem:
+        known = {problem.id: problem for problem in self.problems}
+        if id not in known:
+            near = difflib.get_close_matches(id[:100], known, n=3, cutoff=0.4)
+            hint = f"did you mean {', '.join(near)}?" if near else "the task API lists them"
+            raise ProblemError(f"unknown problem {id[:100]!r}; {hint}")
+        return known[id]

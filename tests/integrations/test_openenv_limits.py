@@ -1,0 +1,214 @@
+"""What unknown clients may take, and that nothing of a session is left when it is over."""
+
+import gc
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import Any
+
+import pytest
+
+pytest.importorskip("openenv")
+
+import requests
+from episodes import REPLY, correct
+from openenv_server import serving, until
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
+
+from kevin_env.episode import Episode, EpisodeError
+from kevin_env.integrations.openenv import KevinAction, KevinEnv
+from kevin_env.integrations.openenv.environment import KevinEnvironment
+from kevin_env.integrations.openenv.limits import ServerLimits
+from kevin_env.integrations.openenv.tasks import Tasks
+from kevin_env.judge import ScriptedPool
+from kevin_env.problem import list_problems
+from kevin_env.settings import Settings
+
+SMALL = ServerLimits(sessions=2, idle_timeout=0.5, step_timeout=0.4, message_bytes=4096)
+
+
+@pytest.fixture
+def pool() -> Iterator[ScriptedPool]:
+    with closing(ScriptedPool(lambda *_: correct(1.0))) as pool:
+        yield pool
+
+
+def episodes() -> int:
+    gc.collect()
+    return sum(type(each) is Episode for each in gc.get_referrers(Episode))
+
+
+def socket_to(url: str) -> ClientConnection:
+    return connect(f"{url.replace('http', 'ws')}/ws", proxy=None, legacy=True)
+
+
+def tell(client: ClientConnection, type: str, **data: Any) -> dict[str, Any]:
+    client.send(json.dumps({"type": type, "data": data}))
+    return json.loads(client.recv(timeout=20))
+
+
+def fits(url: str) -> bool:
+    """Whether the server has room for one more session."""
+    with socket_to(url) as client:
+        with suppress(ConnectionClosed):  # one too many is told so and closed, perhaps before it has said a word
+            client.send('{"type": "state"}')
+        return json.loads(client.recv(timeout=20))["type"] == "state"
+
+
+def test_one_session_too_many_is_told_so_and_the_others_go_on(pool: ScriptedPool) -> None:
+    with serving(pool, ServerLimits(sessions=2)) as url:
+        with KevinEnv(base_url=url) as one, KevinEnv(base_url=url) as two:
+            for env in (one, two):
+                env.reset(seed=0)
+            with pytest.raises(RuntimeError, match="CAPACITY_REACHED"):
+                KevinEnv(base_url=url).reset(seed=2)
+            assert one.step(KevinAction(code=REPLY)).reward == 1.3 == two.step(KevinAction(code=REPLY)).reward
+        until(lambda: fits(url))
+
+
+def test_a_session_that_goes_away_frees_its_episode(pool: ScriptedPool) -> None:
+    before = episodes()
+    with serving(pool, ServerLimits(sessions=1)) as url:
+        client = socket_to(url)
+        tell(client, "reset", seed=0)
+        assert tell(client, "step", code=REPLY)["data"]["reward"] == 1.3
+        assert episodes() == before + 1 and not fits(url)
+        client.socket.close()  # without a word of farewell
+        until(lambda: fits(url))
+        until(lambda: episodes() == before)
+
+
+def test_a_session_that_goes_away_while_it_is_judged_is_freed_too(capfd: pytest.CaptureFixture[str]) -> None:
+    judging, free = threading.Event(), threading.Event()
+
+    def slow(*_: Any) -> Any:
+        judging.set()
+        free.wait(20)
+        return correct(1.0)
+
+    before = episodes()
+    with closing(ScriptedPool(slow)) as pool, serving(pool, ServerLimits(sessions=1)) as url:
+        client = socket_to(url)
+        tell(client, "reset", seed=0)
+        client.send(json.dumps({"type": "step", "data": {"code": REPLY}}))
+        assert judging.wait(20)
+        client.close()
+        free.set()
+        until(lambda: fits(url))
+        until(lambda: episodes() == before)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_server_that_is_stopped_waits_for_nobody(capfd: pytest.CaptureFixture[str]) -> None:
+    judging, free = threading.Event(), threading.Event()
+
+    def slow(*_: Any) -> Any:
+        judging.set()
+        free.wait(20)
+        return correct(1.0)
+
+    with closing(ScriptedPool(slow)) as pool, serving(pool, before_stop=free.set) as url:
+        client = socket_to(url)
+        tell(client, "reset", seed=0)
+        client.send(json.dumps({"type": "step", "data": {"code": REPLY}}))
+        assert judging.wait(20)
+    client.close()
+    assert capfd.readouterr().err == ""  # else it tells of tasks that it had to cancel
+
+
+def test_a_session_that_was_ended_begins_nothing_any_more(pool: ScriptedPool) -> None:
+    environment = KevinEnvironment(pool, Tasks(list_problems(1), {}), Settings(), ServerLimits())
+    environment.reset(seed=0)
+    assert environment.state.problem_id is not None
+    environment.close()
+    assert environment.state.problem_id is None
+    for call in (lambda: environment.reset(seed=0), lambda: environment.step(KevinAction(code=REPLY))):
+        with pytest.raises(EpisodeError, match="this session is over; connect again"):
+            call()
+
+
+def test_connections_are_counted_too(pool: ScriptedPool) -> None:
+    with serving(pool, ServerLimits(sessions=1)) as url:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        idle = [socket.create_connection(address) for _ in range(70)]
+        until(lambda: requests.get(f"{url}/health").status_code == 503)
+        for each in idle:
+            each.close()
+        until(lambda: requests.get(f"{url}/health").status_code == 200)
+
+
+def test_a_silent_session_is_ended(pool: ScriptedPool) -> None:
+    before = episodes()
+    with serving(pool, SMALL) as url:
+        with socket_to(url) as client:
+            tell(client, "reset", seed=0)
+            start = time.monotonic()
+            with pytest.raises(ConnectionClosed):
+                client.recv(timeout=20)
+            assert time.monotonic() - start >= 0.4
+        until(lambda: episodes() == before)
+        with KevinEnv(base_url=url) as env:
+            env.reset(seed=0)
+            until(lambda: episodes() == before)
+            with pytest.raises(RuntimeError, match="send reset first"):
+                env.step(KevinAction(code=REPLY))
+
+
+def test_the_time_of_a_step_is_no_silence() -> None:
+    def slow(*_: Any) -> Any:
+        time.sleep(1.2)
+        return correct(1.0)
+
+    limits = ServerLimits(idle_timeout=0.6)
+    with closing(ScriptedPool(slow)) as pool, serving(pool, limits) as url, KevinEnv(base_url=url) as env:
+        env.reset(seed=0)
+        assert env.step(KevinAction(code=REPLY)).observation.turn == 1
+
+
+def test_a_session_without_a_socket_is_ended_as_well(pool: ScriptedPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenEnv has a way to open sessions over HTTP alone. They are ended by OpenEnv, which looks every five seconds."""
+    with serving(pool, SMALL) as url:
+        create = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create"}
+        for _ in range(2):
+            assert "result" in requests.post(f"{url}/mcp", json=create).json()
+        assert "error" in requests.post(f"{url}/mcp", json=create).json()
+        until(lambda: fits(url))
+
+
+def test_pages_of_other_origins_are_refused(pool: ScriptedPool) -> None:
+    with serving(pool) as url:
+        for origin in ("http://elsewhere.example", "null", url.replace("127.0.0.1", "localhost")):
+            with pytest.raises(InvalidStatus, match="403"):
+                connect(f"{url.replace('http', 'ws')}/ws", proxy=None, legacy=True, origin=Origin(origin))
+        with connect(f"{url.replace('http', 'ws')}/ws", proxy=None, legacy=True, origin=Origin(url)) as client:
+            assert tell(client, "reset", seed=0)["type"] == "observation"
+
+
+def test_messages_have_a_size(pool: ScriptedPool) -> None:
+    with serving(pool, SMALL) as url:
+        with socket_to(url) as client:
+            tell(client, "reset", seed=0)
+            with pytest.raises(ConnectionClosed):
+                tell(client, "step", code="x" * 5000)
+            assert client.close_code == 1009
+        body = json.dumps({"action": {"code": "x" * 5000}}).encode()
+        for path in ("step", "reset", "kevin_env/tasks"):
+            assert requests.post(f"{url}/{path}", data=body).status_code == 413
+            assert requests.post(f"{url}/{path}", data=iter([body[:3000], body[3000:]])).status_code == 413
+        assert fits(url)
+
+
+@pytest.mark.parametrize("words", ["{", "[]", "[" * 2000, '{"type": "reset", "data": {"self": 1}}', '{"type": "jump"}'])
+def test_nonsense_harms_nobody_else(pool: ScriptedPool, words: str) -> None:
+    with serving(pool, ServerLimits(sessions=2)) as url, KevinEnv(base_url=url) as env:
+        env.reset(seed=0)
+        with socket_to(url) as client:
+            client.send(words)
+            assert json.loads(client.recv(timeout=20))["type"] == "error"
+        assert env.step(KevinAction(code=REPLY)).reward == 1.3
+        until(lambda: fits(url))
