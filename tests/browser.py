@@ -1,9 +1,12 @@
 """A headless Chromium, spoken to through the two pipes of its debugging protocol: no driver and no port is needed."""
 
+import base64
+import contextlib
 import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,8 +45,7 @@ class Page:
             self._call(f"{domain}.enable")
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
-        self._call("Page.navigate", url=url)
-        self.value("new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))")
+        self.visit(url)
 
     def __enter__(self) -> Self:
         return self
@@ -54,6 +56,10 @@ class Page:
         os.close(self._read)
         os.close(self._write)
 
+    def visit(self, url: str) -> None:
+        self._call("Page.navigate", url=url)
+        self.value("new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))")
+
     def value(self, expression: str) -> Any:
         got = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in got, got
@@ -63,6 +69,23 @@ class Page:
         text = {"text": key} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
             self._call("Input.dispatchKeyEvent", type=kind, key=key, **(text if kind == "keyDown" else {}))
+
+    def awaited(self, expression: str) -> Any:
+        """The first value of an expression that is true, while pages come and go."""
+        for _ in range(100):
+            with contextlib.suppress(AssertionError):
+                if found := self.value(expression):
+                    return found
+            time.sleep(0.05)
+        raise AssertionError(f"never true: {expression}")
+
+    def resize(self, width: int, height: int) -> None:
+        size = {"width": width, "height": height}
+        self._call("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1, mobile=False)
+
+    def picture(self) -> bytes:
+        """What is seen, as PNG."""
+        return base64.b64decode(self._call("Page.captureScreenshot")["data"])
 
     def _call(self, method: str, **parameters: Any) -> Any:
         self._count += 1

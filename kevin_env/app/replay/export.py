@@ -67,11 +67,20 @@ def export(library: Library, choice: Choice, out: Path, size: str, errors: Conso
         room = _size(size)
         frame = _screen(library, choice, room, errors)
         text = _svg(frame, room, library.path.name) if out.suffix == ".svg" else _text(frame)
+    write_text(out, text)
+    return out
+
+
+def write_text(out: Path, text: str) -> None:
+    """Writes a file.
+
+    Raises:
+        BadInput: if it cannot be written.
+    """
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot write {out}: {error}") from error
-    return out
 
 
 def _no_more_than(library: Library, choice: Choice, errors: Console) -> Iterator[Trajectory]:

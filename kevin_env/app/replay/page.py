@@ -9,7 +9,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -20,29 +20,59 @@ from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_s
 from kevin_env.app.replay.rows import MARKS
 from kevin_env.record import Trajectory, Turn
 
+_HERE = "kevin_env.app.replay"
 _SCRIPTS = ("page.js", "diff.js", "charts.js")
 
 
-def page(title: str, episodes: Iterable[Trajectory]) -> str:
-    """The whole page."""
-    script = "".join(map(_asset, _SCRIPTS)) + "begin();\n"
-    style = _asset("page.css")
+def page(title: str, episodes: Iterable[Trajectory], home: str = "") -> str:
+    """The whole page.
+
+    Args:
+        title: what stands at its head.
+        episodes: what it shows.
+        home: address of the report that it belongs to.
+    """
+    return document(f"{title} - kevin-env replay", episodes_data(title, episodes) | {"home": home}, "begin();")
+
+
+def document(title: str, data: Mapping[str, Any], start: str, script: str = "", style: str = "") -> str:
+    """A page that can show episodes, and more.
+
+    Args:
+        title: of its window.
+        data: what its scripts find as `DATA`; `episodes_data` and more.
+        start: the call that begins it all.
+        script: further scripts.
+        style: further rules.
+    """
+    script = "".join(asset(_HERE, name) for name in _SCRIPTS) + f"{script}{start}\n"
+    style = asset(_HERE, "page.css") + style
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    fields = {"policy": policy, "title": html.escape(clean(f"{title} - kevin-env replay")), "style": style}
-    fields |= {"script": script, "data": _data(title, episodes)}
+    fields = {"policy": policy, "title": html.escape(clean(title)), "style": style}
+    fields |= {"script": script, "data": _embedded(data)}
     # All at once: what is put in may itself hold braces.
-    return re.sub(r"\{(policy|title|style|script|data)\}", lambda found: fields[found[1]], _asset("page.html"))
+    return re.sub(r"\{(policy|title|style|script|data)\}", lambda found: fields[found[1]], asset(_HERE, "page.html"))
 
 
-def _data(title: str, episodes: Iterable[Trajectory]) -> str:
-    """All episodes as JSON that may stand inside a script element."""
+def episodes_data(title: str, episodes: Iterable[Trajectory]) -> dict[str, Any]:
+    """What the scripts of a page show of episodes."""
     codes: dict[str, int] = {}
     shown = [_episode(episode, codes) for episode in episodes]
     lines: list[tuple[Line, ...]] = [code_lines(code) for code in codes]
-    text = json.dumps({"title": clean(title), "episodes": shown, "codes": lines}, allow_nan=False, ensure_ascii=True)
+    return {"title": clean(title), "episodes": shown, "codes": lines}
+
+
+def asset(package: str, name: str) -> str:
+    """The text of a file in the folder `assets` of a package."""
+    return (files(package) / "assets" / name).read_text(encoding="utf-8")
+
+
+def _embedded(data: Mapping[str, Any]) -> str:
+    """JSON that may stand inside a script element."""
+    text = json.dumps(data, allow_nan=False, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -52,6 +82,7 @@ def _episode(episode: Trajectory, codes: dict[str, int]) -> dict[str, Any]:
         "problem": clean(episode.problem.id),
         "level": episode.problem.level,
         "model": clean(episode.model),
+        "sample": episode.sample,
         "device": clean(episode.hardware.name) if episode.hardware else "",
         "created": clean(episode.created),
         "ended": episode.stop_reason or "running",
@@ -92,10 +123,6 @@ def _code(turn: Turn, codes: dict[str, int]) -> dict[str, Any]:
     code = turn.submission.code
     text = "\n".join("".join(piece for _, piece in line) for line in code_lines(code))
     return {"code": text, "lines": codes.setdefault(code, len(codes)), "wrong": error_lines(code, turn.outcome)}
-
-
-def _asset(name: str) -> str:
-    return (files("kevin_env.app.replay") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

@@ -62,7 +62,7 @@ def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:
 def _kernel(turn: Turn, look: Look) -> tuple[Text, ...]:
     """The submission with line numbers; the lines that an error points at are marked, the error stands below."""
     if turn.submission is None:
-        return (text(f"no submission: {turn.outcome.message}", "magenta"), Text(), *_prose(turn.reply, look))
+        return (text(f"no submission: {turn.outcome.message}", "magenta"), Text(), *prose(turn.reply, look))
     code = turn.submission.code
     return _numbered(code, error_lines(code, turn.outcome), turn.outcome.message, look)
 
@@ -87,7 +87,7 @@ def _numbered(code: str, wrong: tuple[int, ...], note: str, look: Look) -> tuple
 
 def _feedback(turn: Turn, look: Look) -> list[Text]:
     """What the policy is told, and below what the judge has on record beyond that."""
-    done = [verdict(turn.category, turn.kind), Text(), *_prose(turn.feedback, look)]
+    done = [verdict(turn.category, turn.kind), Text(), *prose(turn.feedback, look)]
     outcome = turn.outcome
     facts: list[tuple[str, str]] = []
     if isinstance(outcome, RuntimeFailure | Incorrect) and outcome.input_set:
@@ -110,7 +110,7 @@ def _prompt(turn: Turn, look: Look) -> list[Text]:
     done: list[Text] = []
     for message in turn.messages:
         done += [*_section(f"{message.role}, {len(message.content):,} characters", look.width)]
-        done += [*_prose(message.content, look), Text()]
+        done += [*prose(message.content, look), Text()]
     return done or [text("no messages are recorded", DIM)]
 
 
@@ -122,12 +122,14 @@ def _reply(turn: Turn, look: Look) -> list[Text]:
         title = f"reasoning, {size}" if look.reasoning else f"reasoning, {size}, hidden: r shows it"
         done += _section(title, look.width)
         done += [*paragraph(turn.reasoning, look.width, "italic"), Text()] if look.reasoning else [Text()]
-    done += _section(f"reply, {len(turn.reply):,} characters{', cut off' * turn.truncated}", look.width)
-    return done + list(_prose(turn.reply, look))
+    done += _section(
+        f"reply{' by hand' * turn.by_person}, {len(turn.reply):,} characters{', cut off' * turn.truncated}", look.width
+    )
+    return done + list(prose(turn.reply, look))
 
 
 @functools.lru_cache(maxsize=64)
-def _prose(words: str, look: Look) -> tuple[Text, ...]:
+def prose(words: str, look: Look) -> tuple[Text, ...]:
     """Prose broken between words, fenced code with its colours."""
     done: list[Text] = []
     for line in fenced(words):

@@ -20,7 +20,7 @@ function make(name, attributes, ...children) {
   node.append(...children.filter(child => child !== null && child !== undefined));
   return node;
 }
-make.svg = new Set(["svg", "line", "rect", "path", "circle", "text", "g"]);
+make.svg = new Set(["svg", "line", "rect", "path", "circle", "text", "g", "title"]);
 
 const episode = () => DATA.episodes[state.at];
 const turns = () => (episode() ? episode().turns : []);
@@ -38,14 +38,13 @@ function haystack(item) {
   return item.hay;
 }
 
+// What is not known is below 0, and smaller than nothing.
+const compares = (have, sign, limit) => ({ ">": have > limit, "<": have < limit && have >= 0, ">=": have >= limit, "<=": have <= limit && have >= 0 })[sign] ?? have === limit;
+
 function passes(item, word) {
   if (word.startsWith("-") && word.length > 1) return !passes(item, word.slice(1));
   const number = word.match(/^(speedup|return|turns|level)(>=|<=|>|<|[=:])([\d.]+)x?$/);
-  if (number) {
-    const have = { speedup: best(item), return: item.returns[0] ?? -1, turns: item.turns.length, level: item.level ?? -1 }[number[1]];
-    const limit = Number(number[3]);
-    return { ">": have > limit, "<": have < limit && have >= 0, ">=": have >= limit, "<=": have <= limit && have >= 0 }[number[2]] ?? have === limit;
-  }
+  if (number) return compares({ speedup: best(item), return: item.returns[0] ?? -1, turns: item.turns.length, level: item.level ?? -1 }[number[1]], number[2], Number(number[3]));
   const field = word.match(/^(problem|model|category|id|stop):(.*)$/);
   if (field && field[1] === "category") return item.turns.some(turn => turn.category === field[2]);
   if (field) return String({ problem: item.problem, model: item.model, id: item.id, stop: item.ended }[field[1]]).toLowerCase().includes(field[2]);
@@ -63,13 +62,15 @@ function choose() {
 
 // ---- the list
 
+const named = item => (item.model || "no model") + (item.sample === null ? "" : `, sample ${item.sample}`);
+
 function drawList() {
   const rows = state.shown.map(n => {
     const item = DATA.episodes[n], top = best(item);
     const dots = item.turns.map(turn => make("span", { class: turn.category, title: `turn ${turn.turn}: ${turn.category}/${turn.kind}` }, turn.mark));
     return make("li", { class: n === state.at ? "chosen" : null, "data-at": n, on: { click: () => open(n) } },
       make("div", { class: "name" }, make("span", {}, item.problem), make("span", { class: "num" }, top >= 0 ? times(top) : "-")),
-      make("div", { class: "more" }, make("span", {}, item.model || "no model"), make("span", { class: "dots" }, ...dots)));
+      make("div", { class: "more" }, make("span", {}, named(item)), make("span", { class: "dots" }, ...dots)));
   });
   byId("rows").replaceChildren(...(rows.length ? rows : [make("li", { class: "empty" }, "Nothing passes the filter.")]));
   byId("count").textContent = state.words ? `${state.shown.length} of ${DATA.episodes.length}` : `${DATA.episodes.length} ${DATA.episodes.length === 1 ? "trajectory" : "trajectories"}`;
@@ -80,7 +81,7 @@ function buildFrame() {
   const sort = make("select", { "aria-label": "Sort", on: { change: event => { state.sort = event.target.value; choose(); drawList(); } } },
     ...["file", "problem", "best", "return", "turns"].map(name => make("option", {}, name)));
   byId("list").append(make("div", { id: "tools" }, input, sort), make("ul", { id: "rows" }));
-  byId("top").append(make("h1", {}, "kevin-env replay"), make("span", { class: "dim" }, DATA.title, " · ", make("span", { id: "count" })),
+  byId("top").append(make("h1", {}, "kevin-env ", DATA.home ? make("a", { href: DATA.home, title: "r" }, "report") : "replay"), make("span", { class: "dim" }, DATA.title, " · ", make("span", { id: "count" })),
     make("button", { on: { click: theme }, title: "t" }, "light / dark"), make("button", { on: { click: help }, title: "?" }, "keys"));
 }
 
@@ -90,7 +91,7 @@ function drawView() {
   const item = episode();
   if (!item) return byId("view").replaceChildren(make("p", { class: "empty" }, "No trajectory."));
   const top = item.turns.reduce((a, b) => ((b.speedup ?? -1) > (a?.speedup ?? -1) ? b : a), null);
-  const facts = [item.model || "no model", item.device || "no device", `${item.turns.length} turns`, item.ended, item.created];
+  const facts = [named(item), item.device || "no device", `${item.turns.length} turns`, item.ended, item.created];
   const children = [make("h2", {}, item.problem), make("p", { class: "facts" }, facts.filter(Boolean).join("  ·  "),
     ...(top?.speedup ? ["  ·  best ", make("b", {}, times(top.speedup)), ` (turn ${top.turn})`] : []))];
   if (item.turns.length) {
@@ -180,24 +181,35 @@ function highlight(box) {
 
 const KEYS = { ArrowLeft: () => go(state.turn - 1), h: () => go(state.turn - 1), ArrowRight: () => go(state.turn + 1), l: () => go(state.turn + 1),
   j: () => step(1), "]": () => step(1), k: () => step(-1), "[": () => step(-1), 0: () => go(0), $: () => go(turns().length - 1), b: fastest, t: theme, "?": help,
-  d: nextBase, "/": () => byId("search").focus(), ...Object.fromEntries(PANES.map((name, n) => [String(n + 1), () => show(name)])) };
+  d: nextBase, r: home, "/": () => byId("search").focus(), ...Object.fromEntries(PANES.map((name, n) => [String(n + 1), () => show(name)])) };
+const HELP = [["← →  h l", "previous, next turn"], ["j k  [ ]", "next, previous trajectory"], ["0 $ b", "first, last, fastest turn"], ["1 - 7", "panes"], ["d", "diff; again: from the best"],
+  ["/", "filter and search; Esc leaves it"], ...(DATA.home ? [["r", "back to the report"]] : []), ["t", "light or dark"], ["?", "this help"]];
+let keys = KEYS, arriving = arrive;
 
-function begin() {
-  buildFrame();
-  const keys = [["← →  h l", "previous, next turn"], ["j k  [ ]", "next, previous trajectory"], ["0 $ b", "first, last, fastest turn"], ["1 - 7", "panes"], ["d", "diff; again: from the best"],
-    ["/", "filter and search; Esc leaves it"], ["t", "light or dark"], ["?", "this help"]];
-  byId("help").append(make("table", {}, ...keys.map(([key, words]) => make("tr", {}, make("td", {}, make("kbd", {}, key)), make("td", {}, words)))), make("button", { on: { click: help } }, "close"));
-  if (matchMedia("(prefers-color-scheme: dark)").matches) theme();
-  document.addEventListener("keydown", event => {
-    if (event.key === "Escape" && event.target.id === "search") return event.target.blur();
-    if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT/.test(event.target.tagName) || (byId("help").open && event.key !== "?")) return;
-    if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](); }
-  });
+function home() { if (DATA.home) { location.href = DATA.home; arriving(); } }
+
+// Opens what the address names: #id/turn/pane.
+function arrive() {
   const [id, turn, pane] = location.hash.slice(1).split("/");
-  const at = DATA.episodes.findIndex(item => item.id === decodeURIComponent(id));
+  const at = DATA.episodes.findIndex(item => id === item.id || id === encodeURIComponent(item.id));
+  if (at >= 0 && !state.shown.includes(at)) { byId("search").value = state.words = ""; choose(); }
   if (at >= 0) state.at = at;
   if (PANES.includes(pane)) state.pane = pane;
   state.turn = Math.min(Math.max((parseInt(turn, 10) || 1) - 1, 0), Math.max(turns().length - 1, 0));
   drawList();
   drawView();
+  document.querySelector("#rows .chosen")?.scrollIntoView({ block: "nearest" });
+}
+
+function begin() {
+  buildFrame();
+  byId("help").append(make("table", {}, ...HELP.map(([key, words]) => make("tr", {}, make("td", {}, make("kbd", {}, key)), make("td", {}, words)))), make("button", { on: { click: help } }, "close"));
+  if (matchMedia("(prefers-color-scheme: dark)").matches) theme();
+  document.addEventListener("keydown", event => {
+    if (event.key === "Escape" && event.target.type === "search") return event.target.blur();
+    if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT/.test(event.target.tagName) || (byId("help").open && event.key !== "?")) return;
+    if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
+  });
+  addEventListener("hashchange", () => arriving());
+  arriving();
 }

@@ -1,0 +1,86 @@
+// ---- the table of problems: sorted by any column, filtered by words and by numbers
+
+const order = { by: null, down: false, words: "" };
+const tokens = each => (each.totals.prompt_tokens ?? 0) + (each.totals.completion_tokens ?? 0) || null;
+const plural = (count, one, more) => `${many(count)} ${count === 1 ? one : more}`;
+const many = value => (value === null ? "" : value.toLocaleString("en"));
+
+// Name, value, and how it is written; only those that somebody told anything of are shown.
+const COLUMNS = [
+  ["problem", each => each.problem],
+  ["level", each => each.level, value => (value === null ? "" : String(value))],
+  ["samples", each => each.samples, many],
+  ["correct", each => each.correct, percent],
+  ["best", each => each.best, times],
+  ["mean", each => each.avg, times],
+  ["fast_1", each => each.fast, value => (value === null ? "" : percent(value))],
+  ["hacks", each => each.hack_rate, percent],
+  ["turns", each => each.turns, many],
+  ["score", each => each.score, value => fixed(value)],
+  ["tokens", tokens, value => (value === null ? "" : roughly(value))],
+  ["cost", each => each.totals.cost, value => fixed(value, 4)],
+  ["seconds", each => each.totals.device_seconds, value => fixed(value, 1)],
+].filter(([, value]) => RUN.problems.some(each => value(each) !== null));
+
+const address = (place, turn = 1) => `${place.page}#${encodeURIComponent(place.id)}/${turn}/kernel`;
+const called = line => (line.sample === null ? line.place.id : `sample ${line.sample}`);
+
+function admits(each, word) {
+  if (word.startsWith("-") && word.length > 1) return !admits(each, word.slice(1));
+  const number = word.match(/^(\w+)(>=|<=|>|<|[=:])([\d.]+)(%|x)?$/), column = number && COLUMNS.find(([name]) => name === number[1]);
+  if (column) return compares(column[1](each) ?? -1, number[2], Number(number[3]) / (number[4] === "%" ? 100 : 1));
+  const mark = Object.entries(DATA.categories).find(([, category]) => word === `category:${category}`);
+  if (mark) return each.lines.some(line => line.marks.includes(mark[0]));
+  return each.problem.toLowerCase().includes(word) || each.lines.some(line => line.place.id.toLowerCase().includes(word));
+}
+
+function problemRows() {
+  const words = order.words.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = RUN.problems.filter(each => words.every(word => admits(each, word)));
+  if (!order.by) return found;
+  const value = COLUMNS.find(([name]) => name === order.by)[1], sign = order.down ? -1 : 1;
+  const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b);
+  // What is not known comes last either way.
+  return found.sort((a, b) => { const x = value(a), y = value(b); return x === null || y === null ? (x === null) - (y === null) : sign * compare(x, y); });
+}
+
+function sortBy(name) {
+  order.down = order.by === name ? !order.down : name !== "problem" && name !== "level";
+  order.by = name;
+  drawProblems();
+}
+
+function nextColumn() {
+  const at = COLUMNS.findIndex(([name]) => name === order.by);
+  sortBy(COLUMNS[(at + 1) % COLUMNS.length][0]);
+}
+
+function lineLink(line) {
+  const words = [called(line), line.best ? `${times(line.best)} in turn ${line.best_turn}` : "no timed kernel", line.stop, line.counts ? null : "no sample of its own: others came from it, or took its place"];
+  const marks = [...line.marks].map(mark => make("span", { class: DATA.categories[mark] }, mark));
+  return make("a", { class: line.counts ? "line" : "line aside", href: address(line.place, line.best_turn ?? 1), title: words.filter(Boolean).join("\n"), "aria-label": words.filter(Boolean).join(", ") }, ...(marks.length ? marks : ["-"]));
+}
+
+function problemRow(each) {
+  const cells = COLUMNS.map(([name, value, write]) => (name === "problem"
+    ? make("th", { scope: "row" }, make("a", { class: "link", href: address(each.top.place, each.top.best_turn ?? 1), title: each.problem }, each.problem))
+    : make("td", { class: "num" }, write(value(each)))));
+  const more = each.more ? each.pages.map((page, n) => make("a", { class: "rest", href: page }, n ? `page ${n + 1}` : `and ${many(each.more)} more: page 1`)) : [];
+  return make("tr", {}, ...cells, make("td", { class: "lines" }, make("div", {}, ...each.lines.map(lineLink), ...more)));
+}
+
+function drawProblems() {
+  const found = problemRows();
+  const head = COLUMNS.map(([name]) => make("th", { class: name === "problem" ? null : "num", "aria-sort": order.by === name ? (order.down ? "descending" : "ascending") : null },
+    make("button", { on: { click: () => { sortBy(name); document.querySelector(`#problems button[data-by="${name}"]`).focus(); } }, "data-by": name }, name, make("i", {}, order.by === name ? (order.down ? " ▼" : " ▲") : ""))));
+  const body = found.length ? found.map(each => (each.row ??= problemRow(each))) : [make("tr", {}, make("td", { class: "empty", colspan: COLUMNS.length + 1 }, "Nothing passes the filter."))];
+  byId("problems").replaceChildren(make("thead", {}, make("tr", {}, ...head, make("th", {}, "trajectories, a mark a turn"))), make("tbody", {}, ...body));
+  byId("found").textContent = found.length === RUN.problems.length ? `${found.length}` : `${found.length} of ${RUN.problems.length}`;
+}
+
+function problemsPart() {
+  const filter = make("input", { id: "filter", type: "search", placeholder: "filter: words, best>1.5 correct<50% ...", "aria-label": "Filter problems", on: { input: event => { order.words = event.target.value; drawProblems(); } } });
+  const marks = Object.entries(DATA.categories).map(([mark, category]) => make("span", { class: "entry" }, make("span", { class: category }, `${mark} `), category));
+  return make("section", {}, make("h3", {}, `Problems, against ${AGAINST[RUN.baseline]} `, make("span", { class: "dim", id: "found" })),
+    make("p", { class: "sieve" }, filter, make("span", { class: "dim marks" }, ...marks)), make("div", { class: "across" }, make("table", { id: "problems" })));
+}

@@ -1,0 +1,186 @@
+"""From a run's episodes and figures to what its report says."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+
+from rich.table import Table
+
+from kevin_env.app.evaluate.evaluation import Recorded
+from kevin_env.app.evaluate.figures import Baseline, ProblemMetrics, RunMetrics
+from kevin_env.app.evaluate.samples import Attempts, Sample, gather
+from kevin_env.app.evaluate.tables import first_baseline, largest_k, metric_tables, notes
+from kevin_env.app.replay.code import clean
+from kevin_env.app.replay.rows import MARKS
+from kevin_env.app.report.values import Bin, Grid, Hack, Kind, Line, Place, ProblemLine, Report
+from kevin_env.outcome import Category, is_hack
+from kevin_env.record import Trajectory
+
+EDGES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+"""Where the bins of speedups begin; those of fast_p are among them."""
+MOST_LINES = 24
+"""Trajectories of a problem that a report without trajectories of its own links to one by one."""
+MOST_HACKS = 500
+"""Turns listed as hacks."""
+
+_LONGEST = 200
+"""Characters of a fact or of an error."""
+_SETTINGS = ("max_turns", "gamma", "returns", "rules", "language", "baseline", "context")
+
+Pages = Mapping[tuple[str, str], str]
+"""The page that shows a trajectory, by problem and episode id. Those that are not there are in the report itself."""
+
+
+def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages) -> Report:
+    """What the report of a run says.
+
+    Args:
+        title: the run's name.
+        recorded: what there is.
+        metrics: its figures.
+        pages: where its trajectories are shown.
+    """
+    problems = gather(recorded.episodes, recorded.ratios)
+    baseline = first_baseline(metrics.overall)
+    hacks = list(_hacks(problems, pages))
+    return Report(
+        title=clean(title),
+        facts=tuple(_facts(recorded.episodes)),
+        baseline=baseline,
+        k=largest_k(metrics.overall.correct),
+        overall=metrics.overall,
+        levels=metrics.levels,
+        grids=tuple(map(_grid, metric_tables(metrics))),
+        notes=(*notes(metrics.overall), *_left_out(recorded.episodes, problems)),
+        bins=_bins([each.speedup(baseline) for problem in problems for each in problem.samples]),
+        kinds=_kinds(problems),
+        hacks=tuple(hacks[:MOST_HACKS]),
+        more_hacks=len(hacks[MOST_HACKS:]),
+        problems=tuple(
+            _problem_line(each, numbers, baseline, pages)
+            for each, numbers in zip(problems, metrics.problems, strict=True)
+        ),
+    )
+
+
+def _facts(episodes: Sequence[Trajectory]) -> Iterator[tuple[str, str]]:
+    yield "model", _several(each.model or "not recorded" for each in episodes)
+    yield "device", _several(each.hardware.name if each.hardware else "not recorded" for each in episodes)
+    for name in _SETTINGS:
+        if values := _several(str(each.config[name]) for each in episodes if name in each.config):
+            yield name, values
+    days = sorted(each.created[:16].replace("T", " ") for each in episodes)
+    yield "played", _short(" to ".join(dict.fromkeys((days[0], days[-1]))))
+
+
+def _several(values: Iterable[str], most: int = 4) -> str:
+    """The different values, a few of them."""
+    found = list(dict.fromkeys(values))
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return _short(", ".join(found[:most])) + more
+
+
+def _grid(table: Table) -> Grid:
+    return Grid(
+        title=str(table.title),
+        headings=tuple(" ".join(str(column.header).split()) for column in table.columns),
+        rows=tuple(zip(*(map(str, column.cells) for column in table.columns), strict=True)),
+        sections=tuple(at for at, row in enumerate(table.rows) if row.end_section),
+    )
+
+
+def _left_out(episodes: Sequence[Trajectory], problems: Sequence[Attempts]) -> Iterator[str]:
+    out = len({(each.problem.id, each.episode_id) for each in episodes}) - sum(len(each.episodes) for each in problems)
+    if out:
+        yield f"trajectories without a turn, left out: {out}"
+
+
+def _bins(speedups: Sequence[float | None]) -> tuple[Bin, ...]:
+    """Counts from the first bin that holds one to the last, and before them of those without a timed kernel."""
+    known = [value for value in speedups if value is not None]
+    counts = Counter(bisect_right(EDGES, value) - 1 for value in known if value > 0)
+    none = Bin(low=None, high=None, count=sum(value <= 0 for value in known))
+    ends = [*pairwise(EDGES), (EDGES[-1], None)]
+    used = range(min(counts), max(counts) + 1) if counts else range(0)
+    return (none, *(Bin(low=ends[at][0], high=ends[at][1], count=counts[at]) for at in used))
+
+
+def _kinds(problems: Sequence[Attempts]) -> tuple[Kind, ...]:
+    turns = [played.turn for each in problems for played in each.turns]
+    found: Counter[tuple[Category, str, bool]] = Counter(
+        (turn.category, turn.kind, is_hack(turn.outcome)) for turn in turns
+    )
+    kinds = [Kind(category=name, kind=kind, turns=count, hack=hack) for (name, kind, hack), count in found.items()]
+    return tuple(sorted(kinds, key=lambda each: (list(MARKS).index(each.category), -each.turns, each.kind)))
+
+
+def _hacks(problems: Sequence[Attempts], pages: Pages) -> Iterator[Hack]:
+    """Each of them once, with the first trajectory that has it, samples before those that they came from."""
+    for each in problems:
+        seen: set[int] = set()
+        for sample in _in_order(each):
+            for played in sample.played:
+                if is_hack(played.turn.outcome) and id(played) not in seen:
+                    seen.add(id(played))
+                    yield Hack(
+                        problem=clean(each.problem),
+                        sample=sample.trajectory.sample,
+                        turn=played.number,
+                        category=played.turn.category,
+                        kind=played.turn.kind,
+                        message=_short(played.turn.outcome.message),
+                        place=_place(each.problem, sample, pages),
+                    )
+
+
+def _in_order(attempts: Attempts) -> Iterator[Sample]:
+    """The samples, then the other trajectories."""
+    samples = set(map(id, attempts.samples))
+    return chain(attempts.samples, (each for each in attempts.episodes if id(each) not in samples))
+
+
+def _short(text: str) -> str:
+    line = " ".join(clean(text).split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..."
+
+
+def _place(problem: str, sample: Sample, pages: Pages) -> Place:
+    name = sample.trajectory.episode_id
+    return Place(page=pages.get((problem, name), ""), id=clean(name))
+
+
+def _problem_line(attempts: Attempts, numbers: ProblemMetrics, baseline: Baseline, pages: Pages) -> ProblemLine:
+    speed = numbers.speed[baseline]
+    lines = [_line(attempts, each, baseline, pages) for each in _in_order(attempts)]
+    own = tuple(filter(None, dict.fromkeys(line.place.page for line in lines)))
+    shown = lines[:MOST_LINES] if own else lines
+    return ProblemLine(
+        problem=clean(numbers.problem),
+        level=numbers.level,
+        samples=numbers.samples,
+        turns=numbers.turns,
+        correct=numbers.correct,
+        best=speed and speed.best,
+        avg=speed and speed.avg,
+        fast=speed and speed.fast["1"],
+        hack_rate=numbers.hack_rate,
+        score=numbers.score,
+        totals=numbers.totals,
+        top=max(lines, key=lambda line: line.best or 0.0),
+        lines=tuple(shown),
+        pages=own,
+        more=len(lines) - len(shown),
+    )
+
+
+def _line(attempts: Attempts, sample: Sample, baseline: Baseline, pages: Pages) -> Line:
+    return Line(
+        place=_place(attempts.problem, sample, pages),
+        sample=sample.trajectory.sample,
+        marks="".join(MARKS[played.turn.category] for played in sample.played),
+        best=sample.speedup(baseline) or None,
+        best_turn=sample.best_turn,
+        stop=sample.trajectory.stop_reason or "running",
+        counts=any(sample is each for each in attempts.samples),
+    )

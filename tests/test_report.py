@@ -1,0 +1,447 @@
+"""What `kevin-env report` says of a run, in values, as Markdown and in a browser."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from browser import Page, find_browser
+from evaluations import run as evaluate
+from evaluations import values_of
+from trajectories import BROKEN, ESCAPES, EVIL, evil, timed, trajectory, turn, write
+from typer.testing import CliRunner
+
+from kevin_env.app.report.summary import MOST_LINES, summarise
+from kevin_env.app.report.values import Report
+from kevin_env.app.report.write import SINGLE, Room, default_file, read_run, write_report
+from kevin_env.cli import app
+from kevin_env.judge.api import Seconds
+from kevin_env.outcome import Correct, Incorrect, RulesViolation
+from kevin_env.record import ProblemRef, Trajectory, Turn, Usage
+
+needs_browser = pytest.mark.skipif(find_browser() is None, reason="there is no chromium; apt install chromium")
+
+FORBIDDEN = turn(1, outcome=RulesViolation(kind="torch_compute", message="It lets torch\ncompute."))
+UNWRITTEN = turn(2, outcome=Incorrect(kind="not_written", message="It wrote nothing.", input_set="main/own"))
+NOISY = turn(1, outcome=Correct(kind="too_noisy", message="Correct."), score=0.3)
+
+
+def played(problem: str, id: str, *turns: Turn, **more: Any) -> Trajectory:
+    turns = tuple(each.model_copy(update={"turn": at}) for at, each in enumerate(turns, start=1))
+    level = int(problem[1]) if re.match(r"L\d", problem) else None
+    reference = ProblemRef(id=problem, sha256="0", level=level)
+    return trajectory(*turns, id=id, problem=reference, **({"returns": (1.0,) * len(turns)} | more))
+
+
+SPENT = {"usage": Usage(prompt_tokens=30_000, completion_tokens=2_000), "seconds": Seconds(verify=1.0, time=0.5)}
+RUN = [
+    played("L1_1_Add", "a0", BROKEN, timed(2, 2.0).model_copy(update=SPENT)),
+    played("L1_1_Add", "a1", timed(1, 0.8), timed(2, 1.2)),
+    played("L2_3_Mul", "b0", FORBIDDEN, turn(2)),
+    played("L2_3_Mul", "b1", timed(1, 1.0), UNWRITTEN),
+]
+
+
+def never(line: object) -> None:
+    raise AssertionError(line)
+
+
+def told(folder: Path, *episodes: Trajectory) -> Report:
+    run = read_run(write(folder / "t.jsonl", *episodes), never)
+    return summarise(run.title, run.recorded, run.metrics, {})
+
+
+def report(*words: str | Path) -> Any:
+    return CliRunner().invoke(app, ["report", *map(str, words)])
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    """What is embedded in a page."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+# ---- values
+
+
+def test_the_distribution_has_every_trajectory_once(tmp_path: Path) -> None:
+    bins = told(tmp_path, *RUN).bins
+    # Fastest kernels: 2.0, 1.2, none, 1.0; a bin holds where it begins.
+    assert [(each.low, each.high, each.count) for each in bins] == [
+        (None, None, 1),
+        (1.0, 1.2, 1),
+        (1.2, 1.5, 1),
+        (1.5, 2.0, 0),
+        (2.0, 3.0, 1),
+    ]
+
+
+def test_speedups_that_no_bin_ends_after(tmp_path: Path) -> None:
+    run = [played("L1_1", "a", timed(1, 1e6)), played("L1_1", "b", timed(1, 0.01)), played("L1_1", "c", NOISY)]
+    bins = told(tmp_path, *run).bins
+    assert (bins[0].low, bins[0].count) == (None, 1)
+    assert (bins[1].low, bins[1].count) == (0.0, 1)
+    assert (bins[-1].low, bins[-1].high, bins[-1].count) == (100.0, None, 1)
+
+
+def test_turns_by_outcome(tmp_path: Path) -> None:
+    kinds = told(tmp_path, *RUN).kinds
+    assert [(f"{each.category}/{each.kind}", each.turns, each.hack) for each in kinds] == [
+        ("format/no_code", 1, False),
+        ("rules/torch_compute", 1, True),
+        ("compile/compiler", 1, False),
+        ("correctness/not_written", 1, True),
+        ("correct/timed", 4, False),
+    ]
+
+
+def test_hacks_say_where_they_are(tmp_path: Path) -> None:
+    hacks = told(tmp_path, *RUN).hacks
+    assert [(each.problem, each.place.id, each.turn, each.kind, each.message) for each in hacks] == [
+        ("L2_3_Mul", "b0", 1, "torch_compute", "It lets torch compute."),
+        ("L2_3_Mul", "b1", 2, "not_written", "It wrote nothing."),
+    ]
+
+
+def test_problems_have_their_numbers_and_trajectories(tmp_path: Path) -> None:
+    first, second = told(tmp_path, *RUN).problems
+    assert (first.problem, first.level, first.samples, first.turns, first.correct) == ("L1_1_Add", 1, 2, 4, 1.0)
+    assert (first.best, first.avg, first.fast, first.hack_rate) == (2.0, 1.6, 1.0, 0.0)
+    assert (second.best, second.avg, second.fast, second.hack_rate) == (1.0, 0.5, 0.5, 0.5)
+    assert [(line.place.id, line.marks, line.best, line.best_turn) for line in first.lines] == [
+        ("a0", "x●", 2.0, 2),
+        ("a1", "●●", 1.2, 2),
+    ]
+    assert (second.top.place.id, second.lines[0].best) == ("b1", None)
+    assert first.totals.prompt_tokens == 30_000
+
+
+def test_a_report_in_one_page_links_to_every_trajectory(tmp_path: Path) -> None:
+    [problem] = told(tmp_path, *(played("L1_1", f"e{at}", timed(1, 1.0)) for at in range(MOST_LINES + 1))).problems
+    assert (len(problem.lines), problem.more, problem.pages) == (MOST_LINES + 1, 0, ())
+
+
+def test_what_a_search_gave_up_is_shown_and_does_not_count(tmp_path: Path) -> None:
+    begun = played("L1_1", "a", FORBIDDEN, timed(2, 1.0), stop_reason="pruned")
+    fork = played("L1_1", "b", FORBIDDEN, timed(2, 2.0), parent="a")
+    found = told(tmp_path, begun, fork)
+    assert [(line.place.id, line.counts) for line in found.problems[0].lines] == [("b", True), ("a", False)]
+    assert [(each.place.id, each.turn) for each in found.hacks] == [("b", 1)]  # the turn that both have, once
+
+
+def test_facts_and_notes(tmp_path: Path) -> None:
+    empty = trajectory(id="e", stop_reason="model_error")
+    found = told(tmp_path, *RUN, played("L1_1_Add", "q", timed(1, 1.0), model="qwen"), empty)
+    facts = dict(found.facts)
+    assert facts["model"] == "m, qwen"
+    assert (facts["max_turns"], facts["played"]) == ("2, 1, 0", "2026-01-01 00:00")
+    assert "trajectories without a turn, left out: 1" in found.notes
+    assert (found.k, found.baseline, found.title) == (2, "eager", "t.jsonl")
+
+
+def test_of_several_with_one_id_the_last_counts(tmp_path: Path) -> None:
+    run = read_run(write(tmp_path / "t.jsonl", played("L1_1", "a", timed(1, 1.0)), *RUN[:1], *RUN[:1]), never)
+    assert [(problem, len(rows)) for problem, rows in run.problems] == [("L1_1", 1), ("L1_1_Add", 1)]
+    out = write_report(run, tmp_path / "r.html", lambda *_: None)
+    assert [each["id"] for each in data_of(out)["episodes"]] == ["a", "a0"]
+
+
+# ---- files
+
+
+def test_a_run_folder_of_eval(tmp_path: Path) -> None:
+    folder = evaluate(values_of(tmp_path)).folder
+    done = report(folder.path)
+    assert (done.exit_code, done.stdout) == (0, "")
+    data = data_of(folder.path / "report.html")
+    lines = [line for each in data["report"]["problems"] for line in each["lines"]]
+    assert sorted(line["sample"] for line in lines) == [0, 0, 0, 1, 1, 1]
+    assert {line["place"]["id"] for line in lines} == {each["id"] for each in data["episodes"]}
+    printed = report(folder.path, "--json")
+    assert json.loads(printed.stdout) == json.loads(folder.metrics_file.read_text())
+    assert printed.stderr == ""
+
+
+def test_where_a_report_goes(tmp_path: Path) -> None:
+    assert default_file(tmp_path) == tmp_path / "report.html"
+    assert default_file(tmp_path / "demo.cpu.jsonl") == tmp_path / "demo.cpu.report.html"
+    file = write(tmp_path / "t.jsonl", *RUN)
+    assert report(file, "--json").exit_code == 0
+    assert list(tmp_path.iterdir()) == [file]  # figures alone write nothing
+    assert report(file).exit_code == 0
+    assert (tmp_path / "t.report.html").exists()
+
+
+def test_markdown(tmp_path: Path) -> None:
+    done = report(write(tmp_path / "t.jsonl", *RUN), "--out", tmp_path / "r.md")
+    assert (done.exit_code, done.stderr) == (0, f"wrote {tmp_path / 'r.md'}\n")
+    text = (tmp_path / "r.md").read_text()
+    assert "| correct | 75.0% \\[50.0, 100.0\\] | 100.0% \\[100.0, 100.0\\] |" in text
+    assert "| 2 to 3 | 1 |" in text
+    assert "| rules/torch\\_compute | 1 | hack |" in text
+    assert "| L2\\_3\\_Mul |  | b1 | 2 | correctness/not\\_written |" in text
+    assert "| L1\\_1\\_Add | 2 | 100.0% | 2.00x | 1.60x | 100.0% | 0.0% | 4 |" in text
+    assert len({line.count("|") for line in text.split("## Trajectories")[1].split("##")[0].splitlines() if line}) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "said"),
+    [
+        (None, (), "no trajectory file"),
+        ("", (), "no trajectory with a turn"),
+        ("{}\n[1, 2\n", (), "no trajectory with a turn"),
+        (RUN[0].model_dump_json() + "\n", ("--out", "r.pdf"), ".html or .md"),
+        (RUN[0].model_dump_json() + "\n", ("--out", "no/r.html"), "cannot write"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    tmp_path: Path, lines: str | None, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if lines is not None:
+        Path("t.jsonl").write_text(lines)
+    done = report("t.jsonl", *words)
+    *left_out, last = done.stderr.splitlines()
+    assert (done.exit_code, said in last) == (2, True)
+    assert all(line.startswith("left out: t.jsonl line ") for line in left_out)
+
+
+def test_folders_that_hold_nothing(tmp_path: Path) -> None:
+    for folder in (tmp_path / "no", tmp_path):
+        done = report(folder)
+        assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_damaged_lines_are_named_and_the_rest_is_reported(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", RUN[0])
+    file.write_text(file.read_text() + '{"schema": "kevin-trajectory/9"}\n\x1b[2J{\n')
+    write(file, RUN[1])
+    done = report(file)
+    assert (done.exit_code, "\x1b" in done.stderr) == (0, False)
+    assert [line.split(":")[0] for line in done.stderr.splitlines()[:2]] == ["left out", "left out"]
+    assert " line 2: " in done.stderr
+    assert " line 3: " in done.stderr
+    assert len(data_of(tmp_path / "t.report.html")["episodes"]) == 2
+
+
+# ---- large runs
+
+
+def test_a_large_run_has_its_trajectories_in_pages_beside_it(tmp_path: Path) -> None:
+    more = [played("L1_1_Add", f"c{at}", timed(1, 1.0 + at / 100)) for at in range(MOST_LINES)]
+    run = read_run(write(tmp_path / "t.jsonl", *RUN, *more), never)
+    pages: list[tuple[int, int]] = []
+    out = write_report(run, tmp_path / "a #1.html", lambda *page: pages.append(page), Room(episodes=20))
+    assert pages == [(1, 3), (2, 3), (3, 3)]
+    data = data_of(out)
+    assert data["episodes"] == []
+    first = data["report"]["problems"][0]
+    assert (len(first["lines"]), first["more"], len(first["pages"])) == (MOST_LINES, 2, 2)
+    for line in (line for each in data["report"]["problems"] for line in each["lines"]):
+        shown = data_of(tmp_path / unquote(line["place"]["page"]))
+        assert line["place"]["id"] in {each["id"] for each in shown["episodes"]}
+        assert len(shown["episodes"]) <= 20
+        assert (tmp_path / "pages" / unquote(shown["home"])).resolve() == out
+
+
+def test_how_much_is_large(tmp_path: Path) -> None:
+    run = read_run(write(tmp_path / "t.jsonl", *RUN), never)
+    rows = [row for _, each in run.problems for row in each]
+    size = sum(row.place.size for row in rows)
+    assert size == (tmp_path / "t.jsonl").stat().st_size
+    assert Room(episodes=4, bytes=size).holds(rows)
+    assert not Room(episodes=3, bytes=size).holds(rows)
+    assert not Room(episodes=4, bytes=size - 1).holds(rows)
+
+
+def test_names_of_problems_stay_in_their_folder(tmp_path: Path) -> None:
+    names = ["../../up", "a/b", "x" * 5000, "<b>&'\"#?%00", "..", ""]
+    run = read_run(
+        write(tmp_path / "t.jsonl", *(played(name, f"e{at}", timed(1, 1.0)) for at, name in enumerate(names))), never
+    )
+    write_report(run, tmp_path / "r.html", lambda *_: None, Room(episodes=1))
+    pages = list((tmp_path / "r_trajectories").iterdir())
+    assert len(pages) == len(names)
+    assert all(re.fullmatch(r"\d{3}-[A-Za-z0-9_-]{0,60}\.html", page.name) for page in pages)
+    assert {each.name for each in tmp_path.iterdir()} == {"t.jsonl", "r.html", "r_trajectories"}
+
+
+# ---- hostile text
+
+
+HOSTILE = turn(1, outcome=RulesViolation(kind="torch_compute", message=EVIL * 9))
+
+
+def hostile() -> list[Trajectory]:
+    episode = evil()
+    long = played("L1_" + "long" * 1000, "i" * 3000, timed(1, 1e6), model="m" * 5000)
+    return [episode.model_copy(update={"turns": (*episode.turns, HOSTILE)}), long]
+
+
+@pytest.mark.parametrize("name", ["r.html", "r.md"])
+def test_a_report_is_inert(tmp_path: Path, name: str) -> None:
+    run = read_run(write(tmp_path / "t.jsonl", *hostile()), never)
+    for room in (Room(), Room(episodes=1)):
+        write_report(run, tmp_path / name, lambda *_: None, room)
+    for page in [tmp_path / name, *tmp_path.glob("r_trajectories/*")]:
+        text = page.read_text()
+        assert not [escape for escape in ESCAPES if escape in text]
+        assert "<script>alert" not in text
+        assert "<img" not in text
+        assert name == "r.md" or text.count("</script>") == 2
+        assert "innerHTML" not in text
+        assert not re.search(r"https?://(?!www\.w3\.org)", text)
+
+
+# ---- in a browser
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Callable[..., Page]:
+    def open_report(*episodes: Trajectory, room: Room = SINGLE, fragment: str = "", dark: bool = False) -> Page:
+        run = read_run(write(tmp_path / "t.jsonl", *episodes), never)
+        out = write_report(run, tmp_path / "r.html", lambda *_: None, room)
+        return Page(find_browser() or "", tmp_path / "profile", out.as_uri() + fragment, dark)
+
+    return open_report
+
+
+def words(selector: str) -> str:
+    return f"[...document.querySelectorAll('{selector}')].map(each => each.textContent.trim())"
+
+
+PROBLEMS = words("#problems a.link")
+
+
+@needs_browser
+def test_a_page_says_what_the_figures_are(opened: Any) -> None:
+    with opened(*RUN) as shown:
+        tiles = dict(zip(shown.value(words(".tiles span")), shown.value(words(".tiles b")), strict=True))
+        assert tiles == {
+            "correct": "75.0%",
+            "pass@2": "100.0%",  # each problem has one
+            "mean speedup": "1.05x",  # (2.0 + 1.2) / 2 and (0 + 1.0) / 2
+            "best@2": "1.50x",  # 2.0 and 1.0
+            "fast_1": "75.0%",
+            "hack rate": "25.0%",  # 0 of 4 and 2 of 4 turns
+            "tokens": "32K",
+            "device seconds": "1.5",
+        }
+        assert shown.value("document.querySelectorAll('.charts svg').length") == 8
+        bars = "document.querySelectorAll('.charts figure:nth-child(3) svg rect.bar').length"
+        assert shown.value(bars) == 5
+        told = "[...document.querySelectorAll('.charts figure:nth-child(2) title')].map(each => each.textContent)"
+        assert shown.value(told)[1] == "k = 2\neager: 1.50x [1.00x, 2.00x]"
+        assert shown.value(words("#kinds th"))[1] == "rules/torch_compute"
+        cells = shown.value("[...document.querySelectorAll('#problems tbody tr')[0].cells].map(each => each.innerText)")
+        assert cells[:9] == ["L1_1_Add", "1", "2", "100.0%", "2.00x", "1.60x", "100.0%", "0.0%", "4"]
+        assert (shown.requests[1:], shown.errors) == ([], [])
+
+
+@needs_browser
+def test_a_page_works_by_keys(opened: Any) -> None:
+    with opened(*RUN) as shown:
+        assert shown.value("getComputedStyle(document.querySelector('#columns')).display") == "none"
+        shown.press("j")
+        shown.press("j")
+        assert shown.value("document.activeElement.innerText") == "L2_3_Mul"
+        shown.press("Enter")
+        assert shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash") == "#b1/1/kernel"
+        shown.press("l")
+        shown.press("3")
+        assert shown.value("document.querySelector('#turns tr.chosen').innerText").split()[:2] == ["~", "2"]
+        shown.press("r")
+        assert shown.value("[document.querySelector('#report').hidden, location.hash]") == [False, "#report"]
+        assert shown.value("document.activeElement.innerText") == "L2_3_Mul"
+        shown.press("r")
+        assert shown.value("location.hash") == "#b1/2/feedback"
+        shown.value("history.back()")
+        shown.awaited("!document.querySelector('#report').hidden")
+        for key in "ssss":
+            shown.press(key)
+        assert shown.value("document.querySelector('#problems th[aria-sort]').innerText") == "correct ▼"
+        shown.press("S")
+        assert shown.value(PROBLEMS) == ["L2_3_Mul", "L1_1_Add"]
+        shown.value("document.querySelector('#hacks tbody tr:nth-child(2) a').click()")
+        assert shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash") == "#b1/2/kernel"
+        assert (shown.requests[1:], shown.errors) == ([], [])
+
+
+@needs_browser
+def test_problems_are_filtered(opened: Any) -> None:
+    with opened(*RUN) as shown:
+        for filter, many in (
+            ("", 2),
+            ("add", 1),
+            ("-add", 1),
+            ("level:2", 1),
+            ("best>1.5x", 1),
+            ("correct<=50%", 1),
+            ("hacks>0 level:1", 0),
+            ("category:compile", 1),
+            ("a1", 1),
+            ("nowhere", 0),
+        ):
+            shown.press("/")
+            assert shown.value("document.activeElement.id") == "filter"
+            box = "document.activeElement"
+            shown.value(f"{box}.value = '{filter}'; {box}.dispatchEvent(new Event('input', {{bubbles: true}}))")
+            assert (filter, len(shown.value(PROBLEMS))) == (filter, many)
+            shown.press("Escape")
+        assert "Nothing passes" in shown.value("document.querySelector('#problems').innerText")
+
+
+@needs_browser
+def test_a_page_fits_wide_and_narrow_in_dark_and_light(opened: Any) -> None:
+    with opened(*RUN, *hostile(), dark=True) as shown:
+        shown.press("?")
+        for width in (1280, 400):
+            shown.resize(width, 800)
+            assert shown.value("document.documentElement.scrollWidth <= innerWidth")
+            assert shown.value("document.querySelector('#report').scrollWidth <= innerWidth")
+            assert shown.value("document.querySelector('#help').scrollWidth <= innerWidth")
+            assert shown.value("[...document.querySelectorAll('.tiles b')].every(e => e.scrollWidth <= e.clientWidth)")
+        shown.press("?")
+        back = "getComputedStyle(document.body).backgroundColor"
+        dark = shown.value(back)
+        shown.press("t")
+        assert (dark, shown.value(back)) == ("rgb(20, 23, 28)", "rgb(255, 255, 255)")
+
+
+@needs_browser
+def test_a_large_run_is_read_from_page_to_page(opened: Any) -> None:
+    with opened(*RUN, room=Room(episodes=2)) as shown:
+        shown.press("j")
+        shown.press("Enter")
+        at = shown.awaited(
+            "location.pathname.includes('_trajectories/') && document.querySelector('#turns') && location.href"
+        )
+        assert at.endswith("/r_trajectories/001-L1_1_Add.html#a0/2/kernel")
+        assert shown.value(words("#rows .name span:first-child")) == ["L1_1_Add", "L1_1_Add"]
+        shown.press("r")
+        shown.awaited("location.pathname.endsWith('/r.html') && !!document.querySelector('#report h2')")
+        assert all(each.startswith("file:") for each in shown.requests)
+        assert shown.errors == []
+
+
+@needs_browser
+def test_odd_runs_are_shown(opened: Any, tmp_path: Path) -> None:
+    unknown = [
+        played("L1_1", "a", timed(1, 1.5), config={"baseline": "compile"}),
+        played("L1_1", "b", timed(1, 1.5)),
+    ]
+    with opened(*hostile(), fragment="#%E0%A4%A/x") as shown:
+        assert shown.value("document.querySelectorAll('img, main script').length") == 0
+        shown.press("r")
+        assert "<script>alert(1)</script>" in shown.value("document.querySelector('#problems').innerText")
+        for name, run in (("unknown", unknown), ("one", [played("none", "a", NOISY)]), ("wrong", [RUN[2]])):
+            file = tmp_path / f"{name}.jsonl"
+            shown.visit(write_report(read_run(write(file, *run), never), default_file(file), lambda *_: None).as_uri())
+            assert shown.value("document.querySelectorAll('#problems tbody tr').length") == 1
+            assert "NaN" not in shown.value("document.querySelector('#report').outerHTML")
+            assert "undefined" not in shown.value("document.querySelector('#report').outerHTML")
+        assert shown.errors == []
