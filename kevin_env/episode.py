@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from kevin_env.context import build_messages, resolve_context, resolve_language
+from kevin_env.context import build_messages, resolve_context, resolve_language, with_remark
 from kevin_env.judge.api import Facts, JudgePool, OnStage, Options
 from kevin_env.problem import Problem
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
@@ -37,6 +37,7 @@ class Episode:
         settings: how it is played; the defaults when left out.
         recorder: writes the episode to a trajectory file as it goes.
         model: the policy's name, for the record.
+        sample: which of the samples of its problem it is, from 0, for the record.
         build: makes the chat of the next turn; `partial(build_messages, budget=8192)` leaves less room for the past.
 
     Raises:
@@ -51,13 +52,15 @@ class Episode:
         *,
         recorder: Recorder | None = None,
         model: str = "",
+        sample: int | None = None,
         build: BuildMessages = build_messages,
     ) -> None:
         self.problem = problem
         self.pool = pool
         self.settings = settings or Settings()
         resolve_context(self.settings.context)
-        self.recorder, self.model, self._build = recorder, model, build
+        self.recorder, self.model, self.sample, self._build = recorder, model, sample, build
+        self.parent: str | None = None
         self.turns: tuple[Turn, ...] = ()
         self.stop_reason: StopReason | None = None
         self._describing = pool.describe(problem, self._options())
@@ -78,14 +81,8 @@ class Episode:
     ) -> Self:
         """Takes up a recorded episode after its last turn; `start` gives the chat to go on with.
 
-        One that was cut off keeps its id, one that was finished early gets a new one. The secret is new.
-
-        Args:
-            trajectory: what was recorded.
-            pool: who judges.
-            settings: instead of the recorded ones, as is needed where the score was a function.
-            recorder: writes the episode on.
-            build: as for a new episode.
+        One that was cut off keeps its id, one that was finished early is the parent of a new one. The secret is new.
+        `settings` take the place of the recorded ones, as is needed where the score was a function.
 
         Raises:
             ProblemError: if the problem is not there as it was recorded.
@@ -96,9 +93,10 @@ class Episode:
             raise EpisodeError(f"episode {trajectory.episode_id} has all its turns; there is nothing to resume")
         problem, settings = trajectory.problem.load(), settings or Settings.of(trajectory.config)
         episode = cls(problem, pool, settings, recorder=recorder, model=trajectory.model, build=build)
-        episode.turns = trajectory.turns
+        episode.turns, episode.sample, episode.parent = trajectory.turns, trajectory.sample, trajectory.episode_id
         if trajectory.stop_reason is None:
             episode.episode_id, episode.created = trajectory.episode_id, trajectory.created
+            episode.parent = trajectory.parent
         return episode
 
     def start(self) -> tuple[Message, ...]:
@@ -136,18 +134,17 @@ class Episode:
         reply = Reply(content=reply) if isinstance(reply, str) else reply
         number = len(self.turns) + 1
         question = Question(
-            problem=self.problem,
-            number=number,
-            messages=self._messages,
-            options=self._options(turn_secret(self._secret, number)),
-            rules=self.settings.rules,
-            score=resolve_score(self.settings.score),
-            bound=self.settings.bound,
-            earlier=self.turns,
-            hints=self.settings.hints,
-        )
+            problem=self.problem, number=number, messages=self._messages, earlier=self.turns,
+            options=self._options(turn_secret(self._secret, number)), rules=self.settings.rules,
+            score=resolve_score(self.settings.score), bound=self.settings.bound, hints=self.settings.hints,
+        )  # fmt: skip
         self._pending = then(begin_turn(question, reply, self.pool, on_stage), self._take)
         return self._pending
+
+    def remark(self, text: str) -> None:
+        """Puts a person's words below the next chat, for that turn alone. Raises as `submit`."""
+        self._require_open()
+        self._messages = with_remark(self._messages, text)
 
     def finish(self, reason: StopReason = "interrupted") -> Trajectory:
         """Ends the episode, if it still runs, and gives its trajectory."""
@@ -155,14 +152,21 @@ class Episode:
             self._end(reason)
         return self.trajectory
 
-    def fork(self) -> Self:
-        """A copy that goes its own way from here: same turns so far, own id, own secret, same pool and recorder.
+    def fork(self, sample: int | None = None, *, turns: int | None = None) -> Self:
+        """A copy that goes its own way from here, as that sample: own id, own secret, same turns, pool and recorder.
+
+        With `turns`, from after that many of them: those that follow can be taken again, also after the end.
 
         Raises:
-            EpisodeError: before the start, after the end, or while a turn is judged.
+            EpisodeError: before the start; when no turn is left out, also after the end or while a turn is judged.
         """
-        self._require_open()
+        if self._facts is None or turns is None or turns >= len(self.turns):
+            self._require_open()
         other = copy.copy(self)
+        other.sample, other.parent = sample, self.episode_id
+        if turns is not None:
+            other.turns, other.stop_reason, other._pending = self.turns[:turns], None, None
+            other._messages = self._chat_after(other.turns)
         other._renew_identity()
         other._begin_record()
         return other
@@ -186,17 +190,11 @@ class Episode:
     def trajectory(self) -> Trajectory:
         """The episode as a value, finished or not."""
         return Trajectory(
-            episode_id=self.episode_id,
-            created=self.created,
-            problem=ProblemRef.of(self.problem),
-            config=self._config(),
-            model=self.model,
-            hardware=self._facts.device if self._facts else None,
-            turns=self.turns,
-            returns=self.returns,
-            stop_reason=self.stop_reason,
-            secret=self._secret,
-        )
+            episode_id=self.episode_id, created=self.created, problem=ProblemRef.of(self.problem),
+            config=self._config(), model=self.model, hardware=self._facts.device if self._facts else None,
+            turns=self.turns, returns=self.returns, stop_reason=self.stop_reason, secret=self._secret,
+            sample=self.sample, parent=self.parent,
+        )  # fmt: skip
 
     def _take(self, turn: Turn) -> Turn:
         """Adds a judged turn. What can fail comes first, so that a turn has happened wholly or not at all."""
@@ -242,9 +240,8 @@ class Episode:
         return Options(device=own.device, baseline=own.baseline, inputs=own.inputs, secret=secret)
 
     def _config(self) -> dict[str, Any]:
-        config = self.settings.model_dump(mode="json")
         known = {"language": resolve_language(self.settings.language, self._facts.device)} if self._facts else {}
-        return config | known
+        return self.settings.model_dump(mode="json") | known
 
     def _chat_after(self, turns: tuple[Turn, ...]) -> tuple[Message, ...]:
         return self._build(self.problem, self._describing.result(), turns, self.settings)

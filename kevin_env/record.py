@@ -12,7 +12,10 @@ from kevin_env.problem import Problem, ProblemError, load_problem
 SCHEMA = "kevin-trajectory/1"
 
 Role = Literal["system", "user", "assistant"]
-StopReason = Literal["max_turns", "stop_on", "interrupted", "context_length", "refused", "model_error", "judge_error"]
+StopReason = Literal[
+    "max_turns", "stop_on", "interrupted", "context_length", "refused", "model_error", "judge_error", "pruned"
+]
+"""Why an episode ended. `pruned`: a search went on from others, and its sample is the one that took its place."""
 
 
 def _encodable(text: str) -> str:
@@ -49,6 +52,8 @@ class Reply(Frozen):
     truncated: bool = False
     """The model was cut off by a token limit."""
     usage: Usage | None = None
+    by_person: bool = False
+    """A person wrote it, in the place of the episode's model."""
 
 
 class Turn(Frozen):
@@ -78,6 +83,8 @@ class Turn(Frozen):
     log: Encodable = ""
     flags: tuple[str, ...] = ()
     usage: Usage | None = None
+    by_person: bool = False
+    """A person wrote the reply, in the place of the episode's model."""
     secret: str | None = None
     """What this turn's inputs were drawn from; None when nothing was judged."""
 
@@ -160,4 +167,8 @@ class Trajectory(Frozen):
     returns: tuple[float, ...] = ()
     stop_reason: StopReason | None = None
     """None while it runs."""
+    sample: int | None = None
+    """Which of the samples of its problem, from 0. Of several with the same number the last one is the sample."""
+    parent: str | None = None
+    """The `episode_id` that it was forked from, or that it takes up again. Its first turns are the parent's own."""
     secret: str | None = None

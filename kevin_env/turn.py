@@ -1,20 +1,22 @@
 """One turn: reply -> extract -> rules -> judge -> Outcome -> score -> feedback -> Turn. Read this first."""
 
 import ast
+import functools
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kevin_env.extract import Extracted, extract
+from kevin_env.extract import Extracted, extract, part_reasoning
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
 from kevin_env.outcome import FormatError, Outcome
+from kevin_env.parsing import parse
 from kevin_env.problem import Problem
 from kevin_env.record import Message, Reply, Turn
 from kevin_env.rules import Rules, check_rules
-from kevin_env.score import Bound, Score, score_of
+from kevin_env.score import Bound, Score, Scored, score_of
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -123,11 +125,19 @@ def _same(submission: Submission, earlier: tuple[Turn, ...]) -> Turn | None:
     return next((turn for turn in earlier if turn.submission and _meaning(turn.submission.code) == meaning), None)
 
 
-def _meaning(code: str) -> str:
+@functools.lru_cache(maxsize=8192)  # of every earlier turn it is asked at every turn
+def _meaning(code: str) -> bytes:
+    """What is the same for code that differs in comments and layout alone."""
     try:
-        return ast.dump(ast.parse(code))
+        text = ast.dump(parse(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return code
+        text = code
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+def _scored(outcome: Outcome, reply: Reply, found: Extracted | None) -> Scored:
+    reasoning = (reply.reasoning or "") + part_reasoning(reply.content)[1]
+    return Scored(outcome, code=found.submission.code if found else None, reasoning=reasoning.strip())
 
 
 def _turn(
@@ -150,11 +160,12 @@ def _turn(
         summary=found.summary if found else "",
         submission=found.submission if found else None,
         outcome=verdict.outcome,
-        score=score_of(verdict.outcome, question.score, question.bound),
+        score=score_of(_scored(verdict.outcome, reply, found), question.score, question.bound),
         feedback=told,
         seconds=judgement.seconds if judgement else Seconds(),
         log=log,
         flags=evidence.flags if evidence else (),
         usage=reply.usage,
+        by_person=reply.by_person,
         secret=evidence.secret if evidence else None,
     )

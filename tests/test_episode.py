@@ -159,6 +159,23 @@ def test_a_fork_goes_its_own_way(problem, tmp_path) -> None:
     assert list(read_trajectories(file)) == [episode.trajectory, other.trajectory]
 
 
+def test_samples_and_what_they_came_from_are_recorded(problem, tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    pool = ScriptedPool([WRONG] * 9)
+    first = Episode(problem, pool, Settings(max_turns=2), recorder=Recorder(file), sample=3)
+    assert (first.trajectory.sample, first.trajectory.parent) == (3, None)
+    first.start()
+    first.submit(REPLY)
+    second, third = first.fork(sample=4), first.fork()
+    assert (second.trajectory.sample, second.trajectory.parent) == (4, first.episode_id)
+    assert (third.trajectory.sample, third.trajectory.parent) == (None, first.episode_id)
+    cut = {each.episode_id: each for each in read_trajectories(file) if isinstance(each, Trajectory)}
+    again = Episode.resume(cut[second.episode_id], pool)
+    assert (again.episode_id, again.sample, again.parent) == (second.episode_id, 4, first.episode_id)
+    taken_up = Episode.resume(second.finish("judge_error"), pool)
+    assert (taken_up.sample, taken_up.parent) == (4, second.episode_id) and taken_up.episode_id != second.episode_id
+
+
 def test_a_recorded_episode_is_resumed_where_it_was_cut_off(problem, tmp_path) -> None:
     file = tmp_path / "run.jsonl"
     before = started(problem, [WRONG], Recorder(file), max_turns=2, gamma=0.8)

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 from episodes import REPLY, WRONG, another, correct, problem_file
 from rich.console import Console
+from typer.testing import CliRunner
 
 from kevin_env.app.demo import PROBLEM, demo, demo_replies
 from kevin_env.app.errors import BadInput
-from kevin_env.app.play import Narrator, last_episode, open_episode, play
+from kevin_env.app.play.opening import last_episodes, open_episode
+from kevin_env.app.play.plain import Narrator, play
 from kevin_env.app.screen import make_console
+from kevin_env.cli import app
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge import DeviceInfo, JudgeError, ScriptedPool
@@ -99,7 +102,7 @@ def test_an_interrupted_episode_is_resumed_to_its_end(tmp_path: Path) -> None:
     file = tmp_path / "out.jsonl"
     with closing(ScriptedPool([WRONG, correct(2.0), correct(3.0)])) as pool:
         first = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator)
-        again = open_episode(last_episode(file), pool, Settings(max_turns=9), Recorder(file), "other")
+        again = open_episode(last_episodes(file)[0], pool, Settings(max_turns=9), Recorder(file), "other")
         second = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
     assert second.turns[:1] == first.turns
     assert (len(second.turns), second.stop_reason, second.model) == (3, "max_turns", "other")
@@ -113,7 +116,7 @@ def test_an_episode_that_was_killed_is_resumed_under_its_id(tmp_path: Path) -> N
         killed.start()
         killed.submit(REPLY)
         file = tmp_path / "out.jsonl"
-        again = open_episode(last_episode(file), pool, Settings(), Recorder(file), "scripted")
+        again = open_episode(last_episodes(file)[0], pool, Settings(), Recorder(file), "scripted")
         trajectory = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
     assert (trajectory.episode_id, len(trajectory.turns)) == (killed.episode_id, 3)
     assert recorded(tmp_path) == [trajectory]
@@ -125,15 +128,15 @@ def test_a_finished_episode_is_not_resumed(tmp_path: Path) -> None:
         play(episode_of(tmp_path, pool, turns=1), ScriptedPolicy([REPLY]), narrator)
         file = tmp_path / "out.jsonl"
         with pytest.raises(BadInput, match="all its turns"):
-            open_episode(last_episode(file), pool, Settings(), Recorder(file), "m")
+            open_episode(last_episodes(file)[0], pool, Settings(), Recorder(file), "m")
 
 
 def test_there_must_be_something_to_resume(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"nope\.jsonl"):
-        last_episode(tmp_path / "nope.jsonl")
+        last_episodes(tmp_path / "nope.jsonl")
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(BadInput, match="no trajectory"):
-        last_episode(tmp_path / "empty.jsonl")
+        last_episodes(tmp_path / "empty.jsonl")
 
 
 def test_what_a_model_writes_cannot_reach_the_terminal(tmp_path: Path) -> None:
@@ -192,3 +195,26 @@ def test_the_demo_replies_keep_the_rules(kind: str) -> None:
         assert isinstance(found, Extracted)
         assert found.summary
         assert check_rules(found.submission.code) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--model", "m"], "--problem ID or --resume FILE"),
+        (["--problem", "{problem}", "--model", "m", "--resume", "{file}"], "--problem ID or --resume FILE"),
+        (["--problem", "{problem}", "--model", "m", "--samples", "0"], "give 1 or more"),
+        (["--problem", "{problem}", "--human", "--samples", "2"], "several samples"),
+        (["--problem", "{problem}", "--model", "human", "--samples", "2"], "several samples"),
+        (["--problem", "{problem}", "--human", "--model", "m"], "--human or --model m"),
+        (["--resume", "{file}", "--samples", "2"], "leave out --samples"),
+        (["--resume", "{file}", "--model", "m"], "no trajectory"),
+    ],
+)
+def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:
+    (tmp_path / "t.jsonl").write_text("nonsense\n")
+    problem_file(tmp_path)
+    places = {"problem": tmp_path / "7_Double.py", "file": tmp_path / "t.jsonl"}
+    result = CliRunner().invoke(app, ["play", *(word.format(**places) for word in words)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    [line] = result.stderr.splitlines()
+    assert line.startswith("kevin-env: ") and said in line

@@ -70,6 +70,20 @@ def test_the_schema_is_written_under_its_name() -> None:
     assert Trajectory.model_validate(values) == finished("a")
 
 
+def test_records_from_before_there_were_samples_are_read(tmp_path) -> None:
+    values = json.loads(finished("a").model_dump_json())
+    assert (values.pop("sample"), values.pop("parent")) == (None, None)
+    file = tmp_path / "run.jsonl"
+    file.write_text(json.dumps(values) + "\n")
+    assert list(read_trajectories(file)) == [finished("a")]
+
+
+def test_which_sample_it_is_and_of_what_stands_in_a_running_episode_too(tmp_path) -> None:
+    file = tmp_path / "run.jsonl"
+    Recorder(file).begin(episode("a", turns=1, sample=2, parent="b"))
+    assert list(read_trajectories(file)) == [episode("a", turns=1, sample=2, parent="b")]
+
+
 def test_what_follows_from_the_outcome_stands_beside_it_and_is_not_believed(tmp_path) -> None:
     file = tmp_path / "run.jsonl"
     quick = episode("a", turns=0, stop_reason="interrupted").model_copy(update={"turns": (turn(1, correct(2.0)),)})

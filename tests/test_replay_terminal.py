@@ -1,79 +1,22 @@
 """The key loop in a real pseudo-terminal."""
 
-import fcntl
 import os
 import pty
 import re
-import select
-import struct
-import subprocess
-import sys
 import termios
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from pseudo_terminal import LONGEST, Screen, run_python
 from trajectories import RIGHT, evil, timed, trajectory, turn, write
 
 from kevin_env.app.replay.terminal import key_name
 from kevin_env.recorder import Recorder
 
-_LONGEST = 30.0
-_CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
-
-class Screen:
-    """A running `kevin-env replay` and what it wrote."""
-
-    def __init__(self, master: int, slave: int, process: subprocess.Popen[bytes]) -> None:
-        self.master, self.slave, self.process = master, slave, process
-        self.raw = ""
-
-    def press(self, keys: str) -> None:
-        os.write(self.master, keys.encode())
-
-    def wait_for(self, words: str) -> str:
-        """What was written until these words, which must come after all that was waited for before."""
-        end, start = time.monotonic() + _LONGEST, len(self.raw)
-        while time.monotonic() < end:
-            if words in _CODES.sub("", self.raw[start:]):
-                return self.raw[start:]
-            if select.select([self.master], [], [], 0.1)[0]:
-                self.raw += os.read(self.master, 65536).decode(errors="replace")
-        raise AssertionError(f"{words!r} did not appear; the screen wrote {self.raw[start:]!r}")
-
-    def resize(self, columns: int, rows: int) -> None:
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def end(self) -> int:
-        code = self.process.wait(_LONGEST)
-        while select.select([self.master], [], [], 0.1)[0]:
-            self.raw += os.read(self.master, 65536).decode(errors="replace")
-        return code
-
-
-@contextmanager
-def replay(*words: str, columns: int = 80, rows: int = 24, **environment: str) -> Iterator[Screen]:
-    master, slave = pty.openpty()
-    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kevin_env", "replay", *words],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env=known | {"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"} | environment,
-    )
-    screen = Screen(master, slave, process)
-    screen.resize(columns, rows)
-    try:
-        yield screen
-    finally:
-        process.kill()
-        process.wait()
-        os.close(screen.master)
-        os.close(screen.slave)
+def replay(*words: str, **more) -> AbstractContextManager[Screen]:
+    return run_python("-m", "kevin_env", "replay", *words, **more)
 
 
 @pytest.fixture
@@ -116,7 +59,7 @@ def test_it_ends_with_its_terminal(file: Path) -> None:
         screen.master, screen.slave = pty.openpty()
         for end in old:
             os.close(end)
-        assert screen.process.wait(_LONGEST) == 0
+        assert screen.process.wait(LONGEST) == 0
 
 
 def test_a_resized_terminal_is_drawn_anew(file: Path) -> None:

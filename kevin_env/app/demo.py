@@ -2,7 +2,7 @@
 
 from importlib import resources
 
-from kevin_env.app.play import Narrator, play
+from kevin_env.app.play.plain import Narrator, play
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool, Options
 from kevin_env.policies.scripted import ScriptedPolicy

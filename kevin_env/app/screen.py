@@ -77,6 +77,12 @@ def speedup_text(speedup: float | None, interval: tuple[float, float] | None) ->
     return f"{speedup:.2f}x" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
 
 
+def best_turn(turns: Sequence[Turn]) -> Turn | None:
+    """The fastest correct turn, the first of equals; None when none was timed."""
+    timed = [turn for turn in turns if turn.speedup is not None]
+    return max(timed, key=lambda turn: turn.speedup or 0.0, default=None)
+
+
 def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
     """One row a turn: verdict, speedup with its interval, score, return and seconds."""
     table = Table("turn", "verdict", "speedup [95 %]")

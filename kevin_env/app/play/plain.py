@@ -1,20 +1,14 @@
-"""A policy plays an episode while a person watches."""
-
-from pathlib import Path
+"""A policy plays an episode, told in lines as it happens."""
 
 from rich.console import Console
 
-from kevin_env.app.errors import BadInput
-from kevin_env.app.screen import StageDisplay, show, speedup_text, turns_table, verdict_text
-from kevin_env.episode import Episode, EpisodeError
+from kevin_env.app.screen import StageDisplay, best_turn, show, speedup_text, turns_table, verdict_text
+from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
-from kevin_env.judge.api import JudgeError, JudgePool
+from kevin_env.judge.api import JudgeError
 from kevin_env.outcome import printable
 from kevin_env.policies.base import Policy, PolicyError
-from kevin_env.problem import Problem
 from kevin_env.record import Reply, StopReason, Trajectory, Turn
-from kevin_env.recorder import BadLine, Recorder, read_trajectories
-from kevin_env.settings import Settings
 
 MOST_LINES = 12
 """Lines of message and diagnostics that are shown for a turn; the whole is in the record."""
@@ -76,7 +70,8 @@ class Narrator:
     def end(self, trajectory: Trajectory) -> None:
         """The episode is over."""
         self.console.print()
-        self.console.print(turns_table(trajectory.turns, trajectory.returns))
+        if trajectory.turns:
+            self.console.print(turns_table(trajectory.turns, trajectory.returns))
         show(self.console, f"ended: {trajectory.stop_reason}; {best_text(trajectory.turns)}")
 
 
@@ -95,43 +90,9 @@ def play(episode: Episode, policy: Policy, narrator: Narrator) -> Trajectory:
     return trajectory
 
 
-def last_episode(path: Path) -> Trajectory:
-    """The last episode of a trajectory file.
-
-    Raises:
-        BadInput: if there is none.
-    """
-    try:
-        found = [each for each in read_trajectories(path) if not isinstance(each, BadLine)]
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error}") from error
-    if not found:
-        raise BadInput(f"{path} holds no trajectory that can be read")
-    return found[-1]
-
-
-def open_episode(
-    start: Problem | Trajectory, pool: JudgePool, settings: Settings, recorder: Recorder, model: str
-) -> Episode:
-    """A new episode about a problem, or a recorded one to be taken up, which keeps its own settings.
-
-    Raises:
-        BadInput: if the record cannot be taken up.
-    """
-    if isinstance(start, Problem):
-        return Episode(start, pool, settings, recorder=recorder, model=model)
-    try:
-        episode = Episode.resume(start, pool, recorder=recorder)
-    except (EpisodeError, ValueError) as error:
-        raise BadInput(f"cannot resume: {error}") from error
-    episode.model = model
-    return episode
-
-
 def best_text(turns: tuple[Turn, ...]) -> str:
     """Which turn was the fastest correct one so far."""
-    timed = [turn for turn in turns if turn.speedup is not None]
-    best = max(timed, key=lambda turn: turn.speedup or 0.0, default=None)
+    best = best_turn(turns)
     if best is None:
         return "best: none correct yet" if not any(turn.category == "correct" for turn in turns) else "best: not timed"
     return f"best: {best.speedup:.2f}x (turn {best.turn})"

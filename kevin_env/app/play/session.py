@@ -1,0 +1,170 @@
+"""One episode whose replies and judgements are waited for in other threads. Nothing here blocks."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import TypeVar
+
+from kevin_env.app.play.events import Asked, Event, Failed, Heard, Judged, Replied, StageBegan, Started
+from kevin_env.episode import Episode
+from kevin_env.judge.api import JudgeError, Stage
+from kevin_env.policies.base import Policy, PolicyError
+from kevin_env.record import Message, Reply, StopReason, Trajectory, Turn
+
+A = TypeVar("A")
+
+
+class Session:
+    """An episode that is steered from one thread, which asks it now and then what has happened.
+
+    Args:
+        episode: not started yet.
+        policy: who replies; called in a thread of its own, one call at a time.
+    """
+
+    def __init__(self, episode: Episode, policy: Policy) -> None:
+        self.episode = episode
+        self._policy = policy
+        self._attempt = _Attempt()
+        self._starting: Future[tuple[Message, ...]] | None = None
+        self._replying: Future[Reply] | None = None
+        self._judging: Future[Turn] | None = None
+        self._reason: StopReason = "interrupted"
+
+    def begin(self) -> None:
+        """Starts the episode; `Started` tells when."""
+        self._starting = _in_thread(self.episode.start)
+
+    def ask(self, remark: str = "") -> None:
+        """Has the policy take the next turn, and tells it a person's remark with it."""
+        self._attempt = attempt = _Attempt()
+        if remark:
+            self.episode.remark(remark)
+        messages = self.episode.messages
+        attempt.tell(Asked(messages, time.monotonic()))
+        self._replying = _in_thread(lambda: self._policy.reply(messages, attempt.hear))
+
+    def answer(self, reply: Reply) -> None:
+        """Takes the next turn with this reply."""
+        attempt = self._attempt
+        attempt.tell(Replied(reply.content, time.monotonic()))
+        self._judging = self.episode.submit_later(reply, attempt.stage)
+
+    def again(self, turn: int) -> None:
+        """Goes back to before that turn, from 1, in an episode of its own; the episode so far ends and is kept.
+
+        The running turn is given up. Taking that one again takes no other episode.
+        """
+        self._abandon()
+        before = self.episode
+        if turn <= len(before.turns):
+            self.episode = before.fork(before.sample, turns=turn - 1)
+            before.finish("interrupted")
+        self._reason = "interrupted"
+        self._attempt.tell(Started(self.episode.trajectory, self.episode.messages))
+
+    def finish(self, reason: StopReason | None = None) -> Trajectory:
+        """Ends the episode, for that reason or for the last failure, and gives what there is of it."""
+        self._abandon()
+        if self._starting is not None:  # it has no turns, and may not even have begun
+            return self.episode.trajectory
+        return self.episode.finish(reason or self._reason)
+
+    def poll(self) -> list[Event]:
+        """What has happened since the last time.
+
+        Raises:
+            ProblemError: if the problem's reference fails.
+            JudgeError: if the judge fails before the first turn.
+        """
+        if self._starting is not None and self._starting.done():
+            messages, self._starting = self._starting.result(), None
+            self._attempt.tell(Started(self.episode.trajectory, messages))
+        if self._replying is not None and self._replying.done():
+            future, self._replying = self._replying, None
+            self._on_reply(future)
+        if self._judging is not None and self._judging.done():
+            future, self._judging = self._judging, None
+            self._on_turn(future)
+        return self._attempt.told()
+
+    def _on_reply(self, future: Future[Reply]) -> None:
+        try:
+            reply = future.result()
+        except PolicyError as error:
+            self._fail(f"no reply: {error}", error.stop_reason)
+        else:
+            self.answer(reply)
+
+    def _on_turn(self, future: Future[Turn]) -> None:
+        try:
+            future.result()
+        except JudgeError as error:
+            self._fail(f"the judge failed: {error}", "judge_error")
+        else:
+            self._reason = "interrupted"
+            self._attempt.tell(Judged(self.episode.trajectory, self.episode.messages))
+
+    def _fail(self, message: str, reason: StopReason) -> None:
+        self._reason = reason
+        self._attempt.tell(Failed(message))
+
+    def _abandon(self) -> None:
+        """Gives up what is being waited for. A turn that is just being taken has happened."""
+        self._attempt.dead = True
+        self._attempt = _Attempt()
+        if self._judging is not None and not self._judging.cancel():
+            wait([self._judging])
+        self._replying = self._judging = None
+
+
+class _Attempt:
+    """What is told of one reply and its judgement while they run. Once it is dead, nobody listens."""
+
+    def __init__(self) -> None:
+        self.dead = False
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+
+    def tell(self, event: Event) -> None:
+        self._events.put(event)
+
+    def hear(self, text: str) -> None:
+        if self.dead:
+            raise _AbandonedError
+        self.tell(Heard(text))
+
+    def stage(self, stage: Stage) -> None:
+        self.tell(StageBegan(stage, time.monotonic()))
+
+    def told(self) -> list[Event]:
+        """What came since the last time; pieces of text that came together are one."""
+        events: list[Event] = []
+        while not self._events.empty():
+            event = self._events.get()
+            last = events[-1] if events else None
+            if isinstance(event, Heard) and isinstance(last, Heard):
+                events[-1] = Heard(last.text + event.text)
+            else:
+                events.append(event)
+        return events
+
+
+class _AbandonedError(Exception):
+    """Ends a reply that nobody waits for any more."""
+
+
+def _in_thread(function: Callable[[], A]) -> Future[A]:
+    """What the function gives, from a thread that does not keep the process alive."""
+    future: Future[A] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:  # a future carries every error to whoever waits for it
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
