@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check fmt bench clean
+.PHONY: demo test check fmt bench clean integrations
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,6 +22,15 @@ check: $(STAMP)
 
 test: check
 	$(BIN)/pytest
+
+# Trainers whose pins exclude each other, each tested in an environment of its own.
+integrations: integration-skyrl integration-tinker integration-trl integration-verifiers
+
+integration-%: $(STAMP)
+	$(PYTHON) -m venv $(VENV)/integrations/$*
+	$(VENV)/integrations/$*/bin/python -m pip install --quiet --disable-pip-version-check \
+		$$(grep -E '^(torch|triton|pytest|pytest-timeout)==' constraints.txt) -e '.[$*]'
+	$(VENV)/integrations/$*/bin/python -m pytest tests/integrations/test_$*.py
 
 fmt: $(STAMP)
 	$(BIN)/ruff check --fix .

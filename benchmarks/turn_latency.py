@@ -29,10 +29,10 @@ from corpus import FOLDER, Entry, read_corpus, read_entry
 from kevin_env.episode import Episode
 from kevin_env.extract import guess_language
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.lint.own import as_submission
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.scripted import ScriptedPool
 from kevin_env.outcome import Correct
+from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, load_problem
 from kevin_env.recorder import Recorder
 from kevin_env.settings import Settings
@@ -40,7 +40,6 @@ from kevin_env.settings import Settings
 STAGES = ("queue", "build", "load", "verify", "time")
 FULL_SIZE = "kernelbench:level1/23"
 HISTORY, LAST = 1000, 100
-CODE = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.empty_like(x)\n"
 
 
 def kind_of(entry: Entry) -> str:
@@ -106,6 +105,7 @@ def single_rows(turns: Turns, device: str) -> list[Row]:
 
 def client_row() -> Row:
     """The client's part of a turn (prompt, score, trajectory), at the end of a long history of different kernels."""
+    code = (FOLDER / "honest" / "softmax_online.py").read_text()
     outcome = Correct(kind="timed", message="all outputs are right", speedup=1.2, speedup_interval=(1.1, 1.3),
                       reference_seconds=1e-3, submission_seconds=8e-4, max_unseen_gain=0.01)  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +115,7 @@ def client_row() -> Row:
         episode.start()
         taken = []
         for turn in track(range(HISTORY), "client"):
-            reply = f"Changed again.\n```python\n{CODE}{'x = 1; ' * 300}\ny = {turn}\n```\nIt is faster."
+            reply = f"Changed again.\n```python\n{code}\nCHANGED = {turn}\n```\nIt is faster."
             start = time.perf_counter()
             episode.submit(reply)
             taken.append(time.perf_counter() - start)

@@ -5,20 +5,19 @@ used, so that `--help` is quick.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
 
+from kevin_env.cli_eval import evaluate
+from kevin_env.cli_index import index
 from kevin_env.cli_options import Baseline, Device, Inputs, Json, Plain, Rules, print_json
+from kevin_env.cli_play import play
 from kevin_env.cli_problems import problems
 from kevin_env.cli_replay import export, import_file, replay
-
-if TYPE_CHECKING:
-    from kevin_env.policies import Policy
-    from kevin_env.settings import Settings
-
-TRAJECTORIES = Path("trajectories.jsonl")
+from kevin_env.cli_report import report
+from kevin_env.cli_serve import serve
 
 
 class _Commands(typer.core.TyperGroup):
@@ -55,6 +54,7 @@ def main() -> None:
 
 
 app.add_typer(problems, name="problems")
+app.add_typer(index, name="index")
 
 
 @app.command()
@@ -104,50 +104,13 @@ def judge(
     raise typer.Exit(JUDGE_FAILED if failed else 0)
 
 
-@app.command()
-def play(
-    problem: Annotated[str | None, typer.Option(help="An id, or a path.")] = None,
-    model: Annotated[str | None, typer.Option(help="Its name at the endpoint; `human` to play yourself.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")] = None,
-    turns: Annotated[int, typer.Option(help="How many turns.")] = 4,
-    device: Device = "auto",
-    language: Annotated[str, typer.Option(help="What to write in: auto, cuda, triton or cpp.")] = "auto",
-    rules: Rules = "kernel",
-    baseline: Baseline = "eager",
-    inputs: Inputs = "varied",
-    hints: Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Sent only when given, as the next three.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Most tokens of one reply.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Best effort at the endpoint.")] = None,
-    extra_body: Annotated[str | None, typer.Option(help="More fields of the request, as a JSON object.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the endpoint.")] = 600.0,
-    out: Annotated[Path | None, typer.Option(help=f"Trajectory file to append to; else {TRAJECTORIES}.")] = None,
-    resume: Annotated[
-        Path | None, typer.Option(help="Take up this file's last episode, with its problem and settings.")
-    ] = None,
-    plain: Plain = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the trajectory as one line of JSON.")] = False,
-) -> None:
-    """Let a model, or yourself, play an episode. $OPENAI_API_KEY is the key where one is needed."""
-    from kevin_env.app.arguments import read_policy, read_settings
-    from kevin_env.app.errors import BadInput
-    from kevin_env.app.play import last_episode
-    from kevin_env.problem import load_problem
-
-    if (problem is None) == (resume is None):
-        raise BadInput("give either --problem ID or --resume FILE")
-    settings = read_settings(
-        max_turns=turns, device=device, language=language, rules=rules, baseline=baseline, inputs=inputs, hints=hints
-    )
-    start = last_episode(resume) if resume else load_problem(problem or "")
-    parameters = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed, "timeout": timeout}
-    policy = read_policy(model or getattr(start, "model", ""), base_url, extra_body, **parameters)
-    _play(start, policy, settings, out or resume or TRAJECTORIES, plain, as_json)
-
-
+app.command()(play)
+app.command("eval")(evaluate)
 app.command()(replay)
+app.command()(report)
 app.command()(export)
 app.command("import")(import_file)
+app.command()(serve)
 
 
 @app.command()
@@ -161,7 +124,7 @@ def demo(
     from kevin_env.app.arguments import open_pool, read_settings
     from kevin_env.app.demo import demo
     from kevin_env.app.errors import episode_code
-    from kevin_env.app.play import Narrator
+    from kevin_env.app.play.plain import Narrator
     from kevin_env.app.screen import make_console
     from kevin_env.recorder import Recorder
 
@@ -190,23 +153,3 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         print_json([check.model_dump() for check in found])
     raise typer.Exit(0 if works(found) else 1)
-
-
-def _play(start: Any, policy: "Policy", settings: "Settings", file: Path, plain: bool, as_json: bool) -> None:
-    from kevin_env.app.arguments import open_pool
-    from kevin_env.app.errors import episode_code
-    from kevin_env.app.play import Narrator, open_episode
-    from kevin_env.app.play import play as play_episode
-    from kevin_env.app.screen import make_console
-    from kevin_env.recorder import Recorder
-
-    console = make_console(plain, "stderr" if as_json else "stdout")
-    with open_pool(settings.device) as pool:
-        episode = open_episode(start, pool, settings, Recorder(file), policy.name)
-        trajectory = play_episode(episode, policy, Narrator(console))
-    if as_json:
-        print_json(trajectory.model_dump(mode="json"))
-    code = episode_code(trajectory.stop_reason)
-    hint = f"kevin-env play --resume {file} goes on" if code else f"kevin-env replay {file} shows it again"
-    typer.echo(f"recorded in {file}; {hint}", err=True)
-    raise typer.Exit(code)

@@ -155,6 +155,7 @@ def elide(text: str, limit: int) -> str:
     return f"{head}\n[... {len(text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
 
 
+@functools.lru_cache(maxsize=1024)  # the code of earlier turns stands in every prompt
 def block(text: str, language: str = "", limit: int | None = BLOCK_LIMIT) -> str:
     """`text` as a fenced block that nothing in it can close, elided to `limit` characters (None: whole)."""
     text = printable(text).strip("\n")

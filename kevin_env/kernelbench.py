@@ -97,7 +97,8 @@ def _rows(level: int) -> list[dict[str, Any]]:
     except ImportError as error:
         raise NotThere(f"no KernelBench here: {remedy}, or `pip install datasets` to load {DATASET}") from error
     try:
-        return list(datasets.load_dataset(DATASET, split=f"level_{level}"))
+        rows: Any = datasets.load_dataset(DATASET, split=f"level_{level}")
+        return list(rows)
     except Exception as error:  # the boundary round another package, the network and a cache
         raise NotThere(f"{DATASET} could not be loaded ({type(error).__name__}: {error}); {remedy}") from error
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kevin_env import kernelbench
 from kevin_env.outcome import Frozen
+from kevin_env.parsing import parse
 
 _ID = re.compile(r"L(?P<level>\d+)_(?P<number>\d+)_(?P<name>.+)")
 _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
@@ -55,12 +56,17 @@ def data_folder(name: str) -> Path:
         ProblemError: if it is in none of these places.
     """
     override = os.environ.get(f"KEVIN_ENV_{name.upper()}")
-    package = Path(str(resources.files("kevin_env")))
+    package = _package()
     places = [Path(override)] if override else [package / "_data" / name, package.parent / name]
     for place in places:
         if place.is_dir():
             return place
     raise ProblemError(f"no folder {name!r} at {' or '.join(map(str, places))}; reinstall kevin-env")
+
+
+@functools.cache
+def _package() -> Path:
+    return Path(str(resources.files("kevin_env")))
 
 
 def load_problem(name: str) -> Problem:
@@ -129,7 +135,7 @@ def parse_problem(path: Path, id: str | None = None) -> Problem:
 def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
     """What a source says of itself. `path` names it in errors; in a problem it stands only if there is such a file."""
     try:
-        tree = ast.parse(source, filename=str(path))
+        tree = parse(source, str(path))
     except SyntaxError as error:
         raise ProblemError(f"problem {path} line {error.lineno or 1} does not parse: {error.msg}") from error
     _require_contract(tree, path)

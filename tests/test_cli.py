@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -81,8 +82,31 @@ def test_problems_are_listed() -> None:
     assert "tags are" in err
 
 
+def test_problems_are_listed_by_split_and_difficulty() -> None:
+    def listed(*words: str) -> list[dict[str, Any]]:
+        return json.loads(run("problems", "--json", *words)[1])
+
+    every, train, held_out = listed(), listed("--split", "train"), listed("--split", "held_out")
+    assert {row["id"] for row in train} | {row["id"] for row in held_out} == {row["id"] for row in every}
+    assert [row["id"] for row in every if row["split"] == "held_out"] == [row["id"] for row in held_out]
+    assert {row["split"] for row in train} == {"train"}
+    other = listed("--split", "held_out", "--split-seed", "1")
+    assert {row["split"] for row in other} == {"held_out"} and other != held_out
+    ordered = [row["measured"]["difficulty"] for row in listed("--order", "difficulty", "--level", "5")]
+    assert ordered == sorted(ordered) and len(set(ordered)) > 10
+    assert {row["measured"]["bound"] for row in listed("--tag", "memory-bound")} == {"memory-bound"}
+    for words, message in (
+        (("--split", "test"), "--split is 'test'; it may be train or held_out"),
+        (("--order", "time"), "--order is 'time'; it may be level or difficulty"),
+    ):
+        code, _, err = run("problems", *words)
+        assert (code, err.count("\n")) == (2, 1) and message in err
+
+
 def test_a_problem_is_shown() -> None:
-    assert "class Model" in run("show", "L1_23_Softmax")[1]
+    text = run("show", "L1_23_Softmax")[1]
+    assert "class Model" in text and "reduction, activation, memory-bound, float32" in text
+    assert re.search(r"difficulty +0\.\d\d \(1 operator; reference [\d.]+ ms", text)
     shown = json.loads(run("show", "L1_23_Softmax", "--json")[1])
     assert shown["id"] == "L1_23_Softmax"
     assert "get_inputs" in shown["source"]

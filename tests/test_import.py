@@ -21,7 +21,7 @@ def look(module: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_importing_the_client_takes_no_torch() -> None:
-    for module in ("outcome", "env", "vector", "recorder", "judge"):
+    for module in ("outcome", "env", "vector", "recorder", "judge", "curriculum"):
         assert look(module).stdout == "[]\nTrue\n", module
 
 

@@ -31,3 +31,4 @@ def test_the_wheel_carries_what_it_needs(tmp_path: Path) -> None:
     assert problems >= 10
     assert replies == 5
     assert (site / "kevin_env" / "py.typed").exists()
+    assert (site / "kevin_env" / "_data" / "problems" / "difficulty.json").exists()

@@ -128,7 +128,7 @@ def _from_hub(collection: Collection) -> Iterator[Row]:
         raise RetrievalError(f"{collection.name} is loaded by `pip install datasets`; or {remedy}") from error
     for split in collection.splits:
         try:
-            rows = datasets.load_dataset(collection.name, split=split)
+            rows: Any = datasets.load_dataset(collection.name, split=split)
         except Exception as error:  # the boundary round another package, the network and a cache
             raise RetrievalError(
                 f"{collection.name} could not be loaded ({type(error).__name__}: {error}); {remedy}"

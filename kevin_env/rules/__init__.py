@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
+from kevin_env.parsing import parse
 from kevin_env.rules.reader import Finding
 from kevin_env.rules.submission import SubmissionReader
 from kevin_env.rules.syntax import last_name
@@ -49,7 +50,7 @@ def _parse(code: str) -> ast.Module | CompileError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
-            return ast.parse(code)
+            return parse(code)
     except SyntaxError as error:
         message = f"{type(error).__name__}: {error.msg}"
         return CompileError(kind="syntax", message=message, line=error.lineno, details=_place(code, error))

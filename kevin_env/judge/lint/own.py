@@ -1,7 +1,5 @@
 """A problem's own reference as a submission, through the real judge but for the clock."""
 
-import ast
-
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.lint.target import SECRET
@@ -9,12 +7,8 @@ from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.worker import Trouble
 from kevin_env.outcome import Outcome
+from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem
-
-
-def as_submission(source: str) -> str:
-    """A problem's source as a submission: `Model` is called `ModelNew`, also where the class names itself."""
-    return ast.unparse(_Renamed().visit(ast.parse(source)))
 
 
 def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcome | None:
@@ -41,15 +35,3 @@ def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outco
         with bench.lease.shared():
             bench.retire(worker)
             trial.close()
-
-
-class _Renamed(ast.NodeTransformer):
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        if node.name == "Model":
-            node.name = "ModelNew"
-        return self.generic_visit(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id == "Model":
-            node.id = "ModelNew"
-        return node

@@ -1,0 +1,196 @@
+"""Whether an evaluation that is killed and taken up ends as an unbroken one, with a real judge.
+
+Ten problems x four samples x four turns are played from prepared replies: no code, code that does not parse, code that
+does not compile, wrong answers and right ones, in another order for every sample. Once in one go; once killed (SIGKILL)
+after a third and after two thirds of the turns, and taken up with `--resume`. What does not depend on the clock must be
+the same, no turn that was finished may be played again, and none may be lost.
+
+    python benchmarks/resume.py [--problems 10] [--samples 4] [--turns 4] [--device cpu|cuda] [--folder FOLDER]
+        [--json FILE]
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from resultfile import Row, device_name, plain_row, write_result
+
+from kevin_env.problem import data_folder
+from kevin_env.record import Trajectory
+from kevin_env.recorder import read_trajectories
+
+WRONG = """
+
+_Right = ModelNew
+
+
+class ModelNew(_Right):
+    def forward(self, *inputs):
+        return torch.zeros_like(super().forward(*inputs))
+"""
+OF_THE_CLOCK = frozenset(
+    {"speed", "best_speed", "score", "discounted_return", "first_return", "spent", "totals", "untold"}
+    | {"best_turn", "best_sample"}
+)
+TURN = re.compile(r"sample \d+ turn \d+")
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    for name, usual in (("problems", 10), ("samples", 4), ("turns", 4)):
+        words.add_argument(f"--{name}", type=int, default=usual)
+    words.add_argument("--device", default="cpu")
+    words.add_argument("--folder", type=Path)
+    words.add_argument("--json", type=Path)
+    given = words.parse_args()
+    folder = given.folder or Path(tempfile.mkdtemp())
+    config = write_config(folder, given)
+    planned = given.problems * given.samples * given.turns
+    begun = time.monotonic()
+    whole = finish(start(config, folder / "whole"))
+    unbroken, begun = time.monotonic() - begun, time.monotonic()
+    kept = kill_after(start(config, folder / "killed"), folder / "killed", planned // 3)
+    kept |= kill_after(resume(folder / "killed"), folder / "killed", planned // 3)
+    taken_up = finish(resume(folder / "killed"))
+    broken = time.monotonic() - begun
+    rows = list(compared(folder, whole, taken_up, kept, planned))
+    rows += [plain_row("unbroken", unbroken, "s"), plain_row("killed twice and taken up", broken, "s")]
+    for row in rows:
+        print(f"{row['name']}: {row['value']}")
+    if given.json is not None:
+        device = next(each.hardware for each in episodes_in(folder / "whole") if each.hardware)
+        write_result(given.json, device_name(device), device.versions, rows)
+    return any(row["value"] for row in rows if row["unit"] == "wrong")
+
+
+def compared(
+    folder: Path, whole: dict[str, Any], taken_up: dict[str, Any], kept: set[tuple[str, int, str]], planned: int
+) -> Iterator[Row]:
+    """What is wrong with the run that was killed, as counts that should be 0."""
+    ended = turns_in(folder / "killed")
+    yield plain_row("turns", len(ended), "turns")
+    yield plain_row("turns on disk when it was killed", len(kept), "turns")
+    yield plain_row("turns that were lost or played again", len(kept - ended) + abs(len(ended) - planned), "wrong")
+    yield plain_row("figures that differ", len(list(differences(timeless(whole), timeless(taken_up)))), "wrong")
+    for difference in differences(timeless(whole), timeless(taken_up)):
+        print("differs:", difference)
+
+
+def timeless(value: Any) -> Any:
+    """Figures without those that depend on the clock."""
+    if isinstance(value, list):
+        return [timeless(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: timeless(each) for key, each in value.items() if key not in OF_THE_CLOCK}
+    if "kinds" in kept:  # whether a time is too noisy to be told is the clock's doing
+        kinds = kept["kinds"]
+        right = sum(count for kind, count in kinds.items() if kind.startswith("correct/"))
+        kept["kinds"] = {kind: count for kind, count in kinds.items() if not kind.startswith("correct/")}
+        kept["kinds"]["correct"] = right
+    return kept
+
+
+def differences(one: Any, other: Any, place: str = "") -> Iterator[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted(one.keys() | other.keys()):
+            yield from differences(one.get(key), other.get(key), f"{place}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, pair in enumerate(zip(one, other, strict=True)):
+            yield from differences(*pair, f"{place}[{number}]")
+    elif one != other:
+        yield f"{place}: {one} and {other}"
+
+
+def turns_in(run: Path) -> set[tuple[str, int, str]]:
+    """Every turn: its episode, its number and its reply."""
+    return {(each.episode_id, turn.turn, turn.reply) for each in episodes_in(run) for turn in each.turns}
+
+
+def episodes_in(run: Path) -> list[Trajectory]:
+    return [each for each in read_trajectories(run / "trajectories.jsonl") if isinstance(each, Trajectory)]
+
+
+def start(config: Path, out: Path) -> subprocess.Popen[str]:
+    return eval_command(str(config), "--out", str(out))
+
+
+def resume(out: Path) -> subprocess.Popen[str]:
+    return eval_command("--resume", str(out))
+
+
+def eval_command(*words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "kevin_env", "eval", *words, "--plain", "--json"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """The figures of a run, played to its end."""
+    assert process.stdout and process.stderr
+    for line in process.stderr:
+        print(line, end="", file=sys.stderr)
+    figures = process.stdout.read()
+    if process.wait():
+        raise SystemExit(f"kevin-env eval ended with {process.returncode}")
+    return json.loads(figures)
+
+
+def kill_after(process: subprocess.Popen[str], run: Path, turns: int) -> set[tuple[str, int, str]]:
+    """Kills a run after that many turns; gives the turns that it leaves."""
+    assert process.stderr
+    for line in process.stderr:
+        print(line, end="", file=sys.stderr)
+        turns -= TURN.search(line) is not None
+        if turns <= 0:
+            break
+    process.kill()
+    process.wait()
+    return turns_in(run)
+
+
+def write_config(folder: Path, given: argparse.Namespace) -> Path:
+    """A configuration with its replies."""
+    language = "cpp" if given.device == "cpu" else "cuda"
+    solutions = sorted((data_folder("problems") / "solutions").glob(f"*.{language}.py"))[: given.problems]
+    if len(solutions) < given.problems:
+        raise SystemExit(
+            f"there are {len(solutions)} solutions in {language}: give --problems {len(solutions)} or less"
+        )
+    for solution in solutions:
+        for sample in range(given.samples):
+            place = folder / "replies" / solution.name.removesuffix(f".{language}.py") / str(sample)
+            place.mkdir(parents=True, exist_ok=True)
+            for turn in range(given.turns):
+                (place / f"{turn + 1}.md").write_text(reply(solution.read_text(), sample, turn))
+    names = ", ".join(f'"{solution.name.removesuffix(f".{language}.py")}"' for solution in solutions)
+    config = folder / "eval.toml"
+    config.write_text(
+        f"problems = [{names}]\nsamples = {given.samples}\n"
+        f'settings = {{max_turns = {given.turns}, device = "{given.device}", rules = "open"}}\n'
+        f"policy = {{kind = \"scripted\", replies = '{folder / 'replies'}'}}\n"
+    )
+    return config
+
+
+def reply(right: str, sample: int, turn: int) -> str:
+    """One of five kinds, other code every time: the same code is judged once in an episode."""
+    codes = (
+        "",
+        f"class ModelNew(:\n    turn = {turn}\n",
+        right.replace("int64_t", "int65_t"),
+        right + WRONG,
+        right,
+    )
+    code = codes[(2 * sample + turn) % len(codes)]
+    return f"```python\n{code}\n_TURN = {turn}\n```\nTurn {turn}.\n" if code else "I shall think about it first."
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Trains a model as Kevin was trained: GRPO over turns, by TRL with vLLM, from the easy problems to the hard ones.
+
+python examples/train_trl.py Qwen/Qwen3-8B [--steps 40] [--record episodes.jsonl]
+
+On several GPUs: accelerate launch --num_processes 4 examples/train_trl.py ... The kernels are judged on `--judge`; give
+them a GPU of their own that the trainer does not see (CUDA_VISIBLE_DEVICES holds for both), or they share one with it,
+and the judge repeats what the trainer disturbs. Needs pip install 'kevin-env[trl]' 'trl[vllm]'
+"""
+
+import argparse
+import os
+from typing import Any
+
+from kevin_env.curriculum import Curriculum
+from kevin_env.integrations.trl import TurnRollouts, turn_return
+from kevin_env.judge.pool import LocalPool
+from kevin_env.recorder import Recorder
+from kevin_env.settings import Settings
+
+TURNS = 4
+PROMPT_TOKENS = 8_192
+REPLY_TOKENS = 16_384
+
+
+def main() -> None:
+    from trl import GRPOConfig, GRPOTrainer
+
+    arguments = parse()
+    settings = Settings(max_turns=TURNS, device=arguments.judge, language=arguments.language)
+    recorder = Recorder(arguments.record) if arguments.record else None
+    curriculum = Curriculum(arguments.problems, by="difficulty", promote_at=0.5, window=8 * arguments.episodes)
+    with LocalPool() as pool:
+        rollouts = TurnRollouts(curriculum, pool=pool, settings=settings, recorder=recorder, budget=PROMPT_TOKENS)
+        trainer = GRPOTrainer(
+            arguments.model, turn_return, GRPOConfig(**config(arguments)), train_dataset=rollouts.dataset(),
+            rollout_func=rollouts,
+        )  # fmt: skip
+        trainer.train()
+        trainer.save_model()
+
+
+def config(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Kevin's numbers (arXiv 2507.11948): 8 problems of 16 episodes of 4 turns a batch, two gradient steps on each."""
+    group = arguments.episodes * TURNS
+    batch = arguments.groups * group
+    return {
+        "output_dir": arguments.out,
+        "max_steps": 2 * arguments.steps,
+        "num_generations": group,
+        "generation_batch_size": batch,
+        "per_device_train_batch_size": 1,
+        "gradient_accumulation_steps": batch // 2 // int(os.environ.get("WORLD_SIZE", "1")),
+        "max_completion_length": REPLY_TOKENS,
+        "temperature": 0.9,
+        "shuffle_dataset": False,  # the curriculum decides
+        "scale_rewards": "none",
+        "loss_type": "dr_grpo",
+        "beta": 0.0,
+        "epsilon": 0.2,
+        "epsilon_high": 0.28,
+        "learning_rate": 2e-6,
+        "lr_scheduler_type": "constant_with_warmup",
+        "warmup_steps": 0.03,
+        "max_grad_norm": 0.05,
+        "bf16": True,
+        "use_vllm": True,
+        "vllm_mode": "colocate",
+        "vllm_enable_sleep_mode": True,  # its memory is the trainer's, and the judge's, while it does not generate
+        "vllm_max_model_length": PROMPT_TOKENS + REPLY_TOKENS,
+        "logging_steps": 1,
+        "report_to": arguments.report_to,
+    }
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model")
+    parser.add_argument("--problems", default="train")
+    parser.add_argument("--language", default="triton", choices=["auto", "cuda", "triton", "cpp"])
+    parser.add_argument("--judge", default="auto", help="where kernels are judged, such as cuda:0")
+    parser.add_argument("--steps", type=int, default=40, help="batches; each is two gradient steps")
+    parser.add_argument("--groups", type=int, default=8, help="problems in a batch")
+    parser.add_argument("--episodes", type=int, default=16, help="in a group")
+    parser.add_argument("--record", help="a trajectory file to write")
+    parser.add_argument("--report-to", default="none", help="tensorboard, wandb, ...")
+    parser.add_argument("--out", default="trained")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

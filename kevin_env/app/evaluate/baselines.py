@@ -1,0 +1,51 @@
+"""How torch.compile compares with eager, problem by problem, measured by the judge like any submission.
+
+The reference itself is judged as a submission, with torch.compile as the baseline: its speedup is then T_compile /
+T_eager. Times that were taken in different minutes are never divided by each other.
+"""
+
+from kevin_env.judge.api import DeviceInfo, JudgePool, Options, Submission
+from kevin_env.outcome import Correct, Frozen, Printable
+from kevin_env.parsing import as_submission
+from kevin_env.problem import Problem
+from kevin_env.settings import Settings
+
+_TRIES = 3
+"""How often a time is taken that is too noisy: every sample of the problem is measured by it."""
+
+
+class Compared(Frozen):
+    """T_compile / T_eager of a problem's reference: a speedup against eager times this is one against torch.compile."""
+
+    sha256: str
+    """Of the problem."""
+    ratio: float | None
+    """None when it could not be told; `why` says so."""
+    interval: tuple[float, float] | None = None
+    """95 %."""
+    why: Printable = ""
+    device: DeviceInfo
+
+
+def compare(problem: Problem, settings: Settings, pool: JudgePool) -> Compared:
+    """Measures one problem.
+
+    Raises:
+        ProblemError: if its reference fails.
+        JudgeError: if the judge fails.
+    """
+    options = Options(device=settings.device, baseline="compile", inputs=settings.inputs)
+    submission = Submission(code=as_submission(problem.source))
+    for _ in range(_TRIES):
+        judgement = pool.submit(problem, submission, options).result()
+        if judgement.outcome.kind != "too_noisy":
+            break
+    outcome = judgement.outcome
+    told = outcome if isinstance(outcome, Correct) else None
+    return Compared(
+        sha256=problem.sha256,
+        ratio=told.speedup if told else None,
+        interval=told.speedup_interval if told else None,
+        why="" if told and told.speedup else f"{outcome.category}/{outcome.kind}: {outcome.message}",
+        device=judgement.device,
+    )

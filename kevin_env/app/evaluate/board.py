@@ -1,0 +1,189 @@
+"""How far an evaluation is: what the run tells, added up."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.text import Text
+
+from kevin_env.app.evaluate.baselines import Compared
+from kevin_env.app.evaluate.search import AGAIN, Shape
+from kevin_env.app.evaluate.watch import Waiting
+from kevin_env.app.replay.pieces import DIM, join, text, verdict
+from kevin_env.app.screen import speedup_text
+from kevin_env.record import StopReason, Trajectory, Turn
+
+_NEWS = 50
+
+
+@dataclass
+class Best:
+    """The fastest correct kernel of a problem so far."""
+
+    speedup: float
+    sample: int
+    turn: int
+
+
+@dataclass
+class Lane:
+    """One problem."""
+
+    id: str
+    turns: list[int]
+    """How many each sample has."""
+    over: set[int] = field(default_factory=set[int])
+    """The samples that have ended, or are left to a later run."""
+    waiting: dict[int, Waiting] = field(default_factory=dict[int, Waiting])
+    """Whom each sample waits for that is being played."""
+    correct: bool = False
+    best: Best | None = None
+    touched: float = 0.0
+    """When something happened last, by the clock of the board."""
+    failed: bool = False
+
+    def left(self, shape: Shape) -> int:
+        """Turns that are still to be played, at most."""
+        return sum(shape.turns - turns for sample, turns in enumerate(self.turns) if sample not in self.over)
+
+    def see(self, sample: int, turns: Iterable[Turn]) -> None:
+        """Takes note of kernels."""
+        for turn in turns:
+            self.correct |= turn.category == "correct"
+            if turn.speedup and (self.best is None or turn.speedup > self.best.speedup):
+                self.best = Best(turn.speedup, sample, turn.turn)
+
+
+class Board:
+    """The state of an evaluation, told by `Watch`. Safe to be told from several threads.
+
+    Args:
+        title: what is evaluated, in a few words.
+        problems: their ids.
+        shape: of the search.
+        recorded: the episodes that there are, in order.
+        say: is told each piece of news as a line, with the turns so far, and whether it should stay on the screen.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        problems: Sequence[str],
+        shape: Shape,
+        recorded: Sequence[Trajectory] = (),
+        say: Callable[[Text, bool], None] = lambda line, keep: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.title, self.shape, self.clock = title, shape, clock
+        self.lanes = {problem: Lane(problem, [0] * shape.samples) for problem in problems}
+        self.begun = clock()
+        self.played = 0
+        """Turns of this process."""
+        self.news: deque[Text] = deque(maxlen=_NEWS)
+        self._say = say
+        self.lock = threading.RLock()
+        """Held while the board changes; to be held while it is looked at."""
+        for each in recorded:
+            self._know(each)
+
+    @property
+    def planned(self) -> int:
+        """All turns there will be, at most."""
+        return self.done + self.left
+
+    @property
+    def done(self) -> int:
+        """Turns that have been played, by whichever process."""
+        return sum(sum(lane.turns) for lane in self.lanes.values())
+
+    @property
+    def left(self) -> int:
+        """Turns that are still to be played, at most."""
+        return sum(lane.left(self.shape) for lane in self.lanes.values() if not lane.failed)
+
+    @property
+    def rate(self) -> float | None:
+        """Turns a second in this process; None before the first."""
+        seconds = self.clock() - self.begun
+        return self.played / seconds if self.played and seconds > 0 else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it will take at this rate; None before the first turn."""
+        return self.left / self.rate if self.rate else None
+
+    def waits(self, problem: str, sample: int, whom: Waiting | None) -> None:
+        """See `Watch`."""
+        with self.lock:
+            lane = self._touch(problem)
+            lane.waiting.pop(sample, None)
+            if whom:
+                lane.waiting[sample] = whom
+
+    def turn(self, problem: str, sample: int, turn: Turn) -> None:
+        """See `Watch`."""
+        with self.lock:
+            lane = self._touch(problem)
+            lane.turns[sample] = turn.turn
+            lane.see(sample, (turn,))
+            self.played += 1
+        self._tell(join(_who(problem, sample), f" turn {turn.turn}  ", turn_text(turn)))
+
+    def ended(self, problem: str, sample: int, turns: int, reason: StopReason, why: str) -> None:
+        """See `Watch`."""
+        with self.lock:
+            self._touch(problem).over.add(sample)
+        if why:
+            said = (f"ended after {turns} turns, {reason}: {why}", "red")
+            self._tell(join(_who(problem, sample), " ", said), keep=True)
+
+    def compared(self, problem: str, compared: Compared) -> None:
+        """See `Watch`."""
+        told = f"takes {compared.ratio:.2f} of eager's time" if compared.ratio else f"cannot be told: {compared.why}"
+        self._tell(join((problem, "bold"), f"  torch.compile {told}"))
+
+    def failed(self, problem: str, why: str) -> None:
+        """See `Watch`."""
+        with self.lock:
+            self._touch(problem).failed = True
+        self.trouble(f"{problem} cannot be played: {why}")
+
+    def trouble(self, message: str) -> None:
+        """See `Watch`."""
+        self._tell(text(message, "bold red"), keep=True)
+
+    def _know(self, episode: Trajectory) -> None:
+        lane = self.lanes.get(episode.problem.id)
+        if lane is None or episode.sample is None or episode.sample >= self.shape.samples:
+            return
+        lane.turns[episode.sample] = len(episode.turns)
+        lane.see(episode.sample, episode.turns)
+        if episode.stop_reason not in AGAIN and episode.stop_reason != "pruned":
+            lane.over.add(episode.sample)
+
+    def _touch(self, problem: str) -> Lane:
+        lane = self.lanes[problem]
+        lane.touched = self.clock()
+        return lane
+
+    def _tell(self, line: Text, keep: bool = False) -> None:
+        with self.lock:
+            self.news.append(line)
+            counted = join((f"{self.done:>{len(str(self.planned))}}/{self.planned}  ", DIM), line)
+        # Without the lock: a screen that is being drawn holds the console's and wants this one.
+        self._say(counted, keep)
+
+
+def turn_text(turn: Turn) -> Text:
+    """A turn's verdict with its speedup or what went wrong, score and seconds."""
+    line = join(verdict(turn.category, turn.kind), f"  score {turn.score:.2f}")
+    told = speedup_text(turn.speedup, turn.speedup_interval)
+    line = join(line, (f"  {turn.seconds.total:.1f} s", DIM))
+    return join(line, f"  {told}" if told else (f"  {turn.outcome.message}", DIM))
+
+
+def _who(problem: str, sample: int) -> Text:
+    return join((problem, "bold"), f" sample {sample}")

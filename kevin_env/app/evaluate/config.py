@@ -1,0 +1,213 @@
+"""What an evaluation is, as one frozen value: from a TOML file and overrides, and back into a file.
+
+    problems = ["L1", "held_out", "kernelbench:level1/23"]
+    samples = 4
+    settings = {max_turns = 4, device = "cuda"}
+    policy = {model = "gpt-5", temperature = 0.9}
+    search = {kind = "beam", width = 16, keep = 4, rounds = 2}
+
+Unknown keys are errors. A key (password) has no place in it: it comes from the environment alone.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, cast
+from urllib.parse import urlsplit
+
+import tomli_w
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.evaluate.explain import explain
+from kevin_env.app.evaluate.figures import Prices
+from kevin_env.app.evaluate.search import Search, Serial
+from kevin_env.app.evaluate.values import read_values
+from kevin_env.outcome import Frozen
+from kevin_env.settings import Settings
+
+_SECRET_NAME = re.compile(r"(?i)(api[_-]?key|passw(or)?d|secret|authorization|bearer|(access|auth)[_-]?token)$")
+_SHORTEST_KEY = 8
+
+Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+"""A path that means the same wherever the command runs."""
+
+
+class OpenAI(Frozen):
+    """A model at an OpenAI-compatible endpoint. What is not given is not sent."""
+
+    kind: Literal["openai"] = "openai"
+    model: str = Field(min_length=1)
+    base_url: str | None = None
+    """By default $OPENAI_BASE_URL, then OpenAI's own."""
+    timeout: float = Field(default=600.0, gt=0)
+    """Seconds without an answer after which a request is given up."""
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    seed: int | None = None
+    """Of the first sample; the others count on from it."""
+    extra_body: dict[str, Any] | None = None
+    """Further fields of the request."""
+
+
+class Transformers(Frozen):
+    """A model in this process. Its replies come one after the other."""
+
+    kind: Literal["transformers"]
+    model: str = Field(min_length=1)
+    """A folder, or a name at the Hugging Face Hub."""
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    seed: int | None = None
+    """Of the first sample; the others count on from it."""
+
+
+class Scripted(Frozen):
+    """Prepared replies: `REPLIES/<problem id>/<turn>.md` or `.py`, or in a folder `<sample>` there, counted from 0."""
+
+    kind: Literal["scripted"]
+    replies: Place
+
+
+class Solutions(Frozen):
+    """The solutions that come with the problems, for the device's languages: one a turn, the last again and again."""
+
+    kind: Literal["solutions"]
+
+
+class Human(Frozen):
+    """A person, one episode at a time."""
+
+    kind: Literal["human"]
+
+
+PolicyConfig = Annotated[OpenAI | Transformers | Scripted | Solutions | Human, Field(discriminator="kind")]
+
+
+class EvalConfig(Frozen):
+    """One evaluation: problems x samples x turns, who plays, how it searches, and what it costs."""
+
+    problems: tuple[str, ...] = Field(min_length=1)
+    """Ids, levels such as `L1`, `train` or `held_out`, `kernelbench:` names, paths of files or folders."""
+    samples: int = Field(default=1, ge=1)
+    """Of each problem. In a beam this is its width."""
+    settings: Settings = Settings()
+    policy: PolicyConfig
+    search: Search = Serial()
+    concurrency: int = Field(default=8, ge=1, le=1024)
+    """Episodes that are played at the same time."""
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    """To the model; retries of one request are not counted."""
+    prices: Prices | None = None
+    """Of a million tokens."""
+    baselines: tuple[Literal["eager", "compile"], ...] = ("eager",)
+    """What speedups are reported against; `compile` takes one judgement more of each problem."""
+    out: Place | None = None
+    """The run folder. Not kept in its `config.toml`, so that running that again begins a new one."""
+
+    @field_validator("problems", "baselines", mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        """Also `L1,L2`, as on the command line."""
+        return [word for word in value.split(",") if word] if isinstance(value, str) else value
+
+    @field_validator("policy", mode="before")
+    @classmethod
+    def _kind_of_policy(cls, value: Any) -> Any:
+        """Without a kind its model tells it, in the words that `play --model` takes."""
+        if not isinstance(value, dict) or "kind" in value:
+            return value
+        policy = cast("dict[str, Any]", value)
+        where, _, name = str(policy.get("model", "")).partition(":")
+        if where in ("local", "transformers"):
+            return policy | {"kind": "transformers", "model": name}
+        return {"kind": "human"} if policy == {"model": "human"} else policy | {"kind": "openai"}
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _kind_of_search(cls, value: Any) -> Any:
+        return {"kind": "serial"} | cast("dict[str, Any]", value) if isinstance(value, dict) else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _width_is_samples(cls, values: Any) -> Any:
+        search = values.get("search") if isinstance(values, dict) else None
+        if not isinstance(search, dict) or search.get("kind") != "beam":
+            return values
+        width = search.get("width", values.get("samples", 16))
+        return {"samples": width} | values | {"search": {"width": width} | search}
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        self.search.require_fits(self.samples, self.settings.max_turns)
+        if "eager" not in self.baselines:
+            raise ValueError('baselines: eager is always one of them; write ["eager", "compile"]')
+        if isinstance(self.policy, Human) and self.concurrency != 1:
+            raise ValueError("concurrency: a person plays one episode at a time; set it to 1")
+        _require_no_secret(self.model_dump(mode="json"))
+        return self
+
+    def toml(self) -> str:
+        """The file that gives this configuration again, without `out`."""
+        return tomli_w.dumps(self.model_dump(mode="json", exclude={"out"}, exclude_none=True))
+
+
+def read_config(file: Path | None, overrides: Sequence[str] = (), flags: Mapping[str, Any] | None = None) -> EvalConfig:
+    """The configuration of a file, changed by flags and then by overrides.
+
+    Raises:
+        BadInput: in one line, naming the key and what it may be.
+    """
+    return parse_config(read_values(file, overrides, flags))
+
+
+def parse_config(values: Mapping[str, Any]) -> EvalConfig:
+    """The configuration of values as TOML gives them.
+
+    Raises:
+        BadInput: in one line, naming the key and what it may be.
+    """
+    try:
+        return EvalConfig.model_validate(values)
+    except ValidationError as error:
+        raise BadInput(explain(error, EvalConfig)) from None  # without its cause, which holds the values
+
+
+def read_prices(file: Path | None, overrides: Sequence[str] = ()) -> Prices | None:
+    """What tokens cost, where nothing else of a configuration is needed.
+
+    Raises:
+        BadInput: if they cannot be read, or an override is of something else.
+    """
+    for override in overrides:
+        if not override.startswith("prices."):
+            raise BadInput(f"-o {override}: where nothing is played only prices can be set, such as prices.prompt=1.25")
+    prices = read_values(file, overrides).get("prices")
+    try:
+        return None if prices is None else Prices.model_validate(prices)
+    except ValidationError as error:
+        raise BadInput(f"prices: {explain(error, Prices)}") from None
+
+
+def _require_no_secret(value: Any, name: str = "") -> None:
+    """Refuses what looks like a key: the configuration is written to a file that people share.
+
+    Raises:
+        ValueError: naming where it stands, and not what it is.
+    """
+    key = os.environ.get("OPENAI_API_KEY", "")
+    if isinstance(value, Mapping):
+        for inner, each in cast("Mapping[str, Any]", value).items():
+            _require_no_secret(each, f"{name}.{inner}" if name else inner)
+    elif isinstance(value, list | tuple):
+        for each in cast("Sequence[Any]", value):
+            _require_no_secret(each, name)
+    elif isinstance(value, str) and (
+        _SECRET_NAME.search(name)
+        or (name == "policy.base_url" and "@" in urlsplit(value).netloc)
+        or (len(key) >= _SHORTEST_KEY and key in value)
+    ):
+        raise ValueError(f"{name} holds a key, and would be kept in config.toml; put it in OPENAI_API_KEY instead")

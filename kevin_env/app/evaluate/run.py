@@ -1,0 +1,185 @@
+"""Plays what is missing of an evaluation: many episodes at once, each turn on disk as soon as it has been judged."""
+
+import functools
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+from kevin_env.app.evaluate.baselines import compare
+from kevin_env.app.evaluate.search import Past, Play, plan
+from kevin_env.app.evaluate.seat import Pacer, Seat, Setup, Stopped, retried
+from kevin_env.app.evaluate.workers import Workers
+from kevin_env.judge.api import JudgeError, Options
+from kevin_env.problem import Problem, ProblemError
+from kevin_env.record import StopReason, Trajectory
+from kevin_env.score import discounted_returns
+
+LEAST_STRIKES = 3
+"""Fewer failures in a row than this never end a run."""
+ATTEMPTS = 2
+"""How often a process plays a sample whose model or judge fails; a later one may take it up again."""
+
+
+class Run:
+    """One process's part of an evaluation: from what there is in the folder to the end, or until it is stopped.
+
+    Args:
+        setup: what it needs. The folder must be locked.
+        recorded: the episodes that there are.
+    """
+
+    def __init__(self, setup: Setup, recorded: Sequence[Trajectory]) -> None:
+        self.setup = setup
+        self.failed: dict[str, str] = {}
+        """Why a problem could not be played, by its id."""
+        self.left: list[str] = []
+        """Stop reasons of the samples that failed; a later run takes them up again."""
+        self.gave_up: str | None = None
+        """Why the run was stopped before its end."""
+        self._workers = Workers(setup.config.concurrency)
+        self._pacer = Pacer(setup.config.requests_per_minute, self._workers)
+        self._pasts: dict[str, dict[str, Past]] = {problem.id: {} for problem in setup.problems}
+        for each in recorded:
+            if each.problem.id in self._pasts and each.sample is not None:
+                self._pasts[each.problem.id][each.episode_id] = Past.of(each)
+        self._device = next((each.hardware.name for each in recorded if each.hardware), None)
+        """What the run was begun on, until it is known to be the same here."""
+        self._ranks = {problem.id: number for number, problem in enumerate(setup.problems)}
+        # One problem after the other: judges keep few references ready.
+        self._taken: set[tuple[str, int]] = set()
+        """Samples that are played or waiting to be, and those that failed and are left to a later run."""
+        self._failures: Counter[tuple[str, int]] = Counter()
+        self._compared = setup.folder.compared()
+        self._strikes = 0
+        self._lock = threading.RLock()
+
+    def play(self) -> None:
+        """Plays until nothing is left, or nothing goes any more (`gave_up`).
+
+        Raises:
+            KeyboardInterrupt: after Ctrl-C; whatever was judged is on disk.
+            OSError: if the folder cannot be written.
+        """
+        for problem in self.setup.problems:
+            self._plan(problem)
+        if "compile" in self.setup.config.baselines:
+            for problem in self.setup.problems:
+                self._workers.put(functools.partial(self._compare, problem), len(self._ranks) + 1)
+        said = "stopping: turns that are running are waited for, Ctrl-C again drops them"
+        self._workers.wait(lambda: self.setup.watch.trouble(said))
+
+    def _plan(self, problem: Problem) -> None:
+        """Puts what can be played now."""
+        with self._lock:
+            pasts = self._pasts[problem.id]
+            now = plan(self.setup.shape, list(pasts.values()))
+            for past in now.prunes:
+                pasts[past.episode_id] = self._prune(past)
+            for play in now.plays:
+                key = (problem.id, play.sample)
+                if key not in self._taken:
+                    self._taken.add(key)
+                    rank = len(self._ranks) if self._failures[key] else self._ranks[problem.id]
+                    self._workers.put(functools.partial(self._play, problem, play), rank)
+
+    def _prune(self, past: Past) -> Past:
+        trajectory, settings = self.setup.folder.episode(past.episode_id), self.setup.settings
+        returns = discounted_returns([turn.score for turn in trajectory.turns], settings.gamma, settings.returns)
+        pruned = trajectory.model_copy(update={"stop_reason": "pruned", "returns": returns})
+        self.setup.folder.recorder.finish(pruned)
+        return Past.of(pruned)
+
+    def _play(self, problem: Problem, play: Play) -> None:
+        """Plays one sample as far as planned, then plans again."""
+        if problem.id in self.failed:
+            return
+        seat, watch = Seat(self.setup, self._workers, self._pacer, problem, play), self.setup.watch
+        try:
+            self._require_device(problem)
+            episode = seat.open()
+            why = seat.take_turns(episode)
+        except Stopped:
+            return
+        except ProblemError as error:
+            self._give_up_on(problem, error)
+            return
+        except JudgeError as error:  # before the first turn: there is nothing to be recorded
+            self._fail(problem, play, "judge_error", str(error), play.begin)
+            self._plan(problem)
+            return
+        finally:
+            watch.waits(problem.id, play.sample, None)
+        self._take(problem, play, episode.trajectory, why)
+
+    def _take(self, problem: Problem, play: Play, trajectory: Trajectory, why: str) -> None:
+        """Takes note of what was played, and plans on."""
+        reason, turns = trajectory.stop_reason, len(trajectory.turns)
+        with self._lock:
+            self._pasts[problem.id][trajectory.episode_id] = Past.of(trajectory)
+            self._strikes = 0 if turns > play.begin else self._strikes
+        if reason in ("judge_error", "model_error"):
+            self._fail(problem, play, reason, why, turns)
+        elif reason == "interrupted":
+            self._stop(why)
+        else:
+            self._taken.discard((problem.id, play.sample))
+            if reason is not None:
+                self.setup.watch.ended(problem.id, play.sample, turns, reason, why)
+        self._plan(problem)
+
+    def _fail(self, problem: Problem, play: Play, reason: StopReason, why: str, turns: int) -> None:
+        """A sample failed: it is played again later, or left. So many in a row as are played at a time end the run."""
+        key, whose = (problem.id, play.sample), "the judge" if reason == "judge_error" else "the model"
+        with self._lock:
+            self._failures[key] += 1
+            self._strikes += 1
+            if self._failures[key] < ATTEMPTS:
+                self._taken.discard(key)
+                self.setup.watch.trouble(f"{problem.id} sample {play.sample} is played again later: {why}")
+            else:
+                self.left.append(reason)
+                self.setup.watch.ended(problem.id, play.sample, turns, reason, why)
+            if self._strikes >= max(LEAST_STRIKES, self.setup.config.concurrency):
+                self._stop(f"{whose} failed {self._strikes} times in a row, at last so: {why}")
+
+    def _require_device(self, problem: Problem) -> None:
+        """Figures of two devices are not to be mixed. Raises Stopped; errors as `Seat.open`."""
+        begun_on = self._device
+        if begun_on is None:
+            return
+        own = self.setup.settings
+        options = Options(device=own.device, baseline=own.baseline, inputs=own.inputs)
+        facts = retried(lambda: self.setup.pool.describe(problem, options).result(), self._workers)
+        if facts.device.name != begun_on:
+            self._stop(f"the run was begun on {begun_on}, and this is {facts.device.name}; give another --out here")
+            raise Stopped
+        self._device = None
+
+    def _stop(self, why: str) -> None:
+        self.gave_up = self.gave_up or why
+        self._workers.stopping.set()
+
+    def _give_up_on(self, problem: Problem, error: ProblemError) -> None:
+        with self._lock:
+            known = problem.id in self.failed
+            self.failed[problem.id] = str(error)
+        if not known:
+            self.setup.watch.failed(problem.id, str(error))
+
+    def _compare(self, problem: Problem) -> None:
+        """Measures torch.compile on one problem, unless that is known, and keeps what is told at once."""
+        known = self._compared.get(problem.id)
+        if problem.id in self.failed or (known and known.sha256 == problem.sha256):
+            return
+        try:
+            found = retried(lambda: compare(problem, self.setup.settings, self.setup.pool), self._workers)
+        except Stopped:
+            return
+        except (JudgeError, ProblemError) as error:
+            self.left.append("judge_error")
+            self.setup.watch.trouble(f"{problem.id}: torch.compile could not be measured: {error}")
+            return
+        with self._lock:
+            self._compared[problem.id] = found
+            self.setup.folder.write_compared(self._compared)
+        self.setup.watch.compared(problem.id, found)

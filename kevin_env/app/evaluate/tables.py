@@ -1,0 +1,232 @@
+"""The figures of a run as tables for a terminal, and as rows for a spreadsheet."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+from kevin_env.app.convert.samples import inert
+from kevin_env.app.evaluate.figures import (
+    BASELINES,
+    THRESHOLDS,
+    AtTurn,
+    Baseline,
+    Curve,
+    Figure,
+    GroupMetrics,
+    ProblemMetrics,
+    RunMetrics,
+)
+
+_SPENT = {
+    "prompt_tokens": "prompt tokens",
+    "cached_tokens": "  of these cached",
+    "completion_tokens": "completion tokens",
+    "reasoning_tokens": "  of these reasoning",
+    "cost": "cost",
+    "device_seconds": "seconds on the device",
+    "judge_seconds": "seconds of the judge",
+}
+_AGAINST: dict[Baseline, str] = {"eager": "eager", "compile": "torch.compile"}
+
+_UNBOUNDED = 10_000
+"""Columns of a console that no table is too wide for."""
+_WHOLE = ("max_turns", "stop_on")
+"""What ends an episode that has all its turns."""
+
+
+def show_metrics(console: Console, metrics: RunMetrics) -> None:
+    """Prints the figures of a run. Intervals are left out of tables that would not fit the console with them."""
+    overall = metrics.overall
+    counts = overall.counts
+    console.print(f"{counts.problems} problems, {counts.trajectories} trajectories, {counts.turns} turns", style="bold")
+    console.print()
+    wide = console.options.update(max_width=_UNBOUNDED)
+    for table, narrow in zip(metric_tables(metrics), metric_tables(metrics, interval=False), strict=True):
+        fits = Measurement.get(console, wide, table).maximum <= console.width
+        console.print(table if fits else narrow)
+        console.print()
+    for note in notes(overall):
+        console.print(note, style="bright_black")
+
+
+def metric_tables(metrics: RunMetrics, interval: bool = True) -> list[Table]:
+    """The figures of a run, with or without their intervals. Every heading and cell is plain text."""
+    overall = metrics.overall
+    return [
+        _trajectories(overall, interval),
+        *([_levels(metrics, interval)] if len(metrics.levels) > 1 else []),
+        _curve(overall, interval),
+        _turns(overall, interval),
+        _spent(overall, interval),
+    ]
+
+
+def summary_rows(metrics: RunMetrics) -> list[dict[str, Any]]:
+    """One row a problem for `summary.csv`, whose means are the figures of the run; None where a number is not known."""
+    return [_summary_row(each) for each in metrics.problems]
+
+
+def _summary_row(row: ProblemMetrics) -> dict[str, Any]:
+    plain = row.model_dump(exclude={"speed", "totals"}) | {"problem": inert(row.problem)}
+    for baseline in BASELINES:
+        speed = row.speed[baseline]
+        plain[f"best_speedup_{baseline}"] = speed and speed.best
+        plain[f"avg_speedup_{baseline}"] = speed and speed.avg
+        plain |= {f"fast_{p}_{baseline}": speed and speed.fast[p] for p in THRESHOLDS}
+    return plain | row.totals.model_dump()
+
+
+def _trajectories(group: GroupMetrics, interval: bool) -> Table:
+    k = largest_k(group.correct)
+    table = _table("Trajectories", "", f"avg@{k}", f"best@{k}")
+    table.add_row("correct", _percent(group.correct.avg, interval), _percent(group.correct.best.get(k), interval))
+    for baseline, speed in group.speed.items():
+        table.add_section()
+        mean, best = speed.speedup.avg, speed.speedup.best.get(k)
+        table.add_row(f"speedup, {_AGAINST[baseline]}", _times(mean, interval), _times(best, interval))
+        for p, curve in speed.fast.items():
+            table.add_row(f"  fast_{p}", _percent(curve.avg, interval), _percent(curve.best.get(k), interval))
+        table.add_row("  geomean of the solved", _times(speed.geomean_solved, interval), "")
+    return table
+
+
+def _curve(group: GroupMetrics, interval: bool) -> Table:
+    table = _table("Best of k", "k", "pass@k", *(f"best@k, {_AGAINST[baseline]}" for baseline in group.speed))
+    for k in group.correct.best:
+        if k & (k - 1) and k != max(group.correct.best):
+            continue
+        bests = (_times(speed.speedup.best.get(k), interval) for speed in group.speed.values())
+        table.add_row(str(k), _percent(group.correct.best[k], interval), *bests)
+    return table
+
+
+def _turns(group: GroupMetrics, interval: bool) -> Table:
+    headings = (
+        "format",
+        "compile",
+        "correct",
+        "hack",
+        "speedup",
+        "correct\nby then",
+        "speedup\nby then",
+        "fast_1\nby then",
+    )
+    table = _table("Turns, against " + _AGAINST[first_baseline(group)], "turn", *headings)
+    for each in group.by_turn:
+        table.add_row(str(each.turn), *_turn_cells(group, each, interval))
+    rates = (group.rates.format, group.rates.compile, group.rates.correct, group.rates.hack)
+    table.add_section()
+    table.add_row("all", *(_percent(rate, interval) for rate in rates), "", "", "", "")
+    return table
+
+
+def _turn_cells(group: GroupMetrics, each: AtTurn, interval: bool) -> Iterator[str]:
+    for rate in (each.rates.format, each.rates.compile, each.rates.correct, each.rates.hack):
+        yield _percent(rate, interval)
+    now, best = each.speed.get(first_baseline(group)), each.best_speed.get(first_baseline(group))
+    yield _times(now and now.speedup, interval)
+    yield _percent(each.best_correct, interval)
+    yield _times(best and best.speedup, interval)
+    yield _percent(best and best.fast["1"], interval)
+
+
+def _levels(metrics: RunMetrics, interval: bool) -> Table:
+    baseline = first_baseline(metrics.overall)
+    k = largest_k(metrics.overall.correct)
+    headings = ("problems", "correct", f"pass@{k}", "speedup", f"best@{k}", "fast_1", f"best@{k}", "hack")
+    table = _table("Levels, against " + _AGAINST[baseline], "level", *headings)
+    for level, group in metrics.levels.items():
+        speed = group.speed.get(baseline)
+        fast = speed and speed.fast["1"]
+        table.add_row(
+            str(level),
+            str(group.counts.problems),
+            _percent(group.correct.avg, interval),
+            _percent(group.correct.best.get(k), interval),
+            _times(speed and speed.speedup.avg, interval),
+            _times(speed and speed.speedup.best.get(k), interval),
+            _percent(fast and fast.avg, interval),
+            _percent(fast and fast.best.get(k), interval),
+            _percent(group.rates.hack, interval),
+        )
+    return table
+
+
+def _spent(group: GroupMetrics, interval: bool) -> Table:
+    table = _table("Spent", "", "a trajectory", "in all")
+    for name, heading in _SPENT.items():
+        figure: Figure | None = getattr(group.spent, name)
+        if figure is not None:
+            digits = 0 if name.endswith("tokens") else 4 if name == "cost" else 1
+            cell = _cell(figure, lambda value, digits=digits: f"{value:,.{digits}f}", "", interval)
+            table.add_row(heading, cell, f"{getattr(group.totals, name):,.{digits}f}")
+    return table
+
+
+def notes(group: GroupMetrics) -> Iterator[str]:
+    """What a reader must know of the figures, a line each."""
+    change, counts = group.change, group.counts
+    moves = {"improved": change.improved, "regressed": change.regressed, "net": change.net}
+    yield "first to last turn: " + ", ".join(f"{name} {_percent(figure, True)}" for name, figure in moves.items())
+    yield f"score of a turn {_plain(group.score)}, return of a turn {_plain(group.discounted_return)}"
+    yield "[..]: 95 % bootstrap interval over problems; each problem counts once, however many samples it has"
+    told = {
+        "correct, but too noisy to time (speedup 0)": counts.untold,
+        "replies cut off by a token limit": counts.truncated,
+        "turns that a person took": counts.by_person,
+        "turns without token counts": counts.without_usage,
+        **{f"problems left out against {_AGAINST[name]}": number for name, number in counts.without.items()},
+        **{f"trajectories that ended as {why}": number for why, number in counts.stops.items() if why not in _WHOLE},
+    }
+    yield from (f"{what}: {number}" for what, number in told.items() if number)
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for at, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if at else "left", no_wrap=True)
+    return table
+
+
+def first_baseline(group: GroupMetrics) -> Baseline:
+    """What turns and levels are held against: eager where it is known."""
+    return "eager" if "eager" in group.speed else "compile"
+
+
+def largest_k(curve: Curve) -> int:
+    """The largest k that every problem has samples for."""
+    whole = [k for k, figure in curve.best.items() if figure.n == curve.avg.n]
+    return max(whole, default=1)
+
+
+def _percent(figure: Figure | None, interval: bool) -> str:
+    return _cell(figure, lambda value: f"{100 * value:.1f}", "%", interval)
+
+
+def _times(figure: Figure | None, interval: bool) -> str:
+    return _cell(figure, lambda value: f"{value:.2f}", "x", interval)
+
+
+def _plain(figure: Figure) -> str:
+    return _cell(figure, lambda value: f"{value:.2f}", "", True)
+
+
+def _cell(figure: Figure | None, write: Callable[[float], str], unit: str, interval: bool) -> str:
+    """Such as `83.3% [66.7, 100.0]`; empty without a figure."""
+    if figure is None:
+        return ""
+    value = write(figure.value) + unit
+    if not interval or figure.low is None or figure.high is None:
+        return value
+    return f"{value} [{write(figure.low)}, {write(figure.high)}]"

@@ -1,0 +1,136 @@
+"""`kevin-env eval`: many problems, samples and turns against a policy, and the figures of them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kevin_env.cli_options import Plain, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kevin_env.app.evaluate.config import EvalConfig
+    from kevin_env.app.evaluate.metrics import RunMetrics
+    from kevin_env.problem import Problem
+
+Override = Annotated[
+    list[str] | None, typer.Option("--override", "-o", metavar="KEY=VALUE", help="Such as -o settings.gamma=0.8.")
+]
+
+
+def evaluate(
+    config: Annotated[Path | None, typer.Argument(metavar="[CONFIG.toml]", help="What to evaluate.")] = None,
+    override: Override = None,
+    model: Annotated[str | None, typer.Option(help="Its name at the endpoint, or local:FOLDER.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")] = None,
+    problems: Annotated[
+        list[str] | None, typer.Option(help="Ids, levels such as L1, held_out, kernelbench:level1, paths.")
+    ] = None,
+    samples: Annotated[int | None, typer.Option(help="How often each problem is played.")] = None,
+    turns: Annotated[int | None, typer.Option(help="How many turns a sample has.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, or auto.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder; else a new one in runs/.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with this run folder.")] = None,
+    recorded: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE|FOLDER", help="Play nothing: the figures of what is there.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be played.")] = False,
+    plain: Plain = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Play many problems, samples and turns against a model, and report the figures that papers do.
+
+    All there is to configure stands in the TOML file; options go before it, and -o before them. A run that was stopped
+    or killed goes on with --resume RUN. $OPENAI_API_KEY is the key where one is needed.
+    """
+    from kevin_env.app.screen import make_console
+
+    flags = {
+        "policy.model": model,
+        "policy.base_url": base_url,
+        "problems": ",".join(problems) if problems else None,
+        "samples": samples,
+        "settings.max_turns": turns,
+        "settings.device": device,
+        "out": str(out) if out else None,
+    }
+    console = make_console(plain, "stderr")
+    if recorded is not None:
+        given = sorted(key for key, value in flags.items() if value)
+        _print(_figures(recorded, config, override or [], given, console), plain, as_json)
+        return
+    chosen, found = _read(config, resume, override or [], flags)
+    if dry_run:
+        _outline(chosen, found, as_json)
+        return
+    metrics, code = _evaluate(chosen, found, console)
+    _print(metrics, plain, as_json)
+    raise typer.Exit(code)
+
+
+def _read(
+    file: Path | None, resume: Path | None, overrides: list[str], flags: dict[str, Any]
+) -> "tuple[EvalConfig, tuple[Problem, ...]]":
+    from kevin_env.app.errors import BadInput
+    from kevin_env.app.evaluate.config import read_config
+    from kevin_env.app.evaluate.evaluation import resolve
+    from kevin_env.app.evaluate.folder import RunFolder
+
+    if resume is None:
+        return resolve(read_config(file, overrides, flags))
+    if file or flags["out"]:
+        raise BadInput(f"--resume {resume} has its own config.toml and is its own --out: leave out the others")
+    folder = RunFolder(resume)
+    folder.config()  # says what is wrong with it alone
+    return resolve(read_config(folder.config_file, overrides, flags | {"out": str(resume)}))
+
+
+def _outline(config: "EvalConfig", problems: "tuple[Problem, ...]", as_json: bool) -> None:
+    from kevin_env.app.evaluate.evaluation import outline
+
+    told = outline(config, problems)
+    if as_json:
+        print_json(told | {"config": config.model_dump(mode="json")})
+        return
+    typer.echo(config.toml())
+    for key, value in told.items():
+        typer.echo(f"# {key}: {'-' if value is None else value}")
+
+
+def _evaluate(
+    config: "EvalConfig", problems: "tuple[Problem, ...]", console: "Console"
+) -> "tuple[RunMetrics | None, int]":
+    from kevin_env.app.arguments import open_pool
+    from kevin_env.app.evaluate.folder import RunFolder
+    from kevin_env.app.evaluate.players import make_player
+    from kevin_env.app.evaluate.session import evaluate
+
+    player = make_player(config, problems)
+    folder = RunFolder(config.out or Path())
+    with folder.locked(), open_pool(config.settings.device) as pool:
+        ended = evaluate(config, problems, folder, pool, player, console)
+    return ended.metrics, ended.code
+
+
+def _figures(path: Path, file: Path | None, overrides: list[str], given: list[str], console: "Console") -> "RunMetrics":
+    """Figures of what was recorded. Of the configuration only prices count."""
+    from kevin_env.app.errors import BadInput
+    from kevin_env.app.evaluate.config import read_prices
+    from kevin_env.app.evaluate.evaluation import figures_of
+    from kevin_env.app.screen import show
+
+    if given:
+        raise BadInput(f"--from plays nothing: leave out what sets {', '.join(given)}")
+    prices = read_prices(file, overrides)
+    return figures_of(path, prices, lambda line: show(console, f"left out: {line}", "yellow"))
+
+
+def _print(metrics: "RunMetrics | None", plain: bool, as_json: bool) -> None:
+    from kevin_env.app.evaluate.tables import show_metrics
+    from kevin_env.app.screen import make_console
+
+    if metrics is not None and as_json:
+        print_json(metrics.model_dump(mode="json"))
+    elif metrics is not None:
+        show_metrics(make_console(plain), metrics)

@@ -1,0 +1,65 @@
+"""What the trainers' adapters share: the judges of this process, and a second try when a judge fails."""
+
+import asyncio
+import functools
+from collections.abc import Iterable, Mapping
+from concurrent.futures import wait
+
+from kevin_env.episode import Episode
+from kevin_env.judge.api import JudgeError, JudgePool
+from kevin_env.record import Reply, Turn
+
+
+@functools.cache
+def process_pool() -> JudgePool:
+    """The judges of this machine's devices, shared by all in this process and closed when it exits.
+
+    Every process finds its own, so that what is given no pool can be pickled.
+    """
+    from kevin_env.judge.pool import LocalPool
+
+    return LocalPool()
+
+
+def submit(episode: Episode, reply: Reply | str) -> Turn:
+    """Judges a reply and waits for its turn.
+
+    Raises:
+        JudgeError: if the judge fails twice. The turn has not happened.
+        EpisodeError: as `Episode.submit`.
+    """
+    try:
+        return episode.submit(reply)
+    except JudgeError:
+        return episode.submit(reply)
+
+
+async def submit_async(episode: Episode, reply: Reply | str) -> Turn:
+    """`submit` for code that runs in an event loop."""
+    try:
+        return await asyncio.wrap_future(episode.submit_later(reply))
+    except JudgeError:
+        return await asyncio.wrap_future(episode.submit_later(reply))
+
+
+def submit_all(replies: Mapping[Episode, Reply]) -> list[Episode]:
+    """Judges one reply of each episode, all at the same time, and waits for their turns.
+
+    Returns:
+        The episodes that have not had their turn, since the judge failed twice.
+
+    Raises:
+        ProblemError: if a problem's reference fails.
+    """
+    failed = _submit_once(replies, replies)
+    return _submit_once(failed, replies)
+
+
+def _submit_once(episodes: Iterable[Episode], replies: Mapping[Episode, Reply]) -> list[Episode]:
+    futures = {episode: episode.submit_later(replies[episode]) for episode in episodes}
+    wait(futures.values())
+    errors = {episode: error for episode, future in futures.items() if (error := future.exception())}
+    for error in errors.values():
+        if not isinstance(error, JudgeError):
+            raise error
+    return list(errors)

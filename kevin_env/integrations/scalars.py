@@ -1,0 +1,237 @@
+"""A batch of episodes, and the figures of a run, as flat names and numbers for a tracker of experiments.
+
+Names are in kernel-rl's groups, and the same as there where they mean the same. Of a batch:
+
+    Reward, RewardComponents   scores and returns of turns, and what the parts of the score paid on average
+    Kernel, Counts             what became of the turns, as shares and as numbers
+    MultiTurn                  trajectories: solved, best speedup, improved; and each turn
+    PerLevel/LevelN            the same in short, by level
+    Batch, Timing              how much was played, and the seconds of each stage of a judgement
+    Advantage                  of the training samples
+
+Of a run: `Eval`, its figures without their intervals.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+
+from kevin_env.advantage import returns_of
+from kevin_env.app.evaluate.figures import Baseline, Figure, GroupMetrics, RunMetrics
+from kevin_env.app.evaluate.problems import RATES, share
+from kevin_env.extract import part_reasoning
+from kevin_env.outcome import Correct
+from kevin_env.record import Trajectory, Turn
+from kevin_env.score import SCORES, Scored
+
+Named = Iterator[tuple[str, float]]
+Figures = Iterator[tuple[str, Figure | None]]
+
+_FOLDERS: dict[Baseline, str] = {"eager": "", "compile": "AgainstCompile/"}
+_STAGES = ("queue", "build", "load", "verify", "time", "total")
+
+
+def batch_scalars(episodes: Sequence[Trajectory], advantages: Sequence[float] = ()) -> dict[str, float]:
+    """The scalars of one batch by name, such as `Kernel/CorrectRate`. What the batch says nothing of is left out.
+
+    Args:
+        episodes: of any number of problems; turns and trajectories count alike. Those without a turn are left out.
+        advantages: one per training sample, as the loop computed them.
+
+    Raises:
+        ValueError: if no episode has a turn.
+    """
+    episodes = [each for each in episodes if each.turns]
+    turns = [turn for each in episodes for turn in each.turns]
+    if not turns:
+        raise ValueError("there is nothing to log: no episode has a turn")
+    values = dict(_rewards(episodes, turns))
+    values |= {f"Kernel/{name}": value for name, value in _kernels(turns)}
+    values |= {f"MultiTurn/{name}": value for name, value in _multi_turn(episodes)}
+    values |= {f"Counts/{name}": value for name, value in _counts(turns)}
+    values |= {f"Batch/{name}": value for name, value in _batch(episodes, turns)}
+    values |= {f"Timing/{name}": value for name, value in _timing(turns)}
+    values |= {f"Advantage/{name}": value for name, value in _spread(advantages)}
+    return values | dict(_levels(episodes))
+
+
+def batch_distributions(episodes: Sequence[Trajectory], advantages: Sequence[float] = ()) -> dict[str, list[float]]:
+    """All values of a batch by name, such as `Distributions/Rewards`, for histograms; only names that have any."""
+    turns = [turn for each in episodes for turn in each.turns]
+    values = {
+        "Rewards": [turn.score for turn in turns],
+        "Returns": [value for each in episodes for value in returns_of(each)],
+        "Speedups": _speedups(turns),
+        "Advantages": list(advantages),
+    }
+    return {f"Distributions/{name}": each for name, each in values.items() if each}
+
+
+def run_scalars(metrics: RunMetrics) -> dict[str, float]:
+    """The figures of a run by name, such as `Eval/Pass@16` or `Eval/Level2/CorrectRate`."""
+    values = dict(_group("Eval", metrics.overall))
+    for level, group in metrics.levels.items():
+        values |= dict(_group(f"Eval/Level{level}", group))
+    return values
+
+
+def _rewards(episodes: Sequence[Trajectory], turns: Sequence[Turn]) -> Named:
+    for name, value in _spread([turn.score for turn in turns]):
+        yield f"Reward/{name}", value
+    for name, value in _spread([value for each in episodes for value in returns_of(each)]):
+        yield f"Reward/Discounted{name}", value
+    paid: defaultdict[str, list[float]] = defaultdict(list)
+    for episode in episodes:
+        for turn in episode.turns:
+            for name, value in _parts(turn, episode):
+                paid[name].append(value)
+    for name, values in sorted(paid.items()):
+        yield f"RewardComponents/{name.capitalize()}", math.fsum(values) / len(turns)
+
+
+def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
+    """What each part of the score paid; nothing where the score has no name of ours."""
+    score, outcome = SCORES.get(str(episode.config.get("score", "kevin"))), turn.outcome
+    if score is None:
+        return ()
+    if episode.config.get("bound") == "lower" and isinstance(outcome, Correct) and outcome.speedup_interval:
+        outcome = outcome.model_copy(update={"speedup": outcome.speedup_interval[0]})
+    code = turn.submission.code if turn.submission else None
+    reasoning = (turn.reasoning or "") + part_reasoning(turn.reply)[1]
+    return score.parts(Scored(outcome, code=code, reasoning=reasoning.strip()))
+
+
+def _kernels(turns: Sequence[Turn]) -> Named:
+    for name, counts in RATES.items():
+        yield f"{name.capitalize()}Rate", share(map(counts, turns))
+    yield "FailureRate", share(turn.category != "correct" for turn in turns)
+    yield "TruncatedRate", share(turn.truncated for turn in turns)
+    if speedups := _speedups(turns):
+        yield "MeanSpeedup", fmean(speedups)
+
+
+def _multi_turn(episodes: Sequence[Trajectory]) -> Named:
+    right = [[turn.category == "correct" for turn in each.turns] for each in episodes]
+    best = [max(_speedups(each.turns), default=0.0) for each in episodes]
+    yield "SuccessRate", share(map(any, right))
+    yield "FailureRate", share(not any(each) for each in right)
+    yield "AvgTurns", fmean(map(len, right))
+    yield "MaxCorrect", max(map(sum, right))
+    yield "BestSpeedupMean", fmean(best)
+    yield "BestSpeedupMax", max(best)
+    yield "ImprovedRate", share(not each[0] and each[-1] for each in right)
+    yield "RegressedRate", share(each[0] and not each[-1] for each in right)
+    for at in range(max(map(len, right))):
+        turns = [each.turns[at] for each in episodes if len(each.turns) > at]
+        for name, counts in RATES.items():
+            yield f"Turn{at + 1}/{name.capitalize()}Rate", share(map(counts, turns))
+        yield f"Turn{at + 1}/RewardMean", fmean(turn.score for turn in turns)
+        yield f"Turn{at + 1}/DiscountedMean", fmean(returns_of(each)[at] for each in episodes if len(each.turns) > at)
+
+
+def _counts(turns: Sequence[Turn]) -> Named:
+    for name, counts in RATES.items():
+        yield name.capitalize(), sum(map(counts, turns))
+    for category, number in sorted(Counter(turn.category for turn in turns).items()):
+        yield f"Category/{category}", number
+
+
+def _batch(episodes: Sequence[Trajectory], turns: Sequence[Turn]) -> Named:
+    yield "NumGroups", len({each.problem.id for each in episodes})
+    yield "NumTrajectories", len(episodes)
+    yield "TotalSteps", len(turns)
+    usages = [turn.usage for turn in turns if turn.usage]
+    if usages:
+        yield "PromptTokens", sum(each.prompt_tokens or 0 for each in usages)
+        yield "CompletionTokens", sum(each.completion_tokens or 0 for each in usages)
+
+
+def _timing(turns: Sequence[Turn]) -> Named:
+    """Of the turns that reached the judge, in seconds."""
+    judged = [turn.seconds for turn in turns if turn.seconds.total]
+    for stage in _STAGES if judged else ():
+        values = [getattr(seconds, stage) for seconds in judged]
+        yield f"{stage.capitalize()}Mean", fmean(values)
+        yield f"{stage.capitalize()}Max", max(values)
+
+
+def _levels(episodes: Sequence[Trajectory]) -> Named:
+    by_level: defaultdict[int, list[Trajectory]] = defaultdict(list)
+    for each in episodes:
+        if each.problem.level is not None:
+            by_level[each.problem.level].append(each)
+    for level, some in sorted(by_level.items()):
+        turns = [turn for each in some for turn in each.turns]
+        yield f"PerLevel/Level{level}/RewardMean", fmean(turn.score for turn in turns)
+        for name, counts in RATES.items():
+            yield f"PerLevel/Level{level}/{name.capitalize()}Rate", share(map(counts, turns))
+        best = [max(_speedups(each.turns), default=0.0) for each in some]
+        yield f"PerLevel/Level{level}/BestSpeedupMean", fmean(best)
+
+
+def _group(prefix: str, group: GroupMetrics) -> Named:
+    for part in (_shares(group), _speeds(group), _each_turn(group), _spent(group)):
+        for name, figure in part:
+            if figure is not None:
+                yield f"{prefix}/{name}", figure.value
+
+
+def _shares(group: GroupMetrics) -> Figures:
+    yield "FormatRate", group.rates.format
+    yield "CompileRate", group.rates.compile
+    yield "TurnCorrectRate", group.rates.correct
+    yield "HackRate", group.rates.hack
+    yield "CorrectRate", group.correct.avg
+    for k, figure in group.correct.best.items():
+        yield f"Pass@{k}", figure
+    yield "ImprovedRate", group.change.improved
+    yield "RegressedRate", group.change.regressed
+    yield "RewardMean", group.score
+    yield "DiscountedMean", group.discounted_return
+
+
+def _speeds(group: GroupMetrics) -> Figures:
+    """Those against eager have plain names."""
+    for baseline, speed in group.speed.items():
+        folder = _FOLDERS[baseline]
+        yield f"{folder}AvgSpeedup", speed.speedup.avg
+        yield f"{folder}GeometricMeanSpeedup", speed.geomean_solved
+        for k, figure in speed.speedup.best.items():
+            yield f"{folder}BestSpeedup@{k}", figure
+        for p, curve in speed.fast.items():
+            yield f"{folder}Fast{p}x", curve.avg
+            if curve.best:
+                k = max(curve.best)
+                yield f"{folder}Fast{p}x@{k}", curve.best[k]
+
+
+def _each_turn(group: GroupMetrics) -> Figures:
+    for each in group.by_turn:
+        yield f"Turn{each.turn}/CorrectRate", each.rates.correct
+        yield f"Turn{each.turn}/CompileRate", each.rates.compile
+        yield f"Turn{each.turn}/HackRate", each.rates.hack
+        yield f"BestByTurn{each.turn}/CorrectRate", each.best_correct
+        for baseline, speed in each.best_speed.items():
+            yield f"BestByTurn{each.turn}/{_FOLDERS[baseline]}AvgSpeedup", speed.speedup
+            yield f"BestByTurn{each.turn}/{_FOLDERS[baseline]}Fast1x", speed.fast["1"]
+
+
+def _spent(group: GroupMetrics) -> Figures:
+    """A trajectory's."""
+    for name in type(group.spent).model_fields:
+        yield "".join(part.capitalize() for part in name.split("_")), getattr(group.spent, name)
+
+
+def _speedups(turns: Sequence[Turn]) -> list[float]:
+    return [turn.speedup for turn in turns if turn.speedup is not None]
+
+
+def _spread(values: Sequence[float]) -> Named:
+    if values:
+        mean = fmean(values)
+        yield "Mean", mean
+        # The standard library's raises for what is not finite, which a training that diverges has.
+        yield "StdDev", math.sqrt(fmean((value - mean) * (value - mean) for value in values))
+        yield "Min", min(values)
+        yield "Max", max(values)

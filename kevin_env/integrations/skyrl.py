@@ -1,0 +1,89 @@
+"""An episode as an environment of SkyRL-gym (`pip install 'kevin-env[skyrl]'`).
+
+    import skyrl_gym
+    skyrl_gym.register("kevin", "kevin_env.integrations.skyrl:KernelEnv")
+
+The rows of the data set have `env_class` "kevin" and name a problem: `{"prompt": [], "problem": "L1_23_Softmax", ...}`.
+SkyRL's generator lets the chat grow with every turn; each turn's reward is its score.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput, ConversationType
+
+from kevin_env.episode import Episode
+from kevin_env.integrations.judging import process_pool, submit
+from kevin_env.judge.api import JudgePool
+from kevin_env.policies.thinking import make_reply
+from kevin_env.problem import ProblemError, load_problem
+from kevin_env.settings import Settings
+
+
+class KernelEnv(BaseTextEnv):
+    """Plays one episode.
+
+    Args:
+        env_config: settings of the episode by name, as in `Settings`.
+        extras: the row: `problem` (its id or path), and `max_turns`, which SkyRL sets and which comes before that of
+            `env_config`.
+        pool: who judges; by default judges of this machine's devices.
+
+    Raises:
+        ProblemError: if the row names no problem that there is.
+        ValueError: for an unknown setting or a value out of its range.
+    """
+
+    def __init__(
+        self, env_config: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None,
+        pool: JudgePool | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        row = extras or {}
+        if "problem" not in row:
+            raise ProblemError("the row has no column 'problem'; it holds a problem's id or path")
+        turns = {"max_turns": row["max_turns"]} if "max_turns" in row else {}
+        self._settings = Settings.of({**(env_config or {}), **turns})
+        self._episode = Episode(load_problem(row["problem"]), pool or process_pool(), self._settings, model="skyrl")
+        self.max_turns = self._settings.max_turns
+
+    def init(self, prompt: ConversationType) -> tuple[ConversationType, dict[str, Any]]:
+        """The first chat, in the place of the row's own prompt.
+
+        Raises:
+            ProblemError: if the problem's reference fails.
+            JudgeError: if the judge fails.
+        """
+        return [message.model_dump() for message in self._episode.start()], {"problem": self._episode.problem.id}
+
+    def step(self, action: str) -> BaseTextEnvStepOutput:
+        """Takes a turn with the policy's reply.
+
+        Raises:
+            EpisodeError: after the last turn.
+            JudgeError: if the judge fails twice.
+        """
+        turn = submit(self._episode, make_reply(action))
+        self.turns = turn.turn
+        left = self.max_turns - turn.turn
+        told = f"{turn.feedback}\n\nTurns left: {left}. Give new, complete code in one block."
+        return BaseTextEnvStepOutput(
+            observations=[] if self._episode.done else [{"role": "user", "content": told}],
+            reward=turn.score,
+            done=self._episode.done,
+            metadata={"category": turn.category, "kind": turn.kind, "speedup": turn.speedup},
+            postprocessed_action=None,
+        )
+
+    def get_metrics(self) -> dict[str, Any]:
+        """Of the episode so far: its turns, whether one was correct, the best of them, the return of the first."""
+        turns = self._episode.turns
+        if not turns:
+            return {"turns": 0}
+        return {
+            "turns": len(turns),
+            "solved": any(turn.category == "correct" for turn in turns),
+            "best_score": max(turn.score for turn in turns),
+            "best_speedup": max(turn.speedup or 0.0 for turn in turns),
+            "return": self._episode.returns[0],
+        }

@@ -1,0 +1,108 @@
+"""What a training loop and an evaluation show in TensorBoard. Needs the extra `tensorboard`, and no torch.
+
+with TensorBoardLogger("runs/kevin") as logger:
+    for step, episodes in enumerate(batches):
+        logger.log_batch(step, episodes, advantages=..., timing={"train": 12.5}, optimizer={"learning_rate": 2e-6})
+    logger.log_run(step, measure(held_out))
+"""
+
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from kevin_env.app.evaluate.figures import RunMetrics
+from kevin_env.integrations.scalars import batch_distributions, batch_scalars, run_scalars
+from kevin_env.record import Trajectory
+
+
+class TensorBoardLogger:
+    """Writes event files. Every call is on disk when it returns. Not for use from several threads at once.
+
+    Args:
+        folder: made when missing; what was logged there before stays.
+
+    Raises:
+        ImportError: if TensorBoard is not installed.
+        OSError: if the folder cannot be written, also from every method.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        try:
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        except ImportError as error:
+            raise ImportError("TensorBoard is not installed: pip install 'kevin-env[tensorboard]'") from error
+        self._writer = EventFileWriter(str(folder))
+
+    def log_batch(
+        self,
+        step: int,
+        episodes: Sequence[Trajectory],
+        *,
+        advantages: Sequence[float] = (),
+        timing: Mapping[str, float] | None = None,
+        optimizer: Mapping[str, float] | None = None,
+        progress: float | None = None,
+    ) -> None:
+        """Logs one batch of a training loop: `kevin_env.integrations.scalars` says what.
+
+        Args:
+            step: which batch.
+            episodes: what was played, at least one with a turn.
+            advantages: one per training sample, as the loop computed them.
+            timing: further seconds by name, such as `rollout` and `train`.
+            optimizer: whatever there is of it, by name, such as `learning_rate`.
+            progress: which share of the training is done, 0 to 1.
+
+        Raises:
+            ValueError: if no episode has a turn.
+        """
+        scalars = batch_scalars(episodes, advantages)
+        scalars |= {f"Timing/{_camel(name)}": value for name, value in (timing or {}).items()}
+        scalars |= {f"Optimizer/{_camel(name)}": value for name, value in (optimizer or {}).items()}
+        if progress is not None:
+            scalars["Progress/CompletionFraction"] = progress
+        self._write(step, scalars, batch_distributions(episodes, advantages))
+
+    def log_run(self, step: int, metrics: RunMetrics) -> None:
+        """Logs the figures of an evaluation.
+
+        Args:
+            step: after how many batches it was run; 0 for a model that is not trained.
+            metrics: its figures.
+        """
+        self._write(step, run_scalars(metrics), {})
+
+    def close(self) -> None:
+        """Ends the event file. Closing twice is fine."""
+        self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write(self, step: int, scalars: Mapping[str, float], distributions: Mapping[str, Sequence[float]]) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
+        from tensorboard.plugins.histogram.summary_v2 import histogram_pb
+        from tensorboard.plugins.scalar.summary_v2 import scalar_pb
+
+        event: Any = Event(wall_time=time.time(), step=step)
+        for name, value in scalars.items():
+            event.summary.MergeFrom(scalar_pb(name, float(value)))
+        for name, values in distributions.items():
+            # A histogram of what is not finite is an error; its mean and extremes above show it.
+            event.summary.MergeFrom(histogram_pb(name, [value for value in values if math.isfinite(value)]))
+        self._writer.add_event(event)
+        self._writer.flush()
+
+
+def _camel(name: str) -> str:
+    """`learning_rate` as `LearningRate`."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_\s]+", name))

@@ -1,0 +1,211 @@
+"""Training with TRL's `GRPOTrainer` (`pip install 'kevin-env[trl]'`), in one of two ways.
+
+`TurnRollouts` trains as Kevin does (arXiv 2507.11948): each turn is a sample with its own prompt and its own discounted
+return, and is compared with all m x n turns of its problem. With `KernelEnvironment` TRL plays by tool calls: one
+growing chat and one reward an episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from kevin_env.advantage import training_samples
+from kevin_env.context import DEFAULT_BUDGET, build_messages
+from kevin_env.episode import Episode
+from kevin_env.integrations.judging import process_pool, submit_all
+from kevin_env.integrations.tokens import token_counter
+from kevin_env.integrations.trl_environment import KernelEnvironment
+from kevin_env.judge.api import JudgeError, JudgePool
+from kevin_env.policies.thinking import make_reply
+from kevin_env.problem import Problem
+from kevin_env.record import Reply
+from kevin_env.recorder import Recorder
+from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
+from kevin_env.settings import Settings
+
+if TYPE_CHECKING:
+    from datasets import Dataset, IterableDataset
+
+__all__ = ["KernelEnvironment", "TurnRollouts", "turn_return"]
+
+
+class TurnRollouts:
+    """A `rollout_func` that plays m episodes of n turns at once, for `num_generations` = m x n.
+
+        rollouts = TurnRollouts("train", settings=Settings(max_turns=4))
+        GRPOTrainer(
+            model, turn_return, GRPOConfig(num_generations=16 * 4, scale_rewards="none", ...),
+            train_dataset=rollouts.dataset(), rollout_func=rollouts,
+        )
+
+    `scale_rewards="none"` is the baseline `flat` of `kevin_env.advantage`, `"group"` is `flat_std`. Every batch has n
+    turns of every episode: turns that an episode did not have, and all turns of one whose judge failed, have no
+    return, no tokens in the loss and no part in the baseline.
+
+    Args:
+        problems: as for `find_problems`, or a `Curriculum`, which is told how each episode of training went.
+        pool: who judges; by default judges of this machine's devices. It stays the caller's to close.
+        settings: how episodes are played; `max_turns` is n.
+        recorder: writes the episodes to a trajectory file. Their model is called by its name and step.
+        budget: tokens of the policy that a prompt may take; the oldest turns are left out beyond. It has to leave
+            room for `max_completion_length` in what the model can read.
+
+    Raises:
+        ProblemError: if a problem is unknown.
+    """
+
+    def __init__(
+        self,
+        problems: ProblemChoice | ProblemSource,
+        *,
+        pool: JudgePool | None = None,
+        settings: Settings | None = None,
+        recorder: Recorder | None = None,
+        budget: int = DEFAULT_BUDGET,
+    ) -> None:
+        self.settings = settings or Settings()
+        self._source = problem_source(problems)
+        known = () if isinstance(self._source, ProblemSource) else self._source
+        self._known: dict[str, Problem] = {problem.id: problem for problem in known}
+        self._pool, self._recorder, self._budget = pool, recorder, budget
+
+    def dataset(self) -> Dataset | IterableDataset:
+        """What to give as `train_dataset`: the problems by id, which the rollouts put their prompts in the place of.
+
+        A curriculum's never ends and is drawn from as training goes, a batch ahead: set `max_steps`, and
+        `shuffle_dataset=False`, or else TRL draws a thousand problems before the first step.
+        """
+        from datasets import Dataset, IterableDataset
+
+        if isinstance(self._source, ProblemSource):
+            return IterableDataset.from_generator(_Draws(self._source, self._known))
+        return Dataset.from_dict({"prompt": list(self._known)})
+
+    def __call__(self, prompts: Sequence[str], trainer: Any) -> dict[str, list[Any] | None]:
+        """What TRL asks for: one row for each of `prompts`, each of which names a problem.
+
+        Raises:
+            ValueError: if the rows of a problem cannot be divided into whole episodes.
+            JudgeError: if the judge failed for every episode.
+        """
+        training = trainer.model.training
+        self._require_whole(prompts, trainer.num_generations if training else trainer.num_generations_eval)
+        episodes = self._begin(prompts[:: self.settings.max_turns], trainer)
+        rounds = [_play(episodes, trainer) for _ in range(self.settings.max_turns)]
+        if all(episode.stop_reason == "judge_error" for episode in episodes):
+            raise JudgeError(f"the judge failed for all {len(episodes)} episodes; see `kevin-env doctor`")
+        if training:
+            self._tell(episodes)
+        return _rows(episodes, rounds)
+
+    def _require_whole(self, prompts: Sequence[str], group: int) -> None:
+        """A group that is spread over processes consists of whole episodes in each of them."""
+        turns = self.settings.max_turns
+        chunks = [prompts[at : at + turns] for at in range(0, len(prompts), turns)]
+        if group % turns or any(len(chunk) < turns or len(set(chunk)) > 1 for chunk in chunks):
+            raise ValueError(
+                f"num_generations is {group} and this process has {len(prompts)} rows; both must be multiples of the "
+                f"{turns} turns of an episode"
+            )
+
+    def _begin(self, ids: Sequence[str], trainer: Any) -> list[Episode]:
+        count = token_counter(trainer.processing_class.encode)
+        build = partial(build_messages, budget=self._budget, count=count)
+        name = f"{trainer.model.config._name_or_path or 'policy'}@{trainer.state.global_step}"
+        pool = self._pool or process_pool()
+        begin = partial(Episode, pool=pool, settings=self.settings, recorder=self._recorder, model=name, build=build)
+        episodes = [begin(self._known[id]) for id in ids]
+        for episode in episodes:
+            episode.start()
+        return episodes
+
+    def _tell(self, episodes: Sequence[Episode]) -> None:
+        """Every process tells its curriculum of the episodes of all, so that all draw the same."""
+        if not isinstance(self._source, ProblemSource):
+            return
+        from accelerate.utils import gather_object
+
+        ended = [episode for episode in episodes if episode.stop_reason != "judge_error"]
+        for id, outcomes in gather_object([(e.problem.id, [turn.outcome for turn in e.turns]) for e in ended]):
+            self._source.record(self._known[id], outcomes)
+
+
+def turn_return(
+    turn_return: Sequence[float | None], score: Sequence[float | None], category: Sequence[str | None], **more: Any
+) -> list[float | None]:
+    """The reward function that goes with `TurnRollouts`. Logs the turns' mean score and the share of correct ones."""
+    log_metric: Callable[[str, float], None] = more["log_metric"]
+    if scores := [value for value in score if value is not None]:
+        log_metric("kevin/score", fmean(scores))
+        log_metric("kevin/correct", category.count("correct") / len(scores))
+    return list(turn_return)
+
+
+@dataclass(frozen=True, eq=False)
+class _Draws:
+    """Draws problems for ever, and notes them down by id."""
+
+    source: ProblemSource
+    known: dict[str, Problem]
+
+    def __call__(self) -> Iterator[dict[str, str]]:
+        while True:
+            (problem,) = self.source.sample(1)
+            self.known[problem.id] = problem
+            yield {"prompt": problem.id}
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        """Nothing, since `datasets` pickles what makes a dataset for no more than the name of a cache."""
+        return object, ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What was generated in one turn of all episodes, in their order."""
+
+    prompt_ids: list[list[int]]
+    completion_ids: list[list[int]]
+    logprobs: list[list[float]] | None
+
+
+def _play(episodes: Sequence[Episode], trainer: Any) -> _Round:
+    """Takes one turn in all episodes. Those that have ended are asked, too: every batch has the same shape."""
+    chats = [[message.model_dump() for message in episode.messages] for episode in episodes]
+    prompt_ids = trainer.processing_class.apply_chat_template(
+        chats, add_generation_prompt=True, tokenize=True, return_dict=True, **trainer.chat_template_kwargs
+    )["input_ids"]
+    completion_ids, logprobs = trainer._generate_single_turn(prompt_ids, None, {}, num_generations=1)
+    asked = zip(episodes, prompt_ids, completion_ids, strict=True)
+    replies = {episode: _reply(prompt, ids, trainer) for episode, prompt, ids in asked if not episode.done}
+    for episode in submit_all(replies):
+        episode.finish("judge_error")
+    return _Round(prompt_ids, completion_ids, logprobs)
+
+
+def _reply(prompt_ids: list[int], completion_ids: list[int], trainer: Any) -> Reply:
+    decode = trainer.processing_class.decode
+    opened = "<think>" if decode(prompt_ids[-8:]).rstrip().endswith("<think>") else ""  # by the chat template
+    cut = completion_ids[-1] not in trainer.eos_token_ids
+    return make_reply(opened + decode(completion_ids, skip_special_tokens=True), truncated=cut)
+
+
+def _rows(episodes: Sequence[Episode], rounds: Sequence[_Round]) -> dict[str, list[Any] | None]:
+    """The turns, episode by episode; of one that is no sample to train on, return, score and category are None."""
+    known = [{sample.turn - 1: sample for sample in training_samples([each.trajectory])} for each in episodes]
+    order = [(at, number) for at in range(len(episodes)) for number in range(len(rounds))]
+    samples = [known[at].get(number) for at, number in order]
+    completion_ids = [rounds[number].completion_ids[at] for at, number in order]
+    logprobs = [each.logprobs for each in rounds if each.logprobs is not None]
+    return {
+        "prompt_ids": [rounds[number].prompt_ids[at] for at, number in order],
+        "completion_ids": completion_ids,
+        "logprobs": [logprobs[number][at] for at, number in order] if logprobs else None,
+        "env_mask": [[int(sample is not None)] * len(ids) for sample, ids in zip(samples, completion_ids, strict=True)],
+        "turn_return": [sample and sample.turn_return for sample in samples],
+        "score": [sample and sample.score for sample in samples],
+        "category": [sample and sample.category for sample in samples],
+    }

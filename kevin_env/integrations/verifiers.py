@@ -1,0 +1,138 @@
+"""A taskset and an environment for verifiers 0.4 (`pip install 'kevin-env[verifiers]'`).
+
+verifiers finds them by the name of a module that exports both, such as one with these lines in `kevin_vf.py`:
+
+    from kevin_env.integrations.verifiers import KernelEnv, KernelTaskset
+    __all__ = ["KernelEnv", "KernelTaskset"]
+
+    vf-eval kevin-vf -m MODEL --client.base-url URL --env.taskset.problems L1 --env.settings.max-turns 4 --no-push
+
+Every turn is an agent run of its own, so that its trace has the prompt as it was sent, without earlier reasoning, and
+its own discounted return as its reward.
+"""
+
+# pyright: reportMissingImports=false
+# Its pins exclude those of the tools that check types.
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import verifiers.v1 as vf
+from pydantic import Field
+from verifiers.v1.harnesses.null import NullHarnessConfig
+from verifiers.v1.runtimes import SubprocessConfig
+from verifiers.v1.types import Message, SystemMessage, UserMessage
+
+from kevin_env.context import DEFAULT_BUDGET, build_messages
+from kevin_env.episode import Episode
+from kevin_env.integrations.judging import process_pool, submit_async
+from kevin_env.judge.api import JudgePool
+from kevin_env.policies.thinking import make_reply
+from kevin_env.problem import load_problem
+from kevin_env.record import Message as ChatMessage
+from kevin_env.record import Reply, Turn
+from kevin_env.recorder import Recorder
+from kevin_env.selection import find_problems
+from kevin_env.settings import Settings
+
+
+class KernelTasksetConfig(vf.TasksetConfig):
+    """Which problems there are."""
+
+    problems: str = "train"
+    """As for `find_problems`: an id, a level, a side of the split, a path."""
+
+
+class KernelData(vf.TaskData):
+    """One problem; `problem` is its id, or the path of its file."""
+
+    problem: str
+
+
+class KernelTask(vf.Task[KernelData, vf.State, vf.TaskConfig]):
+    """One problem. Its turns are the same task with other prompts."""
+
+    @property
+    def key(self) -> str:
+        """The problem's id."""
+        return self.data.id or self.data.problem
+
+
+class KernelTaskset(vf.Taskset[KernelTask, KernelTasksetConfig]):
+    """The problems in order."""
+
+    def load(self) -> Iterator[KernelTask]:
+        """One task a problem.
+
+        Raises:
+            ProblemError: if one is unknown.
+        """
+        for problem in find_problems(self.config.problems):
+            data = KernelData(id=problem.id, name=problem.id, problem=problem.path or problem.id)
+            yield KernelTask(data, self.config.task)
+
+
+class KernelEnvConfig(vf.EnvConfig):
+    """How episodes are played and recorded."""
+
+    policy: vf.AgentConfig = vf.AgentConfig(harness=NullHarnessConfig(id="null"), runtime=SubprocessConfig())
+    """Who plays. It answers in text, so that nothing of it runs on this machine but the asking."""
+    settings: Settings = Settings()
+    budget: int = Field(default=DEFAULT_BUDGET, gt=0)
+    """Tokens, at four characters each, that a prompt may take; the oldest turns are left out beyond."""
+    record: Path | None = None
+    """A trajectory file to write."""
+
+
+class KernelEnv(vf.Env[KernelEnvConfig]):
+    """Plays an episode: one run of the agent `policy` a turn."""
+
+    def pool(self) -> JudgePool:
+        """Who judges: judges of this machine's devices."""
+        return process_pool()
+
+    async def run(self, task: vf.Task, agents: vf.Agents) -> None:
+        """Plays one episode.
+
+        Raises:
+            ProblemError: if the problem is unknown, or its reference fails.
+            JudgeError: if the judge fails twice.
+            RuntimeError: if the policy gave no reply. What was played has no return then.
+        """
+        assert isinstance(task, KernelTask)
+        episode = Episode(
+            load_problem(task.data.problem), self.pool(), self.config.settings,
+            recorder=Recorder(self.config.record) if self.config.record else None,
+            model=agents.policy.ctx.model, build=partial(build_messages, budget=self.config.budget),
+        )  # fmt: skip
+        await asyncio.to_thread(episode.start)
+        traces: list[vf.Trace] = []
+        while not episode.done:
+            trace = await agents.policy.run(task.with_data(prompt=_prompt(episode.messages)))
+            if not trace.ok or not trace.assistant_messages:
+                episode.finish("model_error")
+                raise RuntimeError(f"the policy gave no reply in turn {len(traces) + 1}; its trace says why")
+            await submit_async(episode, _reply(trace))
+            traces.append(trace)
+        for trace, turn, value in zip(traces, episode.turns, episode.returns, strict=True):
+            _record(trace, turn, value)
+
+
+def _prompt(chat: Sequence[ChatMessage]) -> list[Message]:
+    kinds = {"system": SystemMessage, "user": UserMessage}
+    return [kinds[message.role](content=message.content) for message in chat]
+
+
+def _reply(trace: vf.Trace) -> Reply:
+    said = trace.assistant_messages[-1]
+    return make_reply(said.content or "", said.reasoning_content or "", truncated=trace.is_truncated)
+
+
+def _record(trace: vf.Trace, turn: Turn, value: float) -> None:
+    trace.record_reward("turn_return", value)
+    trace.record_metrics({"turn": turn.turn, "score": turn.score, "correct": float(turn.category == "correct")})
+    if turn.speedup is not None:
+        trace.record_metric("speedup", turn.speedup)
+    trace.info["outcome"] = turn.outcome.model_dump(mode="json")

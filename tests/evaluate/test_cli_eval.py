@@ -1,0 +1,267 @@
+"""`kevin-env eval` as a person meets it."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from evaluations import by_number, coded, values_of
+from stub_server import Answer, delta, serve, usage
+from trajectories import RIGHT, timed, trajectory, turn, write
+from typer.testing import CliRunner
+
+from kevin_env.app import arguments
+from kevin_env.app.evaluate.board import Board
+from kevin_env.app.evaluate.board_screen import render
+from kevin_env.app.evaluate.config import read_config
+from kevin_env.app.evaluate.search import Shape
+from kevin_env.app.replay.state import Size
+from kevin_env.cli import app
+from kevin_env.judge import ScriptedPool
+from kevin_env.record import ProblemRef
+
+KEY = "sk-test-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scripted judge in the place of this machine's, and no endpoint."""
+
+    @contextmanager
+    def open_pool(device: str) -> Iterator[ScriptedPool]:
+        with closing(ScriptedPool(by_number)) as pool:
+            yield pool
+
+    monkeypatch.setattr(arguments, "open_pool", open_pool)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def call(*words: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["eval", *map(str, words)])
+    return result.exit_code, result.stdout, " ".join(result.stderr.split())
+
+
+def config_file(folder: Path, **more: Any) -> Path:
+    values = values_of(folder, **more)
+    del values["out"]
+    path = folder / "eval.toml"
+    path.write_text(tomli_w.dumps(values))
+    return path
+
+
+def reply(number: int) -> Answer:
+    tokens = usage(prompt_tokens=100, completion_tokens=50, total_tokens=150)
+    return Answer([delta(content=coded(number)), delta("stop"), tokens])
+
+
+def test_from_a_file_to_figures(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    code, said, err = call(config_file(tmp_path), "--out", out)
+    assert code == 0
+    assert "3 problems" in said and "fast_1.5" in said and "pass@k" in said
+    assert "18 of 18 turns" in err and "figures are in" in err and "kevin-env replay" in err
+    names = {"config.toml", "trajectories.jsonl", "metrics.json", "summary.csv", ".lock"}
+    assert {path.name for path in out.iterdir()} == names
+    code, said, _ = call("--resume", out, "--json")
+    assert code == 0
+    assert json.loads(said) == json.loads((out / "metrics.json").read_text())
+
+
+def test_against_an_endpoint_by_options_alone(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    words = ["--problems", "L1_23_Softmax", "--problems", "L1_40_LayerNorm", "--samples", "2", "--turns", "1"]
+    prices = ["-o", "prices.prompt=1", "-o", "prices.completion=2", "-o", "policy.temperature=0.7"]
+    with serve(reply(4)) as stub:
+        code, said, _ = call("--model", "m", "--base-url", stub.url, *words, *prices, "--out", out, "--json")
+    assert code == 0
+    assert [request["temperature"] for request in stub.requests] == [0.7] * 4
+    totals = json.loads(said)["overall"]["totals"]
+    assert (totals["prompt_tokens"], totals["completion_tokens"]) == (400, 200)
+    assert totals["cost"] == pytest.approx(800e-6)
+    kept = tomllib.loads((out / "config.toml").read_text())
+    assert kept["problems"] == ["L1_23_Softmax", "L1_40_LayerNorm"]
+    assert kept["policy"] == {
+        "kind": "openai", "model": "m", "base_url": stub.url, "timeout": 600.0, "temperature": 0.7
+    }  # fmt: skip
+    assert stub.keys == [f"Bearer {KEY}"] * 4 or set(stub.keys) == {KEY}
+    assert not [path for path in out.iterdir() if KEY in path.read_text()]
+
+
+def test_what_is_kept_can_be_run_again_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = tmp_path / "first", tmp_path / "elsewhere"
+    with serve(reply(4)) as stub:
+        monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
+        call("--model", "m", "--problems", "L1_23_Softmax", "--turns", "1", "--out", first)
+        monkeypatch.delenv("OPENAI_BASE_URL")
+        second.mkdir()
+        monkeypatch.chdir(second)
+        code, _, err = call(first / "config.toml")
+    assert (code, len(stub.requests)) == (0, 2)
+    (made,) = (second / "runs").iterdir()
+    assert made.name.endswith("-m") and str(made) in err.replace(" ", "")
+    assert (made / "config.toml").read_text() == (first / "config.toml").read_text()
+
+
+def test_an_endpoint_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    words = ["--problems", "L1_23_Softmax", "--samples", "3", "-o", "concurrency=3"]
+    with serve(Answer(status=404, body={"error": {"message": "no model x", "code": "model_not_found"}})) as stub:
+        code, said, err = call("--model", "x", "--base-url", stub.url, *words, "--out", out)
+    assert (code, said) == (1, "")
+    assert "stopped: the model failed 3 times in a row" in err and "no model x" in err
+    assert f"--resume {out}" in err
+    with serve(reply(4)) as stub:
+        url = f"policy.base_url={stub.url}"
+        code, said, _ = call("--resume", out, "-o", url, "-o", "settings.max_turns=4", "--json")
+    assert (code, json.loads(said)["overall"]["counts"]["trajectories"]) == (0, 3)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
+    out = tmp_path / "run"
+    words = [config_file(tmp_path), "-o", "requests_per_minute=3", "--samples", "2", "--out", out, "--dry-run"]
+    code, said, _ = call(*words, *["--json"] * as_json)
+    assert (code, out.exists()) == (0, False)
+    if as_json:
+        told = json.loads(said)
+        assert (told["episodes"], told["turns"], told["least_seconds"]) == (6, 18, 360)
+        assert told["config"]["policy"]["kind"] == "scripted"
+    else:
+        assert "# episodes: 6" in said and "# turns: 18" in said and "# least_seconds: 360" in said
+        (tmp_path / "again.toml").write_text(said)
+        assert read_config(tmp_path / "again.toml").samples == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "problems is missing"),
+        (["--problems", "L1"], "policy is missing"),
+        (["--problems", "L1_23_Sofmax", "--model", "m"], "did you mean L1_23_Softmax"),
+        (["--problems", "L1", "--model", "m", "-o", "samplse=3"], "unknown key samplse; did you mean samples?"),
+        (["--problems", "L1", "--model", "m", "--turns", "0"], "settings.max_turns = 0"),
+        (["--problems", "L1", "--model", "m", "--device", "tpu"], "settings.device = 'tpu'"),
+        (["--problems", "L1", "--model", "m", "-o", "policy.api_key=k"], "read from OPENAI_API_KEY alone"),
+        (["--problems", "L1", "--model", f"m-{KEY}"], "put it in OPENAI_API_KEY"),
+        (["{folder}/nope.toml"], "cannot read"),
+        (["{folder}/eval.toml", "-o", "policy.replies={folder}/nowhere"], "no folder"),
+        (["{folder}/eval.toml", "--turns", "4"], "no reply for turn 4"),
+        (["--resume", "{folder}"], "is no run folder"),
+        (["--resume", "{folder}", "--out", "{folder}/a"], "leave out the others"),
+        (["--from", "{folder}/nope.jsonl"], "cannot read"),
+        (["--from", "{folder}/problems"], "no trajectory with a turn"),
+        (["--from", "{folder}/eval.toml", "--samples", "3"], "leave out what sets samples"),
+        (["--from", "{folder}/eval.toml", "-o", "samples=3"], "only prices can be set"),
+    ],
+)
+def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:
+    config_file(tmp_path)
+    result = CliRunner().invoke(app, ["eval", *(word.format(folder=tmp_path) for word in words)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert said in result.stderr and result.stderr.startswith("kevin-env: ")
+    assert KEY not in result.stderr
+
+
+def test_no_key_is_one_clear_line_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    code, _, err = call("--model", "m", "--problems", "L1_23_Softmax", "--out", tmp_path / "run")
+    assert (code, (tmp_path / "run").exists()) == (2, False)
+    assert "OPENAI_API_KEY" in err
+
+
+def test_figures_of_what_was_recorded(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    problem = ProblemRef(id="L1_26_GELU_", sha256="0", level=1)
+    one, other = (
+        trajectory(turn(1), RIGHT, sample=0),
+        trajectory(RIGHT, id="2", sample=0, stop_reason="interrupted"),
+    )
+    file = write(tmp_path / "a" / "x.jsonl", one, other)
+    write(tmp_path / "a" / "b" / "y.jsonl", trajectory(timed(1, 0.5), id="3", sample=0, problem=problem))
+
+    def counts(path: Path, *words: str) -> dict[str, Any]:
+        code, said, _ = call("--from", path, "--json", *words)
+        assert code == 0
+        return json.loads(said)["overall"]
+
+    assert counts(file)["counts"]["trajectories"] == 2, "no evaluation numbered them: two samples"
+    whole = counts(tmp_path / "a", "-o", "prices.prompt=10", "-o", "prices.completion=10")
+    assert (whole["counts"]["problems"], whole["counts"]["trajectories"]) == (2, 3)
+    assert whole["totals"]["cost"] == pytest.approx(2 * 15 * 10e-6)
+    with file.open("a") as out:
+        out.write("nonsense\n")
+    code, said, err = call("--from", file)
+    assert code == 0 and "left out: " in err and "line 3" in err and "1 problem" in said
+
+
+def test_figures_of_a_run_folder_are_those_that_it_has(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    call(config_file(tmp_path, baselines=["eager", "compile"]), "--out", out)
+    code, said, _ = call("--from", out, "--json")
+    assert (code, json.loads(said)) == (0, json.loads((out / "metrics.json").read_text()))
+    assert json.loads(said)["overall"]["speed"].keys() == {"eager", "compile"}
+
+
+def test_text_of_models_does_not_reach_the_terminal(tmp_path: Path) -> None:
+    evil = Answer(status=400, body={"error": {"message": "[red]x[/bad] \x1b[2J\x1b]0;t\x07 \x9b1m", "code": "a"}})
+    with serve(evil) as stub:
+        words = ["--problems", "L1_23_Softmax", "--samples", "3", "-o", "concurrency=1"]
+        result = CliRunner().invoke(
+            app, ["eval", "--model", "m", "--base-url", stub.url, *words, "--out", str(tmp_path)]
+        )
+    assert "[red]x[/bad]" in result.stderr
+    assert not any((ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 for c in result.stderr)
+
+
+def test_help_brings_nothing_heavy() -> None:
+    code = "import sys, kevin_env.cli_eval; print([m for m in ('torch', 'openai', 'tomli_w') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("size", [Size(80, 24), Size(160, 40), Size(40, 10), Size(20, 4)])
+def test_the_screen_fits_the_terminal(size: Size) -> None:
+    now = [0.0]
+    names = [f"L1_{number}_A_rather_long_name_of_a_problem_\x1b[2J漢" for number in range(30)]
+    board = Board("m  30 problems x 4 samples x 4 turns, serial  run", names, Shape(4, 4), clock=lambda: now[0])
+    for at in range(40):
+        now[0] += 1.0
+        board.waits(names[at % 20], at % 4, "model")
+        board.turn(names[at % 20], at % 4, RIGHT.model_copy(update={"turn": at // 20 + 1}))
+        board.waits(names[at % 20], at % 4, "judge")
+    board.ended(names[0], 1, 1, "model_error", "[red]overloaded\x1b[2J")
+    lines = render(board, size)
+    assert len(lines) < size.rows
+    assert {line.cell_len for line in lines} == {size.columns}
+    assert not any(ord(letter) < 32 for line in lines for letter in line.plain)
+    if size.columns >= 80:
+        shown = "\n".join(line.plain for line in lines)
+        for piece in (
+            "40 of 476 turns",
+            "0:40 gone, 60.0 a minute, about 7:16 left",
+            "20 of 30 problems solved, best 2",
+        ):
+            assert piece in shown
+        assert "1 of 120 samples ended, 0 wait for the model, 20 for the judge" in shown
+
+
+def test_what_was_recorded_counts_on_the_board() -> None:
+    recorded = [
+        trajectory(timed(1, 1.0), timed(2, 3.0), sample=0),
+        trajectory(timed(1, 1.0), sample=1, stop_reason="judge_error"),
+        trajectory(timed(1, 1.0), sample=1, stop_reason=None, id="e2"),
+        trajectory(timed(1, 9.0), sample=7),
+        trajectory(timed(1, 9.0)),
+    ]
+    board = Board("t", ["L1_23_Softmax"], Shape(3, 2), recorded)
+    assert (board.done, board.left, board.planned, board.seconds_left) == (3, 3, 6, None)
+    best = board.lanes["L1_23_Softmax"].best
+    assert best is not None and (best.speedup, best.sample, best.turn) == (3.0, 0, 2)

@@ -1,0 +1,122 @@
+"""Estimators against counting every choice by hand, Chen et al.'s formula, and what is known of means."""
+
+import itertools
+import math
+import random
+
+import pytest
+
+from kevin_env.app.evaluate.estimators import Resamples, avg_at_k, best_at_k, pass_at_k
+
+
+def test_pass_at_k_by_hand() -> None:
+    # 3 samples, 1 right. One drawn: 1/3. Two drawn: of {12, 13, 23} two pairs hold the right one. Three: always.
+    assert pass_at_k(3, 1, 1) == 1 / 3
+    assert pass_at_k(3, 1, 2) == 2 / 3
+    assert pass_at_k(3, 1, 3) == 1
+    # 10 samples, 3 right, 5 drawn: 1 - C(7, 5) / C(10, 5) = 1 - 21 / 252 = 11 / 12.
+    assert pass_at_k(10, 3, 5) == 11 / 12
+    assert pass_at_k(4, 0, 4) == 0
+    assert pass_at_k(4, 4, 1) == 1
+
+
+def test_pass_at_k_is_exact_where_floats_cancel() -> None:
+    # 1 - C(1999, 1) / C(2000, 1) is 1 / 2000; a difference of floats would lose digits.
+    assert pass_at_k(2000, 1, 1) == 1 / 2000
+
+
+def test_best_at_k_by_hand() -> None:
+    # Values 0, 1, 4; pairs (0, 1), (0, 4), (1, 4): largest 1, 4, 4, so 9 / 3 = 3.
+    values = [4.0, 0.0, 1.0]
+    assert best_at_k(values, 1) == pytest.approx(5 / 3)
+    assert best_at_k(values, 2) == pytest.approx(3)
+    assert best_at_k(values, 3) == 4
+
+
+@pytest.mark.parametrize("k", range(1, 7))
+def test_best_at_k_is_the_mean_over_every_choice(k: int) -> None:
+    values = [0.0, 0.0, 0.7, 1.1, 1.1, 2.5]
+    choices = [max(choice) for choice in itertools.combinations(values, k)]
+    assert best_at_k(values, k) == pytest.approx(sum(choices) / len(choices))
+
+
+def test_best_at_k_of_zeros_and_ones_is_pass_at_k() -> None:
+    for right, k in itertools.product(range(9), range(1, 9)):
+        values = [1.0] * right + [0.0] * (8 - right)
+        assert best_at_k(values, k) == pytest.approx(pass_at_k(8, right, k), abs=1e-12)
+
+
+def test_best_at_k_of_many_samples() -> None:
+    # Weights have integers of 75 digits in them. Of n equal values the best is that value.
+    assert best_at_k([1.5] * 256, 128) == pytest.approx(1.5)
+    rising = [best_at_k([float(value) for value in range(256)], k) for k in (1, 2, 16, 128, 256)]
+    assert rising == sorted(rising)
+    assert rising[0] == pytest.approx(127.5)
+    assert rising[-1] == 255
+
+
+def test_avg_at_k() -> None:
+    assert avg_at_k([0.0, 0.0, 3.0]) == 1
+    with pytest.raises(ValueError, match="no values"):
+        avg_at_k([])
+
+
+@pytest.mark.parametrize("k", [0, 4, -1])
+def test_k_must_lie_within_the_samples(k: int) -> None:
+    with pytest.raises(ValueError, match="number of samples, 3"):
+        pass_at_k(3, 1, k)
+    with pytest.raises(ValueError, match="number of samples, 3"):
+        best_at_k([1.0, 2.0, 3.0], k)
+
+
+def test_more_right_than_samples_is_an_error() -> None:
+    with pytest.raises(ValueError, match="4 of 3"):
+        pass_at_k(3, 4, 1)
+
+
+def test_interval_of_two_problems() -> None:
+    # Two draws of {0, 1}: the mean is 0, 0.5 or 1 with chances 1/4, 1/2, 1/4, so both ends are reached.
+    assert Resamples(2, seed=0).interval([0.0, 1.0]) == (0, 1)
+
+
+def test_interval_is_about_two_standard_errors() -> None:
+    numbers = random.Random(0)
+    values = [numbers.gauss(1, 1) for _ in range(200)]
+    mean = avg_at_k(values)
+    error = math.sqrt(sum((value - mean) ** 2 for value in values) / 200) / math.sqrt(200)
+    low, high = Resamples(200, seed=1).interval(values) or (0, 0)
+    assert low == pytest.approx(mean - 1.96 * error, abs=0.15 * error)
+    assert high == pytest.approx(mean + 1.96 * error, abs=0.15 * error)
+
+
+def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    numbers = random.Random(3)
+    covered = 0
+    resamples = Resamples(60, seed=2, count=400)
+    for _ in range(300):
+        low, high = resamples.interval([float(numbers.random() < 0.3) for _ in range(60)]) or (1, 0)
+        covered += low <= 0.3 <= high
+    assert 0.90 <= covered / 300 <= 0.98
+
+
+def test_interval_is_drawn_from_the_seed() -> None:
+    values = [0.1, 0.5, 2.0, 3.5, 0.0, 1.1, 0.7]
+    assert Resamples(7, seed=4).interval(values) == Resamples(7, seed=4).interval(values)
+    assert Resamples(7, seed=4).interval(values) != Resamples(7, seed=5).interval(values)
+
+
+def test_interval_leaves_out_what_is_not_known() -> None:
+    # Whatever is drawn, the means are of ones alone.
+    assert Resamples(4, seed=0).interval([1.0, None, 1.0, None]) == (1, 1)
+    low, high = Resamples(4, seed=0).interval([0.0, None, 1.0, None]) or (None, None)
+    assert (low, high) == (0, 1)
+
+
+def test_one_value_has_no_interval() -> None:
+    assert Resamples(1, seed=0).interval([1.0]) is None
+    assert Resamples(3, seed=0).interval([None, 1.0, None]) is None
+
+
+def test_interval_of_equal_values_is_that_value() -> None:
+    # Sums of seven times 0.3 are not all seven times 0.3.
+    assert Resamples(7, seed=0).interval([0.3] * 7) == (0.3, 0.3)

@@ -1,0 +1,132 @@
+"""A run folder: one writer at a time, and files that are whole whenever somebody looks."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from episodes import problem_file
+from trajectories import RIGHT, timed, trajectory, turn
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.evaluate.baselines import Compared
+from kevin_env.app.evaluate.config import parse_config
+from kevin_env.app.evaluate.folder import RunFolder, read_episodes, without_texts
+from kevin_env.app.evaluate.metrics import measure
+from kevin_env.judge.scripted import SCRIPTED_CPU
+from kevin_env.recorder import BadLine, partial_path
+
+HOLD = """
+import sys
+from pathlib import Path
+from kevin_env.app.evaluate.folder import RunFolder
+with RunFolder(Path(sys.argv[1])).locked():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def never(line: BadLine) -> None:
+    raise AssertionError(str(line))
+
+
+def test_one_evaluation_at_a_time_whatever_becomes_of_it(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs" / "a")
+    words = [sys.executable, "-c", HOLD, str(folder.path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "held\n"
+        with pytest.raises(BadInput, match=r"another kevin-env eval is writing to .*a: .*--out"), folder.locked():
+            pass
+        other.kill()
+        other.wait()
+        with folder.locked():
+            pass
+        with folder.locked():
+            pass
+
+
+def test_a_folder_that_nobody_can_write_to(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match=r"cannot write to .*file"), RunFolder(tmp_path / "file" / "run").locked():
+        pass
+
+
+def test_the_configuration_is_kept_without_the_folder(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(BadInput, match=r"run is no run folder: it has no config\.toml"):
+        folder.config()
+    config = parse_config({"problems": "L1", "policy": {"model": "m"}, "out": str(folder.path)})
+    folder.write_config(config)
+    assert folder.config() == config
+    assert str(tmp_path) not in folder.config_file.read_text()
+    folder.config_file.write_text("samples = 'many'")
+    with pytest.raises(BadInput, match="is missing"):
+        folder.config()
+
+
+def test_episodes_are_read_without_their_texts_and_the_last_of_an_id_counts(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert folder.trajectories(never) == []
+    first = trajectory(turn(1), RIGHT, id="a", sample=0, stop_reason="model_error")
+    second = trajectory(timed(1, 2.0), id="b", sample=1)
+    running = trajectory(timed(1, 1.0), id="c", sample=0, parent="a", stop_reason=None)
+    folder.recorder.finish(first)
+    folder.recorder.finish(second)
+    folder.recorder.begin(running)
+    folder.recorder.finish(first.model_copy(update={"stop_reason": "pruned"}))
+    found = folder.trajectories(never)
+    assert [(each.episode_id, each.stop_reason) for each in found] == [("a", "pruned"), ("b", "max_turns"), ("c", None)]
+    assert [turn.reply for each in found for turn in each.turns] == [""] * 4
+    assert found[0].turns[1].outcome == RIGHT.outcome
+    assert folder.episode("c") == running
+    assert folder.episode("b") == second
+    with pytest.raises(LookupError, match="no episode d"):
+        folder.episode("d")
+
+
+def test_figures_need_no_texts() -> None:
+    whole = [trajectory(turn(1), RIGHT, id="a", sample=0), trajectory(timed(1, 2.0), timed(2, 0.5), id="b", sample=1)]
+    assert measure([without_texts(each) for each in whole]) == measure(whole)
+
+
+def test_a_line_that_was_cut_off_is_expected_and_any_other_bad_one_is_told(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.recorder.finish(trajectory(RIGHT, id="a"))
+    folder.recorder.begin(trajectory(RIGHT, id="b", stop_reason=None))
+    partial = partial_path(folder.trajectories_file)
+    partial.write_bytes(partial.read_bytes()[:-20])
+    assert [len(each.turns) for each in folder.trajectories(never)] == [1, 0]
+    told: list[BadLine] = []
+    with folder.trajectories_file.open("a") as file:
+        file.write("nonsense\n")
+    assert len(read_episodes(folder.trajectories_file, told.append)) == 2
+    assert [each.line for each in told] == [2]
+
+
+def test_what_is_known_of_torch_compile_comes_back(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    assert folder.compared() == {}
+    known = {
+        "L1_1": Compared(sha256="0", ratio=0.8, interval=(0.7, 0.9), device=SCRIPTED_CPU),
+        "L1_2": Compared(sha256="0", ratio=None, why="correct/too_noisy: too noisy", device=SCRIPTED_CPU),
+    }
+    folder.write_compared(known)
+    assert folder.compared() == known
+    folder.baselines_file.write_text("{")
+    with pytest.raises(BadInput, match=r"cannot read .*baselines\.json; delete it"):
+        folder.compared()
+
+
+def test_figures_are_written_as_json_and_as_rows(tmp_path: Path) -> None:
+    folder, problem = RunFolder(tmp_path / "run"), problem_file(tmp_path)
+    metrics = measure([trajectory(RIGHT)])
+    folder.write_metrics(metrics, [{"problem": problem.id, "speedup": 2.0, "level": None}, {"problem": 'b, "c"'}])
+    assert json.loads(folder.metrics_file.read_text()) == metrics.model_dump(mode="json")
+    with folder.summary_file.open() as file:
+        assert list(csv.DictReader(file)) == [
+            {"problem": "7_Double", "speedup": "2.0", "level": ""},
+            {"problem": 'b, "c"', "speedup": "", "level": ""},
+        ]
+    assert sorted(path.name for path in folder.path.iterdir()) == ["metrics.json", "summary.csv"]

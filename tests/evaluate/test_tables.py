@@ -1,0 +1,167 @@
+"""What a person sees of the figures of a run, and the rows of its summary."""
+
+import csv
+import io
+
+import pytest
+from rich.console import Console
+from test_metrics import RUN, A, ended, fast, played
+
+from kevin_env.app.evaluate.figures import BASELINES, THRESHOLDS
+from kevin_env.app.evaluate.metrics import Prices, RunMetrics, measure
+from kevin_env.app.evaluate.tables import show_metrics, summary_rows
+from kevin_env.outcome import Correct
+from kevin_env.record import Usage
+
+NOISY = Correct(kind="too_noisy", message="Correct.")
+
+
+@pytest.fixture(scope="module")
+def run() -> RunMetrics:
+    return measure(RUN, ratios={"L1_1": 0.5, "L1_2": 0.8})
+
+
+def screen(metrics: RunMetrics, width: int) -> str:
+    console = Console(width=width, file=io.StringIO(), markup=False, highlight=False, emoji=False)
+    show_metrics(console, metrics)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def large() -> RunMetrics:
+    """As many columns and digits as there ever are."""
+    usage = Usage(prompt_tokens=30_000, completion_tokens=20_000, reasoning_tokens=15_000, cached_tokens=9_000)
+    run = [
+        played(f"L{1 + at % 10}_{at}", sample, *[fast(12.34 + at, usage=usage) for _ in range(12)])
+        for at in range(20)
+        for sample in range(16)
+    ]
+    return measure(
+        run, ratios={f"L{1 + at % 10}_{at}": 1.0 for at in range(20)}, prices=Prices(prompt=9, completion=90)
+    )
+
+
+def test_every_figure_is_whole_in_80_columns() -> None:
+    text = screen(large(), 80)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "pass@16" in text
+    assert "best@16" in text
+    assert any(line.startswith("16 ") for line in text.splitlines())  # the last row of the curve
+
+
+def test_figures_by_hand(run: RunMetrics) -> None:
+    text = screen(run, 80)
+    assert "3 problems, 6 trajectories, 18 turns" in text
+    right = next(line for line in text.splitlines() if line.startswith("correct"))
+    assert right.split() == ["correct", "83.3%", "[50.0,", "100.0]", "100.0%", "[100.0,", "100.0]"]  # 1, 1/2, 1
+    eager = next(line for line in text.splitlines() if line.startswith("speedup, eager"))
+    assert "1.12x" in eager
+    assert "1.67x" in eager
+    against_compile = next(line for line in text.splitlines() if line.startswith("speedup, torch.compile"))
+    assert "0.40x" in against_compile
+    assert "0.50x" in against_compile
+
+
+def test_intervals_of_turns_come_where_there_is_room(run: RunMetrics) -> None:
+    narrow, wide = (screen(run, width) for width in (80, 220))
+    narrow, wide = (text[text.index("Turns, against") : text.index("Spent")] for text in (narrow, wide))
+    assert "83.3%" in narrow
+    assert "83.3% [" not in narrow
+    assert "83.3% [" in wide
+
+
+def test_what_is_missing_is_said(run: RunMetrics) -> None:
+    text = screen(run, 120)
+    assert "too noisy to time (speedup 0): 1" in text
+    assert "left out against torch.compile: 1" in text
+    assert "turns without token counts: 18" in text
+    assert "left out against eager" not in text
+    cut = screen(measure([*A, played("L1_9", 0, fast(1.0), stop_reason="judge_error")]), 120)
+    assert "ended as judge_error: 1" in cut
+    helped = screen(measure([played("L1_9", 0, fast(1.0, by_person=True), fast(1.0, truncated=True))]), 120)
+    assert "turns that a person took: 1" in helped
+    assert "cut off by a token limit: 1" in helped
+
+
+def test_a_run_of_one_problem_has_no_intervals() -> None:
+    text = screen(measure([A[0]]), 80)
+    assert "100.0%" in text
+    assert "100.0% [" not in text
+    assert "Levels" not in text
+
+
+def test_the_best_is_of_as_many_samples_as_every_problem_has() -> None:
+    text = screen(measure([*A, played("L1_9", 0, fast(1.0))]), 80)
+    assert "best@1" in text
+    assert "best@2" not in text
+    assert any(line.startswith("2 ") for line in text.splitlines())  # the curve goes on
+
+
+def test_levels_are_shown_where_there_are_several(run: RunMetrics) -> None:
+    text = screen(run, 80)
+    assert "Levels, against eager" in text
+    level = text[text.index("Levels, against eager") :].splitlines()[3]
+    assert level.split() == ["1", "2", "75.0%", "100.0%", "0.80x", "1.00x", "50.0%", "50.0%", "8.3%"]
+
+
+def test_a_run_without_a_known_eager_time() -> None:
+    run = [played("L1_1", 0, fast(1.5), config={"baseline": "compile"})]
+    text = screen(measure(run), 80)
+    assert "speedup, torch.compile" in text
+    assert "Turns, against torch.compile" in text
+
+
+def test_a_run_of_which_no_time_is_known() -> None:
+    # A trajectory against eager and one against torch.compile, of the same problem and without a ratio.
+    run = [played("L1_1", 0, fast(1.5), config={"baseline": "compile"}), played("L1_1", 1, fast(1.5))]
+    text = screen(measure(run), 80)
+    assert "100.0%" in text
+    assert "1.50x" not in text
+
+
+def test_spent_shows_what_was_told() -> None:
+    usage = Usage(prompt_tokens=1000, completion_tokens=500)
+    run = [played("L1_1", 0, fast(1.0, usage=usage)), played("L1_2", 0, fast(1.0, usage=usage))]
+    text = screen(measure(run, prices=Prices(prompt=1.0, completion=2.0)), 80)
+    cost = next(line for line in text.splitlines() if line.startswith("cost"))
+    assert cost.split() == ["cost", "0.0020", "[0.0020,", "0.0020]", "0.0040"]
+    assert "reasoning" not in text
+    assert "2,000" in next(line for line in text.splitlines() if line.startswith("prompt tokens"))
+
+
+def test_one_row_a_problem(run: RunMetrics) -> None:
+    rows = summary_rows(run)
+    assert [row["problem"] for row in rows] == ["L1_1", "L1_2", "L2_3"]
+    a, b, c = rows
+    assert (a["best_speedup_eager"], a["best_speedup_compile"], a["best_turn"], a["best_sample"]) == (2.0, 1.0, 3, 0)
+    assert (b["untold"], b["best_turn"], b["avg_speedup_eager"]) == (1, None, 0)
+    assert (c["fast_3_eager"], c["fast_3_compile"]) == (0.5, None)
+    assert not any(isinstance(cell, (dict, list, tuple)) for row in rows for cell in row.values())
+
+
+def test_the_figures_are_means_of_the_columns(run: RunMetrics) -> None:
+    rows, overall = summary_rows(run), run.overall
+
+    def mean(name: str):
+        known = [row[name] for row in rows if row[name] is not None]
+        return pytest.approx(sum(known) / len(known))
+
+    assert overall.correct.avg.value == mean("correct")
+    assert overall.rates.hack.value == mean("hack_rate")
+    assert overall.first_return.value == mean("first_return")
+    for baseline in BASELINES:
+        speed = overall.speed[baseline]
+        assert speed.speedup.avg.value == mean(f"avg_speedup_{baseline}")
+        assert speed.speedup.best[2].value == mean(f"best_speedup_{baseline}")
+        for p in THRESHOLDS:
+            assert speed.fast[p].avg.value == mean(f"fast_{p}_{baseline}")
+
+
+def test_a_problem_of_another_cannot_write_formulas() -> None:
+    [row] = summary_rows(measure([played('=HYPERLINK("x")\x1b[2J', 0, ended(NOISY))]))
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(row))
+    writer.writerow(row)
+    assert file.getvalue().startswith("\"'=HYPERLINK")
+    assert "\x1b" not in file.getvalue()

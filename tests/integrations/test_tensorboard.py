@@ -1,0 +1,232 @@
+"""Event files as TensorBoard itself reads them back, and the names and numbers in them."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from episodes import WRONG
+from trajectories import timed, trajectory, turn
+
+from kevin_env.app.evaluate.metrics import measure
+from kevin_env.integrations.scalars import batch_distributions, batch_scalars, run_scalars
+from kevin_env.integrations.tensorboard import TensorBoardLogger
+from kevin_env.judge.api import Seconds, Submission
+from kevin_env.outcome import Incorrect
+from kevin_env.record import ProblemRef, Trajectory, Usage
+
+EARLY = Incorrect(kind="early_done", message="It was not done.", input_set="main/own")
+SOFTMAX = ProblemRef(id="L1_23_Softmax", sha256="0", level=1)
+FUSED = ProblemRef(id="L2_1_Fused", sha256="1", level=2)
+
+BATCH = [
+    # Scores 0, 2.3 and returns 0.92, 2.3 (gamma 0.4).
+    trajectory(turn(1, outcome=WRONG, seconds=Seconds(build=4.0, time=1.0)), timed(2, 2.0), id="a", problem=SOFTMAX),
+    # Scores 1.3, 0 and returns 1.3, 0.
+    trajectory(timed(1, 1.0), turn(2, outcome=EARLY, seconds=Seconds(build=2.0)), id="b", problem=SOFTMAX),
+    # Score 0, truncated, no code.
+    trajectory(turn(1, truncated=True, usage=Usage(prompt_tokens=7, completion_tokens=9)), id="c", problem=FUSED),
+]
+
+GROUPS = {
+    *("Reward", "RewardComponents", "Kernel", "MultiTurn", "Progress", "Optimizer", "Batch", "Timing", "Distributions"),
+    *("Counts", "PerLevel", "Advantage", "Eval"),
+}
+"""kernel-rl's groups."""
+
+
+def read(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """Every scalar in the event files of a folder: (step, value) by tag. Of a histogram the number of its values."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.util.tensor_util import make_ndarray
+
+    events = EventAccumulator(str(folder), size_guidance={"tensors": 0}).Reload()
+    found: dict[str, list[tuple[int, float]]] = {}
+    for tag in events.Tags()["tensors"]:
+        for event in events.Tensors(tag):
+            value = make_ndarray(event.tensor_proto)
+            found.setdefault(tag, []).append((event.step, float(value if value.ndim == 0 else value[:, 2].sum())))
+    return found
+
+
+def test_event_files_hold_every_group(tmp_path: Path) -> None:
+    with TensorBoardLogger(tmp_path / "runs") as logger:
+        for step in (0, 1):
+            logger.log_batch(
+                step,
+                BATCH,
+                advantages=[0.5, -0.5, 1.0],
+                timing={"rollout": 8.0},
+                optimizer={"learning_rate": 2e-6},
+                progress=step / 2,
+            )
+        logger.log_run(1, measure(BATCH))
+    found = read(tmp_path / "runs")
+    assert {tag.split("/")[0] for tag in found} == GROUPS
+    assert found["Reward/Mean"] == [(step, pytest.approx(3.6 / 5)) for step in (0, 1)]
+    assert found["Optimizer/LearningRate"][1] == (1, pytest.approx(2e-6))
+    assert found["Timing/Rollout"][0] == (0, 8.0)
+    assert found["Progress/CompletionFraction"] == [(0, 0.0), (1, 0.5)]
+    assert found["Distributions/Rewards"] == [(0, 5), (1, 5)]
+    assert found["Distributions/Speedups"][0] == (0, 2)
+    assert found["Eval/CorrectRate"] == [(1, pytest.approx(0.5))]
+
+
+def test_what_was_logged_is_on_disk_before_the_end(tmp_path: Path) -> None:
+    logger = TensorBoardLogger(tmp_path)
+    logger.log_batch(0, BATCH)
+    assert "Reward/Mean" in read(tmp_path)
+    logger.close()
+    logger.close()
+
+
+def test_a_second_run_adds_to_the_folder(tmp_path: Path) -> None:
+    for step in (0, 1):
+        with TensorBoardLogger(tmp_path) as logger:
+            logger.log_batch(step, BATCH)
+    assert len(list(tmp_path.glob("events.out.tfevents.*"))) == 2
+    # A folder with several files is read by TensorBoard's own loader of folders; here each file by itself.
+    steps = [read(file)["Reward/Mean"][0][0] for file in sorted(tmp_path.iterdir())]
+    assert sorted(steps) == [0, 1]
+
+
+def test_reward_group_by_hand() -> None:
+    values = batch_scalars(BATCH)
+    scores, returns = [0, 2.3, 1.3, 0, 0], [0.92, 2.3, 1.3, 0, 0]
+    assert values["Reward/Mean"] == pytest.approx(sum(scores) / 5)
+    assert values["Reward/StdDev"] == pytest.approx(math.sqrt(sum((each - 0.72) ** 2 for each in scores) / 5))
+    assert (values["Reward/Min"], values["Reward/Max"]) == (0, 2.3)
+    assert values["Reward/DiscountedMean"] == pytest.approx(sum(returns) / 5)
+    # Kevin's score: 0.3 for each of two correct kernels, and speedups of 2 and 1.
+    assert values["RewardComponents/Correctness"] == pytest.approx(0.6 / 5)
+    assert values["RewardComponents/Speed"] == pytest.approx(3.0 / 5)
+
+
+def test_components_add_up_to_the_reward() -> None:
+    values = batch_scalars(BATCH)
+    paid = sum(value for name, value in values.items() if name.startswith("RewardComponents/"))
+    assert paid == pytest.approx(values["Reward/Mean"])
+
+
+def test_components_pay_the_lower_end_where_the_score_does() -> None:
+    low = trajectory(timed(1, 2.0), config={"bound": "lower"})
+    assert batch_scalars([low])["RewardComponents/Speed"] == pytest.approx(1.8)
+
+
+def test_components_of_a_score_of_ones_own_are_not_guessed() -> None:
+    other = trajectory(timed(1, 2.0), config={"score": "mine.score"})
+    assert not any(name.startswith("RewardComponents/") for name in batch_scalars([other]))
+
+
+def test_components_that_look_at_the_reply() -> None:
+    told = timed(1, 2.0).model_copy(update={"submission": Submission(code="x" * 600), "reasoning": "Because."})
+    values = batch_scalars([trajectory(told, config={"score": "kernel_rl_default"})])
+    assert values["RewardComponents/Thinking"] > 0
+
+
+def test_kernel_group_by_hand() -> None:
+    values = batch_scalars(BATCH)
+    assert values["Kernel/FormatRate"] == 4 / 5
+    assert values["Kernel/CompileRate"] == 4 / 5
+    assert values["Kernel/CorrectRate"] == 2 / 5
+    assert values["Kernel/FailureRate"] == 3 / 5
+    assert values["Kernel/HackRate"] == 1 / 5
+    assert values["Kernel/TruncatedRate"] == 1 / 5
+    assert values["Kernel/MeanSpeedup"] == 1.5
+    assert (values["Counts/Format"], values["Counts/Correct"], values["Counts/Category/correctness"]) == (4, 2, 2)
+
+
+def test_multi_turn_group_by_hand() -> None:
+    values = batch_scalars(BATCH)
+    assert values["MultiTurn/SuccessRate"] == pytest.approx(2 / 3)
+    assert values["MultiTurn/FailureRate"] == pytest.approx(1 / 3)
+    assert values["MultiTurn/AvgTurns"] == pytest.approx(5 / 3)
+    assert values["MultiTurn/MaxCorrect"] == 1
+    assert values["MultiTurn/BestSpeedupMean"] == pytest.approx((2 + 1 + 0) / 3)
+    assert values["MultiTurn/BestSpeedupMax"] == 2
+    assert values["MultiTurn/ImprovedRate"] == pytest.approx(1 / 3)
+    assert values["MultiTurn/RegressedRate"] == pytest.approx(1 / 3)
+    assert values["MultiTurn/Turn1/CorrectRate"] == pytest.approx(1 / 3)
+    assert values["MultiTurn/Turn2/CorrectRate"] == 1 / 2  # of the two that got there
+    assert values["MultiTurn/Turn2/HackRate"] == 1 / 2
+    assert values["MultiTurn/Turn1/RewardMean"] == pytest.approx(1.3 / 3)
+    assert values["MultiTurn/Turn1/DiscountedMean"] == pytest.approx((0.92 + 1.3) / 3)
+
+
+def test_what_was_right_from_the_first_turn_on_has_not_improved() -> None:
+    values = batch_scalars([trajectory(timed(1, 1.0), timed(2, 2.0))])
+    assert (values["MultiTurn/ImprovedRate"], values["MultiTurn/RegressedRate"]) == (0, 0)
+
+
+def test_levels_batch_and_times_by_hand() -> None:
+    values = batch_scalars(BATCH)
+    assert values["PerLevel/Level1/CorrectRate"] == 1 / 2
+    assert values["PerLevel/Level1/RewardMean"] == pytest.approx(3.6 / 4)
+    assert values["PerLevel/Level2/FormatRate"] == 0
+    assert values["PerLevel/Level1/BestSpeedupMean"] == 1.5
+    assert (values["Batch/NumGroups"], values["Batch/NumTrajectories"], values["Batch/TotalSteps"]) == (2, 3, 5)
+    assert (values["Batch/PromptTokens"], values["Batch/CompletionTokens"]) == (7, 9)
+    # Two turns were judged for 5 and 2 seconds; the others have no time and do not count.
+    assert (values["Timing/BuildMean"], values["Timing/BuildMax"], values["Timing/TotalMean"]) == (3.0, 4.0, 3.5)
+
+
+def test_what_a_batch_says_nothing_of_is_left_out() -> None:
+    values = batch_scalars([trajectory(turn(1))])
+    assert not any(name.startswith(("Advantage", "Timing", "Kernel/MeanSpeedup", "Batch/Prompt")) for name in values)
+    assert "Distributions/Speedups" not in batch_distributions([trajectory(turn(1))])
+    assert all(math.isfinite(value) for value in values.values())
+
+
+def test_advantages_by_hand() -> None:
+    values = batch_scalars(BATCH, [1.0, -1.0, 0.0])
+    assert (values["Advantage/Mean"], values["Advantage/Min"], values["Advantage/Max"]) == (0, -1, 1)
+    assert values["Advantage/StdDev"] == pytest.approx(math.sqrt(2 / 3))
+
+
+def test_run_scalars_are_the_figures() -> None:
+    metrics = measure(BATCH, ratios={"L1_23_Softmax": 0.5, "L2_1_Fused": 0.5})
+    values = run_scalars(metrics)
+    overall = metrics.overall
+    assert values["Eval/Pass@2"] == overall.correct.best[2].value == 1
+    assert values["Eval/AvgSpeedup"] == overall.speed["eager"].speedup.avg.value == 0.75
+    assert values["Eval/AgainstCompile/AvgSpeedup"] == 0.375
+    assert values["Eval/BestSpeedup@2"] == 2.0
+    assert values["Eval/Fast1x"] == 0.5
+    assert values["Eval/Fast2x@2"] == 1
+    assert values["Eval/BestByTurn2/CorrectRate"] == 0.5
+    assert values["Eval/Level1/CorrectRate"] == 1
+    assert values["Eval/DeviceSeconds"] == 0.25
+    assert all(math.isfinite(value) for value in values.values())
+
+
+def test_numbers_that_are_not_finite_do_not_stop_a_training(tmp_path: Path) -> None:
+    with TensorBoardLogger(tmp_path) as logger:
+        logger.log_batch(0, BATCH, advantages=[math.nan, 1.0], optimizer={"grad_norm": math.inf})
+    found = read(tmp_path)
+    assert math.isinf(found["Optimizer/GradNorm"][0][1])
+    assert math.isnan(found["Advantage/Mean"][0][1])
+    assert found["Distributions/Advantages"] == [(0, 1)]
+
+
+def test_a_batch_without_a_turn_is_an_error(tmp_path: Path) -> None:
+    empty: list[Trajectory] = [trajectory()]
+    with TensorBoardLogger(tmp_path) as logger, pytest.raises(ValueError, match="no episode has a turn"):
+        logger.log_batch(0, empty)
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
+    with pytest.raises(ImportError, match=r"pip install 'kevin-env\[tensorboard\]'"):
+        TensorBoardLogger(tmp_path)
+
+
+def test_it_needs_no_torch(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from kevin_env.integrations.tensorboard import TensorBoardLogger
+assert "tensorboard" not in sys.modules, "imported before it is used"
+TensorBoardLogger({str(tmp_path)!r}).close()
+assert not any(name.split(".")[0] in ("torch", "tensorflow") for name in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
