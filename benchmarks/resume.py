@@ -54,11 +54,12 @@ def main() -> int:
     config = write_config(folder, given)
     planned = given.problems * given.samples * given.turns
     begun = time.monotonic()
-    whole = finish(start(config, folder / "whole"))
+    whole = finish(eval_command(str(config), "--out", str(folder / "whole")), folder / "whole")
     unbroken, begun = time.monotonic() - begun, time.monotonic()
-    kept = kill_after(start(config, folder / "killed"), folder / "killed", planned // 3)
-    kept |= kill_after(resume(folder / "killed"), folder / "killed", planned // 3)
-    taken_up = finish(resume(folder / "killed"))
+    run = folder / "killed"
+    kept = kill_after(eval_command(str(config), "--out", str(run)), run, planned // 3)
+    kept |= kill_after(eval_command("--resume", str(run)), run, planned // 3)
+    taken_up = finish(eval_command("--resume", str(run)), run)
     broken = time.monotonic() - begun
     rows = list(compared(folder, whole, taken_up, kept, planned))
     rows += [plain_row("unbroken", unbroken, "s"), plain_row("killed twice and taken up", broken, "s")]
@@ -118,28 +119,19 @@ def episodes_in(run: Path) -> list[Trajectory]:
     return [each for each in read_trajectories(run / "trajectories.jsonl") if isinstance(each, Trajectory)]
 
 
-def start(config: Path, out: Path) -> subprocess.Popen[str]:
-    return eval_command(str(config), "--out", str(out))
-
-
-def resume(out: Path) -> subprocess.Popen[str]:
-    return eval_command("--resume", str(out))
-
-
 def eval_command(*words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "kevin_env", "eval", *words, "--plain", "--json"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "kevin_env", "eval", *words, "--plain"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
+def finish(process: subprocess.Popen[str], run: Path) -> dict[str, Any]:
     """The figures of a run, played to its end."""
-    assert process.stdout and process.stderr
+    assert process.stderr
     for line in process.stderr:
         print(line, end="", file=sys.stderr)
-    figures = process.stdout.read()
     if process.wait():
         raise SystemExit(f"kevin-env eval ended with {process.returncode}")
-    return json.loads(figures)
+    return json.loads((run / "metrics.json").read_text())
 
 
 def kill_after(process: subprocess.Popen[str], run: Path, turns: int) -> set[tuple[str, int, str]]:

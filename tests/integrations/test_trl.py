@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ pytestmark = [
 ]
 
 from episodes import WRONG, correct, problem_file  # noqa: E402
-from tiny_models import make_byte_tokenizer, make_model, make_tokenizer, reply  # noqa: E402
+from tiny_models import CHAT, END, make_byte_tokenizer, make_model, make_tokenizer, reply  # noqa: E402
 
 from kevin_env.advantage import Baseline, advantages, training_samples  # noqa: E402
 from kevin_env.curriculum import Curriculum  # noqa: E402
@@ -138,7 +139,27 @@ def test_each_turn_is_a_row_with_the_prompt_that_was_sent(tmp_path) -> None:
         sent = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True)["input_ids"]
         assert (prompt, played[score].reply) == (sent, tokenizer.decode(completion))
     assert rows["prompt_ids"][0] != rows["prompt_ids"][1]
+    assert all(turn.truncated for turn in played.values())  # none ended with the token that ends
     assert {each.model for each in episodes_in(tmp_path)} == {"policy@0"}
+
+
+def test_replies_are_parted_from_reasoning_and_known_to_be_cut_off(tmp_path) -> None:
+    """Also where the chat template opens the reasoning."""
+    said = [f"Hm.</think>\n{reply('fast')}", f"Perhaps so:\n{reply('plain')}"]
+    tokenizer = make_byte_tokenizer(said, f"{CHAT}<think>\n", end=END)
+    whole, cut = tokenizer.convert_tokens_to_ids(said)
+    generated = iter([[[whole, tokenizer.eos_token_id], [cut]]])
+    trainer: Any = SimpleNamespace(
+        processing_class=tokenizer, chat_template_kwargs={}, eos_token_ids=[tokenizer.eos_token_id],
+        model=SimpleNamespace(training=False, config=SimpleNamespace(_name_or_path="m")), num_generations_eval=2,
+        state=SimpleNamespace(global_step=3), _generate_single_turn=lambda *_, **__: (next(generated), None),
+    )  # fmt: skip
+    rows = rollouts_of(tmp_path, max_turns=1)(["7_Double"] * 2, trainer)
+    assert rows["category"] == ["correct", "format"] and rows["logprobs"] is None
+    first, second = sorted((each.turns[0] for each in episodes_in(tmp_path)), key=lambda turn: turn.truncated)
+    assert (first.reasoning, first.truncated, first.reply) == ("Hm.", False, reply("fast"))
+    assert (second.truncated, second.kind) == (True, "truncated")
+    assert {each.model for each in episodes_in(tmp_path)} == {"m@3"}
 
 
 def test_turns_that_an_episode_did_not_have_count_for_nothing(tmp_path) -> None:

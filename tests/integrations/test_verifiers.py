@@ -134,7 +134,7 @@ def _plugin(monkeypatch) -> None:
 
 
 def test_each_turn_is_a_trace_with_its_own_return(tmp_path) -> None:
-    cut = says(f"<think>Hm. {reply('fast')}", finish="length")
+    cut = says("Let me", finish="length")
     answers = [says(reply("wrong")), cut, says(reply("fast"))]
     episode: vf.Episode = played(tmp_path, ScriptedPool(judged), answers, max_turns=3)
     assert (episode.ok, episode.errors) == (True, [])

@@ -11,6 +11,7 @@ PROMPTS = ROOT / "prompts"
 sys.path.append(str(ROOT / "examples"))
 _example = importlib.import_module("train_trl_tiny")
 make_model, make_tokenizer = _example.make_model, _example.make_tokenizer
+PAD, END, CHAT = _example.PAD, _example.END, _example.CHAT
 
 
 def reply(name: str) -> str:
@@ -47,7 +48,7 @@ def make_byte_tokenizer(words: Sequence[str], chat_template: str, end: str) -> A
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=2000, initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator([text.read_text() for text in PROMPTS.rglob("*.j2")], trainer)
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=_example.PAD, eos_token=end)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=PAD, eos_token=end)
     fast.add_tokens(list(words))
     fast.chat_template = chat_template
     return fast

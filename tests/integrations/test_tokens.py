@@ -1,0 +1,30 @@
+"""One thread at a time asks a tokenizer."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from kevin_env.integrations.tokens import alone, token_counter
+
+
+def test_what_uses_a_tokenizer_is_never_called_twice_at_once() -> None:
+    inside, most = 0, 0
+    guard = threading.Lock()
+
+    def encode(text: str) -> list[int]:
+        nonlocal inside, most
+        with guard:
+            inside += 1
+            most = max(most, inside)
+        time.sleep(0.002)
+        with guard:
+            inside -= 1
+        return [len(word) for word in text.split()]
+
+    count = token_counter(encode)
+    with ThreadPoolExecutor(8) as threads:
+        counted = [threads.submit(count, "a b c") for _ in range(16)]
+        encoded = [threads.submit(alone, encode, "a b") for _ in range(16)]
+    assert [each.result() for each in counted] == [3] * 16
+    assert [each.result() for each in encoded] == [[1, 1]] * 16
+    assert most == 1
