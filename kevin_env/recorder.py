@@ -184,9 +184,11 @@ def _with_turn(values: dict[str, Any], line: bytes, running: dict[str, Trajector
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
     """Line number, line, and whether the line was written to its end; empty lines are left out."""
-    if not path.exists():
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:  # as is a partial file's fate when its last episode ends, at any moment
         return
-    with path.open("rb") as file:
+    with file:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 yield number, line, line.endswith(b"\n")

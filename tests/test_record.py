@@ -19,7 +19,7 @@ from kevin_env.judge.api import Seconds, Submission
 from kevin_env.outcome import Outcome
 from kevin_env.problem import Problem, ProblemError, parse_problem
 from kevin_env.record import SCHEMA, Message, ProblemRef, Reply, Trajectory, Turn, Usage
-from kevin_env.recorder import BadLine, Recorder, partial_path, read_trajectories
+from kevin_env.recorder import BadLine, Recorder, partial_path, read_running, read_trajectories
 
 PROBLEM = ProblemRef.of(Problem(id="double", source=SOURCE, name="double"))
 
@@ -106,6 +106,24 @@ def test_a_running_episode_is_on_disk_turn_by_turn(tmp_path) -> None:
     assert list(read_trajectories(file)) == [episode("a", turns=1)]
     recorder.add("a", turn(2))
     assert list(read_trajectories(file)) == [episode("a", turns=2)]
+
+
+def test_whoever_reads_while_the_last_episode_ends_sees_it(tmp_path) -> None:
+    file, over = tmp_path / "run.jsonl", threading.Event()
+    recorder = Recorder(file)
+    play(recorder, "first")
+
+    def write() -> None:
+        for number in range(150):
+            play(recorder, str(number), turns=1)
+        over.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not over.is_set():
+        list(read_running(file))
+    writer.join()
+    assert len(list(read_trajectories(file))) == 151
 
 
 def test_secrets_of_turns_to_come_are_not_on_disk(tmp_path) -> None:

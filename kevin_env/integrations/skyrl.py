@@ -1,10 +1,10 @@
 """An episode as an environment of SkyRL-gym (`pip install 'kevin-env[skyrl]'`).
 
     import skyrl_gym
-    skyrl_gym.register("kevin", "kevin_env.integrations.skyrl:KernelEnv")
+    skyrl_gym.register("kevin", "kevin_env.integrations.skyrl:KernelEnv", {"settings": Settings(gamma=0.4)})
 
-The rows of the data set have `env_class` "kevin" and name a problem: `{"prompt": [], "problem": "L1_23_Softmax", ...}`.
-SkyRL's generator lets the chat grow with every turn; each turn's reward is its score.
+The rows of the data set have the `env_class` "kevin" and a column `problem`. SkyRL's generator lets the chat grow with
+every turn; each turn's reward is its score.
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ class KernelEnv(BaseTextEnv):
     """Plays one episode.
 
     Args:
-        env_config: settings of the episode by name, as in `Settings`.
-        extras: the row: `problem` (its id or path), and `max_turns`, which SkyRL sets and which comes before that of
-            `env_config`.
+        env_config: settings of the episode by name, which come before those of `settings`.
+        extras: the row: `problem` (its id or path), and `max_turns`, which SkyRL sets and which comes first.
+        settings: how episodes are played, for `skyrl_gym.register`.
         pool: who judges; by default judges of this machine's devices.
 
     Raises:
@@ -35,17 +35,20 @@ class KernelEnv(BaseTextEnv):
     """
 
     def __init__(
-        self, env_config: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None,
+        self,
+        env_config: Mapping[str, Any] | None = None,
+        extras: Mapping[str, Any] | None = None,
+        settings: Settings | None = None,
         pool: JudgePool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         row = extras or {}
         if "problem" not in row:
             raise ProblemError("the row has no column 'problem'; it holds a problem's id or path")
         turns = {"max_turns": row["max_turns"]} if "max_turns" in row else {}
-        self._settings = Settings.of({**(env_config or {}), **turns})
-        self._episode = Episode(load_problem(row["problem"]), pool or process_pool(), self._settings, model="skyrl")
-        self.max_turns = self._settings.max_turns
+        played = Settings.of({**dict(settings or Settings()), **(env_config or {}), **turns})
+        self._episode = Episode(load_problem(row["problem"]), pool or process_pool(), played, model="skyrl")
+        self.max_turns = played.max_turns
 
     def init(self, prompt: ConversationType) -> tuple[ConversationType, dict[str, Any]]:
         """The first chat, in the place of the row's own prompt.

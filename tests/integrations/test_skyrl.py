@@ -15,6 +15,7 @@ from tiny_models import reply  # noqa: E402
 from kevin_env.episode import EpisodeError  # noqa: E402
 from kevin_env.judge import JudgeError, ScriptedPool  # noqa: E402
 from kevin_env.problem import ProblemError  # noqa: E402
+from kevin_env.settings import Settings  # noqa: E402
 
 
 def judged(problem: Any, submission: Any) -> Any:
@@ -24,7 +25,8 @@ def judged(problem: Any, submission: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def _registered():
-    skyrl_gym.register("kevin", "kevin_env.integrations.skyrl:KernelEnv")
+    settings = Settings(max_turns=9, gamma=0.9, hints=True)
+    skyrl_gym.register("kevin", "kevin_env.integrations.skyrl:KernelEnv", {"settings": settings})
     yield
     deregister("kevin")
 
@@ -47,6 +49,7 @@ def test_an_episode_from_first_to_last_turn(tmp_path) -> None:
     assert (second["reward"], second["done"]) == (2.3, False)
     last = env.step("I give up.")
     assert (last["reward"], last["done"], last["observations"]) == (0.0, True, [])
+    assert env._episode.settings == Settings(max_turns=3, gamma=0.5, hints=True)
     with pytest.raises(EpisodeError, match="ended after turn 3"):
         env.step(reply("fast"))
     metrics = env.get_metrics()
