@@ -25,7 +25,7 @@ class ProblemSource(Protocol):
         """The next `n` problems."""
         ...
 
-    def record(self, problem: Problem, result: Sequence[Outcome]) -> None:
+    def record(self, problem: Problem, result: Sequence[Outcome]) -> object:
         """Takes note of an episode that has ended: the outcomes of its turns."""
         ...
 
