@@ -111,19 +111,23 @@ def test_a_running_episode_is_on_disk_turn_by_turn(tmp_path) -> None:
 def test_whoever_reads_while_the_last_episode_ends_sees_it(tmp_path) -> None:
     file, over = tmp_path / "run.jsonl", threading.Event()
     recorder = Recorder(file)
-    play(recorder, "first")
 
     def write() -> None:
-        for number in range(150):
-            play(recorder, str(number), turns=1)
+        for number in range(300):
+            play(recorder, str(number), turns=0)
         over.set()
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    while not over.is_set():
-        list(read_running(file))
-    writer.join()
-    assert len(list(read_trajectories(file))) == 151
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        writer = threading.Thread(target=write)
+        writer.start()
+        while not over.is_set():
+            list(read_running(file))
+        writer.join()
+    finally:
+        sys.setswitchinterval(usual)
+    assert len(list(read_trajectories(file))) == 300
 
 
 def test_secrets_of_turns_to_come_are_not_on_disk(tmp_path) -> None:
