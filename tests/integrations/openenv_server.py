@@ -28,7 +28,7 @@ def serving(
         thread.join(30)
 
 
-def until(happened: Callable[[], Any], seconds: float = 20.0) -> None:
+def until(happened: Callable[[], Any], seconds: float = 60.0) -> None:
     """Waits until something has happened."""
     end = time.monotonic() + seconds
     while not happened():
