@@ -21,7 +21,7 @@ TURNS = (7, 9)
 LEAST_PAIRS = 6
 """The fewest whose extremes are a 95 % interval of their median."""
 SECONDS = 4.0
-"""No further turn begins after this long, once there are `LEAST_PAIRS`."""
+"""No further turn of a round begins this long after the first round began, once there are `LEAST_PAIRS`."""
 WARM_UPS = 3
 TIMED = "own"
 """The distribution of timed inputs: how long some kernels take depends on the values."""
@@ -54,6 +54,7 @@ class Contest:
     reference: Player
     null: Player
     _turns: list[dict[str, float]] = field(default_factory=list)
+    _began: float | None = None
     _stock: list[Drawn] = field(default_factory=list)
 
     @classmethod
@@ -99,10 +100,10 @@ class Contest:
             Trouble: when the submission fails.
             JudgeError: when a partner does.
         """
-        start = time.monotonic()
+        began = self._began = self._began or time.monotonic()
         for _ in range(random.SystemRandom().randint(*TURNS)):
             self._turns.append(self._turn())
-            late = time.monotonic() - start > SECONDS
+            late = time.monotonic() - began > SECONDS
             if len(self._turns) >= LEAST_PAIRS and (late or self._speedup().spread <= timing.STEADY):
                 break
         return self._speedup()
@@ -164,20 +165,24 @@ class Contest:
 
     def _windows(self, player: Player) -> list[float]:
         """Windows of one player on inputs as the problem draws them, the submission's always on fresh ones."""
-        own, count = player is self.trial.player, self._count()
+        take = self._own_answers if player is self.trial.player else self._partners_answers
         for _ in range(3):  # a window in which new memory had to be mapped says nothing
-            sets = [[self.trial.draw(TIMED)] if own else self.stock(1) for _ in range(count)]
-            place = random.SystemRandom().randrange(count + 1)
-            if own:
-                sets.insert(place, [self.trial.draw(random.SystemRandom().choice(self.trial.distributions))])
-            answers = self.passes(player, sets, 1)
-            if own:
-                for answer, drawn in zip(answers, sets, strict=True):
-                    self.verify(answer, drawn)
-                del answers[place]
+            answers = take(player, self._count())
             if all(answer.steady for answer in answers):
                 break
         return [answer.seconds for answer in answers]
+
+    def _own_answers(self, player: Player, count: int) -> list[Answer]:
+        chance = random.SystemRandom()
+        sets, place = [[self.trial.draw(TIMED)] for _ in range(count)], chance.randrange(count + 1)
+        sets.insert(place, [self.trial.draw(chance.choice(self.trial.distributions))])
+        answers = self.passes(player, sets, 1)
+        for answer, drawn in zip(answers, sets, strict=True):
+            self.verify(answer, drawn)
+        return answers[:place] + answers[place + 1 :]
+
+    def _partners_answers(self, player: Player, count: int) -> list[Answer]:
+        return self.passes(player, [self.stock(1)] * count, 1)
 
     def _count(self) -> int:
         """How many windows each has in the next turn."""

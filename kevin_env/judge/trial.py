@@ -184,7 +184,8 @@ class Trial:
         key, natures = (self.problem.sha256, case.name, self.options.inputs), self.bench.natures
         if key not in natures:
             case.find_randomness(drawn.skeleton, drawn.image.tensors)
-            probe = seed_from(self.secret, case.name, "probe")
+            # not from the secret: a recorded turn that is judged again, by another judge, has the same distributions
+            probe = seed_from(self.problem.sha256, case.name, "probe")
             natures[key] = Nature(case.stochastic, usable_distributions(case, probe, self.options.inputs))
         case.stochastic, self.distributions = natures[key].stochastic, natures[key].distributions
 

@@ -9,6 +9,7 @@ A plain float32 sum is sometimes far off in one element of millions, a wrong con
 there are many elements, what they are off by together (root mean square) has a tighter budget.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -82,17 +83,25 @@ def budget(reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: flo
 
     The arguments are those of `compare`.
     """
-    exact = (reference if oracle is None else oracle).double()
-    exact = exact[torch.isfinite(exact)]
-    if exact.numel() == 0:
-        return 0.0
-    scale = float(exact.std()) if exact.numel() >= FEW else float(exact.abs().max())
-    scale = scale or float(exact.abs().max())
+    scale = _scale((reference if oracle is None else oracle).double())
     multiple, share = allowance(reference.dtype, precision)
     own = 0.0
-    if oracle is not None:
+    if oracle is not None and scale:
         own = float((reference.double() - oracle).nan_to_num(0.0, 0.0, 0.0).abs().max())
     return multiplier * max(multiple * own, share * scale)
+
+
+def rms_budget(reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str) -> float:
+    """The root mean square of all errors that is allowed; infinite where elements are few or not of full precision.
+
+    The arguments are those of `compare`.
+    """
+    if precision != "ieee" or reference.dtype not in REFERENCE_MULTIPLE or reference.numel() < MANY:
+        return math.inf
+    wanted = reference.double()
+    exact = wanted if oracle is None else oracle
+    own = torch.where(torch.isfinite(wanted), wanted - exact, 0.0)
+    return multiplier * max(RMS_MULTIPLE * _rms(own), RMS_ULPS * torch.finfo(reference.dtype).eps * _scale(exact))
 
 
 def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
@@ -121,12 +130,20 @@ def wrong_elements(
     return ~torch.where(torch.isfinite(wanted), right, same)
 
 
-def near(got: torch.Tensor, reference: torch.Tensor, distance: float) -> bool:
-    """Whether all elements of `got` are finite and within `distance` of the reference's, in its own precision."""
+def near(got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float) -> bool:
+    """Whether `got` is finite and off from the reference, in its own precision, by no more than two distances.
+
+    Args:
+        got: The submission's output.
+        reference: The reference's, of the same shape and floating-point dtype.
+        worst: For each element.
+        rms: For the root mean square of all.
+    """
     if got.numel() == 0:
         return True
     wide = torch.promote_types(got.dtype, torch.float32)
-    return bool((got.to(wide) - reference.to(wide)).abs().max() <= distance)  # which no NaN is
+    off = got.to(wide) - reference.to(wide)
+    return bool(off.abs().max() <= worst) and _rms(off) <= rms  # which no NaN is
 
 
 def all_finite(outputs: list[torch.Tensor]) -> bool:
@@ -153,15 +170,11 @@ def _compare_floats(
     error = torch.where(finite, (value - exact).abs(), 0.0)
     wrong = wrong_elements(value, wanted, exact, allowed, torch.finfo(got.dtype).eps)
     found = _report(wrong, got, exact, error, allowed, "are outside the tolerance")
-    if found is None and precision == "ieee" and got.dtype in REFERENCE_MULTIPLE and got.numel() >= MANY:
-        own = torch.where(finite, wanted - exact, 0.0)
-        return _report_rms(got, exact, error, multiplier * max(RMS_MULTIPLE * _rms(own), _least_rms(exact, got.dtype)))
-    return found
+    return found or _report_rms(got, exact, error, rms_budget(reference, oracle, multiplier, precision))
 
 
 def _report_rms(got: torch.Tensor, exact: torch.Tensor, error: torch.Tensor, allowed: float) -> Mismatch | None:
-    typical = _rms(error)
-    if typical <= allowed:
+    if allowed == math.inf or (typical := _rms(error)) <= allowed:
         return None
     text = f"the elements are off by {typical:.3g} on the whole (root mean square), where {allowed:.3g} is allowed"
     worst = error.flatten().topk(SHOWN).indices
@@ -170,10 +183,13 @@ def _report_rms(got: torch.Tensor, exact: torch.Tensor, error: torch.Tensor, all
     return Mismatch("values", text, None, got.numel(), float(error.max()), None, shown)
 
 
-def _least_rms(exact: torch.Tensor, dtype: torch.dtype) -> float:
-    finite = exact[torch.isfinite(exact)]
+def _scale(values: torch.Tensor) -> float:
+    """The spread of the finite ones; their magnitude where they are few or all the same, 0 where there are none."""
+    finite = values[torch.isfinite(values)]
+    if finite.numel() == 0:
+        return 0.0
     spread = float(finite.std()) if finite.numel() >= FEW else 0.0
-    return RMS_ULPS * torch.finfo(dtype).eps * (spread or float(finite.abs().max() if finite.numel() else 0.0))
+    return spread or float(finite.abs().max())
 
 
 def _rms(values: torch.Tensor) -> float:

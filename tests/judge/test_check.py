@@ -5,7 +5,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import extent, spec_of
-from kevin_env.judge.check import check_call
+from kevin_env.judge.check import Allowed, check_call
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.gate import Call
 from kevin_env.judge.memory import POISON
@@ -170,14 +170,30 @@ def test_an_output_close_to_the_reference_needs_no_oracle_once_an_allowance_is_k
     def expected() -> Expected:
         return Expected(X, lambda: asked.append(1) or X.double())
 
-    allowed: dict[tuple[str, int], float] = {}
+    allowed: Allowed = {}
     assert check_call(call(X), expected(), CASE, "main/own", allowed) is None
     assert len(asked) == 1 and list(allowed) == [("main/own", 0)]
-    assert check_call(call(X + 0.4 * allowed["main/own", 0]), expected(), CASE, "main/own", allowed) is None
+    worst, _ = allowed["main/own", 0]
+    assert check_call(call(X + 0.4 * worst), expected(), CASE, "main/own", allowed) is None
     assert len(asked) == 1
     assert check_call(call(X), expected(), CASE, "main/wide", allowed) is None
     assert len(asked) == 2, "each distribution has its own"
-    assert check_call(call(X + 0.8 * allowed["main/own", 0]), expected(), CASE, "main/own", allowed) is None
+    assert check_call(call(X + 0.8 * worst), expected(), CASE, "main/own", allowed) is None
     assert len(asked) == 3
     assert check_call(call(X * float("nan")), expected(), CASE, "main/own", allowed) is not None
-    assert check_call(call(X + 3 * allowed["main/own", 0]), expected(), CASE, "main/own", allowed) is not None
+    assert check_call(call(X + 3 * worst), expected(), CASE, "main/own", allowed) is not None
+
+
+def test_a_small_error_everywhere_is_not_close() -> None:
+    """Also where each element is within half of what one may be off by: all of them are held to a tighter budget."""
+    x = torch.randn(64, 64, generator=torch.Generator().manual_seed(5))
+    exact = x.double() + 1e-6 * torch.randn(64, 64, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
+    allowed: Allowed = {}
+    expected = Expected(x, lambda: exact)
+    assert check_call(call(x), expected, CASE, "main/own", allowed) is None
+    worst, rms = allowed["main/own", 0]
+    assert rms < 0.45 * worst
+    assert check_call(call(x + 0.45 * worst), expected, CASE, "main/own", allowed) is not None
+    x_but_one = x.clone()
+    x_but_one[3, 4] += 0.45 * worst
+    assert check_call(call(x_but_one), expected, CASE, "main/own", allowed) is None
