@@ -4,6 +4,7 @@ from typing import Any
 
 from openenv.core.client_types import StepResult
 from openenv.core.env_client import EnvClient
+from websockets.exceptions import ConnectionClosed
 
 from kevin_env.integrations.openenv.models import KevinAction, KevinObservation, KevinState
 
@@ -24,7 +25,8 @@ class KevinEnv(EnvClient[KevinAction, KevinObservation, KevinState]):
 
     Raises:
         ConnectionError: if there is no server.
-        RuntimeError: from `reset` and `step`, for what the server refuses; the message is the server's.
+        RuntimeError: from `reset` and `step`, for what the server refuses; the message is the server's. Also when the
+            server ended the session while it was being asked.
     """
 
     def __init__(
@@ -37,6 +39,13 @@ class KevinEnv(EnvClient[KevinAction, KevinObservation, KevinState]):
         first = FIRST_MESSAGE if message_timeout_s is None else message_timeout_s
         super().__init__(base_url, connect_timeout_s, first, **options)
         self._follows_server = message_timeout_s is None
+
+    async def _receive(self) -> dict[str, Any]:
+        try:
+            return await super()._receive()
+        except ConnectionClosed as error:
+            text = "the server ended this session, perhaps because nothing was said for too long: send reset first"
+            raise RuntimeError(text) from error
 
     def _step_payload(self, action: KevinAction) -> dict[str, Any]:
         return action.model_dump()
