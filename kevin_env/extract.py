@@ -9,7 +9,7 @@ from typing import Literal
 
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import FormatError, Frozen, Printable
-from kevin_env.parsing import parse
+from kevin_env.parsing import defines, nodes_of, tree_of
 
 Language = Literal["cuda", "triton", "cpp", "python"]
 
@@ -81,7 +81,7 @@ def guess_language(code: str) -> Language:
     tree = _parse(code)
     if tree is None:
         return "python"
-    nodes = list(ast.walk(tree))
+    nodes = nodes_of(tree)
     imported = {name for node in nodes for name in _imported(node)}
     texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     calls = [node for node in nodes if isinstance(node, ast.Call)]
@@ -157,14 +157,14 @@ def _is_python_with_model(text: str) -> bool:
 
 
 def _has_model(tree: ast.Module) -> bool:
-    return any(isinstance(node, ast.ClassDef) and node.name == "ModelNew" for node in tree.body)
+    return defines(tree, "ModelNew")
 
 
 def _parse(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
-            return parse(code)
+            return tree_of(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -1,6 +1,9 @@
 """Reading Python code as a syntax tree, from any thread, and a problem's source as a submission."""
 
 import ast
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator
 
 _ATTEMPTS = 10
 
@@ -21,6 +24,63 @@ def parse(code: str, filename: str = "<unknown>") -> ast.Module:
         except SystemError:
             continue
     return ast.parse(code, filename)
+
+
+@functools.lru_cache(maxsize=8)
+def tree_of(code: str) -> ast.Module:
+    """As `parse`, for code that several readers look at one after the other. None of them may change the tree."""
+    return parse(code)
+
+
+@functools.lru_cache(maxsize=8)
+def nodes_of(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Every node of a tree that nobody changes, as `ast.walk` gives them."""
+    return tuple(ast.walk(tree))
+
+
+@functools.lru_cache(maxsize=256)  # asked when code comes, and once more of the turn that it makes
+def meaning_of(code: str) -> bytes:
+    """A hash of code that is the same for code that differs in comments and layout alone."""
+    try:
+        text = ast.dump(tree_of(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        text = code
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+def defines(tree: ast.Module, name: str) -> bool:
+    """Whether a class, or something that may be one, has this name at the top level of a file.
+
+    A class by another name that is given this one counts, and so does one within `if`, `try` or `with`.
+    """
+    return any(_binds(node, name) for node in _top_level(tree.body))
+
+
+def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        yield node
+        if isinstance(node, ast.If | ast.Try | ast.With):
+            children = (
+                child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt | ast.ExceptHandler)
+            )
+            for child in children:
+                yield from _top_level(child.body if isinstance(child, ast.ExceptHandler) else [child])
+
+
+def _binds(node: ast.stmt, name: str) -> bool:
+    match node:
+        case ast.ClassDef():
+            return node.name == name
+        case ast.Assign(targets=targets, value=value):
+            return not isinstance(value, ast.Constant) and any(_is_name(target, name) for target in targets)
+        case ast.AnnAssign(target=target, value=value):
+            return value is not None and not isinstance(value, ast.Constant) and _is_name(target, name)
+        case _:
+            return False
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def as_submission(source: str) -> str:

@@ -37,12 +37,12 @@ ATTACKS = {
     "work that one clock does not see": "computes_in_another_process",
     "caches kept warm": "persisting_l2",
     "slowing the reference": "burns_the_cores wakes_itself woken_by_a_socket continues_others hides_in_a_namespace"
-    " stops_and_continues never_stops punches_holes leaves_kernels_running floods_the_memory_bus",
+    " stops_and_continues never_stops punches_holes leaves_kernels_running floods_the_memory_bus timers_without_end",
     "noise": "hopes_for_noise",
     "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output",
     "work in phases that are not timed": "works_at_import table_made_at_import",
     "heat and boost": "rests_before_its_calls raises_its_priority",
-    "head start": "head_start head_start_in_cpp answers_before_it_is_asked",
+    "head start": "head_start head_start_in_cpp wakes_for_a_moment answers_before_it_is_asked",
     "early claim, late output": "late_outbox frees_what_it_claimed",
     "the harness's own costs": "writes_the_outbox keeps_its_output_in_the_inbox",
     # wrong answers that a check lets pass
@@ -56,7 +56,7 @@ ATTACKS = {
     "hard-coded shapes": "drops_the_tail",
     "weights as a fresh model has them": "assumes_no_bias assumes_unit_scale packs_weights_too_early own_weights",
     "degenerate task": "returns_the_mean wrong_axis permuted_columns",
-    "gaps of the comparison": "one_value_for_all no_elements too_few_outputs no_outputs a_list_for_a_tuple wrong_shape"
+    "gaps of the comparison": "one_value_for_all no_elements too_few_outputs no_outputs wrong_shape"
     " right_but_for_one_element sparse_output on_the_meta_device output_on_the_host lies_about_its_shape",
     "equal to everything": "always_equal",
     "ignored inputs": "ignores_an_input",
@@ -78,7 +78,8 @@ ATTACKS = {
     "cache in native code or files": "cached_in_cpp cached_in_a_file",
     "packed inputs kept": "keeps_a_packed_input",
     "changed weights": "changes_the_weights weights_not_matched",
-    "changed inputs": "input_mutation softmax_in_place writes_beside_its_input changes_its_input_last",
+    "changed inputs": "input_mutation softmax_in_place writes_beside_its_input changes_its_input_last"
+    " restores_its_input",
     "patched reference": "finds_no_reference",
     "patched comparison": "patched_comparison",
     "overridden dispatcher": "overrides_the_dispatcher leaves_a_mode_on",
@@ -93,7 +94,7 @@ ATTACKS = {
     "descriptors": "speaks_unasked looks_through_descriptors takes_descriptors_of_its_keeper sends_descriptors",
     "secrets in messages": "listens_to_orders",
     "attack on the parent": "writes_to_the_judge signals_its_keeper meddles_with_its_keeper endless_frame deep_message"
-    " drips_its_answer endless_skeleton",
+    " drips_its_answer endless_skeleton a_million_claims",
     "secrets in files and environment": "reads_secrets",
     "grader's files": "edits_the_grader changes_file_modes mounts_in_its_own_namespace",
     "network": "uses_the_network",
@@ -105,19 +106,20 @@ ATTACKS = {
     "output and log injection": "output_flood control_characters_in_errors surrogates_in_errors",
     "deserialisation": "pickled_answer",
     "build": "includes_a_secret compiler_plugin build_daemon",
-    "hiding from rules": "hides_behind_getattr hides_in_a_string torch_inside_a_kernel",
+    "hiding from rules": "hides_behind_getattr hides_in_a_string torch_inside_a_kernel overloads_an_operator"
+    " replaces_what_is_allowed",
     "talking to the reader": "talks_to_the_reader",
     "clean exit": "exits exits_at_import exits_in_a_destructor",
     "packages and binaries": "installs_a_package runs_machine_code",
     "faults of the device": "illegal_access ignores_the_device_fault",
     "watched or not": "behaves_when_watched",
     "score files": "writes_score_files",
-    "siblings": "harms_its_neighbours",
+    "siblings": "harms_its_neighbours leases_system_files",
     "meetings": "meets_others leaves_a_key",
     "hostile exceptions": "hostile_exception exception_without_end blames_the_compiler deep_recursion",
     # no kernel, or not one of its own
     "torch computes": "torch_computes",
-    "vendor's library": "calls_the_vendor",
+    "vendor's library": "calls_the_vendor torch_inside_cpp",
     "compiled or traced reference": "compiles_the_reference traces_the_reference",
     "copied reference": "inherits_reference execs_reference",
     "fallback": "falls_back",
@@ -125,8 +127,8 @@ ATTACKS = {
     "the language's own": "builtin_of_the_language",
     "the easy part": "only_the_easy_part",
     # precision
-    "low precision inside": "bfloat16_inside float16_inside int8_inside splits_into_bfloat16 narrow_accumulator"
-    " rounds_integers error_within_the_budget",
+    "low precision inside": "bfloat16_inside float16_inside int8_inside int8_inside_bfloat16 splits_into_bfloat16"
+    " narrow_accumulator rounds_integers error_within_the_budget",
     "flags that lower precision": "tf32_inside allows_tf32",
     "approximation": "fast_exponential truncated_series",
     "dressed up": "computes_in_double",

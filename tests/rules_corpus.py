@@ -461,6 +461,163 @@ class ModelNew(nn.Module):
         out = torch.empty_like(x)
         return ext.f([future.result() for future in waiting], out)
 """,
+    "a class of another name": """
+class Fast(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+ModelNew = Fast
+""",
+    "a class in a branch": """
+if torch.cuda.is_available():
+    class ModelNew(nn.Module):
+        def forward(self, x):
+            return ext.f(x)
+""",
+    "streams, events, sizes and generators of torch itself": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        event, stream = torch.Event(device="cuda"), torch.Stream(device="cuda")
+        event.record()
+        stream.wait_event(event)
+        seed = torch.Generator(device=x.device).manual_seed(3).initial_seed()
+        return ext.f(x, seed + torch.Size([2, 3]).numel() * 2)
+""",
+    "super with two arguments": """
+class Base(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+class ModelNew(Base):
+    def __init__(self):
+        super(ModelNew, self).__init__()
+    def forward(self, x):
+        return super(ModelNew, self).forward(x.contiguous())
+""",
+    "what a module gives of itself": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn, self.packed = nn.MultiheadAttention(8, 2), {}
+    def forward(self, x):
+        device, count = next(self.parameters()).device, sum(p.numel() for p in self.parameters())
+        for name, module in self.named_modules():
+            if isinstance(module, nn.MultiheadAttention):
+                self.packed[name] = module.out_proj.weight.t().contiguous()
+        out = self.get_submodule("attn").out_proj
+        return ext.f(x.to(device), self.attn.in_proj_weight, out.bias.detach(), [*self.packed.values()], count * 2)
+""",
+    "a comparison with None by its value": """
+class ModelNew(nn.Module):
+    def forward(self, x, bias=None):
+        return ext.f(x, bias) if bias != None else ext.g(x)
+""",
+    "numbers from functions in C++": """
+mine = load_inline(name="mine", cpp_sources='''
+int64_t run_it(torch::Tensor x, torch::Tensor y) { return 0; }
+static int64_t bytes_of(torch::Tensor x) { return x.numel(); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run_it", &run_it); m.def("workspace", &bytes_of, "bytes"); }
+''')
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty(mine.workspace(x) // 4 + 1, device=x.device)
+        status = mine.run_it(x, out)
+        if status != 0:
+            raise RuntimeError(f"failed: {status}")
+        return out
+""",
+    "operators in a namespace that is a macro or filled in": """
+SOURCE = 'TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("f", f); }'.replace("TORCH_EXTENSION_NAME", "mylib")
+load_inline(name="mylib", cpp_sources=SOURCE, is_python_module=False)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.ops.mylib.f(x)
+""",
+    "NVIDIA's own bindings": """
+from cuda.bindings import driver
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kernel = build()
+    def forward(self, x):
+        out = torch.empty_like(x)
+        arguments = np.array([x.data_ptr(), out.data_ptr()], dtype=np.uint64)
+        driver.cuLaunchKernel(self.kernel, 1, 1, 1, 256, 1, 1, 0, 0, arguments.ctypes.data, 0)
+        return out
+""",
+    "a library by its file name": """
+lib = ctypes.cdll["./libk.so"]
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = np.require(np.empty(tuple(x.shape), np.float32), requirements="C")
+        lib.run(x.data_ptr(), out.ctypes.data)
+        return torch.from_numpy(np.expand_dims(out, 0)[0])
+""",
+    "except branches where no kernel fails": """
+import os, subprocess, tempfile
+def folder():
+    try:
+        os.makedirs("cache", exist_ok=True)
+        return "cache"
+    except OSError:
+        return tempfile.mkdtemp()
+def library():
+    try:
+        return ctypes.CDLL(folder() + "/k.so")
+    except OSError:
+        subprocess.check_call(["g++", "k.cpp"])
+        return ctypes.CDLL(folder() + "/k.so")
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        library().run(x.data_ptr(), out.data_ptr())
+        return out
+""",
+    "old and rare names": """
+from torch.nn.modules.utils import _pair
+class ModelNew(nn.Module):
+    @torch.jit.unused
+    def run(self, x, height):
+        y = x.new(x.shape) if x.is_inference() or x._is_view() else torch.IntTensor([height * 2]).to(x.device)
+        return ext.f(x, y)
+    def forward(self, x, dim=-1, dims=(1, 2)):
+        height, width = _pair(3)
+        return self.run(x, height * width + dim % 2 + dims[0] * 2)
+""",
+    "tensors and numbers in one container": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.plans, self.kept = [], {}
+    def forward(self, x):
+        if not self.plans:
+            self.plans.append((torch.empty_like(x), x.numel()))
+        out, n = self.plans[0]
+        space = self.kept.setdefault(x.device, {})
+        if "n" not in space:
+            space["out"] = torch.empty_like(x)
+            space["n"] = x.numel()
+        state = dict(out=out, n=n)
+        kernel[(n * 2 + space["n"] * 2 + state.get("n") * 2,)](x, space["out"], state.pop("out"), n)
+        return out
+""",
+    "vector instructions by torch's names": """
+mine = load_inline(name="mine", cpp_sources='''
+torch::Tensor f(torch::Tensor x) {
+    auto v = at::vec::Vectorized<float>::loadu(x.data_ptr<float>());
+    at::vec::maximum(v, v.exp()).store(x.data_ptr<float>());
+    return x;
+}
+''')
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return mine.f(x.clone())
+""",
+    "the larger of two tensors by a number": """
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        larger = max((a, b), key=lambda t: t.numel())
+        first, *others = sorted([a, b], key=lambda t: t.shape[0])
+        return ext.f(larger, first, others)
+""",
 }
 
 HACKS = {
@@ -1315,6 +1472,168 @@ class ModelNew(nn.Module):
         pool = mp.ThreadPool(2)
         late = pool.apply_async(launch, (x, x))
         return pool.apply(launch, (late.get(), x)) * 2  # HERE
+""",
+    ),
+    "a class of another name that computes": (
+        "torch_compute",
+        """
+class Plain(nn.Module):
+    def forward(self, x):
+        return ext.f(torch.relu(x))  # HERE
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+ModelNew = Plain
+""",
+    ),
+    "a class that computes in one of two branches": (
+        "torch_compute",
+        """
+class Plain(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)  # HERE
+if torch.cuda.is_available():
+    class ModelNew(nn.Module):
+        def forward(self, x):
+            return ext.f(x)
+else:
+    ModelNew = Plain
+""",
+    ),
+    "no kernel in one of two branches": (
+        "no_kernel",
+        """
+if torch.cuda.is_available():
+    class ModelNew(nn.Module):
+        def forward(self, x):
+            return ext.f(x)
+else:
+    class ModelNew(nn.Module):
+        def forward(self, x):  # HERE
+            return x.clone()
+""",
+    ),
+    "the forward of a layer by super with two arguments": (
+        "torch_compute",
+        """
+class ModelNew(nn.Linear):
+    def forward(self, x):
+        return ext.f(super(ModelNew, self).forward(x))  # HERE
+""",
+    ),
+    "layers that the module gives of itself": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(3, 3)
+    def forward(self, x):
+        for name, module in self.named_children():
+            x = module(ext.f(x))  # HERE
+        return x
+""",
+    ),
+    "a layer within a layer": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(8, 2)
+    def forward(self, x):
+        return self.attn.out_proj(ext.f(x))  # HERE
+""",
+    ),
+    "parameters that the module gives of itself": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        weight = next(self.parameters())
+        return ext.f(x, weight * 2)  # HERE
+""",
+    ),
+    "arithmetic on tensors from C++": (
+        "torch_compute",
+        """
+mine = load_inline(name="mine", cpp_sources='''
+__global__ void scale(float* x) {}
+torch::Tensor scale_cuda(torch::Tensor x) { return scale(x); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }
+void run(torch::Tensor x);
+''')
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return mine.scale(x) * 2  # HERE
+""",
+    ),
+    "torch's own operators beside a registration": (
+        "torch_compute",
+        """
+load_inline(name="lib", cpp_sources="TORCH_LIBRARY(mylib, m) {}", is_python_module=False)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.ops.mylib.f(torch.ops.mkldnn._linear_pointwise(x))  # HERE
+""",
+    ),
+    "an operator's name without a registration": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(torch.ops.other.f(x))  # HERE
+""",
+    ),
+    "a fallback through a helper that was read before": (
+        "fallback",
+        """
+def run(x):
+    return ext.f(x)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = run(x)
+        try:
+            return run(x)
+        except RuntimeError:  # HERE
+            return y.clone()
+""",
+    ),
+    "a function put into a dictionary with others": (
+        "torch_compute",
+        """
+TABLE = {"f": ext.f}
+TABLE.update({"g": torch.relu})
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(TABLE["g"](x))  # HERE
+""",
+    ),
+    "a function put into a dictionary by its name": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        table = {"f": ext.f}
+        table["h"] = torch.tanh
+        return table["f"](table.get("h")(x))  # HERE
+""",
+    ),
+    "what is taken instead of an entry": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        table = {"f": ext.f}
+        return ext.f(table.get("g", torch.tanh)(x))  # HERE
+""",
+    ),
+    "the largest row": (
+        "torch_compute",
+        """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(max(x, key=lambda row: ext.g(row)))  # HERE
 """,
     ),
     "an import of the environment": (

@@ -63,6 +63,20 @@ def test_reasoning_does_not_count(reply):
     assert isinstance(found, Extracted) and "think" not in found.summary and "maybe" not in found.summary
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Fast:\n    pass\nModelNew = Fast\n",
+        "class Fast:\n    pass\nModelNew: type = Fast\n",
+        "try:\n    x = 1\nexcept ImportError:\n    class ModelNew:\n        pass\n",
+        "if True:\n    class ModelNew:\n        pass\n",
+    ],
+)
+def test_a_class_that_is_given_the_name_or_stands_in_a_branch_counts(code):
+    assert _code(f"{_fenced()}\nBetter:\n{_fenced(code)}") == code
+    assert not isinstance(extract_file(code), FormatError)
+
+
 def test_a_tag_inside_a_line_of_code_is_not_reasoning():
     code = 'class ModelNew:\n    note = "<think> about"  # <think>\n'
     assert _code(_fenced(code)) == code

@@ -1,11 +1,15 @@
 """Python code is read whatever other threads do."""
 
 import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kevin_env
 from kevin_env.parsing import parse
+
+PACKAGE = Path(kevin_env.__file__).parent
 
 
 def test_a_failure_that_is_not_of_the_code_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,3 +25,7 @@ def test_a_failure_that_is_not_of_the_code_is_no_failure(monkeypatch: pytest.Mon
     with pytest.raises(SyntaxError) as caught:
         parse("x = = 1", "file.py")
     assert caught.value.filename == "file.py"
+
+
+def test_nothing_else_reads_code() -> None:
+    assert [path.name for path in PACKAGE.rglob("*.py") if "ast.parse(" in path.read_text()] == ["parsing.py"]

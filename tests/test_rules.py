@@ -5,6 +5,7 @@ import time
 
 import pytest
 from rules_corpus import HACKS, HEAD, HONEST
+from rules_habits import CPP, HABITS
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
 from kevin_env.problem import data_folder
@@ -18,6 +19,17 @@ def _checked(code: str, mode: Rules = "kernel"):
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_code_passes(name):
     assert _checked(HONEST[name]) is None
+
+
+@pytest.mark.parametrize("name", HABITS)
+def test_habits_of_honest_code_pass(name):
+    assert _checked(HABITS[name]) is None
+
+
+@pytest.mark.parametrize("name", CPP)
+def test_honest_sources_in_cpp_pass(name):
+    extension = f"mine = load_inline(name='mine', cpp_sources={CPP[name]!r})\n"
+    assert _checked(f"{extension}class ModelNew(nn.Module):\n def forward(self, x):\n  return mine.f(x)\n") is None
 
 
 @pytest.mark.parametrize("name", HACKS)

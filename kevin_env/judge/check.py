@@ -148,10 +148,11 @@ def _finite(value: float | None) -> float | None:
 def _in_order_of(ours: tree.Skeleton, theirs: tree.Skeleton) -> tree.Skeleton:
     """A skeleton with the entries of dicts in the order in which another has them: dicts are equal in any order."""
     (tag, expected), (kind, given) = next(iter(ours.items())), next(iter(theirs.items()))
-    if tag != kind or tag not in ("list", "tuple", "dict") or len(expected) != len(given):
+    sequences = {tag, kind} <= {"list", "tuple"}
+    if not (sequences or tag == kind == "dict") or len(expected) != len(given):
         return theirs
-    if tag != "dict":
-        return {tag: [_in_order_of(a, b) for a, b in zip(expected, given, strict=True)]}
+    if sequences:
+        return {kind: [_in_order_of(a, b) for a, b in zip(expected, given, strict=True)]}
     entries = dict(given)
     if entries.keys() != dict(expected).keys():
         return theirs
@@ -159,10 +160,13 @@ def _in_order_of(ours: tree.Skeleton, theirs: tree.Skeleton) -> tree.Skeleton:
 
 
 def _shape_of(skeleton: tree.Skeleton) -> Any:
-    """The containers of a skeleton, with leaves reduced to whether they are tensors."""
+    """The containers of a skeleton, with leaves reduced to whether they are tensors.
+
+    A list is as good as a tuple: it is what C++ gives for a vector.
+    """
     tag, value = next(iter(skeleton.items()))
     if tag in ("list", "tuple"):
-        return [tag, [_shape_of(child) for child in value]]
+        return ["sequence", [_shape_of(child) for child in value]]
     if tag == "dict":
         return [tag, [[key, _shape_of(child)] for key, child in value]]
     return "tensor" if tag == "t" else "value"

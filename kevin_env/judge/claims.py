@@ -153,14 +153,14 @@ def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
         Broken: when the answer is malformed.
     """
     try:
+        if len(answer["claims"]) != count:  # before any is looked at: a frame has room for millions
+            raise Broken(f"it described {len(answer['claims'])} outputs of {count}")
         claims = [CallClaim.model_validate(claim) for claim in answer["claims"]]
         for claim in claims:
             if claim.unsupported is None:
                 _check_skeleton(claim)
     except (ValidationError, *MALFORMED) as error:
         raise Broken("its description of the outputs is malformed") from error
-    if len(claims) != count:
-        raise Broken(f"it described {len(claims)} outputs of {count}")
     return claims
 
 

@@ -130,6 +130,8 @@ class Gate:
         stop, early, taken = self._take(player, placed)
         calls = [Call(claim, outputs) for claim, outputs in zip(claims, taken, strict=True)]
         unchanged = all(drawn.image.unchanged_in(self.inbox) for drawn in sets)
+        if not self._gpu:
+            player.worker.freeze(False)
         steady = mapped == len(player.mappings)
         return Answer((stop - start) / 1e9, called, calls, unchanged, early, steady, placed)
 
@@ -158,13 +160,14 @@ class Gate:
             drawn.image.write_to(self.inbox)
 
     def _take(self, player: Player, placed: list[list[Output]]) -> tuple[int, bool, list[list[Output]]]:
-        """Looks, stops the clock, and copies everything: freeze, snapshot, then account."""
+        """Looks, stops the clock, and copies everything: freeze, snapshot, then account.
+
+        On a CPU the player stands still afterwards, so that what else is looked at is as it was then.
+        """
         if not self._gpu:
             player.worker.freeze(True)
             stop = time.perf_counter_ns()
-            taken = self._taken(placed)
-            player.worker.freeze(False)
-            return stop, False, taken
+            return stop, False, self._taken(placed)
         assert self._snapshot is not None
         there = [(c, o) for c, outputs in enumerate(placed) for o, output in enumerate(outputs) if _has_bytes(output)]
         looked = self._random.choice(there) if there else None

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
-from kevin_env.parsing import parse
+from kevin_env.parsing import defines, nodes_of, parse
+from kevin_env.rules.plain import plain
 from kevin_env.rules.reader import Finding
 from kevin_env.rules.submission import SubmissionReader
-from kevin_env.rules.syntax import last_name
+from kevin_env.rules.syntax import classes, last_name
 from kevin_env.rules.values import Class, Imported, Value
 from kevin_env.rules.vocabulary import MODULE_PATHS
 
@@ -23,34 +24,43 @@ Rules = Literal["kernel", "open"]
 
 _REFERENCE_PACKAGES = frozenset({"kevin_env", "reference", "problem", "problems"})
 _MOST_NAMED = 4
+_NO_MODEL = FormatError(kind="no_model", message="The code defines no class ModelNew at its top level.")
 
 
 def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError | RulesViolation | None:
     """What is wrong with a submission before it is built; None when it may be judged.
 
-    A file that does not parse is `compile/syntax`, one without a top-level class `ModelNew` `format/no_model`, in
-    both modes.
+    A file that does not parse is `compile/syntax`, one without a class `ModelNew` at its top level, which may have been
+    given that name by an assignment, `format/no_model`, in both modes.
     """
     try:
         tree = _parse(code)
         if isinstance(tree, CompileError):
             return tree
-        model = next((n for n in reversed(tree.body) if isinstance(n, ast.ClassDef) and n.name == "ModelNew"), None)
-        if model is None:
-            return FormatError(kind="no_model", message="The code defines no class ModelNew at its top level.")
-        if mode == "open":
-            return None
-        reader = SubmissionReader(tree)
-        return _check_reference(tree, model, reader) or _check_forward(model, reader)
+        if not defines(tree, "ModelNew"):
+            return _NO_MODEL
+        return None if mode == "open" else _check_kernel(plain(tree))
     except (RecursionError, MemoryError):
         return CompileError(kind="syntax", message="The code is nested too deeply to be read.")
+
+
+def _check_kernel(tree: ast.Module) -> FormatError | RulesViolation | None:
+    """Of every class that the name may stand for: it may be given to another class, also here one and there another."""
+    reader = SubmissionReader(tree)
+    named = [node for node in classes(tree) if node.name == "ModelNew"]
+    models = [atom.node for atom in reader.name("ModelNew", reader.globals) if isinstance(atom, Class)] or named[-1:]
+    for model in models:
+        found = _check_reference(tree, model, reader) or _check_forward(model, SubmissionReader(tree))
+        if found is not None:
+            return found
+    return None if models else _NO_MODEL
 
 
 def _parse(code: str) -> ast.Module | CompileError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
-            return parse(code)
+            return parse(code)  # not a shared tree: this one is rewritten
     except SyntaxError as error:
         message = f"{type(error).__name__}: {error.msg}"
         return CompileError(kind="syntax", message=message, line=error.lineno, details=_place(code, error))
@@ -69,12 +79,12 @@ def _place(code: str, error: SyntaxError) -> str:
 
 
 def _check_reference(tree: ast.Module, model: ast.ClassDef, reader: SubmissionReader) -> RulesViolation | None:
-    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    stored = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in reader.lineage(model):
         bases = zip(node.bases, reader.bases[node], strict=True)
         if any(_is_reference(base, value, "Model" not in stored) for base, value in bases):
             return _inherits("ModelNew inherits from the reference Model", model.lineno)
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         imported = _imported_reference(node)
         if imported:
             return _inherits(f"the code imports {imported}", getattr(node, "lineno", 1))

@@ -100,6 +100,8 @@ class Calls(Reader):
                 return self._call_operator(path, arguments, node)
             case "triton":
                 return KERNEL if callables else frozenset({Imported(path)})
+            case "cuda" if path.rsplit(".", 1)[-1] in words.LAUNCHERS:
+                return self._call(Kernel(), arguments, node)
             case root if root in sys.stdlib_module_names:
                 return self._call_stdlib(path, arguments, arguments.first() if root == "functools" else callables, node)
             case _:
@@ -122,7 +124,7 @@ class Calls(Reader):
             return TENSOR
         if len(parts) == 2 and last in words.TORCH_TENSORS:
             return items(TENSOR)
-        if (len(parts) == 2 and last in words.TORCH_OTHER) or last.startswith(("is_", "get_", "set_")):
+        if parts[1] in words.TORCH_OTHER or last.startswith(("is_", "get_", "set_")):
             return frozenset({Imported(path)})
         return self._computes(path, node)
 
@@ -137,12 +139,12 @@ class Calls(Reader):
         return frozenset(atom for atom in handed if isinstance(atom, Function | Kernel)) or frozenset({Imported(path)})
 
     def _call_operator_of_library(self, library: str, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        if library in words.BUILT_IN_OPERATORS or not (library in self.libraries or self.registered):
+        if library in words.BUILT_IN_OPERATORS or not (self.own_operators or self.registered):
             return self._computes(path, node)
-        if library in self.libraries:
+        if self.own_operators:
             self.launch()
-            return TENSOR
-        return join(self.run(function, arguments) for function in self.registered)
+        given = TENSOR if self.own_operators else UNKNOWN
+        return given | join(self.run(function, arguments) for function in self.registered)
 
     def _call_tensor_method(self, name: str, node: ast.AST) -> Value:
         if name in words.TENSOR_OTHER:
@@ -170,6 +172,8 @@ class Calls(Reader):
     def _call_builtin(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
         if name in ("eval", "exec"):
             self.report("torch_compute", node, f"{name}(), whose code cannot be checked,")
+        elif name in words.BUILTINS_SELECT and (key := dict(arguments.keywords).get("key")):
+            return self._select(name, key, arguments, node)
         elif name in words.BUILTINS_COMPUTE and has_tensor(arguments.all()):
             return self._computes(f"{name}() on a tensor", node)
         elif name in ("zip", "enumerate"):
@@ -184,10 +188,20 @@ class Calls(Reader):
             return join(_type_of(atom) if name == "type" else frozenset({atom}) for atom in arguments.first())
         return frozenset({Imported("builtins.object")})
 
+    def _select(self, name: str, key: Value, arguments: Arguments, node: ast.AST) -> Value:
+        """`min`, `max` or `sorted` by what a function gives for each element, which may be a tensor then."""
+        given = arguments.positional
+        elements = opened(given[0]) if len(given) == 1 else join(given)
+        if has_tensor(self.call(key, Arguments((elements,)), node)):
+            return self._computes(f"{name}() on a tensor", node)
+        return items(elements) if name == "sorted" else elements
+
     def _call_stdlib(self, path: str, arguments: Arguments, handed: Value, node: ast.AST) -> Value:
         """Decorators and `partial` give back the function they got; the rest is remembered by where it came from."""
         if path == "functools.wraps":
             return frozenset({Imported("functools.partial")})
+        if path.startswith(words.LIBRARIES_BY_NAME):
+            return self._call(Kernel(), arguments, node)
         if is_thread(path):
             return frozenset({thread(path, arguments) or Imported(path)})
         task = executed(path, arguments)
@@ -225,5 +239,7 @@ def _type_of(atom: Atom) -> Value:
             return frozenset({Imported("torch.Tensor")})
         case Instance(node):
             return frozenset({Class(node)})
+        case TorchModule(path):
+            return frozenset({Imported(path)})
         case _:
             return UNKNOWN

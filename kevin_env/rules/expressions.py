@@ -4,18 +4,20 @@ import ast
 from collections.abc import Sequence
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.calls import Calls
-from kevin_env.rules.syntax import SYMBOLS, constant_text
+from kevin_env.rules.objects import Objects
+from kevin_env.rules.syntax import SYMBOLS, constant_text, element, is_none
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
     Arguments,
     Atom,
+    Class,
     Function,
     Imported,
     Instance,
     Items,
     Kernel,
+    Parent,
     Scope,
     Tensor,
     Value,
@@ -24,13 +26,15 @@ from kevin_env.rules.values import (
     join,
     opened,
     unpacked,
+    with_entry,
 )
 
 _FILLING = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "add_module", "register_module"})
+_OPENING = frozenset({"extend", "update"})
 _TAKING = frozenset({"pop", "get", "setdefault", "popitem"})
 
 
-class Expressions(Calls):
+class Expressions(Objects):
     """Evaluates expressions to what they may stand for."""
 
     def evaluate(self, node: ast.AST | None, scope: Scope) -> Value:
@@ -105,6 +109,8 @@ class Expressions(Calls):
 
     def _evaluate_compare(self, ops: list[ast.cmpop], operands: list[Value], node: ast.AST) -> Value:
         judged = [op for op in ops if type(op) in SYMBOLS]
+        if isinstance(node, ast.Compare) and any(is_none(each) for each in (node.left, *node.comparators)):
+            return UNKNOWN  # also `x == None` compares no elements
         return self.operate(judged[0], operands, node) if judged and has_tensor(join(operands)) else UNKNOWN
 
     def _evaluate_subscript(self, node: ast.Subscript, scope: Scope) -> Value:
@@ -122,19 +128,19 @@ class Expressions(Calls):
                 case Imported(path) if key:
                     found.append(frozenset({Imported(key if path == "sys.modules" else f"{path}.{key}")}))
                 case Items():
-                    found.append(_element(atom, node.slice))
+                    found.append(element(atom, node.slice))
                 case _:
                     pass
         return join(found)
 
     def _evaluate_call(self, node: ast.Call, scope: Scope) -> Value:
         function = node.func
-        if isinstance(function, ast.Name) and function.id == "super" and not node.args:
-            return scope.find("super()") or UNKNOWN
+        if isinstance(function, ast.Name) and function.id == "super":
+            return self._evaluate_super(node, scope)
         arguments = self._arguments(node, scope)
         if isinstance(function, ast.Attribute):
             receiver = self.evaluate(function.value, scope)
-            contained = self._call_of_container(function, receiver, arguments, scope)
+            contained = self._call_of_container(node, receiver, arguments, scope)
             if contained is not None:
                 return contained
             if function.attr in ("register_buffer", "register_parameter", "add_module", "register_module"):
@@ -142,6 +148,12 @@ class Expressions(Calls):
         callee = self.evaluate(function, scope)
         named = self._call_by_name(callee, node, arguments, scope)
         return self.call(callee, arguments, node) if named is None else named
+
+    def _evaluate_super(self, node: ast.Call, scope: Scope) -> Value:
+        here = scope.find("super()") or UNKNOWN
+        named = self.evaluate(node.args[0], scope) if node.args else UNKNOWN
+        owners = [atom.owner for atom in here if isinstance(atom, Parent)]
+        return frozenset(Parent(a.node, owner) for a in named for owner in owners if isinstance(a, Class)) or here
 
     def _arguments(self, node: ast.Call, scope: Scope) -> Arguments:
         positional: list[Value] = []
@@ -153,18 +165,23 @@ class Expressions(Calls):
         rest += [opened(value) for name, value in keywords if name is None]
         return Arguments(tuple(positional), tuple((k, v) for k, v in keywords if k is not None), join(rest))
 
-    def _call_of_container(
-        self, function: ast.Attribute, receiver: Value, args: Arguments, scope: Scope
-    ) -> Value | None:
+    def _call_of_container(self, node: ast.Call, receiver: Value, args: Arguments, scope: Scope) -> Value | None:
+        function = node.func
         contained = frozenset(atom for atom in receiver if isinstance(atom, Items))
-        ambiguous = function.attr in words.TENSOR_NAMES and contained != receiver
-        if not contained or ambiguous or self.attribute(contained, function.attr):
+        if not isinstance(function, ast.Attribute) or not contained:
             return None
+        ambiguous = function.attr in words.TENSOR_NAMES and contained != receiver
+        if ambiguous or self.attribute(contained, function.attr):
+            return None
+        name = constant_text(node.args[0]) if node.args else None
         if function.attr in _FILLING and isinstance(function.value, ast.Name | ast.Attribute):
-            self.assign(function.value, contained | items(args.all()), scope)
+            given = join((*args.positional, *(value for _, value in args.keywords), args.rest))
+            self.assign(function.value, contained | items(opened(given) if function.attr in _OPENING else given), scope)
         if function.attr == "items":
             return items(items(UNKNOWN, opened(contained), exact=True))
-        return opened(contained) if function.attr in _TAKING else contained
+        if function.attr in _TAKING:
+            return join((*(atom.named(name) for atom in contained), *args.positional[1:]))
+        return contained
 
     def _call_by_name(self, callee: Value, node: ast.Call, args: Arguments, scope: Scope) -> Value | None:
         """Calls that look something up by a name in a string; None for any other call."""
@@ -206,26 +223,24 @@ class Expressions(Calls):
                     self.assign(each, part, scope)
             case ast.Starred(value=inner):
                 self.assign(inner, items(value), scope)
-            case ast.Subscript(value=container, slice=index):
-                self._assign_element(container, self.evaluate(index, scope), value, target, scope)
+            case ast.Subscript():
+                self._assign_element(target, value, scope)
             case _:
                 pass
         return value
 
-    def _assign_element(self, container: ast.expr, index: Value, value: Value, node: ast.AST, scope: Scope) -> None:
-        held = self.evaluate(container, scope)
+    def _assign_element(self, node: ast.Subscript, value: Value, scope: Scope) -> None:
+        held, index, name = (
+            self.evaluate(node.value, scope),
+            self.evaluate(node.slice, scope),
+            constant_text(node.slice),
+        )
         if has_tensor(held) and has_tensor(index | opened(index)):
             self._computes("indexing with a tensor", node)
-        if any(isinstance(atom, Items) for atom in held) and isinstance(container, ast.Name | ast.Attribute):
-            self.assign(container, held | items(value), scope)
-
-
-def _element(atom: Items, index: ast.expr) -> Value:
-    if isinstance(index, ast.Slice):
-        return items(atom.inner)
-    if atom.exact and isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value < len(atom.each):
-        return atom.each[index.value]
-    return atom.named(constant_text(index))
+        containers = [atom for atom in held if isinstance(atom, Items)]
+        if containers and isinstance(node.value, ast.Name | ast.Attribute):
+            filled = join(with_entry(atom, name, value) for atom in containers)
+            self.assign(node.value, held - frozenset(containers) | filled, scope)
 
 
 def _is_torch(atom: Atom) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.syntax import classes, last_name, libraries
+from kevin_env.rules.syntax import classes, last_name, registers_operators, scalar_functions
 from kevin_env.rules.tasks import is_thread
 from kevin_env.rules.values import (
     TENSOR,
@@ -31,6 +31,7 @@ from kevin_env.rules.values import (
     Value,
     items,
     join,
+    leaves,
 )
 
 
@@ -52,9 +53,10 @@ class Reader:
         self.class_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.instance_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.home = {node: owner for owner in classes(tree) for node in owner.body if isinstance(node, ast.FunctionDef)}
-        self.libraries = frozenset(libraries(tree))
+        self.own_operators = registers_operators(tree)
+        self.scalars = frozenset(scalar_functions(tree))
         self.registered: list[Function] = []
-        self.hooks: list[Function] = []
+        self.hooks: list[Atom] = []
         self.star_imports: list[str] = []
         self.findings: list[Finding] = []
         self.launches = False
@@ -70,6 +72,18 @@ class Reader:
     def launch(self) -> None:
         """Notes that an own kernel is launched, when `forward` reaches it."""
         self.launches = self.launches or self.reached
+
+    @contextmanager
+    def watching_launches(self) -> Generator[list[bool]]:
+        """Gives a list that has an entry afterwards if what was read meanwhile launches a kernel."""
+        before, self.launches = self.launches, False
+        found: list[bool] = []
+        try:
+            yield found
+        finally:
+            if self.launches:
+                found.append(True)
+            self.launches = self.launches or before
 
     @contextmanager
     def reaching(self) -> Generator[None]:
@@ -113,7 +127,9 @@ class Reader:
                 return frozenset({Imported(f"{path}.{name}")})
             case TorchModule():
                 return _of_torch_module(atom, name)
-            case Kernel() | TensorMethod():
+            case Kernel():
+                return frozenset({Kernel() if name in self.scalars else atom})
+            case TensorMethod():
                 return frozenset({atom})
             case Function():
                 return frozenset({atom}) if name in ("__call__", "__wrapped__", "forward") else UNKNOWN
@@ -122,7 +138,9 @@ class Reader:
             case Class(node):
                 return self._of_class(node, name, atom)
             case Items():
-                return UNKNOWN if name in words.CONTAINER_METHODS or name in words.TENSOR_NAMES else atom.named(name)
+                if name in words.CONTAINER_METHODS or name in words.TENSOR_NAMES:
+                    return UNKNOWN
+                return atom.inner if name == "forward" else atom.named(name)
             case Thread() | Future():
                 return frozenset({atom if name in words.RUNS else Imported(f"concurrent.futures.Future.{name}")})
             case Parent(node, owner):
@@ -144,8 +162,8 @@ class Reader:
 
     def _of_instance(self, atom: Instance, name: str) -> Value:
         own = self.instance_names.get(atom.node, {})
-        if name in words.MODULE_CONTENTS:
-            return items(join(own.values()))
+        if name in words.MODULE_CONTENTS and not self._member(self.lineage(atom.node), name, atom):
+            return _of_module(join(own.values()), name)
         return own.get(name, UNKNOWN) | self._member(self.lineage(atom.node), name, atom)
 
     def _of_class(self, node: ast.ClassDef, name: str, owner: Class) -> Value:
@@ -187,6 +205,15 @@ class Reader:
         return frozenset({Imported(f"torch.nn.Module.{name}")}) if name in words.MODULE_METHODS else UNKNOWN
 
 
+def _of_module(held: Value, name: str) -> Value:
+    """What of a module's attributes another of them, or the method of that name, gives."""
+    if name in words.MODULE_ENTRIES:
+        return items(held)
+    each = TENSOR if name in ("parameters", "buffers") else leaves(held) - TENSOR
+    named = items(UNKNOWN, each, exact=True) if name.startswith("named_") else each
+    return frozenset({Future(each if name == "get_submodule" else items(named))})
+
+
 def _of_tensor(name: str) -> Value:
     if name in words.TENSOR_VIEWS_AS_ATTRIBUTES:
         return TENSOR
@@ -196,9 +223,11 @@ def _of_tensor(name: str) -> Value:
 
 
 def _of_torch_module(atom: TorchModule, name: str) -> Value:
-    if name in ("forward", "__call__", "_forward_impl"):
+    if name in ("forward", "__call__", "_call_impl", "_wrapped_call_impl", "_slow_forward"):
         return frozenset({atom})
-    weights = ("weight", "bias", "running_", "in_proj", "out_proj")
+    if name == "out_proj":
+        return frozenset({TorchModule("torch.nn.Linear")})
+    weights = ("weight", "bias", "running_", "in_proj")
     return TENSOR if name.startswith(weights) else UNKNOWN
 
 

@@ -22,8 +22,8 @@ from kevin_env.rules.values import (
 )
 
 _MOST_READINGS = 500
-"""Functions are read once for each kind of arguments; a file that needs more than this is not followed further."""
-_DEEPEST_CALL = 16
+"""Functions are read once for each kind of arguments; in a file that needs more than this, once altogether."""
+_DEEPEST_CALL = 32
 
 
 class SubmissionReader(Expressions):
@@ -31,7 +31,8 @@ class SubmissionReader(Expressions):
 
     def __init__(self, tree: ast.Module) -> None:
         super().__init__(tree)
-        self._results: dict[tuple[Function, Arguments, bool], Value] = {}
+        self._results: dict[tuple[Function, Arguments, bool], tuple[Value, bool]] = {}
+        self._read_before: set[ast.AST] = set()
         self._returned: list[list[Value]] = []
         self._in_loop = False
         self.execute(tree.body, self.globals)
@@ -45,19 +46,28 @@ class SubmissionReader(Expressions):
         forward = self.entries(Instance(model))
         with self.reaching():
             for function in [*forward, *forward, *self.hooks]:
+                self._read_before.clear()
                 if isinstance(function, Function) and not isinstance(function.node, ast.Lambda):
                     self._results.clear()
                     self.run(function, forward_arguments(function.node))
                 else:
                     self.call(frozenset({function}), Arguments((TENSOR,)), model)
+            self.read_special_methods()
 
     def run(self, function: Function, arguments: Arguments) -> Value:
         """What the function returns for such arguments; its body is read once for them."""
         key = (function, arguments, self.reached)
-        if key not in self._results and len(self._results) < _MOST_READINGS and len(self._returned) < _DEEPEST_CALL:
-            self._results[key] = UNKNOWN  # for a recursive call
-            self._results[key] = self._read(function, arguments)
-        return self._results.get(key, UNKNOWN)
+        wanted = len(self._results) < _MOST_READINGS or function.node not in self._read_before
+        if key not in self._results and wanted and len(self._returned) < _DEEPEST_CALL:
+            self._read_before.add(function.node)
+            self._results[key] = UNKNOWN, False  # for a recursive call
+            with self.watching_launches() as launched:
+                result = self._read(function, arguments)
+            self._results[key] = result, bool(launched)
+        result, launches = self._results.get(key, (UNKNOWN, False))
+        if launches:
+            self.launch()
+        return result
 
     def _read(self, function: Function, arguments: Arguments) -> Value:
         scope = Scope(parent=function.scope)
@@ -172,10 +182,11 @@ class SubmissionReader(Expressions):
             self.execute(node.body, scope)
 
     def _execute_try(self, node: ast.Try | ast.TryStar, scope: Scope) -> None:
+        with self.watching_launches() as launched:
+            self.execute(node.body, scope)
         for handler in node.handlers:
-            if falls_back(handler):
+            if launched and falls_back(handler):
                 self.report("fallback", handler, "an except branch that goes on without the kernel that failed")
-        self.execute(node.body, scope)
         self._branch(scope, node.orelse, *(handler.body for handler in node.handlers))
         self.execute(node.finalbody, scope)
 

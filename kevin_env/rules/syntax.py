@@ -4,8 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.values import TENSOR, UNKNOWN, Arguments, Value, items
+from kevin_env.rules.values import TENSOR, UNKNOWN, Arguments, Items, Value, items
 
 SYMBOLS: dict[type[ast.AST], str] = {
     ast.Add: "+",
@@ -31,7 +32,9 @@ SYMBOLS: dict[type[ast.AST], str] = {
     ast.NotEq: "!=",
 }
 """The operators that compute when an operand is a tensor, as they are written."""
-_LIBRARY = re.compile(r"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(\s*(\w+)")
+_LIBRARY = re.compile(r"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(")
+_DECLARATION = re.compile(r"^[ \t]*(?:extern \"C\" |static |inline )*([\w:]+)[ \t]+(\w+)[ \t]*\(", re.MULTILINE)
+_BOUND = re.compile(r"\bdef\(\s*\"(\w+)\"\s*,\s*&?([\w:]+)")
 
 
 def constant_text(node: ast.AST) -> str | None:
@@ -51,6 +54,20 @@ def constant_text(node: ast.AST) -> str | None:
             return None
 
 
+def element(atom: Items, index: ast.expr) -> Value:
+    """What the entry of a container may stand for that an index names."""
+    if isinstance(index, ast.Slice):
+        return items(atom.inner)
+    if atom.exact and isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value < len(atom.each):
+        return atom.each[index.value]
+    return atom.named(constant_text(index))
+
+
+def is_none(node: ast.expr) -> bool:
+    """Whether it is written as `None`."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def last_name(node: ast.expr) -> str:
     """The last part of a dotted name, called or not: `jit` of `@triton.jit` and of `@jit(...)`."""
     if isinstance(node, ast.Call):
@@ -60,14 +77,30 @@ def last_name(node: ast.expr) -> str:
 
 def classes(tree: ast.Module) -> list[ast.ClassDef]:
     """Every class in the file."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return [node for node in nodes_of(tree) if isinstance(node, ast.ClassDef)]
 
 
-def libraries(tree: ast.Module) -> Iterator[str]:
-    """Namespaces of operators that C++ sources in the file register."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from _LIBRARY.findall(node.value)
+def registers_operators(tree: ast.Module) -> bool:
+    """Whether C++ sources in the file register operators. Their namespace may be a macro, or filled in later."""
+    return any(_LIBRARY.search(text) for text in _texts(tree))
+
+
+def scalar_functions(tree: ast.Module) -> set[str]:
+    """Names of functions, as Python calls them, that C++ sources in the file declare to return a number or nothing."""
+    declared = dict[str, set[str]]()
+    bound = dict[str, str]()
+    for text in _texts(tree):
+        bound |= dict(_BOUND.findall(text))
+        for kind, name in _DECLARATION.findall(text):
+            declared.setdefault(name, set()).update({kind} - {"return", "else"})
+    scalar = {name for name, kinds in declared.items() if kinds and kinds <= words.SCALARS}
+    return {name for name in scalar if bound.get(name, name) == name} | {
+        own for own, of in bound.items() if of in scalar
+    }
+
+
+def _texts(tree: ast.Module) -> Iterator[str]:
+    return (node.value for node in nodes_of(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def falls_back(handler: ast.ExceptHandler) -> bool:
@@ -118,5 +151,17 @@ def _parameter(node: ast.arg, default: ast.expr | None, first: bool) -> Value:
     annotation = ast.unparse(node.annotation).lower() if node.annotation else ""
     if any(container in annotation for container in ("list", "tuple", "dict", "sequence", "iterable")):
         return items(TENSOR)
-    number = isinstance(default, ast.Constant) and default.value is not None
-    return TENSOR if first or "tensor" in annotation or not (annotation or number) else UNKNOWN
+    return TENSOR if first or "tensor" in annotation or not (annotation or _is_plain(default)) else UNKNOWN
+
+
+def _is_plain(default: ast.expr | None) -> bool:
+    """Whether it is written as a number, a string or several of them."""
+    match default:
+        case ast.Constant(value=value):
+            return value is not None
+        case ast.UnaryOp(operand=operand):
+            return _is_plain(operand)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return all(_is_plain(each) for each in elements)
+        case _:
+            return False

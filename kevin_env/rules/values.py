@@ -108,8 +108,8 @@ class Items:
         return join(self.each)
 
     def named(self, name: str | None) -> "Value":
-        """What the entry of that name may stand for; any entry where the name is not known."""
-        return dict(zip(self.names, self.each, strict=False)).get(name or "", self.inner)
+        """What the entry of that name may stand for; any entry where the name or the names are not known."""
+        return dict(zip(self.names, self.each, strict=True)).get(name, UNKNOWN) if name and self.names else self.inner
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,15 @@ def items(*each: Value, exact: bool = False, names: tuple[str, ...] = ()) -> Val
     """A container of these; too deep a nesting is not followed."""
     depth = 1 + max((atom.depth for atom in join(each) if isinstance(atom, Items)), default=0)
     return frozenset({Items(each, exact, depth, names)}) if depth <= _DEEPEST else UNKNOWN
+
+
+def with_entry(container: Items, name: str | None, value: Value) -> Value:
+    """The container after one more assignment to an entry; its name is kept where all names are known."""
+    if name is None or container.exact or (container.each and not container.names):
+        return frozenset({container}) | items(value)
+    entries = dict(zip(container.names, container.each, strict=True))
+    entries[name] = entries.get(name, UNKNOWN) | value
+    return items(*entries.values(), names=tuple(entries))
 
 
 def opened(value: Value) -> Value:

@@ -10,11 +10,13 @@ def _words(text: str) -> frozenset[str]:
 
 _ALLOCATE = _words(
     "empty empty_like empty_strided empty_permuted zeros zeros_like ones ones_like full full_like tensor as_tensor "
-    "asarray from_numpy frombuffer from_dlpack scalar_tensor clone Tensor FloatTensor HalfTensor LongTensor"
+    "asarray from_numpy frombuffer from_dlpack scalar_tensor clone Tensor FloatTensor DoubleTensor HalfTensor "
+    "BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor"
 )
 _VIEW = _words(
     "reshape transpose permute squeeze unsqueeze flatten unflatten ravel movedim moveaxis swapaxes swapdims t narrow "
-    "select as_strided broadcast_to view_as_real view_as_complex real imag diagonal adjoint"
+    "select as_strided broadcast_to view_as_real view_as_complex real imag diagonal adjoint atleast_1d atleast_2d "
+    "atleast_3d detach resolve_conj resolve_neg"
 )
 _PIECES = _words("split chunk tensor_split hsplit vsplit unbind split_with_sizes broadcast_tensors")
 
@@ -26,30 +28,36 @@ TORCH_OTHER = _words(
     "device dtype Size Generator finfo iinfo numel broadcast_shapes result_type promote_types can_cast typename "
     "no_grad enable_grad inference_mode autocast manual_seed _assert _check Stream Event"
 )
-"""Functions of `torch` that may be called and return no tensor; so may all `torch.is_*`, `get_*` and `set_*`."""
+"""Functions of `torch` that may be called and return no tensor; so may all `torch.is_*`, `get_*` and `set_*`, and the
+methods of what these give (`torch.Size.numel`, `torch.Event.record`)."""
 _NAMESPACES = _words(
     "cuda. accelerator. cpu. xpu. version. backends. library. profiler. compiler. _dynamo. utils.cpp_extension. "
-    "utils.dlpack. ops.load_library. overrides. amp. _C._cuda autograd.profiler. nn.Module. random."
+    "utils.dlpack. ops.load_library. overrides. amp. _C._cuda autograd.profiler. nn.Module. "
+    "nn.modules.utils. random."
 )
 TORCH_NAMESPACES = tuple(f"torch.{name}" for name in sorted(_NAMESPACES))
 """Namespaces for devices, streams, events, graphs and building, in which everything may be called ..."""
-TORCH_COMPUTING_NAMESPACES = ("torch.cuda.comm.", "torch.cuda.nccl.")
+TORCH_COMPUTING_NAMESPACES = (
+    *("torch.cuda.comm.", "torch.cuda.nccl.", "torch.overrides.handle_torch_function", "torch.nn.Module.__call__"),
+    *("torch.nn.Module._call_impl", "torch.nn.Module._wrapped_call_impl"),
+)
 """... but these."""
 
 TENSOR_TENSOR = _VIEW | _words(
     "view view_as reshape_as expand expand_as contiguous unfold detach detach_ data requires_grad_ clone copy_ zero_ "
     "fill_ resize_ set_ squeeze_ unsqueeze_ transpose_ t_ as_strided_ to type type_as float double half bfloat16 int "
-    "long short char byte bool cfloat cuda cpu pin_memory share_memory_ new_empty new_empty_strided new_zeros new_ones "
-    "new_full new_tensor numpy astype T mT H mH resolve_conj resolve_neg __getitem__ untyped_storage storage"
+    "long short char byte bool cfloat cdouble chalf cuda cpu pin_memory share_memory_ new_empty new_empty_strided "
+    "new_zeros new_ones new_full new_tensor new numpy astype T mT H mH resolve_conj resolve_neg __getitem__ "
+    "untyped_storage storage"
 )
 """Methods of a tensor that may be called and return a tensor (or what stands for one)."""
 TENSOR_TENSORS = _PIECES
 TENSOR_OTHER = _words(
     "size stride shape numel nelement dim ndimension ndim element_size itemsize nbytes storage_offset data_ptr dtype "
     "device layout get_device is_cuda is_cpu is_contiguous is_floating_point is_complex is_signed is_pinned is_shared "
-    "is_conj is_neg is_set_to is_sparse is_leaf requires_grad grad_fn record_stream item tolist ctypes names strides "
-    "flags __cuda_array_interface__ __array_interface__ __dlpack__ __dlpack_device__ __len__ __repr__ __str__ "
-    "__format__ __setitem__ register_hook"
+    "is_conj is_neg is_set_to is_sparse is_leaf is_inference is_meta is_quantized is_same_size _is_view _version "
+    "requires_grad grad_fn record_stream item tolist ctypes names strides flags __cuda_array_interface__ "
+    "__array_interface__ __dlpack__ __dlpack_device__ __len__ __repr__ __str__ __format__ __setitem__ register_hook"
 )
 """Methods and attributes of a tensor that ask for something and return no tensor."""
 TENSOR_NAMES = TENSOR_TENSOR | TENSOR_TENSORS | TENSOR_OTHER
@@ -60,7 +68,8 @@ TENSOR_MARKS = _words("shape device dtype data_ptr contiguous stride numel is_co
 WRAPPERS = _words(
     "torch.compile torch.jit.script torch.jit.trace torch.jit.ignore torch.fx.wrap torch.no_grad torch.enable_grad "
     "torch.inference_mode torch.cuda.make_graphed_callables torch.compiler.disable torch.autocast torch.vmap "
-    "torch.func.vmap concurrent.futures.as_completed builtins.staticmethod builtins.classmethod builtins.property"
+    "torch.func.vmap torch.jit.unused torch.jit.export torch.jit.script_if_tracing concurrent.futures.as_completed "
+    "builtins.staticmethod builtins.classmethod builtins.property"
 )
 """Calls that give back what they are given: what comes out does what went in does."""
 EXTENSION_MAKERS = _words(
@@ -71,6 +80,10 @@ LIBRARY_MAKERS = _words(
     "ctypes.CFUNCTYPE ctypes.PYFUNCTYPE ctypes.CDLL ctypes.PyDLL ctypes.cdll.LoadLibrary "
     "ctypes.pydll.LoadLibrary numpy.ctypeslib.load_library"
 )
+LIBRARIES_BY_NAME = ("ctypes.cdll.", "ctypes.pydll.")
+"""Where a library is an attribute or an entry, such as `ctypes.cdll["./kernel.so"]`, and each of its functions one."""
+LAUNCHERS = _words("cuLaunchKernel cuLaunchKernelEx cuLaunchCooperativeKernel cudaLaunchKernel launch")
+"""What in NVIDIA's package `cuda` launches a kernel that it is handed."""
 MODULE_PATHS = _words("torch.nn.Module torch.nn.modules.Module torch.nn.modules.module.Module")
 """Where the class of all modules may be imported from."""
 CONTAINERS = _words("ModuleList ModuleDict ParameterList ParameterDict Sequential")
@@ -79,14 +92,17 @@ FREE_MODULES = _words("Identity Flatten Unflatten")
 """Modules whose call is a view."""
 MODULE_METHODS = _words(
     "train eval to cuda cpu float half double bfloat16 type requires_grad_ zero_grad state_dict load_state_dict "
-    "add_module register_module register_buffer register_parameter named_parameters named_buffers named_children "
-    "named_modules get_parameter get_buffer extra_repr share_memory compile training register_forward_hook "
+    "add_module register_module register_buffer register_parameter named_parameters named_buffers "
+    "get_parameter get_buffer extra_repr share_memory compile training register_forward_hook "
     "register_forward_pre_hook register_load_state_dict_post_hook _register_load_state_dict_pre_hook __init__ __new__ "
     "__setattr__ save_for_backward mark_dirty mark_non_differentiable set_materialize_grads"
 )
 """Methods that every `nn.Module` (or context of an autograd function) has, and that reach no kernel."""
-MODULE_CONTENTS = _words("_modules _parameters _buffers __dict__ children modules parameters buffers get_submodule")
-"""What of an `nn.Module` gives several of its attributes."""
+MODULE_ENTRIES = _words("_modules _parameters _buffers __dict__")
+"""Attributes of an `nn.Module` that hold its other attributes by name."""
+MODULE_LISTS = _words("children modules parameters buffers named_children named_modules get_submodule")
+"""Methods of an `nn.Module` that give its other attributes; with their names where the method's is `named_`."""
+MODULE_CONTENTS = MODULE_ENTRIES | MODULE_LISTS
 
 CONTAINER_METHODS = frozenset({*dir(list), *dir(dict), *dir(set), *MODULE_METHODS, *MODULE_CONTENTS})
 """What a list, a dictionary or a container of modules has besides its entries."""
@@ -102,8 +118,15 @@ EXECUTORS = _words("concurrent multiprocessing asyncio _thread")
 RUNS = _words("start run result get __call__")
 """Methods of a thread that call what it was given, and of a future that give what its call returned."""
 BUILTINS_COMPUTE = _words("abs sum min max pow round divmod sorted any all")
+BUILTINS_SELECT = _words("min max sorted")
+"""Those of them that may compare what a function gives for each element instead."""
 BUILTINS_PASS = _words("list tuple set reversed iter")
-BUILT_IN_OPERATORS = _words("aten prims prim rngprims mkldnn onednn quantized _quantized cudnn inductor")
+BUILT_IN_OPERATORS = _words(
+    "aten prims prim rngprims debugprims _native mkl mkldnn mkldnn_prepacked onednn cudnn quantized _quantized "
+    "quantization quantized_decomposed sparse static_runtime inductor inductor_prims c10d c10d_functional "
+    "_c10d_functional _c10d_functional_autograd _dtensor symm_mem fsdp flex_lib higher_order xnnpack torchvision "
+    "torchaudio"
+)
 """Namespaces of `torch.ops` that are torch's own, whatever a submission registers there."""
 FAKES = _words("register_fake impl_abstract register_autograd register_vmap")
 """What of `torch.library` takes functions that do not run when the operator is called."""
@@ -113,5 +136,36 @@ LOGGING = _words("print warnings logging logger log traceback sys")
 OPERATOR_HARMLESS = _words("is_ is_not getitem setitem contains attrgetter itemgetter methodcaller length_hint")
 NUMPY_HARMLESS = _words(
     "empty empty_like zeros zeros_like ones ones_like full full_like array asarray ascontiguousarray frombuffer "
-    "reshape transpose copyto shape ndim size dtype ctypeslib.as_array ctypeslib.ndpointer ctypeslib.as_ctypes"
+    "asanyarray asfortranarray require reshape transpose swapaxes moveaxis expand_dims squeeze ravel broadcast_to "
+    "rearrange copyto shape ndim size dtype ctypeslib.as_array ctypeslib.ndpointer ctypeslib.as_ctypes"
 )
+SCALARS = _words("void bool int long float double size_t int32_t int64_t uint32_t uint64_t std::string")
+"""Types that a function in C++ returns when it returns no tensor."""
+OPERATIONS = _words(
+    "abs adaptive_avg_pool2d add addbmm addcdiv addcmul addmm addmv addr all amax amin aminmax any argmax argmin "
+    "argsort avg_pool1d avg_pool2d avg_pool3d baddbmm batch_norm bernoulli bilinear binary_cross_entropy bincount "
+    "bmm cat cdist celu clamp clip concat conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+    "convolution cos cross_entropy cumprod cumsum div dot einsum elu embedding eq erf exp fft flip floor gather ge "
+    "gelu glu group_norm gru gt hardswish hardtanh histc index_add index_select instance_norm inverse kron "
+    "layer_norm leaky_relu lerp linear log log_softmax logcumsumexp logsumexp lstm lt masked_fill masked_select "
+    "matmul max max_pool1d max_pool2d max_pool3d maximum mean median min minimum mish mm mse_loss mul "
+    "multi_head_attention_forward mv native_layer_norm neg nll_loss norm outer pow prod reciprocal relu relu6 "
+    "repeat_interleave rms_norm roll rsqrt scaled_dot_product_attention scatter scatter_add selu sigmoid silu sin "
+    "softmax softmin softplus softsign sort sqrt square stack std sub sum tan tanh tensordot topk trapz tril triu "
+    "unique var vector_norm where"
+)
+"""Operations that compute, as they are called on any side of torch. Not all: only where it takes a name to tell."""
+TENSOR_CLASSES = _words("torch.Tensor torch.nn.Parameter torch.nn.parameter.Parameter")
+PASSING = ("copy.", "types.MethodType", "random.choice")
+"""Calls of Python's library that give what they are given, or a copy ..."""
+COLLECTING = ("itertools.", "collections.deque")
+"""... and those that give a container of it."""
+COMPUTING_PACKAGES = _words(
+    "einops opt_einsum jax tensorflow sklearn cv2 torchvision torchaudio xformers flash_attn transformers numexpr"
+)
+"""Packages whose functions compute when they are handed a tensor."""
+COMPUTING_LIBRARIES = (
+    *("libcublas", "libcudnn", "libcusparse", "libcusolver", "libcufft", "libtorch"),
+    *("libmkl", "libdnnl", "libopenblas", "libblas", "libcblas"),
+)
+"""How the names of libraries begin that compute what is asked for."""

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.weights import State, Unmatched, hand_over, match
 
 
@@ -105,3 +106,87 @@ def test_another_dtype_of_the_same_shape_takes_the_values() -> None:
     model = nn.ParameterDict({"w": torch.zeros(3, dtype=torch.float16)})
     hand_over(model, *given(nn.ParameterDict({"w": torch.tensor([1.0, 2.0, 3.0])})))
     assert model["w"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_sides_of_length_one_make_no_difference() -> None:
+    reference = nn.ParameterDict({"bias": torch.randn(3, 1, 1), "scale": torch.randn(3)})
+    model = nn.ParameterDict({"bias": torch.zeros(3), "other": torch.zeros(1, 3, 1)})
+    hand_over(model, *given(reference))
+    assert torch.equal(model["bias"], reference["bias"].flatten())
+    assert torch.equal(model["other"], reference["scale"].view(1, 3, 1))
+
+
+def pack(module: nn.Module, state: State, *_: object) -> None:
+    state["packed"] = torch.cat([state.pop("first.weight"), state.pop("second.weight")])
+
+
+class Hooked(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("packed", torch.zeros(8, 4))
+        self.register_load_state_dict_pre_hook(pack)
+
+
+class Overriding(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("packed", torch.zeros(8, 4))
+
+    def _load_from_state_dict(self, state_dict: State, *rest: object) -> None:
+        pack(self, state_dict)
+        super()._load_from_state_dict(state_dict, *rest)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [Hooked, Overriding])
+def test_a_model_may_pack_the_references_state_before_it_is_loaded(kind: type[nn.Module]) -> None:
+    reference, model = Linear(), kind()
+    hand_over(model, *given(reference))
+    state = reference.state_dict()
+    assert torch.equal(model.get_buffer("packed"), torch.cat([state["first.weight"], state["second.weight"]]))
+
+
+class Biased(nn.Module):
+    """A layer, then a parameter of its own, then another layer; a state has the parameter first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matmul = nn.Linear(4, 3)
+        self.shift = nn.Parameter(torch.randn(3))
+        self.norm = nn.BatchNorm1d(3)
+
+
+class Flat(nn.Module):
+    """The same weights by other names, declared in the same order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w, self.b = nn.Parameter(torch.zeros(3, 4)), nn.Parameter(torch.zeros(3))
+        self.s, self.scale, self.add = (nn.Parameter(torch.zeros(3)) for _ in range(3))
+
+
+def test_renamed_weights_go_in_the_order_in_which_they_were_declared() -> None:
+    with Creation() as creation:
+        reference, model = Biased(), Flat()
+    theirs = creation.names(reference)
+    state = {name: reference.state_dict()[name] for name in theirs}
+    assert theirs[:3] == ["matmul.weight", "matmul.bias", "shift"], "not as in the state"
+    parameters = [name for name in theirs if name in dict(reference.named_parameters())]
+    places = match(model, state, parameters, creation.names(model))
+    assert places == {
+        "w": "matmul.weight",
+        "b": "matmul.bias",
+        "s": "shift",
+        "scale": "norm.weight",
+        "add": "norm.bias",
+    }
+
+
+def test_creation_has_all_names_once_and_leaves_no_hook() -> None:
+    with Creation() as creation:
+        model = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 3))
+        model[1].weight = nn.Parameter(torch.ones(3, 3))
+        model.tied = model[1].bias
+    late = nn.Linear(2, 2)
+    assert sorted(creation.names(model)) == sorted(model.state_dict())
+    assert creation.names(model)[-1] == "1.weight", "it was replaced last"
+    assert creation.names(late) == ["weight", "bias"], "what was not seen stays as it is"

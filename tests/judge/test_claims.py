@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+import time
 from typing import Any
 
 import pytest
@@ -214,3 +215,10 @@ def test_a_taken_output_no_longer_changes() -> None:
     outbox.bytes.fill_(7)
     assert taken.flat is not None and not taken.flat.any()
     assert output.flat is not None and bool((output.flat == 7).all())
+
+
+def test_claims_of_more_calls_than_were_made_are_refused_unread() -> None:
+    began = time.monotonic()
+    with pytest.raises(Broken, match="2000000 outputs of 1"):
+        read_claims({"claims": [{}] * 2_000_000}, 1)
+    assert time.monotonic() - began < 1

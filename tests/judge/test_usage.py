@@ -1,13 +1,15 @@
 """What /proc tells of processes' memory: real processes that hold real memory."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kevin_env.judge.usage import descendants, more_memory_than, stored
+from kevin_env.judge.usage import arrivals, descendants, more_memory_than, stored
 
 MIB = 1 << 20
 SHARED = """
@@ -53,3 +55,16 @@ def test_a_folder_on_disk_is_added_up(tmp_path: Path) -> None:
     (tmp_path / "a" / "x").write_bytes(b"x" * MIB)
     (tmp_path / "y").write_bytes(b"x" * MIB)
     assert 2 * MIB <= stored(tmp_path, in_memory=False) < 3 * MIB
+
+
+def test_a_thread_that_was_given_a_processor_is_told_from_one_that_stood_still() -> None:
+    with running("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()") as pids:
+        os.kill(pids[0], signal.SIGSTOP)
+        time.sleep(0.1)
+        stood = arrivals(pids)
+        time.sleep(0.1)
+        assert len(stood) == 2 and arrivals(pids) == stood
+        os.kill(pids[0], signal.SIGCONT)
+        time.sleep(0.1)
+        assert arrivals(pids) != stood
+    assert arrivals(pids) == {}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from kevin_env.judge.verify import budget, compare
+from kevin_env.judge.verify import budget, compare, near
 
 INF, NAN = float("inf"), float("nan")
 
@@ -213,3 +213,30 @@ def test_a_running_float32_sum_is_right_and_a_forgotten_epsilon_is_not(columns: 
     variance = running_sum((x - mean).square()) / columns
     assert kind((x - mean) / (variance + 1e-5).sqrt(), reference, exact) is None
     assert kind((x - mean) / variance.sqrt(), reference, exact) == "values"
+
+
+@pytest.mark.parametrize("byte", [2, 255])
+def test_a_bool_of_another_byte_than_one_is_not_true(byte: int) -> None:
+    unwritten = torch.full((100,), byte, dtype=torch.uint8).view(torch.bool)
+    assert kind(unwritten, torch.ones(100, dtype=torch.bool)) == "values"
+    assert kind(torch.ones(100, dtype=torch.bool), torch.ones(100, dtype=torch.bool)) is None
+
+
+def test_what_bfloat16_elements_are_off_by_together_is_held_against_rounding() -> None:
+    a, b = drawn(48, 256, seed=3).bfloat16(), drawn(256, 40, seed=4).bfloat16()
+    exact = a.double() @ b.double()
+    reference = exact.bfloat16()
+    parts = [(a[:, k : k + 64].float() @ b[k : k + 64].float()).bfloat16() for k in range(0, 256, 64)]
+    scales = [a.float().abs().amax(1, keepdim=True) / 127, b.float().abs().amax(0, keepdim=True) / 127]
+    eight_bits = ((a.float() / scales[0]).round() * scales[0]) @ ((b.float() / scales[1]).round() * scales[1])
+    assert kind(parts[0] + parts[1] + parts[2] + parts[3], reference, exact) is None
+    assert kind(eight_bits.bfloat16(), reference, exact) == "values"
+    far = (drawn(4096) + 100).bfloat16()  # whose own rounding is larger than its spread's ulp
+    assert kind(torch.nextafter(far.float(), far.float()).bfloat16(), far) is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.bfloat16, torch.float64])
+def test_every_floating_point_type_can_be_near(dtype: torch.dtype) -> None:
+    values = drawn(2000).to(dtype)
+    assert near(values.clone(), values, 0.0, 0.0)
+    assert not near(torch.ones(2000).to(dtype), values, 0.5, 0.5)

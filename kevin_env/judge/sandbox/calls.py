@@ -30,7 +30,7 @@ NUMBERS = {
         "bpf": 321, "userfaultfd": 323, "shmget": 29, "msgget": 68, "semget": 64,
         "memfd_create": 319, "clone3": 435, "clone": 56, "socket": 41, "socketpair": 53, "connect": 42, "bind": 49,
         "mmap": 9, "seccomp": 317, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
-        "sched_setattr": 314, "prlimit64": 302, "setpriority": 141, "ioprio_set": 251,
+        "sched_setattr": 314, "prlimit64": 302, "setpriority": 141, "ioprio_set": 251, "fcntl": 72,
     },
     "aarch64": _SAME | {
         "ptrace": 117, "syslog": 116, "vhangup": 58, "pivot_root": 41, "adjtimex": 171,
@@ -43,13 +43,13 @@ NUMBERS = {
         "bpf": 280, "userfaultfd": 282, "shmget": 194, "msgget": 186, "semget": 190,
         "memfd_create": 279, "clone3": 435, "clone": 220, "socket": 198, "socketpair": 199, "connect": 203, "bind": 200,
         "mmap": 222, "seccomp": 277, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
-        "sched_setattr": 274, "prlimit64": 261, "setpriority": 140, "ioprio_set": 30,
+        "sched_setattr": 274, "prlimit64": 261, "setpriority": 140, "ioprio_set": 30, "fcntl": 25,
     },
 }  # fmt: skip
 _SCHEDULING = ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _CONDITIONAL = {
     *("memfd_create", "clone3", "clone", "socket", "socketpair", "connect", "bind", "mmap", "seccomp"),
-    *(*_SCHEDULING, "prlimit64", "setpriority", "ioprio_set"),
+    *(*_SCHEDULING, "prlimit64", "setpriority", "ioprio_set", "fcntl"),
 }
 DENIED = tuple(sorted(set(NUMBERS["x86_64"]) - _CONDITIONAL))
 """What is refused whatever its arguments are."""
@@ -59,8 +59,9 @@ _X32 = 0x40000000
 _LOAD, _AND, _RETURN, _IF_EQUAL, _IF_AT_LEAST = 0x20, 0x54, 0x06, 0x15, 0x35
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _NR, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
-_AF_UNIX, _SOCK_STREAM, _SOCK_TYPES = 1, 1, 0xF
+_AF_UNIX, _AF_INET, _SOCK_STREAM, _SOCK_TYPES = 1, 2, 1, 0xF
 _SHARED_ANONYMOUS, _SHARED_ANONYMOUS_MASK = 0x21, 0x23
+_SET_LEASE = 1024
 _NO_NEW_PRIVS, _SET_MODE_FILTER, _SPEC_ALLOW = 38, 1, 4
 
 Instruction = tuple[int, int, int, int]
@@ -70,7 +71,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def restrict(isolated: bool, processes: bool, device: str) -> None:
+def restrict(isolated: bool, processes: bool, device: str, loopback: bool = False) -> None:
     """Installs the filter for the caller and all that it starts.
 
     Args:
@@ -78,6 +79,7 @@ def restrict(isolated: bool, processes: bool, device: str) -> None:
             connected pairs.
         processes: Whether it has processes of its own. Without them it may change the priority of itself only.
         device: `cpu` or `cuda:0`. On a CPU no memory can be shared but in files; CUDA's pinned memory is.
+        loopback: Whether, in a network of its own, it may also have internet sockets; they reach nothing but itself.
 
     Raises:
         Refused: when the kernel has no such filters.
@@ -85,7 +87,8 @@ def restrict(isolated: bool, processes: bool, device: str) -> None:
     machine = os.uname().machine
     if machine not in NUMBERS:
         raise Refused(f"no system call numbers for {machine}")
-    code = b"".join(struct.pack("HBBI", *each) for each in program(machine, isolated, processes, device == "cpu"))
+    found = program(machine, isolated, processes, device == "cpu", loopback)
+    code = b"".join(struct.pack("HBBI", *each) for each in found)
     prctl(_NO_NEW_PRIVS, 1)
     filled = _Program(len(code) // 8, code)
     # without the flag, kernels before 5.16 switch off speculative store bypass, and every candidate runs slower
@@ -93,7 +96,7 @@ def restrict(isolated: bool, processes: bool, device: str) -> None:
     check("seccomp", LIBC.syscall(call, _SET_MODE_FILTER, _SPEC_ALLOW, ctypes.byref(filled)))
 
 
-def program(machine: str, isolated: bool, processes: bool, counted: bool) -> list[Instruction]:
+def program(machine: str, isolated: bool, processes: bool, counted: bool, loopback: bool = False) -> list[Instruction]:
     """The filter's instructions: operation, jump if true, jump if not, operand."""
     numbers = NUMBERS[machine]
     code = [(_LOAD, 0, 0, _ARCH), (_IF_EQUAL, 1, 0, _AUDIT_ARCH[machine]), _return(_KILL), (_LOAD, 0, 0, _NR)]
@@ -105,18 +108,21 @@ def program(machine: str, isolated: bool, processes: bool, counted: bool) -> lis
     code += _when(numbers["clone3"], [_deny(errno.ENOSYS)])  # its flags lie in memory; libraries fall back to clone
     code += _when(numbers["memfd_create"], [_deny(errno.ENOSYS)])  # memory that only a control group would count
     code += _when(numbers["clone"], [_argument(0), (_AND, 0, 0, NEW), (_IF_EQUAL, 1, 0, 0), _deny(), _return(_ALLOW)])
-    code += _sockets(numbers, isolated) + _foreign_processes(numbers, processes)
+    # the owner of a file, as uid 0 is of the system's, could have whoever opens it wait for most of a minute
+    code += _when(numbers["fcntl"], [_argument(1), (_IF_EQUAL, 0, 1, _SET_LEASE), _deny(), _return(_ALLOW)])
+    code += _sockets(numbers, isolated, loopback) + _foreign_processes(numbers, processes)
     if counted:
         masked = [_argument(3), (_AND, 0, 0, _SHARED_ANONYMOUS_MASK), (_IF_EQUAL, 0, 1, _SHARED_ANONYMOUS)]
         code += _when(numbers["mmap"], [*masked, _deny(), _return(_ALLOW)])
     return [*code, _return(_ALLOW)]
 
 
-def _sockets(numbers: dict[str, int], isolated: bool) -> list[Instruction]:
+def _sockets(numbers: dict[str, int], isolated: bool, loopback: bool) -> list[Instruction]:
     """With namespaces, Unix sockets only: others, such as virtual machines' own, belong to no namespace."""
     unix = [_argument(0), (_IF_EQUAL, 1, 0, _AF_UNIX), _deny()]
     if isolated:
-        return _when(numbers["socket"], [*unix, _return(_ALLOW)])
+        internet = [(_IF_EQUAL, 0, 1, _AF_INET), _return(_ALLOW)] if loopback else []
+        return _when(numbers["socket"], [_argument(0), *internet, *unix[1:], _return(_ALLOW)])
     denied = [step for name in ("socket", "connect", "bind") for step in _when(numbers[name], [_deny()])]
     # a pair of datagram sockets could still send to any path
     stream = [_argument(1), (_AND, 0, 0, _SOCK_TYPES), (_IF_EQUAL, 1, 0, _SOCK_STREAM), _deny(), _return(_ALLOW)]

@@ -28,8 +28,12 @@ def scopes_signals() -> bool:
     return abi() >= _ABI_SCOPES
 
 
-def restrict(scratch: Iterable[Path]) -> None:
+def restrict(scratch: Iterable[Path], tcp: bool = False) -> None:
     """Reads and runs the system and this Python, writes the scratch folders and devices; no TCP, no foreign signals.
+
+    Args:
+        scratch: What may be written.
+        tcp: Whether TCP is allowed after all, for a network of its own.
 
     Raises:
         Refused: when the kernel has no Landlock.
@@ -38,7 +42,7 @@ def restrict(scratch: Iterable[Path]) -> None:
     if not version:
         raise Refused("this kernel has no Landlock")
     handled = _RIGHTS_BY_ABI[min(version, 5)]
-    attributes = [handled, _ALL_TCP, _ABSTRACT_SOCKETS | _SIGNALS]
+    attributes = [handled, 0 if tcp else _ALL_TCP, _ABSTRACT_SOCKETS | _SIGNALS]
     known = attributes[: 1 + (version >= _ABI_TCP) + (version >= _ABI_SCOPES)]
     packed = struct.pack(f"{len(known)}Q", *known)
     ruleset = check("landlock_create_ruleset", LIBC.syscall(_CREATE, packed, len(packed), 0))

@@ -17,6 +17,7 @@ _LIMITS = (
     (resource.RLIMIT_MSGQUEUE, 0),
     (resource.RLIMIT_NICE, 0),
     (resource.RLIMIT_RTPRIO, 0),
+    (resource.RLIMIT_SIGPENDING, 256),  # counts the kernel's timers, which end also while their process stands still
 )
 
 

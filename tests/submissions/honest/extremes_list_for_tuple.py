@@ -1,9 +1,9 @@
-"""Returns the right tensors in a list where a tuple is asked for.
+"""Returns its tensors in a list, as C++ gives a vector, where the reference has a tuple.
 
 problem: extremes.py
 device: any
 rules: open
-expect: correctness/type
+expect: correct
 """
 
 import torch

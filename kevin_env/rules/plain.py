@@ -1,0 +1,242 @@
+"""Rewrites what Python can say in a roundabout way as what it says plainly, so that the reader has one way to follow.
+
+`vars(x)["f"]` is `x.f`, `operator.methodcaller("f", 1)` is `lambda it: it.f(1)`, a name that a `match` captures is
+assigned. The result need not run, and lines stay what they were: only what is reached and called matters.
+"""
+
+import ast
+from typing import TypeVar
+
+from kevin_env.parsing import parse
+from kevin_env.rules.syntax import constant_text, last_name
+
+Node = TypeVar("Node", bound=ast.AST)
+_OWN_NAMES = frozenset({"globals", "locals", "vars"})
+
+
+def plain(tree: ast.Module) -> ast.Module:
+    """The tree, rewritten in place: a copy of it takes longer than reading its code again."""
+    return ast.fix_missing_locations(_Plain().visit(tree))
+
+
+class _Plain(ast.NodeTransformer):
+    """A method for each kind of node that is rewritten."""
+
+    def __init__(self) -> None:
+        self._shared: list[set[str]] = []
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        loaded = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
+        return _call(node, "type", node.value) if loaded else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        name = constant_text(node.slice)
+        return (_entry(node.value, name, node.ctx) if name and name.isidentifier() else None) or node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=func, args=[ast.Constant(value=str(name)), *rest]) if last_name(func) in _GETTERS:
+                method = last_name(func) == "methodcaller"
+                return _getter(node, name, rest, node.keywords) if method or not rest else node
+            case ast.Call(func=ast.Attribute(attr="__import__")):
+                return _call(node, "__import__", *node.args)
+            case ast.Call(func=ast.Attribute(attr="getattr_static")):
+                return _call(node, "getattr", *node.args)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Attribute(attr="modules") as modules, attr="get"), args=[key, *_]
+            ):
+                return _at(node, ast.Subscript(modules, key, ast.Load()))
+            case ast.Call(func=ast.Attribute(value=mapping, attr="update"), keywords=[_, *_]):
+                return self._update(node, mapping)
+            case ast.Call(
+                func=ast.Name(id="setattr"), args=[ast.Subscript(slice=ast.Name(id="__name__")), name, value]
+            ):
+                text = constant_text(name)
+                return _at(node, ast.NamedExpr(ast.Name(text, ast.Store()), value)) if text else node
+            case ast.Call(func=ast.Name(id="eval"), args=[source, *_]):
+                match _read(source):
+                    case ast.Module(body=[ast.Expr(value=value)]):
+                        return _moved(value, node)
+                    case _:
+                        return node
+            case _:
+                return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
+        self.generic_visit(node)
+        match node.value:
+            case ast.Yield(value=value) if value is not None:
+                return _at(node, ast.Return(_at(node, ast.List([value], ast.Load()))))
+            case ast.Call(func=ast.Name(id="exec"), args=[source, *_]):
+                read = _read(source)
+                return node if read is None else [node, *(_moved(each, node) for each in read.body)]
+            case _:
+                return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """An object that is given another class is called as that class says; a call of `type` may make a class."""
+        self.generic_visit(node)
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(
+                    func=ast.Name(id="type"), args=[_, ast.Tuple(elts=bases), ast.Dict(keys=keys, values=values)]
+                ),
+            ):
+                body = [_at(node, ast.Assign([ast.Name(constant_text(key) or "_", ast.Store())], value))
+                        for key, value in zip(keys, values, strict=True) if key]  # fmt: skip
+                made = ast.ClassDef(name, bases, [], [*body, ast.Pass()], [])
+                return _at(node, made)
+            case _:
+                pass
+        for target in node.targets:
+            if isinstance(target, ast.Attribute) and target.attr == "__class__":
+                target.attr, node.value = "forward", _at(node, ast.Attribute(node.value, "forward", ast.Load()))
+        return node
+
+    def visit_While(self, node: ast.While) -> list[ast.AST]:
+        self.generic_visit(node)
+        after, node.orelse = node.orelse, []
+        return [node, *after]
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        self.generic_visit(node)
+        chain: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            body = [*_captures(case.pattern, node.subject), *case.body]
+            guard = [] if case.guard is None else [_at(case.guard, ast.Expr(case.guard))]
+            chain = [_at(node, ast.If(node.subject, [*body[: -len(case.body)], *guard, *case.body], chain))]
+        return chain[0]
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> list[ast.AST]:
+        self.generic_visit(node)
+        fields = _fields(node)
+        if fields and not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in node.body):
+            node.body.append(_constructor(node, fields))
+        decorated = [ast.Call(each, [ast.Name(node.name, ast.Load())], []) for each in node.decorator_list]
+        return [node, *(_at(each.func, ast.Expr(each)) for each in decorated)]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.AST:
+        """One variable of several functions: as if of the module."""
+        for names in self._shared:
+            names |= set(node.names)
+        return _at(node, ast.Global(node.names))
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        self._shared.append(set())
+        self.generic_visit(node)
+        shared = self._shared.pop()
+        if shared:
+            node.body.insert(0, _at(node.body[0], ast.Global(sorted(shared))))
+        spec = node.args
+        parameters = [*spec.posonlyargs, *spec.args]
+        pairs = [*zip(reversed(parameters), reversed(spec.defaults), strict=False),
+                 *zip(spec.kwonlyargs, spec.kw_defaults, strict=True)]  # fmt: skip
+        for parameter, default in pairs:  # `f(x, op=torch.relu)` calls what stands there, unless it is given another
+            if isinstance(default, ast.Name | ast.Attribute | ast.Lambda):
+                either = ast.IfExp(ast.Constant(True), default, ast.Name(parameter.arg, ast.Load()))
+                node.body.insert(0, _at(default, ast.Assign([ast.Name(parameter.arg, ast.Store())], either)))
+        return node
+
+    def _update(self, node: ast.Call, mapping: ast.expr) -> ast.AST:
+        """Entries of the attributes or names of something, each set by itself."""
+        parts: list[ast.expr] = []
+        for keyword in node.keywords:
+            place = _entry(mapping, keyword.arg or "", ast.Store())
+            if isinstance(place, ast.Attribute):
+                parts.append(_call(node, "setattr", place.value, ast.Constant(place.attr), keyword.value))
+            elif isinstance(place, ast.Name):
+                parts.append(ast.NamedExpr(place, keyword.value))
+        return _at(node, ast.Tuple(parts, ast.Load())) if parts else node
+
+
+_GETTERS = ("attrgetter", "methodcaller")
+
+
+def _entry(mapping: ast.expr, name: str, context: ast.expr_context) -> ast.expr | None:
+    """What an entry of a mapping of names stands for; None where it is another mapping."""
+    match mapping:
+        case ast.Call(func=ast.Name(id="vars"), args=[of]) | ast.Attribute(value=of, attr="__dict__"):
+            return _at(mapping, ast.Attribute(of, name, context))
+        case ast.Call(func=ast.Name(id=call), args=[]) if call in _OWN_NAMES:
+            return _at(mapping, ast.Name(name, context))
+        case ast.Name(id="__builtins__"):
+            return _at(mapping, ast.Name(name, context))
+        case _:
+            return None
+
+
+def _getter(node: ast.Call, name: str, rest: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr:
+    body: ast.expr = ast.Name("it", ast.Load())
+    for part in name.split("."):
+        body = ast.Attribute(body, part, ast.Load())
+    if last_name(node.func) == "methodcaller":
+        body = ast.Call(body, rest, keywords)
+    arguments = ast.arguments(posonlyargs=[], args=[ast.arg("it")], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return _at(node, ast.Lambda(arguments, body))
+
+
+def _captures(pattern: ast.pattern, subject: ast.expr) -> list[ast.stmt]:
+    """Names that a pattern binds: to the subject, or to what it holds."""
+    found: list[ast.stmt] = []
+    for each in ast.walk(pattern):
+        name = getattr(each, "rest", None) if isinstance(each, ast.MatchMapping) else getattr(each, "name", None)
+        if isinstance(name, str):
+            target = ast.Name(name, ast.Store())
+            found.append(_at(pattern, ast.Assign([target], subject)))
+            found.append(_at(pattern, ast.For(target, subject, [ast.Pass()], [])))
+    return found
+
+
+def _fields(node: ast.ClassDef) -> list[ast.AnnAssign]:
+    """Those of a class whose constructor Python writes."""
+    written = {last_name(each) for each in (*node.decorator_list, *node.bases)} & {"dataclass", "NamedTuple"}
+    return [each for each in node.body if isinstance(each, ast.AnnAssign) and written]
+
+
+def _constructor(node: ast.ClassDef, fields: list[ast.AnnAssign]) -> ast.FunctionDef:
+    names = [each.target.id for each in fields if isinstance(each.target, ast.Name)]
+    lines = [f"    self.{name} = {name}" for name in names]
+    if any(isinstance(each, ast.FunctionDef) and each.name == "__post_init__" for each in node.body):
+        lines.append("    self.__post_init__()")
+    source = f"def __init__(self, {', '.join(f'{name}=None' for name in names)}):\n" + "\n".join(lines)
+    written = parse(source).body[0]
+    assert isinstance(written, ast.FunctionDef)
+    return _moved(written, node)
+
+
+def _read(source: ast.expr) -> ast.Module | None:
+    """Code in a string that is written out, maybe compiled; None for any other."""
+    if isinstance(source, ast.Call) and last_name(source) == "compile" and source.args:
+        source = source.args[0]
+    text = constant_text(source)
+    try:
+        return None if text is None else _Plain().visit(parse(text.strip()))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _call(node: ast.AST, name: str, *arguments: ast.expr) -> ast.Call:
+    return _at(node, ast.Call(ast.Name(name, ast.Load()), list(arguments), []))
+
+
+def _at(place: ast.AST, node: Node) -> Node:
+    """The node, at the place of another in the file."""
+    return ast.fix_missing_locations(ast.copy_location(node, place))
+
+
+def _moved(node: Node, place: ast.AST) -> Node:
+    """The node with all in it, at the line of another."""
+    for each in ast.walk(node):
+        if hasattr(each, "lineno"):
+            ast.copy_location(each, place)
+    return node

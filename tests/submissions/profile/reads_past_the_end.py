@@ -1,0 +1,39 @@
+"""The positive part in CUDA with a kernel that reads far past the end of its input: not one of the five.
+
+problem: relu.py
+"""
+
+import ctypes
+import subprocess
+
+import torch
+import torch.nn as nn
+
+SOURCE = r"""
+__global__ void reads_on(const float* x, float* y, long n) {
+    long i = blockIdx.x * (long)blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float beyond = x[i + (1L << 38)];
+    y[i] = x[i] < 0 ? beyond : x[i];
+}
+
+extern "C" int relu(const float* x, float* y, long n, cudaStream_t stream) {
+    reads_on<<<(n + 255) / 256, 256, 0, stream>>>(x, y, n);
+    return cudaGetLastError();
+}
+"""
+
+with open("relu.cu", "w") as file:
+    file.write(SOURCE)
+major, minor = torch.cuda.get_device_capability()
+command = f"nvcc -O3 -arch=sm_{major}{minor} -shared -Xcompiler -fPIC relu.cu -o librelu.so"
+subprocess.run(command.split(), check=True, capture_output=True, text=True)
+lib = ctypes.CDLL("./librelu.so")
+lib.relu.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p]
+
+
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        lib.relu(x.data_ptr(), out.data_ptr(), x.numel(), torch.cuda.current_stream().cuda_stream)
+        return out
