@@ -1,0 +1,167 @@
+"""Builds an extension with the short headers, and with torch's own when that does not work."""
+
+import contextlib
+import functools
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import cpp_extension
+
+from kevin_env.candidate.extension.ninja import run_ninja_build
+from kevin_env.candidate.extension.sources import HEADERS, Needs, read_sources
+from kevin_env.candidate.extension.stubs import add_stubs, link_flags
+
+TESTED = ("2.11", "2.13")
+"""Versions of torch that both ways were compared on; with any other one the full headers serve."""
+PYBIND = (3, 0)
+"""The version of pybind11, as torch carries it, whose conversions and messages the short headers have."""
+SECONDS = 120.0
+Request = dict[str, Any]
+
+
+class ShortPath:
+    """Stands in for the two steps of torch's build: compiling, and importing what came out.
+
+    `load` and `load_inline` stay torch's own: what they write, name, lock and remember is as ever.
+
+    Attributes:
+        served: The folders of extensions that were built with the short headers, and what was asked for.
+    """
+
+    def __init__(self) -> None:
+        self.served: dict[str, Request] = {}
+        self._build = cpp_extension._write_ninja_file_and_build_library
+        self._import = cpp_extension._import_module_from_library
+
+    def build(self, *args: Any, **kwargs: Any) -> None:
+        """Builds a library. Raises what torch's own build raises."""
+        request = inspect.signature(self._build).bind(*args, **kwargs).arguments
+        key = _key(request["build_directory"], request["name"])
+        self.served.pop(key, None)
+        if _build_short(request):
+            self.served[key] = request
+        else:
+            self._build(**request)
+
+    def load(self, module_name: str, path: str, is_python_module: bool) -> Any:
+        """Imports a library; one that the short headers gave and that does not import is built anew."""
+        request = self.served.get(_key(path, module_name))
+        if request is None:
+            return self._import(module_name, path, is_python_module)
+        try:
+            return self._import(module_name, path, is_python_module)
+        except Exception:  # the boundary round the short path: with the full headers it may work, or say why not
+            del self.served[_key(path, module_name)]
+            self._build(**request)
+            return self._import(module_name, path, is_python_module)
+
+
+def install() -> ShortPath | None:
+    """Has `load` and `load_inline` try the short headers first. Does nothing where these were not tested."""
+    if not _supported():
+        return None
+    path = ShortPath()
+    cpp_extension._write_ninja_file_and_build_library = path.build
+    cpp_extension._import_module_from_library = path.load
+    cpp_extension._run_ninja_build = run_ninja_build
+    return path
+
+
+def torch_functions() -> frozenset[str]:
+    """Names of torch's functions of tensors."""
+    return frozenset(dir(getattr(torch._C, "_VariableFunctions")))  # noqa: B009  (no stub has it)
+
+
+def _key(folder: str, name: str) -> str:
+    return str(Path(folder) / name)
+
+
+def _supported() -> bool:
+    tested = ".".join(torch.__version__.split(".")[:2]) in TESTED
+    plain = not sysconfig.get_config_var("Py_GIL_DISABLED") and not torch.version.hip
+    return tested and plain and _pybind() // 100 == PYBIND[0] * 100 + PYBIND[1]
+
+
+@functools.cache
+def _pybind() -> int:
+    """The version of torch's pybind11 as one number, such as 30004."""
+    text = _torch_header("pybind11/detail/common.h")
+    parts = (re.search(rf"define PYBIND11_VERSION_{part} (\d+)", text) for part in ("MAJOR", "MINOR", "MICRO"))
+    major, minor, micro = (int(found[1]) if found else 0 for found in parts)
+    return (major * 100 + minor) * 100 + micro
+
+
+def _torch_header(name: str) -> str:
+    try:
+        return (Path(torch.__file__).parent / "include" / name).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def _build_short(request: Request) -> bool:
+    """Whether the library was built with the short headers. Never raises, never prints."""
+    try:
+        needs = _needs(request)
+        return needs is not None and _run(request, needs)
+    except Exception:  # the boundary round the short path
+        return False
+
+
+def _needs(request: Request) -> Needs | None:
+    if request.get("with_sycl") or request.get("is_standalone"):
+        return None
+    return read_sources(request["sources"], request["extra_include_paths"], torch_functions())
+
+
+def _run(request: Request, needs: Needs) -> bool:
+    folder = Path(request["build_directory"]) / "short"
+    folder.mkdir(exist_ok=True)
+    library = f"{request['name']}{cpp_extension.LIB_EXT}"
+    linked = cpp_extension._prepare_ldflags([*request["extra_ldflags"]], request["with_cuda"], False, False, False)
+    short = request | _compiler_flags(request, needs) | {
+        "extra_ldflags": link_flags(linked, folder),
+        "extra_include_paths": [str(HEADERS), *request["extra_include_paths"]],
+        "path": str(folder / "build.ninja"),
+    }  # fmt: skip
+    writer = cpp_extension._write_ninja_file_to_build_library
+    writer(**{name: value for name, value in short.items() if name in inspect.signature(writer).parameters})
+    add_stubs(folder / "build.ninja", linked, folder, library)
+    workers = cpp_extension._get_num_workers(False)
+    command = ["ninja", *(["-j", str(workers)] if workers is not None else ())]
+    subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=SECONDS)
+    shutil.copyfile(folder / library, folder / "copy")  # ninja's own stays, so that a second build has nothing to do
+    (folder / "copy").replace(Path(request["build_directory"]) / library)
+    return True
+
+
+def _compiler_flags(request: Request, needs: Needs) -> Request:
+    flags = [f"-DKEVIN_SHORT_PYBIND={_pybind()}", *(["-DKEVIN_SHORT_HALF"] if needs.half else ())]
+    flags += [f"-include {name}" for name in needs.standard]
+    cuda = [*flags, f"-DKEVIN_SHORT_LINE={_line_type()}", *(["-DKEVIN_SHORT_PYTHON"] if needs.python else ())]
+    return {
+        "extra_cflags": [*flags, *request["extra_cflags"]],
+        "extra_cuda_cflags": [*cuda, *_architecture(request), *request["extra_cuda_cflags"]],
+    }
+
+
+def _architecture(request: Request) -> list[str]:
+    """The flags for the present GPU alone, unless the submission names architectures itself."""
+    if not request["with_cuda"] or os.environ.get("TORCH_CUDA_ARCH_LIST"):
+        return []
+    if any("arch" in flag for flag in request["extra_cuda_cflags"]):
+        return []
+    with contextlib.suppress(Exception):
+        return [f for f in cpp_extension._get_cuda_arch_flags() if "code=sm_" in f]
+    return []
+
+
+def _line_type() -> str:
+    """What torch's check of a CUDA call takes a line number as; that changed between versions."""
+    return "uint32_t" if "uint32_t line_number" in _torch_header("c10/cuda/CUDAException.h") else "int"

@@ -1,0 +1,3 @@
+#pragma once
+#include "../short/dispatch.h"
+#include "../short/factories.h"

@@ -1,0 +1,15 @@
+// What torch/extension.h brings besides: the binding. A CUDA source that binds nothing is spared it.
+#pragma once
+
+#include "torch.h"
+
+#if !defined(__CUDACC__) || defined(KEVIN_SHORT_PYTHON)
+#include "pybind.h"
+namespace py = pybind11;
+namespace torch {
+template <typename Return, typename... Args>
+kevin_short::Wrapped<Return (*)(Args...)> wrap_pybind_function(Return (*target)(Args...)) {
+  return {target};
+}
+}  // namespace torch
+#endif

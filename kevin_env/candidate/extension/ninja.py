@@ -1,0 +1,47 @@
+"""Torch's call of ninja, which ends the other compilers as soon as one has failed.
+
+An error in a CUDA source is known after seconds; without this it is told when the C++ source beside it, which includes
+all of torch's headers, has been compiled to the end.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+from torch.utils import cpp_extension
+
+GRACE = 0.2
+"""Seconds for ninja to print what the compiler that failed has said."""
+
+
+def run_ninja_build(build_directory: str, verbose: bool, error_prefix: str) -> None:
+    """Builds what `build.ninja` in a folder says, like the function of torch that it stands in for.
+
+    Raises:
+        RuntimeError: when a compiler fails; its cause carries what all of them printed, also when that was shown.
+    """
+    workers = cpp_extension._get_num_workers(verbose)
+    command = ["ninja", "-v", *(["-j", str(workers)] if workers is not None else ())]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with subprocess.Popen(command, cwd=build_directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as ninja:
+        output = _read(ninja, verbose)
+    if ninja.returncode:
+        text = f"{error_prefix}: {output.decode(errors='replace')}" if output and not verbose else error_prefix
+        raise RuntimeError(text) from subprocess.CalledProcessError(1, command, output)
+
+
+def _read(ninja: "subprocess.Popen[bytes]", verbose: bool) -> bytes:
+    lines: list[bytes] = []
+    failed = False
+    assert ninja.stdout is not None
+    for line in ninja.stdout:
+        lines.append(line)
+        if verbose:
+            os.write(1, line)
+        if line.startswith(b"FAILED: ") and not failed:
+            failed = True
+            threading.Timer(GRACE, ninja.send_signal, (signal.SIGINT,)).start()
+    return b"".join(lines)
