@@ -5,24 +5,46 @@ stripped of control characters, and put into a fence that it cannot close.
 """
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import jinja2
 
-from kevin_env.judge.api import Facts, InputFacts
-from kevin_env.outcome import CompileError, Correct, Difference, Incorrect, Outcome, RuntimeFailure, printable
-from kevin_env.parsing import parse
+from kevin_env.judge.api import Facts
+from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome, RuntimeFailure, held_roofline
+from kevin_env.parsing import tree_of
 from kevin_env.problem import Problem, data_folder
+from kevin_env.profile import Profile
+from kevin_env.profile_wording import FILTERS, place
 from kevin_env.retrieval.pair import Pair
+from kevin_env.wording import (
+    BLOCK_LIMIT,
+    binary_size,
+    block,
+    decimal,
+    describe_input,
+    duration,
+    inline,
+    sentence,
+    table,
+)
 
-MESSAGE_LIMIT = 800
-BLOCK_LIMIT = 3000
-LOG_LIMIT = 1200
-"""Characters that are shown of an outcome's message, of one block of details, and of a submission's log."""
+FEEDBACK_TOKENS = 600
+"""What feedback takes at most without options, at four characters a token."""
+PROFILE_TOKENS = 1000
+"""What feedback with a profile takes at most."""
+LOG_LIMIT = 500
+"""Characters that are shown of what a submission printed; its details have the room that this leaves."""
+PROFILED_LOG_LIMIT = 120
+"""The same of one with a profile."""
+OUTPUT_LIMIT = 100
+"""Characters that are shown of an output's path."""
+NOTES_LIMIT = 200
+"""Characters that are shown of why something could not be had."""
+LAUNCHING = 0.5
+"""Share of a call's time from which on it is told what launching a single call takes besides."""
 
 KEVIN_SCORING = "A turn scores 0 unless the output is right on every input set, and then 0.3 plus the speedup."
 
@@ -95,8 +117,9 @@ def render_feedback(
     same_as: int | None = None,
     hints: bool = False,
     baseline: Literal["eager", "compile"] = "eager",
+    profile: Profile | None = None,
 ) -> str:
-    """What a policy is told of its turn: the facts of the outcome, at most about 6,000 characters.
+    """What a policy is told of its turn: the facts of the outcome, in at most `FEEDBACK_TOKENS` without hints.
 
     Args:
         outcome: how the turn ended; its category chooses the template.
@@ -104,29 +127,34 @@ def render_feedback(
         same_as: the number of the turn that gave the same code; it was not judged again.
         hints: adds a piece of advice to the facts.
         baseline: what the speedup is relative to.
+        profile: what was found besides, on request; the whole then takes at most `PROFILE_TOKENS`.
     """
-    parts = [_render_outcome(outcome, baseline)]
+    limit = LOG_LIMIT if profile is None else PROFILED_LOG_LIMIT
+    printed = f"The submission printed:\n\n{block(log, limit=limit)}" if log.strip() else ""
+    parts = [_render_outcome(outcome, baseline, BLOCK_LIMIT - len(printed))]
     if same_as is not None:
         parts.append(f"This is the code of turn {same_as} again, so it has the result of turn {same_as}.")
-    if log.strip():
-        parts.append(f"The submission printed:\n\n{block(log, limit=LOG_LIMIT)}")
+    parts += _render_profile(profile) if profile else []
+    if printed:
+        parts.append(printed)
     if hints:
-        parts.append(_template("hints.j2").render(category=outcome.category, kind=outcome.kind))
+        held = held_roofline(outcome)
+        parts.append(_template("hints.j2").render(category=outcome.category, kind=outcome.kind, roofline=held))
     return "\n\n".join(part.strip() for part in parts)
 
 
-def _render_outcome(outcome: Outcome, baseline: str) -> str:
+def _render_outcome(outcome: Outcome, baseline: str, room: int) -> str:
     template = _template(f"feedback/{outcome.category}.j2")
-    render = functools.partial(template.render, kind=outcome.kind, message=_sentence(_inline(outcome.message)))
+    render = functools.partial(template.render, kind=outcome.kind, message=sentence(inline(outcome.message)))
     match outcome:
         case CompileError():
-            return render(line=outcome.line, details=outcome.details)
+            return render(line=outcome.line, details=outcome.details, room=room)
         case RuntimeFailure():
-            return render(line=outcome.line, details=outcome.details, input_set=outcome.input_set)
+            return render(line=outcome.line, details=outcome.details, room=room, input_set=outcome.input_set)
         case Incorrect():
             return render(
                 input_set=outcome.input_set,
-                output=_inline(outcome.output),
+                output=inline(outcome.output, OUTPUT_LIMIT),
                 wrong=outcome.wrong,
                 total=outcome.total,
                 worst_error=outcome.worst_error,
@@ -134,90 +162,42 @@ def _render_outcome(outcome: Outcome, baseline: str) -> str:
                 differences=outcome.differences,
             )
         case Correct():
-            return render(
-                baseline=baseline,
-                speedup=outcome.speedup,
-                speedup_interval=outcome.speedup_interval,
-                reference_seconds=outcome.reference_seconds,
-                submission_seconds=outcome.submission_seconds,
-            )
+            return render(baseline=baseline, **_measured(outcome))
         case _:
             return render(line=outcome.line)
 
 
-def elide(text: str, limit: int) -> str:
-    """`text`, or its head and tail with a line between them that says how many characters are left out."""
-    if len(text) <= limit:
-        return text
-    head, tail = text[: limit * 3 // 5], text[-(limit * 2 // 5) :]
-    head = head[: head.rfind("\n")] if "\n" in head[len(head) // 2 :] else head
-    tail = tail[tail.find("\n") + 1 :] if "\n" in tail[: len(tail) // 2] else tail
-    return f"{head}\n[... {len(text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
+def _render_profile(profile: Profile) -> list[str]:
+    """What was found on request, and what could not be had."""
+    found = [inline(" ".join(map(sentence, profile.notes)), NOTES_LIMIT)] if profile.notes else []
+    if profile.kernels or profile.ncu or profile.code:
+        render = _template("feedback/profile.j2").render
+        found.insert(0, render(kernels=profile.kernels, ncu=profile.ncu, code=profile.code))
+    if (sanitizer := profile.sanitizer) is not None:
+        error, details, where = inline(sanitizer.error, 150), inline(sanitizer.details, 200), place(sanitizer)
+        render = _template("feedback/sanitizer.j2").render
+        found.insert(0, render(tool=sanitizer.tool, count=sanitizer.count, error=error, details=details, where=where))
+    return found
 
 
-@functools.lru_cache(maxsize=1024)  # the code of earlier turns stands in every prompt
-def block(text: str, language: str = "", limit: int | None = BLOCK_LIMIT) -> str:
-    """`text` as a fenced block that nothing in it can close, elided to `limit` characters (None: whole)."""
-    text = printable(text).strip("\n")
-    text = text if limit is None else elide(text, limit)
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _inline(text: str) -> str:
-    """`text` on one line, elided, so that it stays within its paragraph."""
-    return " ".join(elide(printable(text), MESSAGE_LIMIT).split())
-
-
-def _table(differences: Sequence[Difference]) -> str:
-    """Coordinates, expected and got of wrong elements, in aligned columns."""
-    rows = [("index", "expected", "got")]
-    rows += [(str(list(each.index))[:80], each.expected[:60], each.got[:60]) for each in differences]
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
-    return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
-
-
-def _describe_input(given: InputFacts) -> str:
-    """`x`: float32[128, 64], values from -1 to 1."""
-    shape = "" if given.shape is None else str(list(given.shape))
-    values = ""
-    if given.low is not None and given.high is not None:
-        values = f", values from {given.low:.6g} to {given.high:.6g}"
-    return f"`{given.name}`: {given.dtype}{shape}{values}"
-
-
-def _size(count: float) -> str:
-    """A number of bytes in binary units."""
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.4g} {unit}"
-        count /= 1024
-    return f"{count:.4g} GiB"
-
-
-def _rate(bytes_a_second: float) -> str:
-    """A bandwidth, in decimal units as data sheets give it."""
-    return f"{bytes_a_second / 1e12:.3g} TB/s" if bytes_a_second >= 1e12 else f"{bytes_a_second / 1e9:.3g} GB/s"
-
-
-def _duration(seconds: float) -> str:
-    """A time with three digits and the unit that fits it."""
-    for factor, unit in ((1e6, "us"), (1e3, "ms")):
-        if seconds * factor < 1000:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds:.3g} s"
-
-
-def _sentence(text: str) -> str:
-    """`text` with a full stop, for a judge's clause that has none."""
-    text = text.strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+def _measured(outcome: Correct) -> dict[str, Any]:
+    """What is told of a correct kernel."""
+    seconds, alone = outcome.submission_seconds, outcome.alone_seconds
+    launching = None if seconds is None or alone is None else alone - seconds
+    return {
+        "speedup": outcome.speedup,
+        "speedup_interval": outcome.speedup_interval,
+        "reference_seconds": outcome.reference_seconds,
+        "submission_seconds": seconds,
+        "launch_seconds": launching if launching and seconds and launching > LAUNCHING * seconds else None,
+        "roofline": outcome.roofline,
+        "threads": outcome.threads,
+    }
 
 
 def _without_docstring(source: str) -> str:
     """A problem's source without the docstring that the task has stated already."""
-    first = parse(source).body[0]
+    first = tree_of(source).body[0]
     lines = source.split("\n")
     return "\n".join(lines[: first.lineno - 1] + lines[first.end_lineno :])
 
@@ -237,13 +217,14 @@ def _environment(folder: Path) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     filters: dict[str, Callable[..., str]] = {
+        **FILTERS,
         "block": block,
-        "duration": _duration,
-        "input": _describe_input,
-        "rate": _rate,
-        "sentence": _sentence,
-        "size": _size,
-        "table": _table,
+        "decimal": decimal,
+        "duration": duration,
+        "input": describe_input,
+        "sentence": sentence,
+        "size": binary_size,
+        "table": table,
     }
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
     return environment

@@ -1,36 +1,22 @@
 """The words of the project: every way in which a turn can end, as a frozen type.
 
-Imports nothing of ours and does no I/O. Category and kind come from the stage where a submission ended, never from
-the text of an error. Text from a submission or a compiler is stripped of control characters when an outcome is built.
+Does no I/O. Category and kind come from the stage where a submission ended, never from the text of an error. Text from
+a submission or a compiler is stripped of control characters when an outcome is built.
 """
 
-import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
+
+from kevin_env.frozen import Frozen as Frozen
+from kevin_env.frozen import Printable as Printable
+from kevin_env.frozen import printable as printable
+from kevin_env.roofline import Roofline
 
 Category = Literal["format", "rules", "compile", "runtime", "correctness", "correct"]
 
 HACK_KINDS = frozenset({"inputs_changed", "not_written", "early_done", "protocol"})
 """Kinds that count in the hack rate, together with the whole category `rules`."""
-
-_CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
-)
-
-
-def printable(text: str) -> str:
-    """`text` without terminal escapes, control characters (other than newline and tab) and lone surrogates."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n"))
-
-
-Printable = Annotated[str, AfterValidator(printable)]
-
-
-class Frozen(BaseModel):
-    """A value that crosses a process or a disk: frozen, no unknown fields, never NaN or Infinity."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Ending(Frozen):
@@ -113,6 +99,15 @@ class Incorrect(Ending):
     """The first differing elements in row-major order, at most five."""
 
 
+class Threads(Frozen):
+    """How many threads of a CPU a call kept busy."""
+
+    busy: float
+    """Processor time over wall time."""
+    of: int
+    """Threads that it may use."""
+
+
 class Correct(Ending):
     """Every output was right. `speedup` is None when the time was too noisy to tell."""
 
@@ -125,8 +120,16 @@ class Correct(Ending):
     reference_seconds: float | None = None
     submission_seconds: float | None = None
     """Median time of one call of the main case (of the case `cpu` on a CPU)."""
+    coverage: float | None = None
+    """Share of the device's time in the submission's own kernels; None where it was not seen from outside."""
     max_unseen_gain: float | None = None
     """The largest share of the time that the clock's allowance could hide (0.05 is 5 %)."""
+    alone_seconds: float | None = None
+    """Its shortest call with nothing before or after it, so that no launch is hidden behind another call's work."""
+    roofline: Roofline | None = None
+    """The time against what this device can do at most; None where no speedup is told."""
+    threads: Threads | None = None
+    """On a CPU, where calls are long enough to tell."""
 
 
 Outcome = Annotated[
@@ -150,6 +153,16 @@ OUTCOME_TYPES: tuple[type[Ending], ...] = (
 def speedup_of(outcome: Outcome) -> float | None:
     """The measured speedup, or None for an outcome that has none."""
     return outcome.speedup if isinstance(outcome, Correct) else None
+
+
+def interval_of(outcome: Outcome) -> tuple[float, float] | None:
+    """The 95 % confidence interval of the speedup, or None for an outcome that has none."""
+    return outcome.speedup_interval if isinstance(outcome, Correct) else None
+
+
+def held_roofline(outcome: Outcome) -> Roofline | None:
+    """The time against the device's roofline, or None for an outcome that has none."""
+    return outcome.roofline if isinstance(outcome, Correct) else None
 
 
 def is_hack(outcome: Outcome) -> bool:

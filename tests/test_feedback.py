@@ -1,18 +1,18 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import jinja2
 import pytest
 from episodes import SOURCE, every_outcome
 
-from kevin_env.context import resolve_language
+from kevin_env.context import count_characters, resolve_language
 from kevin_env.feedback import (
+    FEEDBACK_TOKENS,
     KEVIN_SCORING,
     PastTurn,
     TaskSettings,
-    block,
-    elide,
     render_feedback,
     render_history,
     render_system,
@@ -26,10 +26,14 @@ from kevin_env.outcome import (
     Difference,
     FormatError,
     Incorrect,
+    Outcome,
     RulesViolation,
     RuntimeFailure,
+    Threads,
 )
 from kevin_env.problem import Problem, data_folder
+from kevin_env.roofline import Ceilings, Work, roofline_of
+from kevin_env.wording import block, decimal, duration, elide
 
 WORDS = {
     "format": "Format error",
@@ -95,7 +99,7 @@ def test_every_ending_is_told_in_its_own_words_and_no_others(outcome, hints):
 
 
 def test_the_templates_are_exactly_the_categories():
-    files = {path.stem for path in (data_folder("prompts") / "feedback").glob("*.j2")}
+    files = {path.stem for path in (data_folder("prompts") / "feedback").glob("*.j2")} - {"profile", "sanitizer"}
     assert files == {kind.model_fields["category"].default for kind in OUTCOME_TYPES} == set(WORDS)
 
 
@@ -168,6 +172,93 @@ def test_a_speedup_with_its_interval_and_times():
     assert "Speedup over torch.compile: 1.84x" in render_feedback(outcome, baseline="compile")
 
 
+def held(seconds, **more):
+    """A correct kernel of 4,096 x 4,096 floats, on a device that reads 4 TB/s."""
+    work = Work(read=1 << 26, written=1 << 26, products={}, operations=1 << 24)
+    ceilings = Ceilings(reading=4e12, copying=4e12, rates={"fp32": 50e12})
+    return Correct(
+        kind="timed", message="all outputs are right", speedup=1.5, reference_seconds=1.5 * seconds,
+        submission_seconds=seconds, roofline=roofline_of(work, ceilings, seconds), **more,
+    )  # fmt: skip
+
+
+def changed(outcome, **more):
+    """The outcome with other figures in its roofline."""
+    return outcome.model_copy(update={"roofline": outcome.roofline.model_copy(update=more)})
+
+
+def test_a_time_is_held_against_the_roofline():
+    assert render_feedback(held(76.6e-6)) == (
+        "Correct: all outputs are right. Speedup over PyTorch eager: 1.50x. "
+        "The reference takes 115 us a call, your code 76.6 us.\n\n"
+        "On the roofline of this device a call takes 33.6 us, bound by memory: your code reaches 44 % of that speed. "
+        "Each input, weight and output once is 134 MB, at 1.75 TB/s (the device: 4 TB/s). "
+        "The reference computes 16.8 MFLOP, at 219 GFLOP/s (the device: 50 TFLOP/s)."
+    )
+
+
+def test_more_than_the_roofline_is_told_as_less_work():
+    text = render_feedback(held(16.8e-6))
+    assert "your code reaches 2 times that speed, as less work than the reference's can." in text
+
+
+def test_what_is_nothing_is_left_out():
+    assert "computes" not in render_feedback(changed(held(1e-3), flops=0, rate=0.0))
+    text = render_feedback(changed(held(1e-3), bytes=0, bandwidth=0.0, bound="compute"))
+    assert "Each input" not in text and "bound by arithmetic" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bound", "hint"),
+    [(35e-6, "memory", "little left"), (1e-3, "memory", "narrow loads"), (1e-3, "compute", "larger tiles")],
+)
+def test_a_hint_depends_on_what_bounds_a_kernel_and_how_far_it_is(seconds, bound, hint):
+    assert hint in render_feedback(changed(held(seconds), bound=bound), hints=True)
+
+
+@pytest.mark.parametrize(("alone", "told"), [(1.4e-4, False), (1.6e-4, True), (0.9e-4, False), (None, False)])
+def test_launching_is_told_where_it_dominates(alone, told):
+    text = render_feedback(held(1e-4, alone_seconds=alone))
+    assert ("A single call takes 60 us more, for its launch." in text) == told
+
+
+def test_threads_are_told_on_a_cpu():
+    assert "It keeps 1.0 of 8 threads busy." in render_feedback(held(1e-3, threads=Threads(busy=1.04, of=8)))
+
+
+GOLDEN = Path(__file__).parent / "golden" / "feedback"
+NVCC = "k.cu(12): error: identifier `blockdim` is undefined"
+TOLD = {
+    "format": FormatError(kind="no_model", message="The code defines no class `ModelNew` at its top level."),
+    "rules": RulesViolation(kind="torch_compute", line=12, message="It computes with torch.relu on line 12."),
+    "compile": CompileError(
+        kind="compiler", message=NVCC, line=7, details=f"{NVCC}\n   12 | int x;\n      | ^"
+    ),
+    "runtime": RuntimeFailure(
+        kind="out_of_memory", message="OutOfResources: out of resource: shared memory", line=31, input_set="main/own",
+        details='File "submission.py", line 31, in forward\n    softmax[(rows,)](x, out, BLOCK=65536)',
+    ),
+    "correctness": Incorrect(
+        kind="values", message="7 of 4096 elements differ", input_set="main/wide", wrong=7, total=4096,
+        worst_error=0.25, tolerance=1e-5, differences=(Difference(index=(0, 7), expected="1.5", got="1.25"),),
+    ),
+    "correct": held(76.6e-6, speedup_interval=(1.45, 1.55), alone_seconds=1.3e-4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("category", WORDS)
+def test_feedback_is_that_of_its_golden_file(category):
+    """To take over words that were changed on purpose, remove the file and run this once."""
+    outcome = TOLD[category]
+    assert outcome.category == category
+    told = render_feedback(outcome, log="ptxas info: used 40 registers", hints=True) + "\n"
+    file = GOLDEN / f"{category}.txt"
+    if not file.exists():
+        file.write_text(told)
+        pytest.fail(f"{file} was not there and has been written; look at it and run this again")
+    assert told == file.read_text()
+
+
 def test_too_noisy_is_explained():
     text = render_feedback(Correct(kind="too_noisy", message="The ratios spread over 40 %."))
     assert text == "Correct: The ratios spread over 40 %. So this turn counts as correct without a speedup."
@@ -201,19 +292,55 @@ def test_escape_codes_do_not_pass():
     assert "red" in text and not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", text)
 
 
-def test_feedback_is_bounded():
-    long = "word word `` \n" * 50_000
-    differences = tuple(Difference(index=(9,) * 500, expected="1" * 999, got="2" * 999) for _ in range(5))
-    wrong = Incorrect(
-        kind="values", message=long, input_set="main/own", output=long, wrong=1, total=2, differences=differences
-    )
-    for outcome in (
-        CompileError(kind="compiler", message=long, details=long),
-        RuntimeFailure(kind="exception", message=long, details=long, input_set="main/own"),
-        wrong,
-    ):
-        text = render_feedback(outcome, log=long, hints=True)
-        assert len(text) < 6_500 and "characters left out" in text
+LONG = {
+    "prose": "word word `` \n" * 50_000,
+    "one line": "x" * 500_000,
+    "fences": "`" * 500_000,
+    "lines": "\n".join("`" * (n % 40) + "\t{{ x }}" for n in range(50_000)),
+    "other letters": "\u6f22" * 500_000,
+}
+HELD = roofline_of(
+    Work(read=10**15 - 1, written=10**15 - 1, products={"fp32": 10**18 - 1}, operations=10**15),
+    Ceilings(reading=7.777e12, copying=7.777e12, rates={"fp32": 7.777e13}),
+    987.6543,
+)
+
+
+def largest(text: str) -> list[Outcome]:
+    """Of every type one outcome that has as much to tell as can be."""
+    differences = tuple(Difference(index=(9,) * 500, expected=text, got=text) for _ in range(5))
+    times = {
+        "speedup": 9.9e9, "speedup_interval": (9.9e9, 9.9e9), "reference_seconds": 98.76, "submission_seconds": 98.76,
+    }  # fmt: skip
+    told = {"alone_seconds": 987.6, "roofline": HELD, "threads": Threads(busy=511.9, of=512)}
+    return [
+        FormatError(kind="truncated", message=text),
+        RulesViolation(kind="inherits_reference", message=text, line=99_999),
+        CompileError(kind="compiler", message=text, details=text, line=99_999),
+        RuntimeFailure(kind="illegal_access", message=text, details=text, input_set="odd_shapes/offset", line=99_999),
+        Incorrect(
+            kind="nondeterministic", message=text, input_set="odd_shapes/offset", output=text, wrong=10**9 - 1,
+            total=10**9, worst_error=1.2345e-38, tolerance=1.2345e-38, differences=differences,
+        ),
+        Correct.model_validate({"kind": "timed", "message": text} | times | told),
+        Correct(kind="too_noisy", message=text),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_feedback_keeps_to_its_budget(text):
+    assert {type(each) for each in largest(text)} == set(OUTCOME_TYPES)
+    for outcome in largest(text):
+        for log in ("", text, "short"):
+            told = render_feedback(outcome, log=log, same_as=999)
+            assert count_characters(told) < FEEDBACK_TOKENS, outcome.category
+            assert "characters left out" in told
+
+
+def test_details_have_the_room_that_a_log_leaves():
+    outcome = CompileError(kind="compiler", message="no", details="x" * 9000)
+    alone, beside = render_feedback(outcome), render_feedback(outcome, log="y" * 9000)
+    assert alone.count("x") > beside.count("x") + 400 > 1400
 
 
 def test_elision_keeps_head_and_tail_and_counts():
@@ -227,6 +354,29 @@ def test_elision_keeps_head_and_tail_and_counts():
     assert head.split("\n")[-1] in text.split("\n") and tail.split("\n")[0] in text.split("\n")
     assert elide("short", 400) == "short"
     assert len(elide("x" * 1000, 100)) < 160
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (0.0, "0 B/s"),
+        (999.4, "999 B/s"),
+        (999.9, "1 kB/s"),
+        (4.8e12, "4.8 TB/s"),
+        (3.35e9, "3.35 GB/s"),
+        (5e6, "5 MB/s"),
+    ],
+)
+def test_decimal_units(value, told):
+    assert decimal(value, "B/s") == told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(4.2e-10, "0.42 ns"), (1.5e-6, "1.5 us"), (999.7e-6, "1 ms"), (0.25, "250 ms"), (61.2, "61.2 s")],
+)
+def test_durations(seconds, told):
+    assert duration(seconds) == told
 
 
 def test_a_block_is_longer_than_any_run_inside():

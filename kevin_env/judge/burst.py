@@ -11,6 +11,7 @@ import torch
 
 from kevin_env.judge import timing
 from kevin_env.judge.contest import TIMED, Contest
+from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
@@ -68,7 +69,7 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
         return None
     bursts = _bursts(contest, size)
     if bursts is None:
-        flags.append("outputs of several calls share memory or move, so gated calls were timed")
+        flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
         return None
     return Bursts(timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT), size)
 

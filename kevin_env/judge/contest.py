@@ -13,6 +13,7 @@ from kevin_env.judge.bench import PARTNER_SECONDS, null_code, ours
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.timing import Pair, Speedup
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.usage import descendants, run_time
 from kevin_env.judge.worker import Trouble, Worker
 from kevin_env.outcome import Incorrect
 
@@ -151,6 +152,17 @@ class Contest:
         wrong = self.trial.check(answer, sets)
         if wrong is not None:
             raise Wrong(wrong)
+
+    def spent(self, player: Player) -> tuple[float, float]:
+        """Wall seconds of one gated call on a CPU, and processor seconds of the player in it. Errors as `gated`."""
+        own = player is self.trial.player
+        sets, processes = [self.trial.draw(TIMED)] if own else self.stock(1), list(descendants(player.worker.pid))
+        before = run_time(processes)
+        (answer,) = self.passes(player, [sets], 1)
+        processor = (run_time(processes) - before) / 1e9
+        if own:
+            self.verify(answer, sets)
+        return answer.seconds, processor
 
     def _speedup(self) -> Speedup:
         """Of all turns, with the null kernel's window taken away from both sides."""

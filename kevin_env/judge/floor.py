@@ -1,5 +1,8 @@
 """The least time that a call can take on a GPU: what matters of its inputs has to be read from a cold memory.
 
+Not the roofline (`kevin_env.roofline`), which is what the reference's own work takes at the rates that were measured: a
+yardstick that clever kernels may beat. This is what nobody can beat, and the only one of the two that rules a time out.
+
 Only bytes are counted. The reference's operations are no lower bound: algebra, Winograd or Fourier transforms and
 tensor cores do with fewer or faster ones. An element of an input matters when the output has a gradient in it; memory
 is read in sectors, so one element that matters makes its sector matter.
@@ -11,20 +14,16 @@ from dataclasses import dataclass
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.device import event_seconds
+from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.gate import Drawn
 from kevin_env.judge.guards import precision
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.reference import Case
+from kevin_env.judge.work import SECTOR
 
-SECTOR = 32
-"""Bytes that a GPU reads at least."""
 MARGIN = 0.8
 """Share of the floor below which a time is not believed: a better kernel than ours may come closer to the peak."""
 GATE_ERROR = 10e-6
-READ = 1 << 30
-"""Bytes that are read to find out how fast a device reads; far more than any L2 holds."""
-READS = 5
 
 
 @dataclass(frozen=True)
@@ -60,12 +59,13 @@ class Floors:
     Args:
         device: Of the judge.
         lease: Of that device; held while a floor is found.
+        ceilings: Of that device; they say how fast it reads.
     """
 
-    def __init__(self, device: torch.device, lease: Lease) -> None:
+    def __init__(self, device: torch.device, lease: Lease, ceilings: CeilingStore) -> None:
         self._device = device
         self._lease = lease
-        self._rate = 0.0
+        self._ceilings = ceilings
         self._bytes: dict[tuple[str, str], int] = {}
 
     def of(self, key: str, case: Case, draw: Callable[[], Drawn]) -> Floor | None:
@@ -80,10 +80,9 @@ class Floors:
             return None
         if (key, case.name) not in self._bytes:
             with self._lease.shared():
-                self._rate = self._rate or read_rate(self._device)
                 self._bytes[key, case.name] = bytes_that_matter(case, draw())
                 torch.cuda.empty_cache()
-        return Floor(self._bytes[key, case.name], self._rate)
+        return Floor(self._bytes[key, case.name], self._ceilings.gpu_reading())
 
 
 def bytes_that_matter(case: Case, drawn: Drawn) -> int:
@@ -100,12 +99,6 @@ def bytes_that_matter(case: Case, drawn: Drawn) -> int:
     except Exception:  # a reference need not be differentiable, nor leave room for its gradients
         return 0
     return sum(_touched(t, gradient) for t, gradient in zip(wanted, gradients, strict=True) if gradient is not None)
-
-
-def read_rate(device: torch.device) -> float:
-    """Bytes a second that the device reads from its memory, by a sum over more than its L2 holds."""
-    data = torch.zeros(READ // 4, device=device)
-    return READ / event_seconds(data.sum, READS)
 
 
 def _weighed(output: torch.Tensor) -> torch.Tensor:

@@ -7,12 +7,14 @@ gated call than an allowance, and no further below what its own whole windows sa
 from kevin_env.judge import timing
 from kevin_env.judge.burst import Bursts, take_bursts
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.floor import Floor
+from kevin_env.judge.flags import flag
 from kevin_env.judge.timing import Speedup
-from kevin_env.outcome import Correct
+from kevin_env.outcome import Correct, Threads
 
 ROUNDS = {"cpu": 2, "cuda": 3}
 """Rounds of gated calls at most, by device: more than one where bursts are of no use and calls vary."""
+LONG_ENOUGH = 0.5e-3
+"""A call on a CPU that is longer than the null kernel's by this tells how many threads it keeps busy."""
 
 
 def measure(contest: Contest, flags: list[str]) -> Correct:
@@ -31,7 +33,8 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
         if _settled(contest, gated, bursts):
             break
         gated = contest.gated()
-    return result(gated, from_burst=False) if bursts is None else result(_refined(contest, bursts, flags), True)
+    told = result(gated, from_burst=False) if bursts is None else result(_refined(contest, bursts, flags), True)
+    return _whole(told, contest)
 
 
 def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
@@ -46,7 +49,7 @@ def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
     plain, least = timing.speedup_of(bursts.calls), bursts.least(contest.shortest)
     if least > plain.submission:
         text = f"bursts tell {plain.submission * 1e6:.3g} us a call; what else was seen of it admits no less than"
-        flags.append(f"{text} {least * 1e6:.3g} us")
+        flags.append(flag("burst_bounded", f"{text} {least * 1e6:.3g} us"))
     return timing.speedup_of(timing.not_below(bursts.calls, least))
 
 
@@ -65,18 +68,23 @@ def result(speedup: Speedup, from_burst: bool) -> Correct:
     )
 
 
-def doubted(outcome: Correct, floor: Floor) -> bool:
-    """Whether a speedup rests on a time that no call can take."""
-    seconds = outcome.submission_seconds
-    return outcome.speedup is not None and seconds is not None and floor.rules_out(seconds)
-
-
-def believed(outcome: Correct, floor: Floor) -> Correct:
-    """The outcome, without a speedup where no call can have been so quick."""
-    if not doubted(outcome, floor):
-        return outcome
-    seconds = outcome.submission_seconds or 0.0
-    text = f"all outputs are right; a call was timed at {seconds * 1e6:.3g} us, twice, but {floor}: no speedup is told"
+def _whole(outcome: Correct, contest: Contest) -> Correct:
+    """The outcome with what else is known of the submission's calls."""
     return outcome.model_copy(update={
-        "kind": "too_noisy", "message": text, "speedup": None, "speedup_interval": None,
+        "alone_seconds": max(contest.shortest, timing.RESOLUTION), "threads": busy_threads(contest),
     })  # fmt: skip
+
+
+def busy_threads(contest: Contest) -> Threads | None:
+    """How many threads the submission keeps busy on a CPU; None where calls are too short to tell.
+
+    What serving a call takes besides is the same for the null kernel, and taken away.
+    """
+    info = contest.trial.bench.info
+    if contest.trial.bench.device.type != "cpu":
+        return None
+    own, null = (contest.spent(player) for player in (contest.trial.player, contest.null))
+    if own[0] - null[0] < LONG_ENOUGH or own[1] <= null[1]:
+        return None
+    busy = (own[1] - null[1]) / (own[0] - null[0])
+    return Threads(busy=min(busy, info.processors), of=info.processors)

@@ -3,10 +3,10 @@
 import math
 from typing import Literal
 
-from kevin_env.outcome import CompileError, Correct, FormatError, RulesViolation
+from kevin_env.outcome import CompileError, Correct, FormatError, RulesViolation, held_roofline, speedup_of
 from kevin_env.score.shape import Component, Scored
 
-Figure = Literal["coverage", "roofline", "compile_speedup"]
+Figure = Literal["coverage", "compile_speedup"]
 """Fields that a judge may give a `Correct` beside its speedup; not every judge measures them."""
 
 _MILESTONE = 1.05
@@ -29,7 +29,7 @@ def _correctness(scored: Scored) -> float:
 
 
 def _speed(scored: Scored) -> float:
-    return max(_speedup(scored) or 0.0, 0.0)
+    return max(speedup_of(scored.outcome) or 0.0, 0.0)
 
 
 def _log_speed(scored: Scored) -> float:
@@ -50,12 +50,12 @@ def _coverage(scored: Scored) -> float:
 
 def _roofline(scored: Scored) -> float:
     """A whole run without any pay for speed would go unnoticed, so a time without its fraction is an error."""
-    if _speedup(scored) is None:
+    if speedup_of(scored.outcome) is None:
         return 0.0
-    fraction = _figure(scored, "roofline")
-    if fraction is None:
+    held = held_roofline(scored.outcome)
+    if held is None:
         raise ValueError("the judge measured no fraction of the roofline here; choose a score that does not need it")
-    return fraction
+    return held.fraction
 
 
 def _milestones(scored: Scored) -> float:
@@ -69,7 +69,7 @@ def _milestones(scored: Scored) -> float:
 def _kernrl(scored: Scored) -> float:
     if not isinstance(scored.outcome, Correct):
         return -0.25 if _compile(scored) else -0.5
-    speedup = _speedup(scored)
+    speedup = speedup_of(scored.outcome)
     if speedup is None:
         return _SLOWEST
     return speedup - 1.0 if speedup > 1.0 else max(0.5 * (speedup - 1.0), _SLOWEST)
@@ -88,11 +88,6 @@ def _thinking(scored: Scored) -> float:
         return _NO_THOUGHT
     beyond = (len(scored.reasoning) - _LONG_THOUGHT) / (_LONGEST_THOUGHT - _LONG_THOUGHT)
     return 1.0 - (1.0 - _THOUGHT_FLOOR) * min(max(beyond, 0.0), 1.0)
-
-
-def _speedup(scored: Scored) -> float | None:
-    """None for whatever is not correct, and where the time was too noisy to tell."""
-    return scored.outcome.speedup if isinstance(scored.outcome, Correct) else None
 
 
 def _figure(scored: Scored, name: Figure) -> float | None:
@@ -118,7 +113,7 @@ COVERAGE = Component("coverage", _coverage)
 """The share of device time that a correct kernel's own kernels take, 0 to 1 (Dr. Kernel, arXiv 2602.05885). Nothing
 where it was not measured."""
 ROOFLINE = Component("roofline", _roofline, needs="roofline")
-"""The fraction of what the device can do at most that a correct kernel reaches, 0 to 1.
+"""The fraction of the device's roofline that a correct kernel reaches, 0 to 1: what lies above it is paid as 1.
 
 Raises ValueError for a timed kernel of which it was not measured."""
 MILESTONES = Component("milestones", _milestones, low=-1.0, high=3.0)

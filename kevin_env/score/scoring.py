@@ -45,6 +45,13 @@ def score_name(score: str | Score) -> str:
     return f"{module}.{getattr(score, '__qualname__', kind.__qualname__)}"
 
 
+def at_bound(outcome: Outcome, bound: Bound) -> Outcome:
+    """The outcome with that end of its interval as its speedup; as it is for `median`, and where it has no interval."""
+    if bound == "lower" and isinstance(outcome, Correct) and outcome.speedup_interval:
+        return outcome.model_copy(update={"speedup": outcome.speedup_interval[0]})
+    return outcome
+
+
 def score_of(scored: Scored | Outcome, score: Score, bound: Bound = "median") -> float:
     """What `score` gives for a turn, its speedup taken at `bound`.
 
@@ -52,9 +59,7 @@ def score_of(scored: Scored | Outcome, score: Score, bound: Bound = "median") ->
         ValueError: if that is not a finite number.
     """
     scored = scored if isinstance(scored, Scored) else Scored(scored)
-    outcome = scored.outcome
-    if bound == "lower" and isinstance(outcome, Correct) and outcome.speedup_interval:
-        outcome = outcome.model_copy(update={"speedup": outcome.speedup_interval[0]})
+    outcome = at_bound(scored.outcome, bound)
     value = float(score(replace(scored, outcome=outcome)) if isinstance(score, WeightedSum) else score(outcome))
     if not math.isfinite(value):
         raise ValueError(f"score {score_name(score)} gave {value} for {outcome.category}/{outcome.kind}, not a number")

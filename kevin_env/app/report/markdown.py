@@ -24,12 +24,25 @@ def report_markdown(report: Report) -> str:
             *_hacks(report),
             *_table(f"Problems, against {report.baseline}", _HEADINGS, map(_problem, report.problems)),
             *(f"- {inline(note)}" for note in report.notes),
+            *(f"- turns flagged {inline(name)}: {turns}" for name, turns in report.flags),
             "",
         ]
     )
 
 
-_HEADINGS = ("problem", "samples", "correct", "best", "mean", "fast_1", "hacks", "turns", "score", "device s")
+_HEADINGS = (
+    "problem",
+    "samples",
+    "correct",
+    "best",
+    "mean",
+    "fast_1",
+    "roofline",
+    "hacks",
+    "turns",
+    "score",
+    "device s",
+)
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -75,6 +88,7 @@ def _problem(each: ProblemLine) -> Sequence[str]:
         _known(each.best, ".2f", "x"),
         _known(each.avg, ".2f", "x"),
         _known(each.fast, ".1%"),
+        _known(each.roofline, ".1%"),
         f"{each.hack_rate:.1%}",
         str(each.turns),
         f"{each.score:.2f}",

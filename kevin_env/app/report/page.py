@@ -8,7 +8,7 @@ from kevin_env.app.report.values import Report
 from kevin_env.record import Trajectory
 
 _HERE = "kevin_env.app.report"
-_SCRIPTS = ("figures.js", "problems.js", "report.js")
+_SCRIPTS = ("figures.js", "problems.js", "roofline.js", "report.js")
 
 
 def report_page(report: Report, episodes: Iterable[Trajectory] = ()) -> str:

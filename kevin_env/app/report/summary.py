@@ -9,13 +9,16 @@ from rich.table import Table
 
 from kevin_env.app.evaluate.evaluation import Recorded
 from kevin_env.app.evaluate.figures import Baseline, ProblemMetrics, RunMetrics
-from kevin_env.app.evaluate.samples import Attempts, Sample, gather
+from kevin_env.app.evaluate.samples import Attempts, Played, Sample, gather
 from kevin_env.app.evaluate.tables import first_baseline, largest_k, metric_tables, notes
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.rows import MARKS
+from kevin_env.app.report.roofline import Held, roofline_plot
 from kevin_env.app.report.values import Bin, Grid, Hack, Kind, Line, Place, ProblemLine, Report
-from kevin_env.outcome import Category, is_hack
+from kevin_env.judge.flags import flag_name
+from kevin_env.outcome import Category, held_roofline, is_hack
 from kevin_env.record import Trajectory
+from kevin_env.roofline import Roofline
 
 EDGES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Where the bins of speedups begin; those of fast_p are among them."""
@@ -54,6 +57,8 @@ def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages)
         grids=tuple(map(_grid, metric_tables(metrics))),
         notes=(*notes(metrics.overall), *_left_out(recorded.episodes, problems)),
         bins=_bins([each.speedup(baseline) for problem in problems for each in problem.samples]),
+        roofline=roofline_plot(_held(problems, pages)),
+        flags=_flags(problems),
         kinds=_kinds(problems),
         hacks=tuple(hacks[:MOST_HACKS]),
         more_hacks=len(hacks[MOST_HACKS:]),
@@ -116,22 +121,42 @@ def _kinds(problems: Sequence[Attempts]) -> tuple[Kind, ...]:
 
 
 def _hacks(problems: Sequence[Attempts], pages: Pages) -> Iterator[Hack]:
+    for attempts, sample, played in _each_turn(problems):
+        if is_hack(played.turn.outcome):
+            yield Hack(
+                problem=clean(attempts.problem),
+                sample=sample.trajectory.sample,
+                turn=played.number,
+                category=played.turn.category,
+                kind=played.turn.kind,
+                message=_short(played.turn.outcome.message),
+                place=_place(attempts.problem, sample, pages),
+            )
+
+
+def _held(problems: Sequence[Attempts], pages: Pages) -> Iterator[Held]:
+    for attempts, sample, played in _each_turn(problems):
+        held = held_roofline(played.turn.outcome)
+        if held is not None:
+            yield clean(attempts.problem), played.number, _place(attempts.problem, sample, pages), held
+
+
+def _flags(problems: Sequence[Attempts]) -> tuple[tuple[str, int], ...]:
+    """Those that have a name, the most frequent first."""
+    turns = (played.turn for _, _, played in _each_turn(problems))
+    names = Counter(name for turn in turns for name in set(map(flag_name, turn.flags)) if name)
+    return tuple(names.most_common())
+
+
+def _each_turn(problems: Sequence[Attempts]) -> Iterator[tuple[Attempts, Sample, Played]]:
     """Each of them once, with the first trajectory that has it, samples before those that they came from."""
-    for each in problems:
+    for attempts in problems:
         seen: set[int] = set()
-        for sample in _in_order(each):
+        for sample in _in_order(attempts):
             for played in sample.played:
-                if is_hack(played.turn.outcome) and id(played) not in seen:
+                if id(played) not in seen:
                     seen.add(id(played))
-                    yield Hack(
-                        problem=clean(each.problem),
-                        sample=sample.trajectory.sample,
-                        turn=played.number,
-                        category=played.turn.category,
-                        kind=played.turn.kind,
-                        message=_short(played.turn.outcome.message),
-                        place=_place(each.problem, sample, pages),
-                    )
+                    yield attempts, sample, played
 
 
 def _in_order(attempts: Attempts) -> Iterator[Sample]:
@@ -166,12 +191,17 @@ def _problem_line(attempts: Attempts, numbers: ProblemMetrics, baseline: Baselin
         fast=speed and speed.fast["1"],
         hack_rate=numbers.hack_rate,
         score=numbers.score,
+        roofline=max((held.fraction for held in map(_roofline, attempts.turns) if held), default=None),
         totals=numbers.totals,
         top=max(lines, key=lambda line: line.best or 0.0),
         lines=tuple(shown),
         pages=own,
         more=len(lines) - len(shown),
     )
+
+
+def _roofline(played: Played) -> Roofline | None:
+    return held_roofline(played.turn.outcome)
 
 
 def _line(attempts: Attempts, sample: Sample, baseline: Baseline, pages: Pages) -> Line:

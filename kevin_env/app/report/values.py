@@ -1,5 +1,7 @@
 """What a report says, as frozen values. Text of models in them is clean, and not escaped for any format."""
 
+from typing import Literal
+
 from kevin_env.app.evaluate.figures import Baseline, GroupMetrics, Totals
 from kevin_env.outcome import Category, Frozen
 
@@ -54,6 +56,34 @@ class Hack(Frozen):
     place: Place
 
 
+class Mark(Frozen):
+    """A timed turn on the roofline's plane. Figures as in `kevin_env.roofline.Roofline`."""
+
+    problem: str
+    turn: int
+    """From 1."""
+    place: Place
+    intensity: float
+    """FLOPs for each byte."""
+    rate: float
+    bandwidth: float
+    fraction: float
+    bound: Literal["memory", "compute"]
+
+
+class RooflinePlot(Frozen):
+    """What the device was seen to reach, and the timed turns below it."""
+
+    marks: tuple[Mark, ...]
+    """At least one."""
+    memory: tuple[float, float]
+    """Bytes a second: the lowest and the highest ceiling of all turns; they depend on what is read and written."""
+    compute: tuple[float, float]
+    """FLOPs a second, likewise; they depend on the arithmetic."""
+    left_out: int
+    """Timed turns that have no place there, since they only move data, or that are too many."""
+
+
 class Line(Frozen):
     """One trajectory, as a link to it shows it."""
 
@@ -84,6 +114,8 @@ class ProblemLine(Frozen):
     """Share of samples with a speedup of 1 or more."""
     hack_rate: float
     score: float
+    roofline: float | None
+    """The largest fraction of the device's roofline that a turn reached."""
     totals: Totals
     top: Line
     """The fastest trajectory, the first where none has a speedup."""
@@ -109,6 +141,10 @@ class Report(Frozen):
     grids: tuple[Grid, ...]
     notes: tuple[str, ...]
     bins: tuple[Bin, ...]
+    roofline: RooflinePlot | None
+    """None where no turn was held against one."""
+    flags: tuple[tuple[str, int], ...]
+    """Names of flags, each with the turns that have it."""
     kinds: tuple[Kind, ...]
     """In the order of stages, the most frequent of each first."""
     hacks: tuple[Hack, ...]

@@ -5,32 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode
 
 from kevin_env.judge.device import event_seconds
 from kevin_env.judge.lint.report import Cost
 from kevin_env.judge.lint.target import InputSet
 from kevin_env.judge.reference import Case
+from kevin_env.judge.work import Counting
 
 CALLS = 5
 GPU_CALLS = 20
-
-
-class Elements(TorchDispatchMode):
-    """Counts what operators other than those with FLOPs read or wrote, in elements; views count nothing."""
-
-    def __init__(self, counted_elsewhere: Any) -> None:
-        super().__init__()
-        self.count = 0
-        self._elsewhere = counted_elsewhere
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Counts one operator."""
-        result = func(*args, **(kwargs or {}))
-        if func._overloadpacket not in self._elsewhere and not func.is_view:
-            self.count += max(_elements([args, kwargs]), _elements(result))
-        return result
 
 
 def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
@@ -42,16 +25,14 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
         peak: Bytes that were held at once while it was drawn.
     """
     call = case.runner(drawn.skeleton, [tensor.clone() for tensor in drawn.tensors])
-    flops = FlopCounterMode(display=False)
-    elements = Elements(flops.flop_registry)
-    with elements, flops:
+    with Counting(case.precision) as counted:
         call()
     weights = list(case.model.state_dict().values())
     return Cost(
         seconds=event_seconds(call, GPU_CALLS) if case.device.type == "cuda" else _seconds_cpu(call),
         peak_bytes=peak,
-        flops=flops.get_total_flops(),
-        elements=elements.count,
+        flops=sum(counted.products.values()),
+        elements=counted.elements,
         moved_bytes=_bytes([*drawn.tensors, *weights, *drawn.outputs]),
     )
 
@@ -82,11 +63,3 @@ def _seconds_cpu(call: Callable[[], Any]) -> float:
 
 def _bytes(tensors: list[torch.Tensor]) -> int:
     return sum(t.numel() * t.element_size() for t in tensors)
-
-
-def _elements(value: Any) -> int:
-    if isinstance(value, torch.Tensor):
-        return value.numel()
-    if isinstance(value, list | tuple):
-        return sum(map(_elements, value))
-    return sum(map(_elements, value.values())) if isinstance(value, dict) else 0

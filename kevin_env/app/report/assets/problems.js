@@ -14,6 +14,7 @@ const COLUMNS = [
   ["best", each => each.best, times],
   ["mean", each => each.avg, times],
   ["fast_1", each => each.fast, value => (value === null ? "" : percent(value))],
+  ["roofline", each => each.roofline, value => (value === null ? "" : percent(value))],
   ["hacks", each => each.hack_rate, percent],
   ["turns", each => each.turns, many],
   ["score", each => each.score, value => fixed(value)],

@@ -1,0 +1,28 @@
+"""Observations on a judgement that a person should look at: a name that programs can count, and a sentence.
+
+A flag is one text, `name: sentence`, in records, reports and `judge --json`.
+"""
+
+from typing import Literal, get_args
+
+FlagName = Literal["above_roofline", "does_not_grow", "below_floor", "low_coverage", "burst_bounded", "gated_only"]
+"""What was odd:
+
+- `above_roofline`: faster, twice, than the reference's own work at this device's ceilings. Algebra may explain it.
+- `does_not_grow`: besides, as slow where the reference has far less to do. No speedup is told.
+- `below_floor`: faster, twice, than the memory can be read that matters. No speedup is told.
+- `low_coverage`: hardly any of the device's time was spent in the submission's own kernels.
+- `burst_bounded`: calls in a row seemed quicker than single ones admit; the longer time counts.
+- `gated_only`: calls in a row could not be told apart, so that single ones were timed.
+"""
+
+
+def flag(name: FlagName, text: str) -> str:
+    """The flag as it is recorded."""
+    return f"{name}: {text}"
+
+
+def flag_name(flag: str) -> str:
+    """The name of a recorded flag; empty where there is none of ours, as in records from before flags had names."""
+    name = flag.partition(": ")[0]
+    return name if name in get_args(FlagName) else ""

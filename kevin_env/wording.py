@@ -1,0 +1,88 @@
+"""How figures and other people's text are put into words: units, durations, fenced blocks. Pure text."""
+
+import functools
+import re
+from collections.abc import Sequence
+
+from kevin_env.judge.api import InputFacts
+from kevin_env.outcome import Difference, printable
+
+MESSAGE_LIMIT = 300
+BLOCK_LIMIT = 1700
+"""Characters that are shown of a message, and of one block of someone else's text."""
+LONGEST_FENCE = 12
+"""Backticks in a row that such a block keeps: its fence has more of them, twice."""
+
+
+def elide(text: str, limit: int) -> str:
+    """`text`, or its head and tail with a line between them that says how many characters are left out."""
+    if len(text) <= limit:
+        return text
+    head, tail = text[: limit * 3 // 5], text[-(limit * 2 // 5) :]
+    head = head[: head.rfind("\n")] if "\n" in head[len(head) // 2 :] else head
+    tail = tail[tail.find("\n") + 1 :] if "\n" in tail[: len(tail) // 2] else tail
+    return f"{head}\n[... {len(text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
+
+
+@functools.lru_cache(maxsize=1024)  # the code of earlier turns stands in every prompt
+def block(text: str, language: str = "", limit: int | None = BLOCK_LIMIT) -> str:
+    """`text` as a fenced block that nothing in it can close, elided to `limit` characters (None: whole)."""
+    text = printable(text).strip("\n")
+    if limit is not None:
+        text = elide(re.sub(f"`{{{LONGEST_FENCE},}}", "`" * LONGEST_FENCE, text), limit)
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def inline(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """`text` on one line, elided, so that it stays within its paragraph."""
+    return " ".join(elide(printable(text), limit).split())
+
+
+def table(differences: Sequence[Difference]) -> str:
+    """Coordinates, expected and got of wrong elements, in aligned columns."""
+    rows = [("index", "expected", "got")]
+    rows += [(str(list(each.index))[:60], each.expected[:40], each.got[:40]) for each in differences]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
+
+
+def describe_input(given: InputFacts) -> str:
+    """`x`: float32[128, 64], values from -1 to 1."""
+    shape = "" if given.shape is None else str(list(given.shape))
+    values = ""
+    if given.low is not None and given.high is not None:
+        values = f", values from {given.low:.6g} to {given.high:.6g}"
+    return f"`{given.name}`: {given.dtype}{shape}{values}"
+
+
+def binary_size(count: float) -> str:
+    """A number of bytes in binary units."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.4g} {unit}"
+        count /= 1024
+    return f"{count:.4g} GiB"
+
+
+def decimal(value: float, unit: str) -> str:
+    """A large number with three digits in decimal units, as data sheets give them, such as `3.35 TB/s`."""
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= 0.9995 * factor:
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """A time with three digits and the unit that fits it."""
+    for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
+        if seconds * factor < 999.5:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def sentence(text: str) -> str:
+    """`text` with a full stop, for a judge's clause that has none."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."

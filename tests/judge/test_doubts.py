@@ -1,0 +1,229 @@
+"""Times that are too good are measured again, told with a name, and not paid where nothing explains them."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+
+import pytest
+from episodes import correct
+
+from kevin_env.episode import Episode
+from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.api import Facts
+from kevin_env.judge.ceilings import CeilingStore
+from kevin_env.judge.doubts import SHORTEST, coverage_flags, doubted, explained, grows
+from kevin_env.judge.facts import find_facts
+from kevin_env.judge.flags import flag, flag_name
+from kevin_env.judge.floor import Floor
+from kevin_env.judge.judge import Judge
+from kevin_env.outcome import Correct
+from kevin_env.problem import Problem
+from kevin_env.record import Trajectory
+from kevin_env.roofline import Ceilings, Work, roofline_of
+from kevin_env.score import SCORES
+from kevin_env.settings import Settings
+
+SOURCE = """
+import time
+import torch
+N = 8192
+CASES = {"cpu": {"N": 4096}, "near": {"N": 2000}, "small": {"N": 16}}
+class Model(torch.nn.Module):
+    def forward(self, x):
+        time.sleep(len(x) / 300_000)  # more than what others on this machine disturb
+        return torch.softmax(x, 1)
+def get_inputs():
+    return [torch.randn(N, 512)]
+def get_init_inputs():
+    return []
+"""
+HONEST = SOURCE.replace("class Model(", "class ModelNew(")
+CONSTANT = HONEST.replace("len(x) / 300_000", "0.15")
+PROBLEM = Problem(id="x", name="x", source=SOURCE, cases=("main", "cpu", "near", "small"))
+LOW = Ceilings(reading=1.0, copying=1.0, rates={"fp32": 1.0})
+HIGH = Ceilings(reading=1e15, copying=1e15, rates={"fp32": 1e18})
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    judge = Judge("cpu")
+    yield judge
+    judge.close()
+
+
+class Seen:
+    """What the judge did: the cases that it timed, and whether it measured the ceilings again."""
+
+    def __init__(self) -> None:
+        self.cases: list[str] = []
+        self.again: list[bool] = []
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """The judge's own times, told even where they vary because others use this machine."""
+    seen, measure = Seen(), Judge._measure
+    fewer = {"contest.TURNS": (2, 2), "contest.WARM_UPS": 1, "measure.ROUNDS": {"cpu": 1}, "cases.SETS": 1}
+    for name, value in (fewer | {"cases.SETS_OF_OTHERS": 1}).items():
+        monkeypatch.setattr(f"kevin_env.judge.{name}", value)
+
+    def told(self: Judge, trial, *arguments: object) -> Correct:
+        seen.cases.append(trial.case.name)
+        return measure(self, trial, *arguments).model_copy(update={"kind": "timed", "speedup": 1.0})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Judge, "_measure", told)
+    return seen
+
+
+def judged(
+    judge: Judge, code: str, seen: Seen, monkeypatch: pytest.MonkeyPatch, *ceilings: Ceilings, source: str = SOURCE
+) -> tuple[Correct, Judgement]:
+    def of(self: CeilingStore, work: Work, again: bool = False) -> Ceilings:
+        seen.again.append(again)
+        return ceilings[-1] if again else ceilings[0]
+
+    monkeypatch.setattr(CeilingStore, "of", of)
+    problem = PROBLEM.model_copy(update={"source": source})
+    judgement = judge.judge(problem, Submission(code=code), Options(device="cpu", inputs="shipped"), lambda _: None)
+    assert isinstance(judgement.outcome, Correct), judgement
+    return judgement.outcome, judgement
+
+
+def names(judgement: Judgement) -> list[str]:
+    return [flag_name(flag) for flag in judgement.flags]
+
+
+def test_a_time_below_the_roofline_is_believed_at_once(judge, seen, monkeypatch) -> None:
+    outcome, judgement = judged(judge, HONEST, seen, monkeypatch, HIGH)
+    assert (seen.cases, seen.again, names(judgement)) == (["cpu"], [False], [])
+    held = outcome.roofline
+    assert held is not None
+    assert held.bytes == 2 * 4096 * 512 * 4
+    assert 0 < held.fraction < 1
+    assert held.fraction * (outcome.submission_seconds or 0) == pytest.approx(held.seconds)
+
+
+def test_higher_ceilings_explain_a_time_above_the_roofline(judge, seen, monkeypatch) -> None:
+    outcome, judgement = judged(judge, HONEST, seen, monkeypatch, LOW, HIGH)
+    assert (seen.cases, seen.again, names(judgement)) == (["cpu"], [False, True], [])
+    assert outcome.roofline is not None and outcome.roofline.fraction < 1
+
+
+def test_work_that_is_done_grows(judge, seen, monkeypatch) -> None:
+    outcome, judgement = judged(judge, HONEST, seen, monkeypatch, LOW)
+    assert seen.cases == ["cpu", "cpu", "small"]  # the case `near` is not small enough to tell
+    assert (outcome.kind, outcome.speedup, names(judgement)) == ("timed", 1.0, ["above_roofline"])
+    assert outcome.roofline is not None and outcome.roofline.above
+    assert SCORES["roofline"](outcome) == pytest.approx(1.3)
+
+
+def test_a_time_that_stays_the_same_is_not_paid(judge, seen, monkeypatch) -> None:
+    outcome, judgement = judged(judge, CONSTANT, seen, monkeypatch, LOW)
+    assert seen.cases == ["cpu", "cpu", "small"]
+    assert (outcome.kind, outcome.speedup, outcome.roofline) == ("too_noisy", None, None)
+    assert names(judgement) == ["does_not_grow"]
+    assert "far smaller case `small`" in outcome.message
+    assert SCORES["roofline"](outcome) == SCORES["kevin"](outcome) == 0.3
+
+
+def test_without_a_smaller_case_it_is_only_told(judge, seen, monkeypatch) -> None:
+    source = SOURCE.replace("16}", "1500}")
+    outcome, judgement = judged(judge, HONEST, seen, monkeypatch, LOW, source=source)
+    assert seen.cases == ["cpu", "cpu"]
+    assert (outcome.kind, names(judgement)) == ("timed", ["above_roofline"])
+
+
+def test_a_reference_that_cannot_be_watched_has_no_roofline(judge, seen, monkeypatch) -> None:
+    watched = "import torch\nfrom torch.utils._python_dispatch import _get_current_dispatch_mode as watched\n"
+    source = SOURCE.replace("import torch\n", watched).replace(
+        "torch.softmax(x, 1)", "x * 2 if watched() is None else 1 / 0"
+    )
+    code = HONEST.replace("torch.softmax(x, 1)", "x * 2")
+    outcome, judgement = judged(judge, code, seen, monkeypatch, LOW, source=source)
+    assert (outcome.kind, outcome.roofline, names(judgement)) == ("timed", None, [])
+
+
+def above(seconds: float | None = 1e-3, alone: float | None = 1e-3, reference: float | None = 1e-2) -> Correct:
+    held = roofline_of(Work(read=1, written=1, products={}, operations=1), LOW, 1e-3)
+    times = {"submission_seconds": seconds, "alone_seconds": alone, "reference_seconds": reference}
+    return correct(2.0).model_copy(update={"roofline": held} | times)
+
+
+def test_what_is_doubted() -> None:
+    floor = Floor(bytes=10**9, rate=4e12)
+    assert doubted(above(), None) and doubted(correct(100.0), floor)
+    assert not doubted(correct(1.0), floor) and not doubted(correct(100.0), None)
+    noisy = above().model_copy(update={"kind": "too_noisy", "speedup": None})
+    assert not doubted(noisy, floor)
+
+
+SAME = above(reference=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "grown"),
+    [
+        (above(), SAME, False),
+        (above(), above(0.91e-3, 1.2e-3, 4.9e-3), False),
+        (above(), above(0.89e-3, 1.2e-3, 1e-4), True),
+        (above(), above(1.2e-3, 0.89e-3, 1e-4), True),
+        (above(), above(reference=5.1e-3), True),  # nor does the reference's own time
+        (above(0.99 * SHORTEST, 0.99 * SHORTEST), SAME, True),  # all launch
+        (above(seconds=None), SAME, True),
+        (above(alone=None), SAME, True),
+        (above(), above(seconds=None, reference=1e-4), True),
+    ],
+)
+def test_what_grows(whole: Correct, part: Correct, grown: bool) -> None:
+    flags: list[str] = []
+    assert grows(whole, part) == grown
+    outcome = explained(whole, ("s", part), flags)
+    assert (outcome.speedup is not None) == grown
+    assert [flag_name(flag) for flag in flags] == ["above_roofline" if grown else "does_not_grow"]
+
+
+@pytest.mark.parametrize(("coverage", "names"), [(None, []), (0.9, []), (0.05, []), (0.04, ["low_coverage"])])
+def test_a_low_coverage_has_a_flag(coverage: float | None, names: list[str]) -> None:
+    outcome = correct(2.0).model_copy(update={"coverage": coverage})
+    assert [flag_name(flag) for flag in coverage_flags(outcome)] == names
+
+
+def test_flags_have_names_also_among_those_that_had_none() -> None:
+    assert flag_name(flag("low_coverage", "1 %: nearly nothing")) == "low_coverage"
+    for old in ("bursts tell 3 us a call; what else", "", "reference: another"):
+        assert flag_name(old) == ""
+
+
+class InThisProcess:
+    """A pool of one judge that runs here."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
+        return done(find_facts(problem, self._judge.device, self._judge.info))
+
+    def submit(self, problem: Problem, submission: Submission, options: Options, on_stage=None) -> Future[Judgement]:
+        return done(self._judge.judge(problem, submission, options, lambda _: None))
+
+    def close(self) -> None:
+        pass
+
+
+def done(value):
+    future = Future()
+    future.set_result(value)
+    return future
+
+
+def test_an_episode_is_paid_its_share_of_the_roofline(judge, seen) -> None:
+    settings = Settings(score="roofline", rules="open", device="cpu", language="cpp", max_turns=1)
+    episode = Episode(PROBLEM, InThisProcess(judge), settings)
+    episode.start()
+    turn = episode.submit(f"```python\n{HONEST}\n```")
+    assert isinstance(turn.outcome, Correct), turn.outcome
+    held = turn.outcome.roofline
+    assert held is not None
+    assert turn.score == pytest.approx(0.3 + min(held.fraction, 1.0))
+    assert "On the roofline of this device" in turn.feedback
+    again = Trajectory.model_validate_json(episode.trajectory.model_dump_json())
+    assert again.turns[0].outcome == turn.outcome
