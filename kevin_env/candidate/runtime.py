@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from kevin_env.candidate import cuda, failure, tree, weights
+from kevin_env.candidate import commands, cuda, extension, failure, profiling, tree, weights
+from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.region import Region, Spec, extent, map_file, map_handle, spec_of
 from kevin_env.candidate.seeding import seed_torch
 from kevin_env.candidate.wire import Channel, Closed, encode
@@ -67,9 +68,14 @@ class Runtime:
             torch.set_num_threads(threads)
         return {}
 
-    def load(self, path: str, code: str, entry: str) -> Message:
-        """Writes the submission to a file of its own and imports it. Compilers run here."""
+    def load(self, path: str, code: str, entry: str, headers: str = "short") -> Message:
+        """Writes the submission to a file of its own and imports it. Compilers run here.
+
+        With `short` headers, torch's extensions are first tried to be built without reading torch's own.
+        """
         self.path = path
+        if headers == "short":
+            extension.install()
         Path(path).write_text(code, encoding="utf-8")
         spec = importlib.util.spec_from_file_location("submission", path)
         assert spec is not None and spec.loader is not None
@@ -99,17 +105,30 @@ class Runtime:
         self.model, self.sets, self.held = None, [], []
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
         _seed(seed)
-        with torch.no_grad(), torch.device(self.device):
-            model = self.entry(*tree.put_together(init, given))
+        with torch.no_grad(), Creation() as creation:
+            model = self._model(*tree.put_together(init, given))
+        order = creation.names(model) if isinstance(model, nn.Module) else []
         if isinstance(model, nn.Module):
             model.to(self.device)
         with torch.no_grad():
-            weights.hand_over(
-                model, {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}, parameters
-            )
+            theirs = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
+            weights.hand_over(model, theirs, parameters, order)
         self.model = torch.compile(model) if compiled else model
-        self._synchronize()
+        self.synchronize()
         return {}
+
+    def _model(self, *arguments: Any) -> Any:
+        """Tensors are made on the device, and where the constructor cannot do with that, as they are by default."""
+        try:
+            with torch.device(self.device):
+                return self.entry(*arguments)
+        except Exception as error:
+            if self.device.type == "cpu":
+                raise
+            try:
+                return self.entry(*arguments)
+            except Exception:
+                raise error from None
 
     def stage(self, inputs: tree.Skeleton, sets: list[list[Spec]], seed: int) -> Message:
         """Gets ready for inputs whose bytes are not there yet: one set, or several for a burst.
@@ -132,8 +151,41 @@ class Runtime:
                 outputs.append(self.model(*arguments))
         self.held = outputs
         answer = encode({"claims": [self._claim(output) for output in outputs]})
-        self._synchronize()
+        self.synchronize()
         return answer
+
+    def profile(self) -> Message:
+        """What torch sees of calls on the first staged set, from inside."""
+        with torch.no_grad():
+            return profiling.look(lambda: self.model(*self.sets[0]), self.device, Path(self.path).parent)
+
+    def save(self, name: str, path: str) -> Message:
+        """Writes a region that lies in host memory to a file."""
+        self.regions[name].bytes.numpy().tofile(path)
+        return {}
+
+    def write(self, path: str, text: str) -> Message:
+        """Writes a file."""
+        Path(path).write_text(text, encoding="utf-8")
+        return {}
+
+    def read(self, path: str, limit: int) -> Message:
+        """The beginning of a file."""
+        return {"text": commands.read(path, limit)}
+
+    def run(self, command: list[str], seconds: float, environment: dict[str, str], limit: int) -> Message:
+        """Runs a program where the submission is confined."""
+        return commands.run(command, seconds, environment, limit)
+
+    def rehearse(self, job: Message, seconds: float, environment: dict[str, str]) -> Message:
+        """Runs the submission in a copy of this process, so that what it compiles lies in the caches afterwards."""
+        from kevin_env.candidate.replay import replay  # which imports this module
+
+        return {"code": commands.in_a_fork(lambda: replay(job), seconds, environment)}
+
+    def artefacts(self, folder: str) -> Message:
+        """Files with machine code for the device that lie in a folder."""
+        return {"files": commands.artefacts(Path(folder))}
 
     def _claim(self, output: Any) -> Message:
         """Where one call's output lies. On a CPU, and for memory that CUDA cannot share, it is copied to the outbox."""
@@ -176,7 +228,8 @@ class Runtime:
         self.regions["outbox"].tensor(spec).copy_(tensor)
         return {**spec, "device": tensor.device.type, "in": "outbox"}, used
 
-    def _synchronize(self) -> None:
+    def synchronize(self) -> None:
+        """Waits for the device."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 

@@ -8,9 +8,10 @@ from pydantic import Field
 
 from kevin_env.outcome import Frozen, Outcome, Printable
 from kevin_env.problem import Problem
+from kevin_env.profile import Profile, ProfileKind
 
-Stage = Literal["queue", "build", "load", "verify", "time"]
-"""The stages of a judgement in order; each is reported when it begins."""
+Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
+"""The stages of a judgement in order; each is reported when it begins. `profile` is there on request only."""
 
 Level = Literal["enforced", "missing"]
 OnStage = Callable[[Stage], None]
@@ -32,14 +33,21 @@ class Options(Frozen):
     """How a submission is to be judged. The rules were checked before; they are not the judge's business."""
 
     device: str = "auto"
-    """`cpu`, `cuda`, `cuda:1`, or `auto`: a GPU when there is one."""
+    """`cpu`, `cuda`, `cuda:1`, several as `cuda:0,1`, or `auto`: a GPU when there is one."""
     baseline: Literal["eager", "compile"] = "eager"
     inputs: Literal["varied", "shipped"] = "varied"
     """`varied`: further distributions beside the problem's own. `shipped`: what its `get_inputs` draws, no more."""
     require_sandbox: bool = False
     """Refuse (JudgeError) when a protection of the sandbox is missing on this machine."""
+    profile: ProfileKind = "none"
+    """What to look into after a right answer was timed. `kernels`: operators and kernels of a call, as the submission's
+    own process tells. `ncu`: Nsight Compute's digest as well."""
+    sanitize: bool = False
+    """Whether compute-sanitizer looks for the cause of an illegal access or of an output that changes."""
     secret: str | None = None
     """128 bits as hex that all inputs are drawn from. None: the judge draws it. Given only to judge a record again."""
+    headers: Literal["short", "full"] = "short"
+    """`short`: extensions of torch are first tried with short headers of ours. `full`: with torch's own only."""
     build_timeout: float = 300.0
     """Seconds for importing the submission, compilers included."""
     call_timeout: float = 60.0
@@ -63,11 +71,12 @@ class Seconds(Frozen):
     load: float = 0.0
     verify: float = 0.0
     time: float = 0.0
+    profile: float = 0.0
 
     @property
     def total(self) -> float:
         """The sum of all stages."""
-        return self.queue + self.build + self.load + self.verify + self.time
+        return self.queue + self.build + self.load + self.verify + self.time + self.profile
 
 
 class DeviceInfo(Frozen):
@@ -141,6 +150,8 @@ class Judgement(Frozen):
     """What the submission wrote to stdout and stderr, capped."""
     flags: tuple[str, ...] = ()
     """Observations that a person should look at; they do not decide."""
+    profile: Profile | None = None
+    """What was looked into on request; None when nothing was."""
 
 
 class Describer(Protocol):

@@ -7,24 +7,24 @@ their own that no submission ever touches, and what goes wrong with them is the 
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
 
 from kevin_env.candidate import null
 from kevin_env.judge.api import DeviceInfo, JudgeError
+from kevin_env.judge.capacity import PARTNERS, capacity_of, host_memory, machine_of
 from kevin_env.judge.cases import Nature
+from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.device import identity
 from kevin_env.judge.devicememory import SHARE, DeviceMemory, nvml_usage
 from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
+from kevin_env.judge.rooflines import Rooflines
 from kevin_env.judge.worker import Trouble, Worker
 
-SPARES = 1
-PARTNERS = 3
-"""How many partners stay alive; the oldest goes first."""
 PARTNER_SECONDS = 600.0
 MEMORY_SHARE = 0.6
 
@@ -40,27 +40,43 @@ class Bench:
     def __init__(self, device: torch.device, info: DeviceInfo) -> None:
         self.device = device
         self.info = info
+        on_gpu = device.type == "cuda"
+        self.capacity = capacity_of(machine_of(*((torch.cuda.device_count(), info.memory) if on_gpu else (1, None))))
         self.lease = Lease(identity(device))
-        self.floors = Floors(device, self.lease)
+        self.ceilings = CeilingStore(device, info, self.lease)
+        self.floors = Floors(device, self.lease, self.ceilings)
+        self.rooflines = Rooflines(self.lease, self.ceilings)
         self.natures: dict[tuple[str, str, str], Nature] = {}
         """By problem, case and way of drawing inputs."""
+        self.refusals: dict[str, str] = {}
+        """By tool that was tried on a program of ours: why it cannot look into this device; empty if it can."""
+        self.missing_metrics: set[str] = set()
+        """Of Nsight Compute's, those that this device does not have, likewise."""
         self.timing = threading.Lock()
         """Held while the partners are in use: one submission is timed at a time."""
         self._server = ForkServer(device.type, capability=info.capability)
         self._spares: list[Worker] = []
+        self._starting = 0
         self._partners: OrderedDict[str, Worker] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
-        usage = nvml_usage(device) if device.type == "cuda" else None
+        usage = nvml_usage(device) if on_gpu else None
         self._memory = DeviceMemory(usage, self.timing) if usage else None
         self._prepare_spare()
+        for _ in range(self.capacity.spares - 1):
+            threading.Thread(target=self._prepare_spare, daemon=True).start()
 
     def take(self) -> Worker:
         """A warm candidate that has run nothing. One that has to be started first waits while others are timed."""
-        worker = self._take_spare() or self._leased_worker()
-        if self._memory is not None:
-            self._memory.watch(worker, int(torch.cuda.mem_get_info(self.device)[0] * SHARE))
-        return worker
+        return self._watched(self._take_spare() or self._leased_worker())
+
+    def take_for_tools(self) -> Worker:
+        """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it.
+
+        Its processes may speak to each other over TCP.
+        """
+        memory = int(host_memory() * MEMORY_SHARE)
+        return self._watched(Worker(self._alive_server(), str(self.device), memory, loopback=True))
 
     def retire(self, worker: Worker) -> None:
         """Kills a candidate and prepares another. Both touch the device: hold the shared lease."""
@@ -102,6 +118,11 @@ class Bench:
         if self._memory is not None:
             self._memory.close()
 
+    def _watched(self, worker: Worker) -> Worker:
+        if self._memory is not None:
+            self._memory.watch(worker, int(torch.cuda.mem_get_info(self.device)[0] * SHARE))
+        return worker
+
     def _take_spare(self) -> Worker | None:
         while True:
             with self._lock:
@@ -119,24 +140,26 @@ class Bench:
 
     def _prepare_spare(self) -> None:
         with self._lock:
-            if self._closed or len(self._spares) >= SPARES:
+            if self._closed or len(self._spares) + self._starting >= self.capacity.spares:
                 return
-        try:
+            self._starting += 1
+        worker = None
+        with suppress(JudgeError):  # whoever needs one next meets the error where it can be raised
             worker = self._leased_worker()
-        except JudgeError:  # whoever needs one next meets the error where it can be raised
-            return
         with self._lock:
-            if not self._closed and len(self._spares) < SPARES:
+            self._starting -= 1
+            if worker is not None and not self._closed:
                 self._spares.append(worker)
                 return
-        worker.close()
+        if worker is not None:
+            worker.close()
 
     def _leased_worker(self) -> Worker:
         with self.lease.shared():
             return self._new_worker()
 
     def _new_worker(self) -> Worker:
-        worker = Worker(self._alive_server(), str(self.device), int(_host_memory() * MEMORY_SHARE))
+        worker = Worker(self._alive_server(), str(self.device), int(host_memory() * MEMORY_SHARE))
         with ours():
             worker.prepare(self.info.processors)
         return worker
@@ -154,10 +177,3 @@ def ours() -> Iterator[None]:
 def null_code() -> str:
     """The source of the null model."""
     return Path(str(null.__file__)).read_text(encoding="utf-8")
-
-
-def _host_memory() -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable"):
-            return int(line.split()[1]) << 10
-    return 8 << 30

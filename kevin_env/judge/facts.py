@@ -33,7 +33,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, inputs:
         distributions=tuple(f"{name}: {_told(name, usable)}" for name in usable),
         tolerance=_tolerance(timed),
         precision=timed.precision,
-        weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.model.state_dict().items()),
+        weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
     )
 
 
@@ -81,9 +81,11 @@ def _tolerance(case: Case) -> str:
     if case.precision != "ieee":
         return text
     return (
-        f"{text}; {verify.MANY} or more float32 elements may be off together (root mean square) by "
+        f"{text}; {verify.MANY} or more elements may be off together (root mean square) by "
         f"{verify.RMS_MULTIPLE * case.tolerance:g} times what the reference is, "
-        f"and always by {verify.RMS_ULPS * case.tolerance:g} of those ulps"
+        f"and always by {verify.RMS_ULPS * case.tolerance:g} of those ulps "
+        f"({verify.LOW_RMS_MULTIPLE * case.tolerance:g} times and {verify.LOW_RMS_ULPS * case.tolerance:g} "
+        "for 16-bit and 8-bit floats)"
     )
 
 

@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from kevin_env.candidate import interpreter
 from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge import keeper
 from kevin_env.judge.sandbox import levels, namespaces, privileges, root
@@ -56,6 +57,8 @@ def _import_all() -> None:
         importlib.import_module(name)
     with contextlib.suppress(ImportError):
         importlib.import_module("triton.language")
+        if os.environ.get("TRITON_INTERPRET"):
+            interpreter.tune_without_a_device()
 
 
 def _warm_triton(capability: str) -> None:
@@ -72,6 +75,9 @@ def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log
         group = Group(folder.name, order["memory"])
         if level.namespaces:
             namespaces.enter(level.user, level.processes)
+            if order["loopback"]:
+                with contextlib.suppress(OSError):  # then tools that need it say that they cannot connect
+                    namespaces.raise_loopback()
         if os.fork() != 0:
             os._exit(0)
         order["pid"] = int(str(Path("/proc/self").readlink()))  # as the judge sees it: /proc is still the judge's

@@ -12,7 +12,9 @@ from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Seconds
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import TIMED, Contest, Wrong
 from kevin_env.judge.device import inform, resolve
-from kevin_env.judge.measure import believed, doubted, measure
+from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
+from kevin_env.judge.measure import measure
+from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.worker import Trouble, Worker
@@ -41,7 +43,8 @@ class Judge:
             torch.zeros(1, device=self.device)
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info)
-        self._slots = threading.Semaphore(max(1, self.info.processors // 2 if self.device.type == "cpu" else 4))
+        self._slots = threading.Semaphore(self.bench.capacity.slots)
+        self._on_device = threading.Semaphore(self.bench.capacity.on_device)
 
     def judge(self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage) -> Judgement:
         """The verdict on one submission.
@@ -51,12 +54,9 @@ class Judge:
             JudgeError: when the judge does.
         """
         watch = Stopwatch(on_stage)
-        with watch("queue"):
-            self._slots.acquire()
-        try:
-            return self._judge(problem, submission, options, watch, alone=False)
-        finally:
-            self._slots.release()
+        with watch.waiting_for(self._slots):
+            judgement = self._judge(problem, submission, options, watch, alone=False)
+            return self._looked_into(judgement, problem, submission, options, watch)
 
     def close(self) -> None:
         """Ends every process."""
@@ -85,6 +85,18 @@ class Judge:
             log=worker.log, flags=tuple(flags),
         )  # fmt: skip
 
+    def _looked_into(
+        self, judgement: Judgement, problem: Problem, submission: Submission, options: Options, watch: "Stopwatch"
+    ) -> Judgement:
+        """The judgement with what was asked for besides it, found in fresh candidates."""
+        if options.profile == "none" and not options.sanitize:
+            return judgement
+        with watch("profile"):
+            profile = Look(self.bench, problem, submission.code, options).at(judgement.outcome)
+        judgement = with_profile(judgement, profile)
+        flags = (*judgement.flags, *coverage_flags(judgement.outcome))
+        return judgement.model_copy(update={"seconds": watch.seconds(), "flags": flags})
+
     def _outcome(
         self, trial: Trial, code: str, watch: "Stopwatch", flags: list[str], alone: bool
     ) -> Outcome:  # fmt: skip
@@ -92,9 +104,10 @@ class Judge:
         try:
             with watch("build"):
                 trial.build(code)
-            with watch("load"), lease(), watch("verify"):
-                wrong = trial.screen()
-            return wrong or self._time(trial, watch, flags)
+            with watch.waiting_for(self._on_device):
+                with watch("queue"), lease(), watch("verify"):
+                    wrong = trial.screen()
+                return wrong or self._time(trial, watch, flags)
         except Trouble as trouble:
             return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)
 
@@ -102,14 +115,7 @@ class Judge:
         with watch("queue"):
             self.bench.timing.acquire()
         try:
-            outcome = self._measure(trial, watch, flags)
-            with watch("load"):
-                floor = self.bench.floors.of(trial.problem.sha256, trial.case, lambda: trial.draw(TIMED))
-            if floor is None or not doubted(outcome, floor):
-                return outcome
-            with watch("load"), self.bench.lease.shared():
-                trial.restart()
-            return believed(self._measure(trial, watch, flags), floor)
+            return self._believed(self._measure(trial, watch, flags), trial, watch, flags)
         except Wrong as wrong:
             return wrong.outcome
         except JudgeError:
@@ -118,9 +124,32 @@ class Judge:
         finally:
             self.bench.timing.release()
 
+    def _believed(self, outcome: Correct, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Correct:
+        """The outcome against floor and roofline; what is doubted is measured again. Errors and locks as `_measure`."""
+        case, bench, key = trial.case, self.bench, trial.problem.sha256
+        with watch("load"):
+            floor = bench.floors.of(key, case, lambda: trial.draw(TIMED))
+            outcome = bench.rooflines.added(outcome, key, case, lambda: trial.draw(TIMED))
+        if not doubted(outcome, floor):
+            return outcome
+        with watch("queue"), bench.lease.shared(), watch("load"):
+            trial.restart(case)
+        outcome = believed(self._measure(trial, watch, flags), floor, flags)
+        with watch("load"):
+            outcome = bench.rooflines.added(outcome, key, case, lambda: trial.draw(TIMED))
+        if outcome.roofline is None or not outcome.roofline.above:
+            return outcome
+        with watch("load"):
+            smaller = bench.rooflines.smaller(trial.problem, case)
+        if smaller is None:
+            return explained(outcome, None, flags)
+        with watch("queue"), bench.lease.shared(), watch("load"):
+            trial.restart(smaller)
+        return explained(outcome, (smaller.name, self._measure(trial, watch, [])), flags)
+
     def _measure(self, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Correct:
         """Times a screened submission. Errors as `Contest.gated`. Hold `bench.timing`."""
-        with watch("load"), self.bench.lease.shared():
+        with watch("queue"), self.bench.lease.shared(), watch("load"):
             contest = Contest.prepare(trial)
         with watch("queue"), self.bench.lease.exclusive(), watch("time"), contest.still():
             return measure(contest, flags)
@@ -153,6 +182,16 @@ class Stopwatch:
         finally:
             self._book()
             self._stack.pop()
+
+    @contextmanager
+    def waiting_for(self, places: threading.Semaphore) -> Iterator[None]:
+        """Holds one of some places; until there is one, time is booked under `queue`."""
+        with self("queue"):
+            places.acquire()
+        try:
+            yield
+        finally:
+            places.release()
 
     def seconds(self) -> Seconds:
         """What was booked so far."""

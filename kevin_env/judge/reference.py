@@ -14,15 +14,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from kevin_env.candidate import tree
+from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.seeding import seed_torch
 from kevin_env.judge.guards import RANDOM, precision, reference_code, seeded
 from kevin_env.judge.verify import widened
+from kevin_env.parsing import parse
 from kevin_env.problem import Problem, ProblemError
 
 DISTRIBUTIONS = {
@@ -68,17 +70,26 @@ class Case:
         with reference_code(problem.id, "get_init_inputs"):
             self.init_inputs: list[Any] = self.module.get_init_inputs()
         self.model: nn.Module
+        self._names: list[str] = []
         self.stochastic = False
         self._oracle: nn.Module | None = None
 
     def draw_weights(self, seed: int) -> None:
         """Constructs the model anew. Parameters that are constant (norm scales, zero biases) get some noise."""
         with reference_code(self.problem, "Model"), seeded(seed, self.device), torch.no_grad():
-            self.model = self.module.Model(*self.init_inputs).to(self.device)
+            with Creation() as creation:
+                model = self.module.Model(*self.init_inputs)
+            self._names = creation.names(model)
+            self.model = model.to(self.device)
             for parameter in self.model.parameters():
                 if parameter.is_floating_point() and parameter.numel() > 1 and _constant(parameter):
                     parameter.add_(torch.randn_like(parameter), alpha=0.1)
         self._oracle = _in_double(self.model)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """The model's parameters and buffers by name, in the order in which they were created."""
+        state = self.model.state_dict()
+        return {name: state[name] for name in self._names}
 
     def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
         """One input set, on the device: its structure and its tensors."""
@@ -150,7 +161,7 @@ def distributions_of(case: Case) -> list[str]:
 
 def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
     """The literal `CASES` of a problem's source: overrides of module constants by case name."""
-    for node in ast.parse(problem.source).body:
+    for node in parse(problem.source).body:
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(target, ast.Name) and target.id == "CASES" and value is not None:
@@ -167,17 +178,22 @@ def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
     Raises:
         ProblemError: when a name is not assigned at module level.
     """
-    module = ast.parse(source)
+    module = parse(source)
     left = set(overrides)
     for node in module.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
         if isinstance(node, ast.Assign | ast.AnnAssign) and name in overrides:
-            node.value = ast.copy_location(ast.parse(repr(overrides[name]), mode="eval").body, node)
+            node.value = ast.copy_location(_literal(overrides[name]), node)
             left.discard(name)
     if left:
         raise ProblemError(f"a case overrides {', '.join(sorted(left))}, which the problem does not assign")
     return ast.fix_missing_locations(module)
+
+
+def _literal(value: Any) -> ast.expr:
+    """A value that came from a literal, as one again."""
+    return cast("ast.Expr", parse(repr(value)).body[0]).value
 
 
 def _execute(problem: Problem, case: str, device: torch.device) -> ModuleType:

@@ -103,7 +103,8 @@ class ScriptedPool:
     def _judge(self, ask: Callable[[], Answer], options: Options, on_stage: OnStage | None) -> Judgement:
         if on_stage:
             for stage in get_args(Stage):
-                on_stage(stage)
+                if stage != "profile" or options.profile != "none":
+                    on_stage(stage)
         answer = ask()
         if isinstance(answer, Exception):
             raise answer

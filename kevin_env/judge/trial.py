@@ -65,7 +65,8 @@ class Trial:
             Trouble: when it does not import.
         """
         path = str(self.worker.folder / "submission.py")
-        self.worker.ask("load", self.options.build_timeout, path=path, code=code, entry="ModelNew")
+        headers = self.options.headers
+        self.worker.ask("load", self.options.build_timeout, path=path, code=code, entry="ModelNew", headers=headers)
 
     def screen(self) -> Incorrect | None:
         """Constructs and checks the submission in every case; stops at the first wrong answer.
@@ -83,9 +84,9 @@ class Trial:
                     return self._told_apart(answer, wrong, distribution)
         return None
 
-    def restart(self) -> None:
-        """Constructs the submission anew in the case at hand, behind a new gate. Errors as `screen`."""
-        self._enter(self.case)
+    def restart(self, case: Case) -> None:
+        """Constructs the submission anew in a case, behind a new gate. Errors as `screen`."""
+        self._enter(case)
 
     def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
         """One gated call of the submission on fresh inputs, checked."""
@@ -122,7 +123,7 @@ class Trial:
         """Has a worker build its model for the case at hand, with the reference's weights."""
         case = self.case
         init, tensors = tree.take_apart(case.init_inputs)
-        state = case.model.state_dict()
+        state, parameters = case.state(), dict(case.model.named_parameters())
         image = Image([*(t.to(self.bench.device) for t in tensors), *state.values()], self.bench.device)
         region = SharedRegion(image.end, self.bench.device)
         try:
@@ -132,7 +133,7 @@ class Trial:
             worker.ask(
                 "construct", timeout, init=init, tensors=image.specs[: len(tensors)],
                 state=dict(zip(state, image.specs[len(tensors) :], strict=True)),
-                parameters=[name for name, _ in case.model.named_parameters()],
+                parameters=[name for name in state if name in parameters],
                 seed=seed_from(self.secret, case.name, "weights"), compiled=compiled, precision=case.precision,
             )  # fmt: skip
         finally:

@@ -76,6 +76,7 @@ class Worker:
         server: Where it is forked from.
         device: `cpu` or `cuda:0`; sets how it waits, too.
         memory: Bytes of its own, in its processes and in files that are held in memory, after which it is killed.
+        loopback: Whether its processes may speak to each other over TCP, where it has a network of its own.
 
     Attributes:
         folder: Where it can write, under the same name on both sides.
@@ -84,7 +85,7 @@ class Worker:
         pid: Its keeper, of which it is a descendant.
     """
 
-    def __init__(self, server: ForkServer, device: str, memory: int) -> None:
+    def __init__(self, server: ForkServer, device: str, memory: int, loopback: bool = False) -> None:
         self.device = device
         self._folder = Folder()
         self.folder = self._folder.path
@@ -96,7 +97,7 @@ class Worker:
         reader, log = os.pipe()
         order = {
             "folder": str(self.folder), "environment": _environment(self.folder), "spin": spin, "memory": memory,
-            "device": device,
+            "device": device, "loopback": loopback,
         }  # fmt: skip
         server.fork(order, (theirs.fileno(), keeper.fileno(), log))
         for end in (theirs, keeper):

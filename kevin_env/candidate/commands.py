@@ -1,0 +1,95 @@
+"""Programs that run where the submission is confined: profilers, sanitizers, disassemblers, the submission itself."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+MOST_FILES = 64
+_STEP = 0.005
+
+
+def run(command: list[str], seconds: float, environment: dict[str, str], limit: int) -> dict[str, Any]:
+    """Runs a command, in a session of its own, to its end or the end of its time.
+
+    Args:
+        command: The program and its arguments.
+        seconds: After which all of its session is killed.
+        environment: Variables besides those of this process.
+        limit: Bytes of output that are told.
+
+    Returns:
+        `code`, None when it was killed for being late, and `output`, stdout and stderr together.
+    """
+    place = Path(f"output-{time.monotonic_ns()}")
+    with place.open("wb") as output:
+        process = subprocess.Popen(
+            command, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        _kill_session(process.pid)
+        process.wait()
+    text = read(str(place), limit)
+    place.unlink()
+    return {"code": code, "output": text}
+
+
+def read(path: str, limit: int) -> str:
+    """The beginning of a file as text; empty when it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(limit).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def in_a_fork(work: Callable[[], int], seconds: float, environment: dict[str, str]) -> int | None:
+    """Does something in a copy of this process, which has imported what takes long.
+
+    Returns:
+        What `work` gives, 1 when it raises, negative for a signal; None when it was killed for being late.
+    """
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            os.environ.update(environment)
+            os._exit(work())
+        except BaseException:  # the boundary round the submission
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(1)
+    deadline = time.monotonic() + seconds
+    done, status = os.waitpid(pid, os.WNOHANG)
+    while not done and time.monotonic() < deadline:
+        time.sleep(_STEP)
+        done, status = os.waitpid(pid, os.WNOHANG)
+    _kill_session(pid)
+    if not done:
+        os.waitpid(pid, 0)
+        return None
+    return os.waitstatus_to_exitcode(status)
+
+
+def artefacts(folder: Path) -> list[str]:
+    """Compiled device code in a folder: cubins, PTX, and libraries that may hold some; the largest first."""
+    found = {path for pattern in ("*.cubin", "*.so", "*.ptx") for path in folder.rglob(pattern) if path.is_file()}
+    of_triton = ("cuda_utils", "__triton_launcher", "launcher")
+    kept = [path for path in found if not path.name.startswith(of_triton)]
+    return [str(path) for path in sorted(kept, key=lambda path: -path.stat().st_size)[:MOST_FILES]]
+
+
+def _kill_session(leader: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)

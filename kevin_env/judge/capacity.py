@@ -1,0 +1,87 @@
+"""How much of a machine a judge takes: submissions under way at once, on the device at once, candidates kept warm."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+GIB = 1 << 30
+CONTEXT = 3 * GIB // 4
+"""Device memory of one process that has a CUDA context and nothing else: 720 MB on an H200."""
+PARTNERS = 3
+"""How many partners a judge keeps alive (`kevin_env.judge.bench`); the oldest goes first."""
+DEVICE_SHARE = 0.4
+"""Of a GPU's memory for contexts; the rest is for problems."""
+SUBMISSION = 2 * GIB
+"""Host memory of one submission: its candidate, and a compiler that reads torch's headers."""
+HOST_SHARE = 0.5
+"""Of the host memory that is free for submissions; the rest is for inputs, and for who else works there."""
+CORE_SHARE = {"cpu": 0.5, "cuda": 0.75}
+"""Of the cores for submissions, by device; the rest is for who is timed and for the judge."""
+MOST = 24
+ON_DEVICE = 4
+"""Submissions that are screened on a GPU at once at most: each has inputs, outputs and what is expected there."""
+WARM_SHARE, MOST_WARM = 3, 4
+"""One warm candidate for so many submissions at once, and the most."""
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What one judge may use. Bytes; `device_memory` is None on a CPU."""
+
+    cores: int
+    memory: int
+    device_memory: int | None = None
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a judge does with it.
+
+    Attributes:
+        slots: Submissions under way at once, compilers included.
+        on_device: Of those, the ones that are screened at once.
+        spares: Candidates that are kept warm for the next submissions.
+    """
+
+    slots: int
+    on_device: int
+    spares: int
+
+
+def capacity_of(machine: Machine) -> Capacity:
+    """As many as cores, host memory and device memory admit, each by its share; never none."""
+    device = "cpu" if machine.device_memory is None else "cuda"
+    slots = min(MOST, int(machine.cores * CORE_SHARE[device]), int(machine.memory * HOST_SHARE / SUBMISSION))
+    if machine.device_memory is None:
+        return Capacity(max(slots, 1), max(slots, 1), 1)
+    contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT) - 1 - PARTNERS  # the judge has one as well
+    spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_SHARE))
+    slots = max(1, min(slots, contexts - spares))
+    return Capacity(slots, min(slots, ON_DEVICE), spares)
+
+
+def machine_of(judges: int, device_memory: int | None) -> Machine:
+    """This machine, or one of so many equal parts of its host, with the memory of one GPU."""
+    return Machine(max(1, cores() // judges), host_memory() // judges, device_memory)
+
+
+def cores(group: Path = _CGROUP) -> int:
+    """Cores that this process may use, by its affinity and by what its container is given."""
+    allowed = len(os.sched_getaffinity(0))
+    with suppress(OSError, ValueError):  # no group, or `max`
+        quota, period = (group / "cpu.max").read_text().split()
+        return min(allowed, max(1, int(quota) // int(period)))
+    return allowed
+
+
+def host_memory(group: Path = _CGROUP) -> int:
+    """Bytes that can still be taken: what the kernel calls available, and no more than this container has left."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    free = next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable")), 8 * GIB)
+    with suppress(OSError, ValueError):
+        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        kept = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return min(free, max(0, limit - used + int(kept.get("inactive_file", 0))))
+    return free

@@ -1,0 +1,138 @@
+"""What is looked into after a verdict, as far as it was asked for. Nothing that goes wrong here changes the verdict."""
+
+import secrets
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+
+from kevin_env.judge.api import Judgement, Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.cases import timed_case
+from kevin_env.judge.probe import code as machine_code
+from kevin_env.judge.probe.inside import read_claim
+from kevin_env.judge.probe.outside import Outside, cause_of
+from kevin_env.judge.probe.tools import OUTPUT_LIMIT, find_tool
+from kevin_env.judge.reference import Case
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.outcome import Correct, Outcome
+from kevin_env.problem import Problem, ProblemError
+from kevin_env.profile import CodeFacts, KernelProfile, Profile
+
+Found = TypeVar("Found")
+PROFILE_SECONDS = 60.0
+FILES = 4
+"""Files whose machine code is read."""
+DISASSEMBLY_SECONDS = 3.0
+TOO_LONG = 2.0
+"""How many times longer than it was timed a profiled call may take on the device, before it is another call."""
+LAUNCH_ERROR = 20e-6
+
+
+class Look:
+    """A look into one submission, in fresh candidates of its own.
+
+    Args:
+        bench: Of the judge.
+        problem: What it answers.
+        code: The submission.
+        options: What was asked for.
+    """
+
+    def __init__(self, bench: Bench, problem: Problem, code: str, options: Options) -> None:
+        self.bench = bench
+        self.problem = problem
+        self.code = code
+        self.options = options
+        self.notes: list[str] = []
+
+    def at(self, outcome: Outcome) -> Profile | None:
+        """What was asked for of a submission that ended so; None when nothing was, or does not apply."""
+        profile = self.options.profile if isinstance(outcome, Correct) else "none"
+        cause = cause_of(outcome) if self.options.sanitize else None
+        cause = None if cause == "values" and self.bench.device.type == "cpu" else cause
+        if profile == "none" and cause is None:
+            return None
+        kernels, code = (self._tried(self._inside) if profile != "none" else None) or (None, ())
+        outside = Outside(self.bench, self.problem, self.code, self.options, self.notes)
+        ncu = self._tried(outside.ncu) if profile == "ncu" else None
+        sanitizer = self._tried(lambda: outside.sanitizer(outcome)) if cause else None
+        found = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=tuple(self.notes))
+        return None if found == Profile() else found
+
+    def _tried(self, part: Callable[[], Found]) -> Found | None:
+        """What one part finds; None, and a note, when anything goes wrong with it."""
+        try:
+            return part()
+        except (Trouble, ProblemError, RuntimeError, OSError) as error:  # also JudgeError, and what torch raises
+            text = " ".join(str(error).split())[:200]
+            self.notes.append(f"the submission could not be looked into: {text}")
+            return None
+
+    def _inside(self) -> tuple[KernelProfile | None, tuple[CodeFacts, ...]]:
+        """What the submission's own process tells of a call, and the machine code that it made."""
+        worker = self.bench.take()
+        trial = Trial(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
+        try:
+            trial.build(self.code)
+            with self.bench.lease.shared():
+                claim = self._claim(trial)
+            code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
+        finally:
+            with self.bench.lease.shared():
+                self.bench.retire(worker)
+                trial.close()
+        profile = read_claim(claim, code)
+        if profile is None:
+            self.notes.append("the submission's process told no profile that could be read")
+        return profile, code
+
+    def _claim(self, trial: Trial) -> dict[str, object]:
+        device = self.bench.device
+        trial.restart(Case(self.problem, timed_case(self.problem, device), device))
+        drawn = trial.draw("own")
+        drawn.image.write_to(trial.gate.inbox)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        seconds, worker = self.options.call_timeout, trial.worker
+        worker.ask("stage", seconds, inputs=drawn.skeleton, sets=[drawn.image.specs], seed=drawn.seed)
+        return worker.ask("profile", max(seconds, PROFILE_SECONDS))
+
+    def _machine_code(self, worker: Worker) -> tuple[CodeFacts, ...]:
+        """Of files in the candidate's folder: a claim, too. A disassembler runs where the submission is confined."""
+        files = worker.ask("artefacts", self.options.call_timeout, folder=str(worker.folder)).get("files")
+        paths = [path for path in files if isinstance(path, str)] if isinstance(files, list) else []
+        tool = find_tool("cuobjdump")
+        if tool is None:
+            self.notes.append("cuobjdump is not installed here, so no machine code could be read")
+        found: list[CodeFacts] = []
+        for path in [path for path in paths if path.endswith(".ptx") == (tool is None)][:FILES]:
+            found += self._facts(worker, tool, path)
+        return tuple({facts.kernel: facts for facts in found}.values())[: machine_code.KERNELS]
+
+    def _facts(self, worker: Worker, tool: str | None, path: str) -> tuple[CodeFacts, ...]:
+        if tool is None:
+            text = worker.ask("read", DISASSEMBLY_SECONDS, path=path, limit=OUTPUT_LIMIT).get("text")
+            return machine_code.read_ptx(text if isinstance(text, str) else "")
+        ran = worker.ask(
+            "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", path], seconds=DISASSEMBLY_SECONDS,
+            environment={}, limit=OUTPUT_LIMIT,
+        )  # fmt: skip
+        text = ran.get("output")
+        return machine_code.read_sass(text if isinstance(text, str) else "")
+
+
+def with_profile(judgement: Judgement, profile: Profile | None) -> Judgement:
+    """The judgement with its profile. The coverage of a correct outcome is what was seen from outside.
+
+    If what was profiled is not what was timed, there is a flag and no coverage.
+    """
+    judgement = judgement.model_copy(update={"profile": profile})
+    outcome, ncu = judgement.outcome, profile.ncu if profile else None
+    if ncu is None or not isinstance(outcome, Correct) or outcome.submission_seconds is None:
+        return judgement
+    if ncu.seconds > TOO_LONG * outcome.submission_seconds + LAUNCH_ERROR:
+        text = f"on the device a profiled call took {ncu.seconds * 1e6:.3g} us, more than a timed one in all"
+        return judgement.model_copy(update={"flags": (*judgement.flags, text)})
+    return judgement.model_copy(update={"outcome": outcome.model_copy(update={"coverage": ncu.coverage})})

@@ -1,0 +1,183 @@
+"""Nsight Compute and compute-sanitizer, run on a submission that is a program of its own."""
+
+import secrets
+import sys
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.cases import timed_case
+from kevin_env.judge.probe import ncu, sanitizer
+from kevin_env.judge.probe.refusals import TRUSTED, refusal
+from kevin_env.judge.probe.tables import hot_lines
+from kevin_env.judge.probe.target import DIFFERENT, Target
+from kevin_env.judge.probe.tools import Runner, ToolName, find_tool
+from kevin_env.judge.reference import Case, seed_from
+from kevin_env.judge.worker import Trouble
+from kevin_env.outcome import Incorrect, Outcome, RuntimeFailure
+from kevin_env.problem import Problem
+from kevin_env.profile import NcuDigest, SanitizerDigest
+
+NCU_SECONDS = 6.0
+SOURCE_SECONDS = 1.5
+"""What is kept of these for the tables."""
+SANITIZER_SECONDS = 40.0
+"""For all of its tools together."""
+CHECK_SECONDS = 20.0
+TRIES = 3
+"""How often a tool is tried on a program of ours, each time without what is missing."""
+_NAMES: dict[ToolName, str] = {"ncu": "Nsight Compute", "compute-sanitizer": "compute-sanitizer"}
+
+
+class Outside:
+    """The tools that look at one submission from outside its process. Arguments as `Look`; `notes` gets sentences."""
+
+    def __init__(self, bench: Bench, problem: Problem, code: str, options: Options, notes: list[str]) -> None:
+        self.bench = bench
+        self.problem = problem
+        self.code = code
+        self.options = options
+        self.notes = notes
+
+    def ncu(self) -> NcuDigest | None:
+        """What Nsight Compute tells of one call on the timed case's own inputs."""
+        tool = self._tool("ncu")
+        if tool is None:
+            return None
+        with self._target(timed_case(self.problem, self.bench.device), "own") as target:
+            if self._rehearsed(target) != 0:
+                self.notes.append("the submission did not run as a program of its own, so there is nothing to profile")
+                return None
+            with self.bench.lease.exclusive():  # counters of the memory count everyone's traffic
+                missing = self.bench.missing_metrics
+                found = run_ncu(target, tool, str(target.worker.folder / "report"), target.command, missing)
+        return found if isinstance(found, NcuDigest) else self._refused("ncu", tool, found)
+
+    def sanitizer(self, outcome: Outcome) -> SanitizerDigest | None:
+        """What compute-sanitizer finds on inputs like those on which the submission failed."""
+        cause, tool = cause_of(outcome), self._tool("compute-sanitizer")
+        if tool is None or cause is None:
+            return None
+        case, _, distribution = (getattr(outcome, "input_set", None) or "").partition("/")
+        with self._target(case or timed_case(self.problem, self.bench.device), distribution or "own") as target:
+            code = self._rehearsed(target, compare=cause == "values")
+            if cause == "values" and code != DIFFERENT:
+                return None  # always wrong in the same way: that is no race, and no memory that nobody wrote
+            with self.bench.lease.shared():
+                tools = sanitizer.TOOLS["illegal_access" if cause == "illegal_access" else "changing"]
+                found = run_sanitizer(target, tool, tools, str(target.worker.folder), target.command)
+        return found if isinstance(found, SanitizerDigest) else self._refused("compute-sanitizer", tool, found)
+
+    def _tool(self, name: ToolName) -> str | None:
+        """Where a tool is; else notes why it cannot be used."""
+        if self.bench.device.type != "cuda":
+            self.notes.append(f"{_NAMES[name]} looks into kernels on a GPU, and this is a CPU")
+            return None
+        if self.bench.refusals.get(name):
+            self.notes.append(self.bench.refusals[name])
+            return None
+        tool = find_tool(name)
+        if tool is None:
+            self.notes.append(f"{_NAMES[name]} ({name}) is not installed here")
+        return tool
+
+    @contextmanager
+    def _target(self, case: str, distribution: str) -> Iterator[Target]:
+        """The submission as a program, with fresh inputs of a case; its files go afterwards."""
+        target = Target(self.bench.take_for_tools(), self.options, self.bench.info.processors)
+        try:
+            with self.bench.lease.shared():
+                seed = seed_from(secrets.token_hex(16), case)
+                target.write(Case(self.problem, case, self.bench.device), self.code, distribution, seed)
+                torch.cuda.empty_cache()  # what the judge keeps for itself, the program may lack
+            yield target
+        finally:
+            with self.bench.lease.shared():
+                self.bench.retire(target.worker)
+
+    def _rehearsed(self, target: Target, compare: bool = False) -> int | None:
+        with self.bench.lease.shared():
+            return target.rehearse(self.options.build_timeout, compare)
+
+    def _refused(self, name: ToolName, tool: str, why: str) -> None:
+        """Notes why a tool told nothing. If it does not work here at all, it is not tried again.
+
+        What it printed may be the submission's word; so before that is believed, it is tried on a program of ours.
+        """
+        if name not in self.bench.refusals:
+            known = self._tried(name, tool)
+            self.bench.refusals[name] = f"{_NAMES[name]} cannot be used here: {known}" if known else ""
+        self.notes.append(self.bench.refusals[name] or f"{_NAMES[name]} told nothing: {why}")
+
+    def _tried(self, name: ToolName, tool: str) -> str:
+        """Why a tool does not work on a program of ours; empty when it does, if need be without some metrics."""
+        target = Target(self.bench.take_for_tools(), self.options, 1)
+        report, ours = str(target.worker.folder / "report"), [sys.executable, "-P", "-c", TRUSTED]
+        try:
+            with self.bench.lease.shared():
+                for _ in range(TRIES):
+                    known = self.bench.missing_metrics
+                    profile = ncu.command(tool, report, ours, known)
+                    check = sanitizer.command(tool, "memcheck", report, ours)
+                    ran = target.run(profile if name == "ncu" else check, CHECK_SECONDS, {})
+                    missing = ncu.missing_in(ran.output) - known
+                    if not missing:
+                        return refusal(ran.output) or refusal(target.read(report))
+                    self.bench.missing_metrics = known | missing
+                return ""
+        except Trouble:
+            return ""
+        finally:
+            with self.bench.lease.shared():
+                self.bench.retire(target.worker)
+
+
+def run_ncu(
+    runner: Runner, tool: str, report: str, target: list[str], missing: Collection[str] = ()
+) -> NcuDigest | str:
+    """A digest, or why there is none. Takes no longer than `NCU_SECONDS`."""
+    end = time.monotonic() + NCU_SECONDS
+    ran = runner.run(ncu.command(tool, report, target, missing), NCU_SECONDS - SOURCE_SECONDS, {})
+    if ran.late:
+        return f"it took longer than {NCU_SECONDS:g} s"
+    rows = runner.run(ncu.show(tool, f"{report}.ncu-rep", "raw"), max(end - time.monotonic(), 0.1), {})
+    digest = ncu.digest(ncu.read_raw(rows.output))
+    if digest is None:
+        return refusal(ran.output) or "it saw no kernel in a call"
+    source = runner.run(ncu.show(tool, f"{report}.ncu-rep", "source"), max(end - time.monotonic(), 0.1), {})
+    return digest.model_copy(update={"lines": hot_lines(source.output, digest.kernel)})
+
+
+def run_sanitizer(
+    runner: Runner, tool: str, names: tuple[sanitizer.SanitizerTool, ...], folder: str, target: list[str]
+) -> SanitizerDigest | str:
+    """The first error that one of the tools finds, or a digest without one; else why there is none."""
+    end = time.monotonic() + SANITIZER_SECONDS
+    clean: SanitizerDigest | None = None
+    why = ""
+    for name in names:
+        log = f"{folder}/{name}.log"
+        ran = runner.run(
+            sanitizer.command(tool, name, log, target), max(end - time.monotonic(), 1.0), sanitizer.ENVIRONMENT
+        )
+        text = runner.read(log)
+        found = sanitizer.read_report(text, name)
+        if found is not None and found.error:
+            return found
+        clean = clean or found
+        late = f"it took longer than {SANITIZER_SECONDS:g} s"
+        why = why or (late if ran.late else refusal(text) or refusal(ran.output) or "its report is not whole")
+    return clean or why
+
+
+def cause_of(outcome: Outcome) -> str | None:
+    """What a sanitizer could find the cause of: `illegal_access`, `nondeterministic` or `values`; else None."""
+    if isinstance(outcome, RuntimeFailure) and outcome.kind == "illegal_access":
+        return "illegal_access"
+    if isinstance(outcome, Incorrect) and outcome.kind == "nondeterministic":
+        return "nondeterministic"
+    return "values" if isinstance(outcome, Incorrect) and outcome.kind in ("values", "not_finite") else None

@@ -1,0 +1,92 @@
+"""NVIDIA's command line tools: where they are, and what it is to run one. Imports no torch."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, Protocol
+
+ToolName = Literal["ncu", "compute-sanitizer", "cuobjdump"]
+OUTPUT_LIMIT = 4 << 20
+"""Characters that are read of a tool's output."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended.
+
+    Attributes:
+        code: Its exit code, negative for a signal; None when it was killed for being late, or did not start.
+        output: What it printed, stdout and stderr together, the first `OUTPUT_LIMIT` bytes of it.
+    """
+
+    code: int | None
+    output: str = ""
+
+    @property
+    def late(self) -> bool:
+        """Whether it was killed because its time was over."""
+        return self.code is None
+
+
+class Runner(Protocol):
+    """Runs commands where the submission is confined. `ScriptedRunner` is one for tests."""
+
+    def run(self, command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> Ran:
+        """Runs one command and waits for it.
+
+        Args:
+            command: The program and its arguments.
+            seconds: After which it is killed, with all that it started.
+            environment: Variables besides those that are set.
+        """
+        ...
+
+    def read(self, path: str) -> str:
+        """The beginning of a file as text; empty when it is not there."""
+        ...
+
+
+class ScriptedRunner:
+    """A `Runner` that answers from a script, by the first argument that is in it; nothing is run.
+
+    Args:
+        answers: What to answer, by a word of the command.
+        files: What files hold, by the end of their path.
+    """
+
+    def __init__(self, answers: Mapping[str, Ran], files: Mapping[str, str] | None = None) -> None:
+        self.commands: list[list[str]] = []
+        """All that were asked for, in order."""
+        self._answers = answers
+        self._files = files or {}
+
+    def run(self, command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> Ran:
+        """See `Runner.run`."""
+        self.commands.append(list(command))
+        return next((self._answers[word] for word in command if word in self._answers), Ran(0))
+
+    def read(self, path: str) -> str:
+        """See `Runner.read`."""
+        return next((text for end, text in self._files.items() if path.endswith(end)), "")
+
+
+def find_tool(name: ToolName) -> str | None:
+    """Where a tool is: on PATH, in the CUDA toolkit, in Nsight Compute's own folder, or in Triton's package."""
+    found = shutil.which(name)
+    if found:
+        return found
+    return next((str(place) for place in _places(name) if os.access(place, os.X_OK)), None)
+
+
+def _places(name: ToolName) -> Iterator[Path]:
+    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if home:
+            yield Path(home) / "bin" / name
+    if name == "ncu":
+        yield from sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True)
+    package = find_spec("triton") if name == "cuobjdump" else None
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        yield Path(folder) / "backends" / "nvidia" / "bin" / name

@@ -1,0 +1,127 @@
+"""The client's end of one judge process. Imports no torch."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from kevin_env.candidate.wire import Channel, WireError
+from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
+from kevin_env.problem import ProblemError
+
+STEADY = {
+    "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin after their work would disturb whoever is timed next
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # the most that glibc takes; memory is kept, and with it its pages:
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 40),  # faulting in fresh ones takes longer than many a kernel
+    "MALLOC_TOP_PAD_": str(64 << 20),
+}
+"""Environment of judges and candidates that keeps times on a CPU steady."""
+START_SECONDS = 240.0
+CLOSE_SECONDS = 15.0
+
+
+class Remote:
+    """A judge process, and who waits for its answers.
+
+    Args:
+        device: `cpu` or `cuda:0`.
+    """
+
+    def __init__(self, device: str) -> None:
+        ours, theirs = socket.socketpair()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "kevin_env.judge.server", str(theirs.fileno()), str(os.getpid())],
+            pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL,
+            env=os.environ | STEADY,
+        )  # fmt: skip
+        theirs.close()
+        self._channel = Channel(ours)
+        self._waiting: dict[int, tuple[Future[Any], Any, OnStage | None]] = {}
+        self._number = 0
+        self._lock = threading.Lock()
+        self._ready: Future[DeviceInfo] = Future()
+        self.alive = True
+        threading.Thread(target=self._listen, args=(device,), daemon=True).start()
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What the judge knows of its device; waits until it is there.
+
+        Raises:
+            JudgeError: when the device is not.
+        """
+        return self._ready.result(START_SECONDS)
+
+    def ask(self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None) -> None:
+        """Sends a request; `future` gets what `read` makes of the answer.
+
+        Raises:
+            JudgeError: when the process is gone.
+        """
+        with self._lock:
+            self._number += 1
+            number = self._number
+            self._waiting[number] = (future, read, on_stage)
+        try:
+            with self._lock:
+                self._channel.send({"id": number, **request})
+        except WireError as error:
+            self._waiting.pop(number, None)
+            raise JudgeError("the judge process is gone") from error
+
+    def close(self) -> None:
+        """Ends the process."""
+        self.alive = False
+        with suppress(OSError):
+            self._channel.sock.shutdown(socket.SHUT_RDWR)
+        try:
+            self._process.wait(CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._channel.close()
+
+    def _listen(self, device: str) -> None:
+        try:
+            self._channel.send({"device": device})
+            hello = self._channel.receive(START_SECONDS)
+            if "fatal" in hello:
+                raise JudgeError(hello["fatal"])
+            self._ready.set_result(DeviceInfo.model_validate(hello["device"]))
+            while True:
+                self._deliver(self._channel.receive())
+        except JudgeError as error:
+            self._fail(error)
+        except (WireError, OSError):
+            self._fail(JudgeError("the judge process is gone"))
+        except Exception as error:  # the boundary round a judge's answers: nobody may wait for ever
+            self._fail(JudgeError(f"an answer of the judge could not be read: {type(error).__name__}: {error}"))
+
+    def _deliver(self, answer: dict[str, Any]) -> None:
+        if "stage" in answer:
+            on_stage = self._waiting[answer["id"]][2]
+            if on_stage is not None:
+                on_stage(answer["stage"])
+            return
+        future, read, _ = self._waiting.pop(answer["id"])
+        if "problem_error" in answer:
+            future.set_exception(ProblemError(answer["problem_error"]))
+        elif "judge_error" in answer:
+            error = JudgeError(answer["judge_error"])
+            if "trace" in answer:
+                error.add_note(answer["trace"])
+            future.set_exception(error)
+        else:
+            future.set_result(read(answer))
+
+    def _fail(self, error: JudgeError) -> None:
+        self.alive = False
+        if not self._ready.done():
+            self._ready.set_exception(error)
+        while self._waiting:
+            _, (future, _, _) = self._waiting.popitem()
+            future.set_exception(error)
