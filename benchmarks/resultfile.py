@@ -15,7 +15,8 @@ Row = dict[str, Any]
 
 def median_row(name: str, values: list[float], unit: str = "s") -> Row:
     """The median of some measurements, with their coefficient of variation."""
-    spread = statistics.stdev(values) / statistics.mean(values) if len(values) > 1 else None
+    mean = statistics.mean(values)
+    spread = statistics.stdev(values) / mean if len(values) > 1 and mean else None
     return {"name": name, "value": statistics.median(values), "unit": unit, "n": len(values), "spread": spread}
 
 
@@ -24,9 +25,10 @@ def plain_row(name: str, value: float | None, unit: str = "count", n: int = 1) -
     return {"name": name, "value": value, "unit": unit, "n": n, "spread": None}
 
 
-def device_name(info: DeviceInfo) -> str:
-    """`cpu`, or the last word of a GPU's name, such as `h200`."""
-    return "cpu" if info.device == "cpu" else info.name.split()[-1].lower()
+def device_name(info: DeviceInfo, count: int = 1) -> str:
+    """`cpu`, or the last word of a GPU's name, such as `h200`, or `h200x4` for four of them."""
+    name = "cpu" if info.device == "cpu" else info.name.split()[-1].lower()
+    return name if count == 1 else f"{name}x{count}"
 
 
 def write_result(file: Path | None, device: str, versions: dict[str, str], rows: Iterable[Row]) -> None:
@@ -35,6 +37,47 @@ def write_result(file: Path | None, device: str, versions: dict[str, str], rows:
         date = datetime.now(UTC).date().isoformat()
         result = {"device": device, "date": date, "versions": versions, "rows": list(rows)}
         file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+
+
+class Results:
+    """The rows of a run, written after every change, so that a kill loses little.
+
+    Rows that the file has already and that are not measured now are kept: a run can be done in parts.
+    """
+
+    def __init__(self, file: Path | None, device: str, versions: dict[str, str]) -> None:
+        self._file, self._device, self._versions = file, device, versions
+        self._rows = known_rows(file)
+
+    def put(self, *rows: Row) -> None:
+        """Puts rows in the place of those of their names."""
+        self._rows |= {row["name"]: row for row in rows}
+        write_result(self._file, self._device, self._versions, self._rows.values())
+
+    def tell(self, *rows: Row) -> None:
+        """As `put`, and prints them."""
+        self.put(*rows)
+        self._print(rows)
+
+    def put_largest(self, name: str, beginning: str) -> None:
+        """A row with the largest value of those whose names begin so, where there are any."""
+        rows = [row for each, row in self._rows.items() if each.startswith(beginning)]
+        if rows:
+            self.put({**max(rows, key=lambda row: row["value"]), "name": name})
+
+    def value(self, name: str) -> float:
+        """The value of a row."""
+        return self._rows[name]["value"]
+
+    def tell_all(self) -> None:
+        """Prints all rows."""
+        self._print(self._rows.values())
+
+    def _print(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            spread = "" if row["spread"] is None else f"  (varies by {row['spread']:.1%})"
+            value = "-" if row["value"] is None else f"{row['value']:.4g}"
+            print(f"{row['name']:55} {value:>10} {row['unit']}  n = {row['n']}{spread}", flush=True)
 
 
 def known_rows(file: Path | None) -> dict[str, Row]:

@@ -1,128 +1,113 @@
-"""How long a turn takes, from the submission to the verdict: warm judge, submissions that it has not seen before.
+"""How long a turn takes, from the submission to the verdict: warm judge, submissions that nobody has seen before.
 
-The submissions are our honest corpus, by what they are written in; each is judged once, after one of its problem's own
-has warmed the judge's side of that problem. Beside them: an error of the compiler, a submission without any kernel
-(what we add to the compiler and the kernel), KernelBench's full-size softmax where KEVIN_ENV_KERNELBENCH names a
-checkout, and the client's own part at a thousand turns of history. With `--against`, a peer's evaluator gets the same
-submissions, each in a fresh process, and ratios are given.
+Submissions are the honest corpus by what it is written in, with reference solutions where there are fewer than
+`--least`; each gets a token of its own in everything that is compiled. A problem is judged once with its reference
+before it counts. `cuda_turn` is CUDA through `load_inline`: besides honest files, sources from the tests of the short
+compile path, which are built and loaded beside a reference that is judged. `cuda_nvcc_turn` is CUDA by nvcc or nvrtc.
 
-    python benchmarks/turn_latency.py [--device cpu|cuda] [--json FILE] [--against kernrl=PATH/envs/kernrl]
-        [--against kernelbench=PATH] [NAME...]
+Beside them: errors of the compiler, submissions without a kernel (`overhead`: all that a turn takes besides a compiler,
+the kernels' own time included), KernelBench's full-size softmax, the client's own part at a thousand turns of history,
+memory, the first turn of a pool that has just been made (`*_turn_cold`), and torch's own headers: the seconds with them
+of sources that short ones serve (`cuda_turn_full_headers`), and for a source that they do not serve the seconds with
+short headers tried first over those without (`cuda_turn_full_headers_ratio`).
+
+With `--against`, a peer's evaluator gets some of the same submissions, and ratios are given. It runs in one of our warm
+candidates, where torch and triton are imported already, which its own process would have to do.
+
+    python benchmarks/turn_latency.py [--device cpu|cuda] [--json FILE] [--seconds S] [--least N] [--full N]
+        [--against kernelbench=PATH] [--against kernrl=PATH/envs/kernrl] [--peer-count 4] [NAME...]
+
+With names, such as `honest/softmax_triton`, only those are judged, by us and the peers, and nothing else is measured.
 """
 
 import argparse
-import os
-import sys
-import tempfile
+import random
 import time
 from collections import defaultdict
-from collections.abc import Iterable
 from pathlib import Path
 
+from honest import (
+    FOLDER,
+    Entry,
+    by_problem,
+    extension_entries,
+    filled_up,
+    freshened,
+    honest_entries,
+    kind_of,
+    read_entry,
+)
+from latency_cases import FULL_SIZE, FULL_SIZE_KERNEL, client_rows, compile_errors, full_headers, memory_rows
+from machine import device_memory
 from peers import evaluate, read_peers
-from resultfile import Row, device_name, median_row, plain_row, write_result
-from rich.progress import track
+from resultfile import Results, device_name, median_row, plain_row
+from turns import Turns, row_name
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from corpus import FOLDER, Entry, read_corpus, read_entry
-
-from kevin_env.episode import Episode
-from kevin_env.extract import guess_language
-from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge import Options, Submission
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.scripted import ScriptedPool
-from kevin_env.outcome import Correct
-from kevin_env.parsing import as_submission
-from kevin_env.problem import Problem, load_problem
-from kevin_env.recorder import Recorder
-from kevin_env.settings import Settings
+from kevin_env.problem import load_problem
 
-STAGES = ("queue", "build", "load", "verify", "time")
-FULL_SIZE = "kernelbench:level1/23"
-HISTORY, LAST = 1000, 100
+KINDS = {"cpu": ("cpp", "triton", "torch"), "cuda": ("triton", "cuda", "torch")}
+ROOM = 60 << 30
+"""Device memory that the full-size softmax takes, on both sides."""
 
 
-def kind_of(entry: Entry) -> str:
-    """What a file is written in, such as `triton`; `torch` where it has no kernel of its own."""
-    code = entry.code
-    if not any(word in code for word in ("triton", "nvcc", "nvrtc", "load_inline", "ctypes", "cpp_extension")):
-        return "torch"
-    return guess_language(code)
+def cold_row(device: str, results: Results) -> None:
+    """A pool's first turn, from the moment when nothing of ours runs."""
+    kind = KINDS[device][0]
+    entry = next(each for each in honest_entries(device) if kind_of(each.code) == kind)
+    code = freshened(entry, random.randrange(1, 1 << 29)).code
+    start = time.perf_counter()
+    with LocalPool() as pool:
+        pool.submit(entry.task, Submission(code=code), Options(device=device)).result()
+        results.tell(plain_row(f"{kind}_turn_cold", time.perf_counter() - start, "s"))
 
 
-class Turns:
-    """Judges on one warm judge, and takes the wall time."""
-
-    def __init__(self, pool: LocalPool, device: str) -> None:
-        self._pool = pool
-        self._options = Options(device=device, require_sandbox=True)
-        self._warm: set[str] = set()
-
-    def judge(self, problem: Problem, code: str) -> tuple[float, Judgement]:
-        """Seconds from the submission to the verdict, and the verdict."""
-        if problem.sha256 not in self._warm:
-            self._warm.add(problem.sha256)
-            self._pool.submit(problem, Submission(code=as_submission(problem.source)), self._options).result()
-        time.sleep(0.5)  # the next candidate is started off the critical path, as while a model thinks
-        start = time.perf_counter()
-        judgement = self._pool.submit(problem, Submission(code=code), self._options).result()
-        return time.perf_counter() - start, judgement
+def error_rows(turns: Turns) -> None:
+    """How long the compiler's errors take to come back."""
+    if turns.device == "cuda":
+        relu, codes = load_problem(str(FOLDER / "problems" / "relu.py")), compile_errors(turns.number())
+    else:
+        entry = read_entry(FOLDER / "hostile" / "compile_error.py")
+        relu, codes = entry.task, [entry.code] * 3
+    name = "cuda_compile_error" if turns.device == "cuda" else "cpp_compile_error"
+    for code in codes:
+        seconds, judgement = turns.judge(relu, code)
+        print(f"{name:20} {seconds:7.2f} s  {judgement.outcome.category}/{judgement.outcome.kind}", flush=True)
+        turns.take(name, seconds, judgement)
 
 
-def corpus_rows(turns: Turns, entries: Iterable[Entry]) -> tuple[list[Row], dict[str, float]]:
-    """Medians by what a submission is written in, whole and by stage; and the seconds of each."""
-    wall: dict[str, list[float]] = defaultdict(list)
-    stages: dict[str, list[dict[str, float]]] = defaultdict(list)
-    taken: dict[str, float] = {}
-    for entry in entries:
-        seconds, judgement = turns.judge(entry.task, entry.code)
-        kind = kind_of(entry)
-        print(f"{kind:8} {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True)
-        wall[kind].append(seconds)
-        stages[kind].append(judgement.seconds.model_dump())
-        taken[entry.name] = seconds
-    names = {kind: "overhead" if kind == "torch" else f"{kind}_turn" for kind in wall}
-    rows = [median_row(names[kind], values) for kind, values in wall.items()]
-    parts = [
-        median_row(f"{names[kind]}: {stage}", [each[stage] for each in of])
-        for kind, of in stages.items()
-        for stage in STAGES
-    ]
-    return rows + parts, taken
+def full_headers_rows(turns: Turns, count: int) -> None:
+    """Turns with torch's own headers: of sources that the short ones serve, and of one that they do not, both ways."""
+    relu = load_problem(str(FOLDER / "problems" / "relu.py"))
+    language = "cuda" if turns.device == "cuda" else "cpp"
+    for entry in extension_entries(turns.device)[:count]:
+        seconds, judgement = turns.judge(entry.task, freshened(entry, turns.number()).code, headers="full")
+        print(f"full headers {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True)
+        turns.take(f"{language}_turn_full_headers", seconds, judgement)
+    ratios: list[float] = []
+    for _ in range(count):
+        both = {
+            how: turns.judge(relu, full_headers(language, turns.number()), headers=how) for how in ("full", "short")
+        }
+        told = ", ".join(f"{how} {seconds:.2f} s {found.outcome.category}" for how, (seconds, found) in both.items())
+        print(f"not served by short headers: {told}", flush=True)
+        ratios.append(both["short"][0] / both["full"][0])
+        turns.results.put(median_row(f"{language}_turn_full_headers_ratio", ratios, "times the plain build's turn"))
 
 
-def single_rows(turns: Turns, device: str) -> list[Row]:
-    """The compiler's error, and KernelBench's full-size softmax."""
-    error = read_entry(FOLDER / "hostile" / "compile_error.py")
-    rows = []
-    if error.device in (device, "any"):
-        rows.append(median_row("compile_error", [turns.judge(error.task, error.code)[0] for _ in range(3)]))
-    if os.environ.get("KEVIN_ENV_KERNELBENCH") and device == "cuda":
-        code = (FOLDER / "honest" / "softmax_online.py").read_text()
-        rows.append(median_row("full_size_softmax_turn", [turns.judge(load_problem(FULL_SIZE), code)[0]]))
-    return rows
+def full_size_rows(turns: Turns, memory: int) -> None:
+    """KernelBench's softmax in its full size, three times."""
+    if turns.device == "cpu" or memory < ROOM:
+        return
+    for _ in range(3):
+        code = FULL_SIZE_KERNEL.format(number=turns.number())
+        seconds, judgement = turns.judge(FULL_SIZE, code)
+        print(f"full size {seconds:7.2f} s  {judgement.outcome.category}: {judgement.outcome.message}", flush=True)
+        turns.take("full_size_softmax_turn", seconds, judgement)
 
 
-def client_row() -> Row:
-    """The client's part of a turn (prompt, score, trajectory), at the end of a long history of different kernels."""
-    code = (FOLDER / "honest" / "softmax_online.py").read_text()
-    outcome = Correct(kind="timed", message="all outputs are right", speedup=1.2, speedup_interval=(1.1, 1.3),
-                      reference_seconds=1e-3, submission_seconds=8e-4, max_unseen_gain=0.01)  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(max_turns=HISTORY + 1, rules="open")
-        recorder = Recorder(Path(folder) / "turns.jsonl")
-        episode = Episode(load_problem("L1_23_Softmax"), ScriptedPool([outcome] * HISTORY), settings, recorder=recorder)
-        episode.start()
-        taken = []
-        for turn in track(range(HISTORY), "client"):
-            reply = f"Changed again.\n```python\n{code}\nCHANGED = {turn}\n```\nIt is faster."
-            start = time.perf_counter()
-            episode.submit(reply)
-            taken.append(time.perf_counter() - start)
-    return median_row("client_turn", taken[-LAST:])
-
-
-def peer_rows(options: argparse.Namespace, entries: list[Entry], taken: dict[str, float]) -> list[Row]:
+def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -> None:
     """What each peer's evaluator takes for the same submissions, and how many times ours that is."""
     import torch
 
@@ -132,44 +117,90 @@ def peer_rows(options: argparse.Namespace, entries: list[Entry], taken: dict[str
     device = torch.device("cuda", 0) if options.device == "cuda" else torch.device("cpu")
     if device.type == "cuda":
         torch.zeros(1, device=device)
-    bench, rows = Bench(device, inform(device)), []
-    for peer, (files, shim) in read_peers(options).items():
-        ratios: dict[str, list[float]] = defaultdict(list)
-        for entry in track(entries, peer):
-            start = time.perf_counter()
-            answer = evaluate(bench, entry, files, shim)
-            if answer and answer[0]:  # a rejected one was not timed
-                ratios[kind_of(entry)].append((time.perf_counter() - start) / taken[entry.name])
-        rows += [median_row(f"{kind}_turn: {peer} takes", values, "times ours") for kind, values in ratios.items()]
-    bench.close()
-    return rows
+    bench = Bench(device, inform(device))
+    try:
+        for peer, (files, shim) in read_peers(options).items():
+            walls, ratios = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+            for entry in entries:
+                seconds, new = turns.taken[entry.name]
+                start = time.perf_counter()
+                answer = evaluate(bench, new, files, shim)
+                wall = time.perf_counter() - start
+                told = "no answer" if answer is None else "correct" if answer[0] else "rejected"
+                print(f"{peer:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {told:10} {entry.name}", flush=True)
+                if answer and answer[0]:  # a rejected one was not timed
+                    name = f"{row_name(entry, turns.device)}: {peer}"
+                    walls[name].append(wall)
+                    ratios[name].append(wall / seconds)
+                    turns.results.put(median_row(name, walls[name]))
+                    turns.results.put(median_row(f"{name} takes", ratios[name], "times ours"))
+    finally:
+        bench.close()
+
+
+def for_peers(entries: list[Entry], count: int, judged: set[str]) -> list[Entry]:
+    """So many of those that were judged, by turns of each row's."""
+    kinds: dict[str, list[Entry]] = defaultdict(list)
+    for entry in (each for each in entries if each.name in judged and kind_of(each.code) != "torch"):
+        kinds[kind_of(entry.code) + "inline" * ("load_inline" in entry.code)].append(entry)
+    ranked = [(place, kind) for kind, of in kinds.items() for place in range(len(of))]
+    return [kinds[kind][place] for place, kind in sorted(ranked)[:count]]
+
+
+def corpus_rows(turns: Turns, entries: list[Entry], seconds: float) -> None:
+    """Judges files until the time is over; rows are of those that were."""
+    end = time.monotonic() + seconds
+    for number, entry in enumerate(entries):
+        if time.monotonic() > end:
+            print(f"{seconds:.0f} s are over: {len(entries) - number} files were not judged", flush=True)
+            return
+        turns.entry(entry)
+
+
+def chosen(options: argparse.Namespace) -> list[Entry]:
+    """The files that are judged: those with the names, else `least` of every kind."""
+    device, extensions = options.device, extension_entries(options.device)
+    if options.names:
+        return [each for each in (*honest_entries(device), *extensions) if each.name in options.names]
+    kinds = {kind: filled_up(kind, options.least if kind == "triton" else 0, device) for kind in KINDS[device]}
+    kinds["extension"] = extensions
+    ranked = [(place, kind) for kind, of in kinds.items() for place in range(len(of))]
+    return by_problem(kinds[kind][place] for place, kind in sorted(ranked))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="such as honest/softmax_triton; all honest files when left out")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--seconds", type=float, default=150, help="after which no further file is judged")
+    parser.add_argument("--least", type=int, default=20, help="files of each language")
+    parser.add_argument("--full", type=int, help="builds with full headers: 1 on a GPU, 0 on a CPU when left out")
     parser.add_argument("--against", action="append", default=[], metavar="kernrl=PATH|kernelbench=PATH")
+    parser.add_argument("--peer-count", type=int, default=4, help="how many files a peer gets")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     paths = dict(each.partition("=")[::2] for each in options.against)
     options.kernrl, options.kernelbench = (
         Path(paths[name]) if name in paths else None for name in ("kernrl", "kernelbench")
     )
-    entries = [each for each in read_corpus(options.device, "any") if each.path.parent.name == "honest"]
-    entries = [each for each in entries if not options.names or each.name in options.names]
+    entries, before = chosen(options), device_memory(options.device)
     with LocalPool() as pool:
         info = pool.device(options.device)
-        turns = Turns(pool, options.device)
-        rows, taken = corpus_rows(turns, entries)
-        rows += single_rows(turns, options.device)
-    rows.append(client_row())
-    rows += peer_rows(options, entries, taken) if paths else []
-    rows.append(plain_row("submissions", len(entries)))
-    for row in rows:
-        spread = "" if row["spread"] is None else f"  (varies by {row['spread']:.0%})"
-        print(f"{row['name']:40} {row['value']:9.4g} {row['unit']}  n = {row['n']}{spread}")
-    write_result(options.json, device_name(info), info.versions, rows)
+        results = Results(options.json, device_name(info), info.versions)
+        turns = Turns(pool, options.device, results)
+        if not options.names:
+            results.tell(*memory_rows(options.device, before))
+            results.tell(*client_rows())
+            error_rows(turns)
+            full_size_rows(turns, info.memory)
+            full_headers_rows(turns, options.full if options.full is not None else int(options.device == "cuda"))
+        corpus_rows(turns, entries, options.seconds)
+    if not options.names:
+        cold_row(options.device, results)
+    if paths:
+        peer_rows(options, turns, for_peers(entries, options.peer_count, set(turns.taken)))
+    print()
+    results.tell_all()
 
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@ import pytest
 import torch
 
 from kevin_env.judge import Options, Submission
+from kevin_env.judge.doubts import believed
+from kevin_env.judge.flags import flag_name
 from kevin_env.judge.floor import GATE_ERROR, Floor, Floors, bytes_that_matter
 from kevin_env.judge.gate import Drawn
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.measure import believed
 from kevin_env.judge.memory import Image
 from kevin_env.judge.reference import Case
 from kevin_env.outcome import Correct
@@ -78,14 +79,17 @@ def timed(seconds: float) -> Correct:
 
 def test_a_time_below_the_floor_is_not_paid() -> None:
     floor = Floor(bytes=10**9, rate=4e12)
-    assert believed(timed(250e-6), floor) == timed(250e-6)
-    doubted = believed(timed(50e-6), floor)
+    flags: list[str] = []
+    assert believed(timed(250e-6), floor, flags) == timed(250e-6) == believed(timed(250e-6), None, flags)
+    assert flags == []
+    doubted = believed(timed(50e-6), floor, flags)
+    assert [flag_name(flag) for flag in flags] == ["below_floor"]
     assert (doubted.kind, doubted.speedup, doubted.speedup_interval) == ("too_noisy", None, None)
     assert "1000 MB" in doubted.message and "50 us" in doubted.message
 
 
 def test_no_floor_is_claimed_on_a_cpu() -> None:
-    assert Floors(CPU, Lease("cpu")).of("x", None, None) is None  # type: ignore[arg-type]
+    assert Floors(CPU, Lease("cpu"), None).of("x", None, None) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("floors", "kind"), [([1e30], "too_noisy"), ([0.0], "timed")])

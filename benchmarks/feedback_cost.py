@@ -1,0 +1,129 @@
+"""What feedback costs a turn: each option on and off, and what the judge finds out once for a device and a problem.
+
+A turn's options are judged in turn on the same submissions, on one warm judge, so that what others do meanwhile
+touches all of them alike: `off`, `profile=kernels`, `profile=ncu`, and on a GPU `sanitize` on an illegal access with it
+and without. `added` is the median of what an option takes beyond `off` in the same round. Then the figures that are
+always there: ceilings, measured as for the first time, and the counting of a reference's work.
+
+    python benchmarks/feedback_cost.py [--device cpu|cuda] [--rounds 5] [--json FILE]
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from resultfile import Row, device_name, median_row, write_result
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from corpus import FOLDER, Entry, read_entry
+
+from kevin_env.judge import Options, Submission
+from kevin_env.judge.api import DeviceInfo
+from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.remote import STEADY
+from kevin_env.problem import load_problem
+
+SUBMISSIONS = {"cpu": ("softmax_online",), "cuda": ("matmul_triton", "relu_vector_loads")}
+WRONG = "illegal_access"
+PROBLEMS = ("L1_23_Softmax", "L1_1_Square_matrix_multiplication_", "L3_44_MiniGPTBlock")
+OPTIONS: Mapping[str, dict[str, object]] = {
+    "off": {},
+    "profile=kernels": {"profile": "kernels"},
+    "profile=ncu": {"profile": "ncu"},
+}
+
+
+def option_rows(
+    pool: LocalPool, entry: Entry, device: str, rounds: int, options: Mapping[str, dict[str, object]]
+) -> Iterator[Row]:
+    """Wall seconds of a turn under each option, and beyond the first of them."""
+    taken: dict[str, list[float]] = {name: [] for name in options}
+    for number in range(rounds + 1):
+        for name, values in options.items():
+            time.sleep(0.5)  # the next candidate is started off the critical path, as while a model thinks
+            start = time.perf_counter()
+            pool.submit(
+                entry.task, Submission(code=entry.code), Options.model_validate({"device": device} | values)
+            ).result()
+            if number:  # the first round warms the judge's side of the problem
+                taken[name].append(time.perf_counter() - start)
+    off = next(iter(taken.values()))
+    for name, seconds in taken.items():
+        yield median_row(f"{entry.path.stem}: {name}", seconds)
+        if seconds is not off:
+            added = [on - without for on, without in zip(seconds, off, strict=True)]
+            yield median_row(f"{entry.path.stem}: {name}, added", added)
+
+
+def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
+    """Ceilings, and the counting of references, each as for the first time but for loading libraries."""
+    import torch
+
+    from kevin_env.judge.cases import timed_case
+    from kevin_env.judge.ceilings import CeilingStore
+    from kevin_env.judge.device import identity, resolve
+    from kevin_env.judge.lease import Lease
+    from kevin_env.judge.reference import Case
+    from kevin_env.judge.work import find_work
+    from kevin_env.roofline import Arithmetic, Work
+
+    place = resolve(device)
+    lease = Lease(identity(place))
+    kinds: tuple[Arithmetic, ...] = ("bf16", "tf32") if place.type == "cuda" else ("bf16",)
+    work = Work(read=1 << 22, written=1 << 22, products=dict.fromkeys(kinds, 1), operations=1)
+    figures: dict[str, list[float]] = {"ceilings": []}
+    for number in range(rounds + 1):
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["XDG_CACHE_HOME"] = folder
+            start = time.perf_counter()
+            found = CeilingStore(place, info, lease).of(work)
+            if number:
+                figures["ceilings"].append(time.perf_counter() - start)
+    for name in PROBLEMS:
+        problem = load_problem(name)
+        case = Case(problem, timed_case(problem, place), place)
+        case.draw_weights(1)
+        drawn = case.draw_inputs("own", 1)
+        for number in range(rounds + 1):
+            start = time.perf_counter()
+            find_work(case, *drawn)
+            if place.type == "cuda":
+                torch.cuda.synchronize(place)
+            if number:
+                figures.setdefault(f"counting {name}", []).append(time.perf_counter() - start)
+    yield from (median_row(name, seconds) for name, seconds in figures.items())
+    rates = {"reading": found.reading, "copying": found.copying}
+    yield from (median_row(f"ceiling: {name}", [rate], "B/s") for name, rate in rates.items())
+    yield from (median_row(f"ceiling: {kind}", [rate], "FLOP/s") for kind, rate in found.rates.items())
+
+
+def all_rows(pool: LocalPool, device: str, rounds: int) -> Iterable[Row]:
+    for name in SUBMISSIONS[device]:
+        yield from option_rows(pool, read_entry(FOLDER / "honest" / f"{name}.py"), device, rounds, OPTIONS)
+    if device == "cuda":
+        sanitized: Mapping[str, dict[str, object]] = {"off": {}, "sanitize": {"sanitize": True}}
+        yield from option_rows(pool, read_entry(FOLDER / "hostile" / f"{WRONG}.py"), device, rounds, sanitized)
+    yield from standing_rows(device, pool.device(device), rounds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    os.environ |= STEADY  # as a judge has it, before torch is loaded
+    with LocalPool() as pool:
+        info, rows = pool.device(options.device), []
+        for row in all_rows(pool, options.device, options.rounds):
+            rows.append(row)
+            print(f"{row['name']:44} {row['value']:10.4g} {row['unit']}  n = {row['n']}", flush=True)
+    write_result(options.json, device_name(info), info.versions, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""How many submissions at once, on machines of several sizes; and what a container is given of one."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.capacity import (
+    CONTEXT,
+    DEVICE_SHARE,
+    GIB,
+    HOST_SHARE,
+    PARTNERS,
+    SUBMISSION,
+    Capacity,
+    Machine,
+    capacity_of,
+    cores,
+    host_memory,
+)
+from kevin_env.judge.device import inform
+
+H200 = Machine(cores=16, memory=120 * GIB, device_memory=139 * GIB)
+CONSUMER = Machine(cores=16, memory=28 * GIB, device_memory=24 * GIB)
+LAPTOP = Machine(cores=8, memory=11 * GIB)
+MACHINES = [H200, CONSUMER, LAPTOP, Machine(2, 20 * GIB), Machine(1, GIB), Machine(64, GIB, 8 * GIB), Machine(1, 0, 0)]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> None:
+    found = capacity_of(machine)
+    assert found.slots >= found.on_device >= 1 and found.spares >= 1
+    assert found.slots <= max(1, machine.cores)
+    assert found.slots == 1 or found.slots * SUBMISSION <= HOST_SHARE * machine.memory
+    if machine.device_memory is not None and found.slots > 1:
+        assert (1 + PARTNERS + found.slots + found.spares) * CONTEXT <= DEVICE_SHARE * machine.device_memory
+
+
+def test_what_is_scarce_decides() -> None:
+    assert capacity_of(H200) == Capacity(slots=12, on_device=4, spares=4)  # cores
+    assert capacity_of(CONSUMER) == Capacity(slots=6, on_device=4, spares=2)  # both memories
+    assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
+    assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, on_device=1, spares=1)
+    assert capacity_of(Machine(8, 60 * GIB)).slots == 4
+
+
+def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:
+    assert cores(tmp_path) == len(os.sched_getaffinity(0))  # no group at all
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    assert cores(tmp_path) == len(os.sched_getaffinity(0))
+    (tmp_path / "cpu.max").write_text("50000 100000\n")
+    assert cores(tmp_path) == 1
+    free = host_memory(tmp_path)
+    assert free > 0
+    files = {"memory.max": "1000\n", "memory.current": "700\n", "memory.stat": "anon 500\ninactive_file 200\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert host_memory(tmp_path) == 500
+    (tmp_path / "memory.max").write_text("max\n")
+    assert host_memory(tmp_path) == pytest.approx(free, rel=0.3)
+
+
+def test_so_many_candidates_are_kept_warm_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=2))
+    device = torch.device("cpu")
+    bench = Bench(device, inform(device))
+    try:
+        _wait(bench)
+        workers = [bench.take() for _ in range(4)]
+        for worker in workers:
+            bench.retire(worker)
+        _wait(bench)
+        time.sleep(0.5)
+        assert len(bench._spares) == 2
+    finally:
+        bench.close()
+
+
+def _wait(bench: Bench) -> None:
+    """Until there are as many warm candidates as there are to be."""
+    end = time.monotonic() + 30
+    while len(bench._spares) < bench.capacity.spares and time.monotonic() < end:
+        time.sleep(0.05)
