@@ -1,6 +1,9 @@
 """Trains a model as Kevin was trained: GRPO over turns, by TRL with vLLM, from the easy problems to the hard ones.
 
-python examples/train_trl.py Qwen/Qwen3-8B [--steps 40] [--record episodes.jsonl]
+python examples/train_trl.py Qwen/Qwen3-8B [--config FILE] [-o KEY=VALUE] [--steps 40] [--record episodes.jsonl]
+
+FILE is one of examples/configs, as `kevin-env eval` takes it: its settings, its samples (the episodes in a group), and
+how it samples replies, hold for training, too. With single_turn.toml and retrieved.toml give --turns 1.
 
 On several GPUs: accelerate launch --num_processes 4 examples/train_trl.py ... The kernels are judged on `--judge`; give
 them a GPU of their own that the trainer does not see (CUDA_VISIBLE_DEVICES holds for both), or they share one with it,
@@ -9,15 +12,18 @@ and the judge repeats what the trainer disturbs. Needs pip install 'kevin-env[tr
 
 import argparse
 import os
+from pathlib import Path
 from typing import Any
 
+from kevin_env.app.evaluate.config import EvalConfig, read_config
 from kevin_env.curriculum import Curriculum
 from kevin_env.integrations.trl import TurnRollouts, turn_return
 from kevin_env.judge.pool import LocalPool
 from kevin_env.recorder import Recorder
-from kevin_env.settings import Settings
 
+KEVIN = Path(__file__).parent / "configs" / "kevin.toml"
 TURNS = 4
+"""Kevin's in training; in tests it had eight."""
 PROMPT_TOKENS = 8_192
 REPLY_TOKENS = 16_384
 
@@ -26,23 +32,37 @@ def main() -> None:
     from trl import GRPOConfig, GRPOTrainer
 
     arguments = parse()
-    settings = Settings(max_turns=TURNS, device=arguments.judge, language=arguments.language)
+    played = read(arguments)
     recorder = Recorder(arguments.record) if arguments.record else None
-    curriculum = Curriculum(arguments.problems, by="difficulty", promote_at=0.5, window=8 * arguments.episodes)
+    curriculum = Curriculum(played.problems, by="difficulty", promote_at=0.5, window=8 * played.samples)
     with LocalPool() as pool:
-        rollouts = TurnRollouts(curriculum, pool=pool, settings=settings, recorder=recorder, budget=PROMPT_TOKENS)
+        rollouts = TurnRollouts(
+            curriculum, pool=pool, settings=played.settings, recorder=recorder, budget=PROMPT_TOKENS
+        )
         trainer = GRPOTrainer(
-            arguments.model, turn_return, GRPOConfig(**config(arguments)), train_dataset=rollouts.dataset(),
+            arguments.model, turn_return, GRPOConfig(**config(arguments, played)), train_dataset=rollouts.dataset(),
             rollout_func=rollouts,
         )  # fmt: skip
         trainer.train()
         trainer.save_model()
 
 
-def config(arguments: argparse.Namespace) -> dict[str, Any]:
+def read(arguments: argparse.Namespace) -> EvalConfig:
+    """How episodes are played: what the file says, but for the problems, the turns and the device."""
+    flags = {
+        "problems": arguments.problems,
+        "settings.max_turns": arguments.turns,
+        "settings.device": arguments.judge,
+        "policy.model": arguments.model,
+    }
+    return read_config(arguments.config, arguments.override, flags)
+
+
+def config(arguments: argparse.Namespace, played: EvalConfig) -> dict[str, Any]:
     """Kevin's numbers (arXiv 2507.11948): 8 problems of 16 episodes of 4 turns a batch, two gradient steps on each."""
-    group = arguments.episodes * TURNS
+    group = played.samples * played.settings.max_turns
     batch = arguments.groups * group
+    reply_tokens = getattr(played.policy, "max_tokens", None) or REPLY_TOKENS
     return {
         "output_dir": arguments.out,
         "max_steps": 2 * arguments.steps,
@@ -50,8 +70,8 @@ def config(arguments: argparse.Namespace) -> dict[str, Any]:
         "generation_batch_size": batch,
         "per_device_train_batch_size": 1,
         "gradient_accumulation_steps": batch // 2 // int(os.environ.get("WORLD_SIZE", "1")),
-        "max_completion_length": REPLY_TOKENS,
-        "temperature": 0.9,
+        "max_completion_length": reply_tokens,
+        **({"temperature": 0.9} | played.policy.model_dump(include={"temperature", "top_p"}, exclude_none=True)),
         "shuffle_dataset": False,  # the curriculum decides
         "scale_rewards": "none",
         "loss_type": "dr_grpo",
@@ -66,7 +86,7 @@ def config(arguments: argparse.Namespace) -> dict[str, Any]:
         "use_vllm": True,
         "vllm_mode": "colocate",
         "vllm_enable_sleep_mode": True,  # its memory is the trainer's, and the judge's, while it does not generate
-        "vllm_max_model_length": PROMPT_TOKENS + REPLY_TOKENS,
+        "vllm_max_model_length": PROMPT_TOKENS + reply_tokens,
         "logging_steps": 1,
         "report_to": arguments.report_to,
     }
@@ -75,12 +95,13 @@ def config(arguments: argparse.Namespace) -> dict[str, Any]:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
+    parser.add_argument("--config", type=Path, default=KEVIN, help="one of examples/configs, or your own")
+    parser.add_argument("-o", dest="override", action="append", default=[], help="such as settings.language=triton")
     parser.add_argument("--problems", default="train")
-    parser.add_argument("--language", default="triton", choices=["auto", "cuda", "triton", "cpp"])
+    parser.add_argument("--turns", type=int, default=TURNS, help="of an episode")
     parser.add_argument("--judge", default="auto", help="where kernels are judged, such as cuda:0")
     parser.add_argument("--steps", type=int, default=40, help="batches; each is two gradient steps")
     parser.add_argument("--groups", type=int, default=8, help="problems in a batch")
-    parser.add_argument("--episodes", type=int, default=16, help="in a group")
     parser.add_argument("--record", help="a trajectory file to write")
     parser.add_argument("--report-to", default="none", help="tensorboard, wandb, ...")
     parser.add_argument("--out", default="trained")

@@ -12,7 +12,7 @@ import typer.core
 
 from kevin_env.cli_eval import evaluate
 from kevin_env.cli_index import index
-from kevin_env.cli_options import Baseline, Device, Inputs, Json, Plain, Rules, print_json
+from kevin_env.cli_options import Baseline, Device, Inputs, Json, Plain, Profile, Rules, Sanitize, print_json
 from kevin_env.cli_play import play
 from kevin_env.cli_problems import problems
 from kevin_env.cli_replay import export, import_file, replay
@@ -74,13 +74,15 @@ def show(problem: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = 
 @app.command()
 def judge(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl).")],
-    problem: Annotated[str | None, typer.Option(help="What the .py files answer: an id, or a path.")] = None,
+    problem: Annotated[str | None, typer.Option(help="What is answered: an id, or a path. Trajectories know.")] = None,
     turn: Annotated[int | None, typer.Option(help="Of a trajectory: the turn to judge again.")] = None,
     episode: Annotated[str, typer.Option(help="Of a trajectory with several episodes: how its id begins.")] = "",
     device: Device = "auto",
     rules: Rules = "kernel",
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
+    profile: Profile = "none",
+    sanitize: Sanitize = False,
     require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
@@ -91,7 +93,9 @@ def judge(
     from kevin_env.app.judging import judge as judge_all
     from kevin_env.app.screen import make_console
 
-    settings = read_settings(device=device, rules=rules, baseline=baseline, inputs=inputs)
+    settings = read_settings(
+        device=device, rules=rules, baseline=baseline, inputs=inputs, profile=profile, sanitize=sanitize
+    )
     requests = read_requests(files, problem, (turn, episode), settings, require_sandbox)
     console, failed = make_console(), False
     with open_pool(device) as pool:

@@ -1,5 +1,6 @@
 """`kevin-env eval`: many problems, samples and turns against a policy, and the figures of them."""
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kevin_env.app.evaluate.config import EvalConfig
+    from kevin_env.app.evaluate.folder import RunFolder
     from kevin_env.app.evaluate.metrics import RunMetrics
+    from kevin_env.integrations.run_log import RunLog
     from kevin_env.problem import Problem
 
 Override = Annotated[
@@ -29,12 +32,15 @@ def evaluate(
     ] = None,
     samples: Annotated[int | None, typer.Option(help="How often each problem is played.")] = None,
     turns: Annotated[int | None, typer.Option(help="How many turns a sample has.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, or auto.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, cuda:0,1, or auto.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder; else a new one in runs/.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with this run folder.")] = None,
     recorded: Annotated[
         Path | None, typer.Option("--from", metavar="FILE|FOLDER", help="Play nothing: the figures of what is there.")
     ] = None,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Log as it goes on, to RUN/tensorboard; needs that extra.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be played.")] = False,
     plain: Plain = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
@@ -42,8 +48,9 @@ def evaluate(
     """Play many problems, samples and turns against a model, and report the figures that papers do.
 
     All there is to configure stands in the TOML file; options go before it, and -o before them. A run that was stopped
-    or killed goes on with --resume RUN. $OPENAI_API_KEY is the key where one is needed.
+    or killed goes on with --resume RUN. $OPENAI_API_KEY, also from .env, is the key where one is needed.
     """
+    from kevin_env.app.env_file import load_env_file
     from kevin_env.app.screen import make_console
 
     flags = {
@@ -54,12 +61,14 @@ def evaluate(
         "settings.max_turns": turns,
         "settings.device": device,
         "out": str(out) if out else None,
+        "tensorboard": tensorboard or None,
     }
     console = make_console(plain, "stderr")
     if recorded is not None:
         given = sorted(key for key, value in flags.items() if value)
         _print(_figures(recorded, config, override or [], given, console), plain, as_json)
         return
+    load_env_file()
     chosen, found = _read(config, resume, override or [], flags)
     if dry_run:
         _outline(chosen, found, as_json)
@@ -101,16 +110,46 @@ def _outline(config: "EvalConfig", problems: "tuple[Problem, ...]", as_json: boo
 def _evaluate(
     config: "EvalConfig", problems: "tuple[Problem, ...]", console: "Console"
 ) -> "tuple[RunMetrics | None, int]":
-    from kevin_env.app.arguments import open_pool
+    from kevin_env.app.arguments import open_pool, require_examples
     from kevin_env.app.evaluate.folder import RunFolder
     from kevin_env.app.evaluate.players import make_player
     from kevin_env.app.evaluate.session import evaluate
 
     player = make_player(config, problems)
+    require_examples(config.settings)
+    _require_tensorboard(config)
     folder = RunFolder(config.out or Path())
-    with folder.locked(), open_pool(config.settings.device) as pool:
-        ended = evaluate(config, problems, folder, pool, player, console)
+    with folder.locked(), open_pool(config.settings.device) as pool, _run_log(config, problems, folder) as log:
+        ended = evaluate(config, problems, folder, pool, player, console, log)
     return ended.metrics, ended.code
+
+
+def _require_tensorboard(config: "EvalConfig") -> None:
+    """Raises BadInput if it is asked for and not there, before anything is written."""
+    from kevin_env.app.errors import BadInput
+    from kevin_env.integrations.tensorboard import require_tensorboard
+
+    try:
+        if config.tensorboard:
+            require_tensorboard()
+    except ImportError as error:
+        raise BadInput(str(error)) from error
+
+
+def _run_log(
+    config: "EvalConfig", problems: "tuple[Problem, ...]", folder: "RunFolder"
+) -> "AbstractContextManager[RunLog | None]":
+    """What follows the run for TensorBoard; the folder must be locked."""
+    from kevin_env.app.errors import BadInput
+    from kevin_env.app.evaluate.evaluation import outline
+    from kevin_env.integrations.run_log import RunLog
+
+    if not config.tensorboard:
+        return nullcontext()
+    try:
+        return RunLog(folder.trajectories_file, outline(config, problems)["episodes"])
+    except OSError as error:
+        raise BadInput(f"cannot write for TensorBoard to {folder.path}: {error}") from error
 
 
 def _figures(path: Path, file: Path | None, overrides: list[str], given: list[str], console: "Console") -> "RunMetrics":

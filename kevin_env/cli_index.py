@@ -29,11 +29,13 @@ def build_index(
     as_json: Json = False,
 ) -> None:
     """Build an index of references and kernels. Needs the extra retrieval."""
+    from kevin_env.app.env_file import load_env_file
     from kevin_env.app.indexing import build_index as build
     from kevin_env.app.indexing import counted, show_built
     from kevin_env.app.screen import make_console
     from kevin_env.retrieval.embedders import DEFAULT_MODEL
 
+    load_env_file()
     kept = build(sources, out, model or DEFAULT_MODEL, device, make_console(stream="stderr"))
     if as_json:
         print_json({"index": str(out), "pairs": counted(kept.pairs), "left_out": dict(kept.left_out)})
@@ -50,11 +52,13 @@ def query_index(
     as_json: Json = False,
 ) -> None:
     """Show what a prompt for a problem would be offered: the likest, without its own solutions and their copies."""
+    from kevin_env.app.env_file import load_env_file
     from kevin_env.app.indexing import found_row, show_found
     from kevin_env.app.indexing import query_index as query
     from kevin_env.app.screen import make_console
     from kevin_env.problem import load_problem
 
+    load_env_file()
     results = query(folder, load_problem(problem), language, number)
     if as_json:
         print_json([found_row(each) for each in results])

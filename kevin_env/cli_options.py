@@ -1,15 +1,35 @@
 """Options that several commands have, and how they print JSON."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+TRAJECTORIES = Path("trajectories.jsonl")
+"""Where trajectories go when no file is named."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, or auto: a GPU when there is one.")]
+Turns = Annotated[int, typer.Option(help="How many turns an episode has.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, several as cuda:0,1, or auto: a GPU when there is one.")]
+Language = Annotated[str, typer.Option(help="What to write in: auto, cuda, triton or cpp.")]
 Rules = Annotated[str, typer.Option(help="kernel: own kernels do the computing. open: any code.")]
 Inputs = Annotated[str, typer.Option(help="varied: further distributions too. shipped: the problem's own alone.")]
 Baseline = Annotated[str, typer.Option(help="What the speedup is relative to: eager or compile.")]
+Score = Annotated[str, typer.Option(help="What a turn is worth: kevin, kernrl, ...")]
+Hints = Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")]
+Examples = Annotated[
+    str, typer.Option(help="In the first prompt: zero, one, few, retrieved, or retrieved:5 for other than three.")
+]
+Index = Annotated[str, typer.Option(metavar="FOLDER", help="Where examples are retrieved from.")]
+SettingOverride = Annotated[
+    list[str] | None,
+    typer.Option("--override", "-o", metavar="KEY=VALUE", help="Any setting, such as -o settings.gamma=0.8."),
+]
+Profile = Annotated[str, typer.Option(help="What to look into after timing: none, kernels, or ncu (Nsight Compute).")]
+Sanitize = Annotated[
+    bool, typer.Option("--sanitize", help="Let compute-sanitizer look into illegal accesses and changing outputs.")
+]
 Plain = Annotated[bool, typer.Option("--plain", help="No colours and no live display, also on a terminal.")]
 
 

@@ -7,7 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kevin_env.cli_options import Baseline, Device, Inputs, Plain, Rules, print_json
+from kevin_env.cli_options import (
+    TRAJECTORIES,
+    Baseline,
+    Device,
+    Examples,
+    Hints,
+    Index,
+    Inputs,
+    Language,
+    Plain,
+    Profile,
+    Rules,
+    Sanitize,
+    Score,
+    SettingOverride,
+    Turns,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from kevin_env.app.play.session import Session
@@ -17,23 +34,28 @@ if TYPE_CHECKING:
     from kevin_env.record import Trajectory
     from kevin_env.settings import Settings
 
-TRAJECTORIES = Path("trajectories.jsonl")
-
 
 def play(
     problem: Annotated[str | None, typer.Option(help="An id, or a path.")] = None,
     model: Annotated[str | None, typer.Option(help="Its name at the endpoint; `local:FOLDER`; or `human`.")] = None,
     human: Annotated[bool, typer.Option("--human", help="Play yourself, as --model human.")] = False,
     base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")] = None,
-    turns: Annotated[int, typer.Option(help="How many turns.")] = 4,
+    turns: Turns = 4,
     samples: Annotated[int, typer.Option(help="How many episodes to play side by side.")] = 1,
     device: Device = "auto",
-    language: Annotated[str, typer.Option(help="What to write in: auto, cuda, triton or cpp.")] = "auto",
+    language: Language = "auto",
     rules: Rules = "kernel",
+    score: Score = "kevin",
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
-    hints: Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Sent only when given, as the next three.")] = None,
+    hints: Hints = False,
+    profile: Profile = "none",
+    sanitize: Sanitize = False,
+    examples: Examples = "one",
+    index: Index = "",
+    override: SettingOverride = None,
+    temperature: Annotated[float | None, typer.Option(help="Sent only when given, as the next four.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Share of the probability that is sampled from.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Most tokens of one reply.")] = None,
     seed: Annotated[int | None, typer.Option(help="Best effort at the endpoint; each sample has its own.")] = None,
     extra_body: Annotated[str | None, typer.Option(help="More fields of the request, as a JSON object.")] = None,
@@ -45,29 +67,43 @@ def play(
     plain: Plain = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print each trajectory as one line of JSON.")] = False,
 ) -> None:
-    """Let a model, or yourself, play an episode. $OPENAI_API_KEY is the key where one is needed.
+    """Let a model, or yourself, play an episode. $OPENAI_API_KEY, also from .env, is the key where one is needed.
 
     On a terminal it is a screen with keys (? shows them), else lines.
     """
     from kevin_env.app.arguments import read_policy, read_settings
+    from kevin_env.app.env_file import load_env_file
     from kevin_env.app.errors import BadInput
-    from kevin_env.app.play.opening import last_episodes
-    from kevin_env.problem import load_problem
 
+    load_env_file()
     _require(problem, resume, samples, human, model)
     settings = read_settings(
-        max_turns=turns, device=device, language=language, rules=rules, baseline=baseline, inputs=inputs, hints=hints
-    )
-    if resume is not None:
-        starts: Sequence[Problem | Trajectory] = last_episodes(resume)
-    else:
-        starts = (load_problem(problem or ""),) * samples
+        override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
+        inputs=inputs, hints=hints, examples=examples, index=index, profile=profile, sanitize=sanitize,
+    )  # fmt: skip
+    starts = _starts(problem, resume, samples, settings)
     name = "human" if human else model or getattr(starts[0], "model", "")
     if name == "human" and len(starts) > 1:
         raise BadInput("you cannot play several samples at once: leave out --samples")
-    parameters = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed, "timeout": timeout}
+    parameters = {
+        "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed, "timeout": timeout
+    }  # fmt: skip
     policy = read_policy(name, base_url, extra_body, **parameters)
     _Play(policy, settings, out or resume or TRAJECTORIES, plain, as_json).run(starts)
+
+
+def _starts(
+    problem: str | None, resume: Path | None, samples: int, settings: "Settings"
+) -> "Sequence[Problem | Trajectory]":
+    """What is played: a problem, as often as there are samples, or what was recorded, with its own settings."""
+    from kevin_env.app.arguments import require_examples
+    from kevin_env.app.play.opening import last_episodes
+    from kevin_env.problem import load_problem
+
+    if resume is not None:
+        return last_episodes(resume)
+    require_examples(settings)
+    return (load_problem(problem or ""),) * samples
 
 
 def _require(problem: str | None, resume: Path | None, samples: int, human: bool, model: str | None) -> None:

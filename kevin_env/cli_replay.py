@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kevin_env.cli_options import Json, Plain
+from kevin_env.cli_options import TRAJECTORIES, Json, Plain
 
 FileOrFolder = Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="A trajectory file, or a folder of them.")]
 Episode = Annotated[str, typer.Option(help="Only the trajectory whose id begins so.")]
@@ -72,7 +72,7 @@ def export(
 
 def import_file(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A KernelBench run folder, or ATIF: a file or folder.")],
-    out: Annotated[Path, typer.Option(help="Trajectory file to append to.")] = Path("trajectories.jsonl"),
+    out: Annotated[Path, typer.Option(help="Trajectory file to append to.")] = TRAJECTORIES,
 ) -> None:
     """Read other formats into a trajectory file."""
     from kevin_env.app.convert import read_foreign

@@ -4,7 +4,19 @@ from typing import Annotated
 
 import typer
 
-from kevin_env.cli_options import Baseline, Device, Inputs, Rules
+from kevin_env.cli_options import (
+    Baseline,
+    Device,
+    Examples,
+    Hints,
+    Index,
+    Inputs,
+    Language,
+    Rules,
+    Score,
+    SettingOverride,
+    Turns,
+)
 
 
 def serve(
@@ -14,19 +26,25 @@ def serve(
         list[str] | None,
         typer.Option(help="What is offered: ids, levels such as L1, files, folders. Ours when left out."),
     ] = None,
-    turns: Annotated[int, typer.Option(help="How many turns an episode has.")] = 4,
-    score: Annotated[str, typer.Option(help="What a turn is worth: kevin, kernrl, ...")] = "kevin",
+    turns: Turns = 4,
     device: Device = "auto",
+    language: Language = "auto",
     rules: Rules = "kernel",
+    score: Score = "kevin",
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
+    hints: Hints = False,
+    examples: Examples = "one",
+    index: Index = "",
+    override: SettingOverride = None,
     sessions: Annotated[int, typer.Option(help="Most sessions at once.", min=1)] = 32,
     step_timeout: Annotated[float, typer.Option(help="Seconds that a step may take, waiting included.", min=1)] = 900,
     idle_timeout: Annotated[float, typer.Option(help="Seconds after which a silent session ends.", min=1)] = 1800,
     require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
 ) -> None:
     """Serve episodes to OpenEnv clients over HTTP and WebSocket, until Ctrl-C. Needs the extra openenv."""
-    from kevin_env.app.arguments import open_pool, read_settings
+    from kevin_env.app.arguments import open_pool, read_settings, require_examples
+    from kevin_env.app.env_file import load_env_file
     from kevin_env.app.errors import BadInput
     from kevin_env.selection import find_problems
 
@@ -35,7 +53,12 @@ def serve(
         from kevin_env.integrations.openenv.server import RequireSandbox, listen, make_app, make_server
     except ImportError as error:
         raise BadInput(str(error)) from error
-    settings = read_settings(max_turns=turns, score=score, device=device, rules=rules, baseline=baseline, inputs=inputs)
+    load_env_file()
+    settings = read_settings(
+        override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
+        inputs=inputs, hints=hints, examples=examples, index=index,
+    )  # fmt: skip
+    require_examples(settings)
     problems = find_problems(problem) if problem else None
     try:
         limits = ServerLimits(sessions=sessions, step_timeout=step_timeout, idle_timeout=idle_timeout)
@@ -44,7 +67,7 @@ def serve(
         raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
     except ValueError as error:
         raise BadInput("give --step-timeout and --idle-timeout in seconds") from error
-    with sock, open_pool(device) as pool:
+    with sock, open_pool(settings.device) as pool:
         judges = RequireSandbox(pool) if require_sandbox else pool
         served = make_app(judges, settings, problems=problems, limits=limits)
         server = make_server(served, limits, before_stop=pool.close)

@@ -10,6 +10,7 @@ from gymnasium.error import ClosedEnvironmentError, InvalidAction, ResetNeeded
 from kevin_env.context import resolve_context
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
+from kevin_env.profile import ProfileKind
 from kevin_env.record import Turn
 from kevin_env.score import Bound, ReturnsKind, Score
 from kevin_env.selection import ProblemChoice, ProblemSource, draw_problem, problem_source
@@ -58,7 +59,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         max_turns: turns of an episode.
         gamma: discount of the returns from one turn to the next.
         returns: `"sum"` or `"max"` of the discounted scores.
-        device: `"auto"` (a GPU when there is one), `"cpu"`, `"cuda"` or `"cuda:1"`.
+        device: `"auto"` (a GPU when there is one), `"cpu"`, `"cuda"`, `"cuda:1"` or `"cuda:0,1"`.
         language: what the prompt asks for: `"cuda"`, `"triton"`, `"cpp"`, or `"auto"` (Triton on a GPU, C++ without).
         rules: `"kernel"` (the computing is done in the submission's own kernels) or `"open"` (any code).
         score: a name, or a function from an outcome to a finite number.
@@ -69,6 +70,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         index: the folder of an index, as `kevin-env index build` makes it.
         baseline: what the speedup is relative to: the reference `"eager"`, or under torch's `"compile"`.
         inputs: `"varied"` (also drawn in other ways than the problem's own) or `"shipped"` (the problem's own alone).
+        profile: what feedback on a right answer adds to its time: `"kernels"`, or `"ncu"` for Nsight Compute's digest.
+        sanitize: whether compute-sanitizer looks for the cause of an illegal access or an output that changes.
         pool: who judges. By default judges of this machine's devices, closed with the environment; a pool that is
             given stays the caller's to close.
         stop_on: what ends an episode early: `"correct"`, or a speedup.
@@ -100,29 +103,18 @@ class KevinEnv(gymnasium.Env[str, str]):
         index: str = "",
         baseline: Literal["eager", "compile"] = "eager",
         inputs: Literal["varied", "shipped"] = "varied",
+        profile: ProfileKind = "none",
+        sanitize: bool = False,
         pool: JudgePool | None = None,
         stop_on: Literal["correct"] | float | None = None,
         render_mode: Literal["ansi", "human"] | None = None,
     ) -> None:
-        self.settings = Settings.of(
-            {
-                "max_turns": max_turns,
-                "gamma": gamma,
-                "returns": returns,
-                "device": device,
-                "language": language,
-                "rules": rules,
-                "score": score,
-                "bound": bound,
-                "context": context,
-                "hints": hints,
-                "examples": examples,
-                "index": index,
-                "baseline": baseline,
-                "inputs": inputs,
-                "stop_on": stop_on,
-            }
-        )
+        self.settings = Settings.of({
+            "max_turns": max_turns, "gamma": gamma, "returns": returns, "device": device, "language": language,
+            "rules": rules, "score": score, "bound": bound, "context": context, "hints": hints, "examples": examples,
+            "index": index, "baseline": baseline, "inputs": inputs, "profile": profile, "sanitize": sanitize,
+            "stop_on": stop_on,
+        })  # fmt: skip
         resolve_context(context)
         self.problems = self._source = problem_source(problem)
         if render_mode not in (None, *self.metadata["render_modes"]):
@@ -200,9 +192,9 @@ class KevinEnv(gymnasium.Env[str, str]):
         if self.render_mode is None:
             gymnasium.logger.warn('render() without a render mode; use gym.make("Kevin-v0", render_mode="ansi")')
             return None
-        from kevin_env.render import turns_table
+        from kevin_env.render import plain_table
 
-        table = turns_table(self._require_episode())
+        table = plain_table(self._require_episode())
         if self.render_mode == "ansi":
             return table
         sys.stdout.write(table)

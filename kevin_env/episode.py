@@ -237,7 +237,8 @@ class Episode:
 
     def _options(self, secret: str | None = None) -> Options:
         own = self.settings
-        return Options(device=own.device, baseline=own.baseline, inputs=own.inputs, secret=secret)
+        return Options(device=own.device, baseline=own.baseline, inputs=own.inputs, secret=secret,
+                       profile=own.profile, sanitize=own.sanitize)  # fmt: skip
 
     def _config(self) -> dict[str, Any]:
         known = {"language": resolve_language(self.settings.language, self._facts.device)} if self._facts else {}

@@ -1,13 +1,16 @@
 """Turns and trajectories as values; `kevin_env.recorder` reads and writes the file they are kept in."""
 
 import contextlib
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, computed_field
 
 from kevin_env.judge.api import DeviceInfo, Seconds, Submission
-from kevin_env.outcome import Category, Correct, Frozen, Outcome
+from kevin_env.outcome import Category, Frozen, Outcome, interval_of, speedup_of
+from kevin_env.parsing import meaning_of
 from kevin_env.problem import Problem, ProblemError, load_problem
+from kevin_env.profile import Profile
 
 SCHEMA = "kevin-trajectory/1"
 
@@ -82,6 +85,8 @@ class Turn(Frozen):
     seconds: Seconds = Seconds()
     log: Encodable = ""
     flags: tuple[str, ...] = ()
+    profile: Profile | None = None
+    """What was looked into besides, where that was asked for."""
     usage: Usage | None = None
     by_person: bool = False
     """A person wrote the reply, in the place of the episode's model."""
@@ -104,13 +109,18 @@ class Turn(Frozen):
     @property
     def speedup(self) -> float | None:
         """The measured speedup, None for an outcome that has none."""
-        return self.outcome.speedup if isinstance(self.outcome, Correct) else None
+        return speedup_of(self.outcome)
 
     @computed_field
     @property
     def speedup_interval(self) -> tuple[float, float] | None:
         """95 % confidence interval of the speedup."""
-        return self.outcome.speedup_interval if isinstance(self.outcome, Correct) else None
+        return interval_of(self.outcome)
+
+    @cached_property
+    def meaning(self) -> bytes | None:
+        """What tells whether its code is another's again; None without code. Asked at every later turn, read once."""
+        return meaning_of(self.submission.code) if self.submission else None
 
 
 class ProblemRef(Frozen):
@@ -141,12 +151,14 @@ class ProblemRef(Frozen):
         Raises:
             ProblemError: if neither holds the recorded source any more.
         """
+        why = "there is none of that name or at its path any more"
         for name in filter(None, (self.path, self.id)):
             with contextlib.suppress(ProblemError):
                 problem = load_problem(name)
                 if problem.sha256 == self.sha256:
                     return problem.model_copy(update={"id": self.id})  # a file alone does not tell whose it is
-        raise ProblemError(f"problem {self.id} is not there as it was recorded; restore its source from the record")
+                why = "its source has changed since"
+        raise ProblemError(f"problem {self.id} is not there as it was recorded: {why}; restore it from the record")
 
 
 class Trajectory(Frozen):

@@ -1,4 +1,4 @@
-"""An episode's turns as a table of plain text."""
+"""The turns of an episode in words: the cells that every table of them is made of, and one as plain text."""
 
 import io
 
@@ -10,23 +10,39 @@ from kevin_env.episode import Episode
 from kevin_env.record import Turn
 
 _WIDTH = 100
-_HEADINGS = ("Turn", "Verdict", "Speedup", "Score", "Seconds", "Message")
+_COLUMNS = ("turn", "verdict", "speedup", "score", "seconds", "message")
 
 
-def turns_table(episode: Episode) -> str:
+def turn_cells(turn: Turn, value: float) -> dict[str, str]:
+    """What tables say of a turn whose return is `value`, by the heading of the column. The message is untrusted."""
+    return {
+        "turn": str(turn.turn),
+        "verdict": f"{turn.category}/{turn.kind}",
+        "speedup": speedup_text(turn.speedup),
+        "speedup [95 %]": speedup_text(turn.speedup, turn.speedup_interval),
+        "score": f"{turn.score:.2f}",
+        "return": f"{value:.2f}",
+        "seconds": f"{turn.seconds.total:.1f}",
+        "message": turn.outcome.message,
+    }
+
+
+def speedup_text(speedup: float | None, interval: tuple[float, float] | None = None) -> str:
+    """Such as `2.31x [2.20, 2.41]`; empty without a speedup."""
+    if speedup is None:
+        return ""
+    return f"{speedup:.2f}x" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+
+
+def plain_table(episode: Episode) -> str:
     """The turns so far, without colours; nothing in them is taken as markup."""
     title = f"{episode.problem.id}, turn {len(episode.turns)} of {episode.settings.max_turns}"
     table = Table(title=Text(title), width=_WIDTH)
-    for heading in _HEADINGS:
-        table.add_column(heading, no_wrap=heading != "Message")
-    for turn in episode.turns:
-        table.add_row(*map(Text, _cells(turn)))
+    for name in _COLUMNS:
+        table.add_column(name, no_wrap=name != "message")
+    for turn, value in zip(episode.turns, episode.returns, strict=True):
+        cells = turn_cells(turn, value)
+        table.add_row(*(Text(cells[name]) for name in _COLUMNS))
     page = io.StringIO()
     Console(file=page, width=_WIDTH, color_system=None).print(table)
     return page.getvalue()
-
-
-def _cells(turn: Turn) -> tuple[str, ...]:
-    speedup = "" if turn.speedup is None else f"{turn.speedup:.2f}x"
-    verdict = f"{turn.category}/{turn.kind}"
-    return str(turn.turn), verdict, speedup, f"{turn.score:.2f}", f"{turn.seconds.total:.1f}", turn.outcome.message

@@ -6,7 +6,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_serializer, field_validator
 
+from kevin_env.judge.choice import DEVICES
 from kevin_env.outcome import Correct, Frozen, Outcome
+from kevin_env.profile import ProfileKind
 from kevin_env.score import Bound, ReturnsKind, Score, resolve_score, score_name
 
 Language = Literal["auto", "cuda", "triton", "cpp"]
@@ -21,7 +23,8 @@ class Settings(Frozen):
     gamma: float = Field(default=0.4, ge=0, le=1)
     """Discount of the returns, from one turn to the next."""
     returns: ReturnsKind = "sum"
-    device: str = Field(default="auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
+    device: str = Field(default="auto", pattern=rf"^({DEVICES})$")
+    """`auto` (a GPU when there is one), `cpu`, `cuda`, `cuda:1`, or several of one kind as `cuda:0,1`."""
     language: Language = "auto"
     """What the prompt asks for. `auto`: Triton on a GPU, C++ without."""
     rules: Literal["kernel", "open"] = "kernel"
@@ -45,6 +48,11 @@ class Settings(Frozen):
     """What the speedup is relative to."""
     inputs: Literal["varied", "shipped"] = "varied"
     """Whether inputs are also drawn in other ways than the problem's own."""
+    profile: ProfileKind = "none"
+    """What feedback on a right answer tells besides its time. `kernels`: where the time goes. `ncu`: also what Nsight
+    Compute counts, which takes seconds."""
+    sanitize: bool = False
+    """Whether compute-sanitizer looks for the cause of an illegal access or of an output that changes between calls."""
     stop_on: Literal["correct"] | float | None = None
     """What ends the episode early: a correct kernel, or one with at least this speedup."""
 

@@ -1,7 +1,5 @@
 """One turn: reply -> extract -> rules -> judge -> Outcome -> score -> feedback -> Turn. Read this first."""
 
-import ast
-import functools
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,8 +10,9 @@ from kevin_env.extract import Extracted, extract, part_reasoning
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
 from kevin_env.outcome import FormatError, Outcome
-from kevin_env.parsing import parse
+from kevin_env.parsing import meaning_of
 from kevin_env.problem import Problem
+from kevin_env.profile import Profile
 from kevin_env.record import Message, Reply, Turn
 from kevin_env.rules import Rules, check_rules
 from kevin_env.score import Bound, Score, Scored, score_of
@@ -87,6 +86,12 @@ def take_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnSta
     return begin_turn(question, reply, pool, on_stage).result()
 
 
+def as_scored(outcome: Outcome, submission: Submission | None, reply: str, reasoning: str | None) -> Scored:
+    """What a score may look at of a turn: how it ended, its code, and all reasoning, apart from the reply and in it."""
+    whole = (reasoning or "") + part_reasoning(reply)[1]
+    return Scored(outcome, code=submission.code if submission else None, reasoning=whole.strip())
+
+
 def turn_secret(episode_secret: str, turn: int) -> str:
     """What a turn's inputs are drawn from: 128 bits as hex, of the episode's secret and the turn's number."""
     return hashlib.sha256(f"{episode_secret}/{turn}".encode()).hexdigest()[:32]
@@ -121,23 +126,14 @@ def _resolved(value: A) -> Future[A]:
 
 def _same(submission: Submission, earlier: tuple[Turn, ...]) -> Turn | None:
     """The first turn whose code is the same but for comments and layout."""
-    meaning = _meaning(submission.code)
-    return next((turn for turn in earlier if turn.submission and _meaning(turn.submission.code) == meaning), None)
+    meaning = meaning_of(submission.code)
+    return next((turn for turn in earlier if turn.meaning == meaning), None)
 
 
-@functools.lru_cache(maxsize=8192)  # of every earlier turn it is asked at every turn
-def _meaning(code: str) -> bytes:
-    """What is the same for code that differs in comments and layout alone."""
-    try:
-        text = ast.dump(parse(code))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        text = code
-    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
-
-
-def _scored(outcome: Outcome, reply: Reply, found: Extracted | None) -> Scored:
-    reasoning = (reply.reasoning or "") + part_reasoning(reply.content)[1]
-    return Scored(outcome, code=found.submission.code if found else None, reasoning=reasoning.strip())
+def _new_in(evidence: Judgement | Turn | None, earlier: tuple[Turn, ...]) -> Profile | None:
+    """The profile without notes that an earlier turn has told."""
+    told = tuple(note for turn in earlier if turn.profile for note in turn.profile.notes)
+    return evidence.profile.without(told) if evidence and evidence.profile else None
 
 
 def _turn(
@@ -149,8 +145,9 @@ def _turn(
     log = evidence.log if evidence else ""
     told = render_feedback(
         verdict.outcome, log=log, same_as=same.turn if same else None, hints=question.hints,
-        baseline=question.options.baseline,
+        baseline=question.options.baseline, profile=_new_in(evidence, question.earlier),
     )  # fmt: skip
+    scored = as_scored(verdict.outcome, found.submission if found else None, reply.content, reply.reasoning)
     return Turn(
         turn=question.number,
         messages=question.messages,
@@ -160,11 +157,12 @@ def _turn(
         summary=found.summary if found else "",
         submission=found.submission if found else None,
         outcome=verdict.outcome,
-        score=score_of(_scored(verdict.outcome, reply, found), question.score, question.bound),
+        score=score_of(scored, question.score, question.bound),
         feedback=told,
         seconds=judgement.seconds if judgement else Seconds(),
         log=log,
         flags=evidence.flags if evidence else (),
+        profile=evidence.profile if evidence else None,
         usage=reply.usage,
         by_person=reply.by_person,
         secret=evidence.secret if evidence else None,

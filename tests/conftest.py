@@ -1,11 +1,16 @@
-"""What every test may use: one pool of real judges for the whole session, and the mark `gpu`."""
+"""What every test may use: one pool of real judges for the whole session, what a judge keeps ready, the mark `gpu`."""
 
 import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
-from kevin_env.judge.pool import LocalPool, gpu_present
+from kevin_env.judge.choice import gpu_present
+from kevin_env.judge.pool import LocalPool
+
+if TYPE_CHECKING:
+    from kevin_env.judge.bench import Bench
 
 
 @pytest.fixture(scope="session")
@@ -13,6 +18,20 @@ def pool() -> Iterator[LocalPool]:
     """Real judges of this machine's devices, each started when a test first needs it."""
     with LocalPool() as judges:
         yield judges
+
+
+@pytest.fixture(scope="module")
+def bench() -> "Iterator[Bench]":
+    """What a judge of this CPU keeps ready, in this process."""
+    import torch
+
+    from kevin_env.judge.bench import Bench
+    from kevin_env.judge.device import inform
+
+    device = torch.device("cpu")
+    bench = Bench(device, inform(device))
+    yield bench
+    bench.close()
 
 
 def pytest_configure() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from episodes import KERNEL, REPLY, SOURCE, WRONG, correct, problem_file
+from episodes import KERNEL, REPLY, SOURCE, WRONG, another, correct, problem_file
 from rich.console import Console
 from stub_server import Answer, delta, serve
 from typer.testing import CliRunner
@@ -27,12 +27,14 @@ from kevin_env.judge.lint.report import Cost, Finding, LintReport
 from kevin_env.outcome import CompileError
 from kevin_env.policies import ScriptedPolicy
 from kevin_env.problem import Problem, ProblemError
+from kevin_env.record import Reply
 from kevin_env.recorder import Recorder
+from kevin_env.roofline import Ceilings, Work, roofline_of
 from kevin_env.settings import Settings
 
 KEYS = {
     *("file", "problem", "category", "kind", "message", "line", "speedup", "speedup_interval", "score", "device"),
-    *("seconds", "sandbox", "flags"),
+    *("seconds", "sandbox", "flags", "roofline", "profile"),
 }
 ARITHMETIC = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
 
@@ -180,6 +182,17 @@ def test_rows_come_in_the_order_given(tmp_path: Path) -> None:
     assert (first["problem"], first["device"]) == ("7_Double", "cpu")
 
 
+def test_a_row_says_how_far_from_the_roofline_it_is(tmp_path: Path) -> None:
+    held = roofline_of(
+        Work(read=100, written=0, products={}, operations=1), Ceilings(reading=100, copying=100, rates={"fp32": 1}), 4.0
+    )
+    outcome = correct(2.0).model_copy(update={"roofline": held})
+    told, untold = rows(submissions(tmp_path, a=KERNEL, b=KERNEL), tmp_path, [outcome, correct(2.0)])
+    assert told["roofline"] == held.model_dump() | {"fraction": 0.25, "bound": "memory", "bandwidth": 25.0}
+    assert untold["roofline"] is None
+    assert json.loads(json.dumps(told, allow_nan=False))["roofline"]["seconds"] == 1.0
+
+
 def test_every_readable_file_has_a_verdict(tmp_path: Path) -> None:
     files = submissions(tmp_path, broken="class ModelNew(:\n", other="x = 1\n", ruled=ARITHMETIC)
     files.append(tmp_path / "binary.py")
@@ -294,6 +307,57 @@ def test_a_recorded_turn_is_judged_again_on_the_same_inputs(tmp_path: Path) -> N
         read_requests([file], None, (1, "zz"), Settings(), False)
 
 
+@pytest.mark.parametrize("bound", ["median", "lower"])
+def test_a_recorded_turn_is_scored_again_with_all_that_it_has(tmp_path: Path, bound: str) -> None:
+    file, endings = tmp_path / "t.jsonl", [correct(1.5), correct(2.0), WRONG]
+    score = {"median": "kernel_rl_default", "lower": "log_speed"}[bound]
+    settings = Settings.of({"max_turns": 4, "score": score, "bound": bound})
+    with closing(ScriptedPool(list(endings))) as pool:
+        episode = Episode(problem_file(tmp_path), pool, settings, recorder=Recorder(file))
+        episode.start()
+        for reply in (
+            Reply(content=another(1), reasoning="x" * 3000),
+            Reply(content=another(2).replace("Double it.", "y" * 3500)),
+            Reply(content=another(3)),
+            Reply(content="no code"),
+        ):
+            episode.submit(reply)
+    for number, turn in enumerate(episode.turns, start=1):
+        with closing(ScriptedPool([turn.outcome])) as pool:
+            [result] = judge(read_requests([file], None, (number, ""), Settings(), False), pool)
+        assert result.row()["score"] == turn.score
+
+
+def test_a_problem_that_has_changed_must_be_asked_for(tmp_path: Path) -> None:
+    file, problem = tmp_path / "t.jsonl", problem_file(tmp_path)
+    with closing(ScriptedPool([])) as pool:
+        episode = Episode(problem, pool, Settings(max_turns=1), recorder=Recorder(file))
+        episode.start()
+        episode.submit("no code")
+    path = Path(problem.path)
+    path.write_text(path.read_text().replace("1024", "512"))
+    code, out, err = run("judge", str(file), "--turn", "1")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "7_Double is not there as it was recorded: its source has changed since; restore it" in err
+    assert "--problem" in err
+
+    def asked(name: Path) -> Problem:
+        [request] = read_requests([file], str(name), (1, ""), Settings(), False)
+        return request.problem
+
+    assert asked(path).source == path.read_text()
+    before = tmp_path / "before.py"
+    before.write_text(problem.source)
+    assert (asked(before).id, asked(before).source) == (problem.id, problem.source)
+    other = tmp_path / "8_Other.py"
+    other.write_text(SOURCE.replace("x * 2", "x * 3"))
+    with pytest.raises(BadInput, match="answers 7_Double, not 8_Other"):
+        asked(other)
+    path.unlink()
+    with pytest.raises(BadInput, match="none of that name"):
+        read_requests([file], None, (1, ""), Settings(), False)
+
+
 def test_several_episodes_must_be_told_apart(tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     ids = []
@@ -348,6 +412,7 @@ def test_the_doctor_looks_at_everything() -> None:
     with closing(ScriptedPool([correct(1.0)])) as pool:
         found = list(checks(pool))
     names = {check.name for check in found}
+    assert {"ncu", "compute-sanitizer"} <= names
     assert {"python", "gpu", "nvcc", "g++", "ninja", "problems", "prompts", "scratch", "judge"} <= names
     assert {f"sandbox {name}" for name in ("network", "filesystem", "limits", "processes")} <= names
     assert works(found)

@@ -10,13 +10,15 @@ import pytest
 from corpus import ATTACKS, FOLDER, Entry, Judged, judged, read_corpus, read_entry
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.pool import LocalPool, gpu_present
+from kevin_env.judge.choice import gpu_present
+from kevin_env.judge.flags import flag_name
+from kevin_env.judge.pool import LocalPool
 
 SLOW = {"hostile/memory_bomb"}
 AT_ONCE = max(2, min(5, (os.cpu_count() or 1) // 3))
-NOTES = ("outputs of several calls share memory or move", "bursts tell ")
-"""How the only flags begin that honest code may get: no burst can be verified where every call writes to the same
-buffer, and none is believed far below the gated calls, which a slow launch makes longer."""
+NOTES = {"gated_only", "burst_bounded", "above_roofline"}
+"""The only flags that honest code may get: no burst can be verified where every call writes to the same buffer, and
+none is believed far below the gated calls, which a slow launch makes longer; better algebra may beat the roofline."""
 
 
 def parameters(*devices: str) -> list:
@@ -52,7 +54,7 @@ def check(entry: Entry, judged: Future[Judged]) -> None:
     outcome, log, flags = judged.result()
     assert entry.met_by(outcome), f"expected {entry.expect}: {outcome}\n{log}"
     assert "BREACH" not in log, log
-    assert entry.path.parent.name != "honest" or all(flag.startswith(NOTES) for flag in flags), flags
+    assert entry.path.parent.name != "honest" or NOTES.issuperset(map(flag_name, flags)), flags
 
 
 @pytest.mark.parametrize("entry", parameters("cpu", "any"))

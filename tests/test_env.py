@@ -174,6 +174,8 @@ def test_every_keyword_reaches_the_episode() -> None:
         "index": "somewhere",
         "baseline": "compile",
         "inputs": "shipped",
+        "profile": "ncu",
+        "sanitize": True,
         "stop_on": 1.5,
     }
     env = make([WRONG], **keywords)
@@ -184,6 +186,7 @@ def test_every_keyword_reaches_the_episode() -> None:
     assert isinstance(env.episode.pool, ScriptedPool)
     options = env.episode.pool.submissions[0][2]
     assert (options.device, options.baseline, options.inputs) == ("cpu", "compile", "shipped")
+    assert (options.profile, options.sanitize) == ("ncu", True)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import functools
+import time
 from concurrent.futures import Future
 from threading import Event
 
@@ -7,11 +8,11 @@ from episodes import REPLY, WRONG, another, correct, problem_file
 
 from kevin_env.context import build_messages
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.judge import Facts, JudgeError, ScriptedPool
+from kevin_env.judge import Facts, JudgeError, ScriptedPool, Submission
 from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import Correct
 from kevin_env.problem import ProblemError
-from kevin_env.record import Reply, Trajectory
+from kevin_env.record import Reply, Trajectory, Turn
 from kevin_env.recorder import Recorder, partial_path, read_trajectories
 from kevin_env.settings import Settings
 from kevin_env.turn import turn_secret
@@ -57,6 +58,22 @@ def test_the_same_code_again_has_the_result_that_it_had(problem) -> None:
     assert "code of turn 1 again" in again.feedback and "code of turn" not in first.feedback
     assert episode.submit(another(2)).outcome == correct(3.0)
     assert episode.submit(another(2)).turn == 4
+
+
+def test_a_turn_is_as_quick_after_ten_thousand_others(problem) -> None:
+    """Of each of them it is asked whether its code comes again; reading all of it again would take half a second."""
+    episode = started(problem, [correct(2.0)] * 3, max_turns=20_000)
+    values = episode.submit(REPLY).model_dump() | {"messages": ()}
+    turns = tuple(
+        Turn.model_validate(values | {"turn": number, "submission": Submission(code=f"x = {number}\n" * 9)})
+        for number in range(1, 10_001)
+    )
+    resumed = Episode.resume(episode.trajectory.model_copy(update={"turns": turns}), episode.pool)
+    resumed.start()
+    resumed.submit(another(1))
+    start = time.process_time()
+    assert resumed.submit(another(2)).turn == 10_002
+    assert time.process_time() - start < 0.15
 
 
 def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:

@@ -2,17 +2,21 @@
 
 import importlib.util
 import io
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from episodes import WRONG, another, correct
 from stub_server import Answer, delta, serve
 from tiny_model import EXAMPLES, load_example
+from typer.testing import CliRunner
 
+from kevin_env.cli import app
 from kevin_env.judge import ScriptedPool
 from kevin_env.outcome import CompileError, Outcome
 from kevin_env.record import Trajectory
@@ -101,6 +105,52 @@ def test_a_local_model_plays(run: Run, capsys: pytest.CaptureFixture[str]) -> No
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
     assert all(line.startswith("format/") for line in lines)
+
+
+@pytest.mark.parametrize("name", ["single_turn", "retrieved", "kevin"])
+def test_a_config_file_is_what_eval_takes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["eval", str(EXAMPLES / "configs" / f"{name}.toml"), "--dry-run", "--json"])
+    assert (result.exit_code, result.stderr, list(tmp_path.iterdir())) == (0, "", [])
+    told = json.loads(result.stdout)
+    played = told["config"]["settings"]
+    assert (told["samples"], told["turns_of_a_sample"]) == (16, 8 if name == "kevin" else 1)
+    assert (played["examples"], played["index"]) == (("retrieved", "kernels") if name == "retrieved" else ("one", ""))
+    assert played["gamma"] == 0.4
+
+
+def test_the_beam_of_kevin_is_one_override_away() -> None:
+    search = ["-o", "search.kind=beam", "-o", "search.keep=4", "-o", "search.rounds=2"]
+    result = CliRunner().invoke(app, ["eval", str(EXAMPLES / "configs" / "kevin.toml"), *search, "--dry-run", "--json"])
+    assert result.exit_code == 0
+    told = json.loads(result.stdout)
+    assert told["config"]["search"] == {"kind": "beam", "width": 16, "keep": 4, "rounds": 2}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("trl") is None, reason="pip install 'kevin-env[trl]'")
+@pytest.mark.parametrize(
+    ("words", "group", "settings"),
+    [
+        ([], 16 * 4, {"max_turns": 4, "language": "cuda", "gamma": 0.4, "examples": "one"}),
+        (["--config", "retrieved.toml", "--turns", "1"], 16, {"max_turns": 1, "examples": "retrieved"}),
+        (["-o", "samples=8", "-o", "settings.language=triton"], 8 * 4, {"language": "triton"}),
+    ],
+)
+def test_a_trainer_plays_what_a_config_file_says(
+    words: list[str], group: int, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = load_example("train_trl")
+    words = [str(EXAMPLES / "configs" / word) if word.endswith(".toml") else word for word in words]
+    monkeypatch.setattr(sys, "argv", ["train_trl.py", "M", "--judge", "cpu", *words])
+    arguments = module.parse()
+    played = module.read(arguments)
+    assert {**played.settings.model_dump(), **settings, "device": "cpu"} == played.settings.model_dump()
+    assert played.problems == ("train",)
+    numbers = module.config(arguments, played)
+    assert (numbers["num_generations"], numbers["generation_batch_size"]) == (group, 8 * group)
+    assert (numbers["temperature"], numbers["max_completion_length"]) == (0.9, 16384)
 
 
 def test_the_recorded_episode_can_be_read() -> None:

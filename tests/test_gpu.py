@@ -4,6 +4,7 @@ import contextlib
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from corpus import FOLDER, read_entry
@@ -12,6 +13,7 @@ from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.timing import largest_unseen_gain
 from kevin_env.outcome import Correct
+from kevin_env.parsing import as_submission
 from kevin_env.problem import load_problem
 
 pytestmark = pytest.mark.gpu
@@ -50,6 +52,27 @@ def test_a_kernel_is_timed(pool: LocalPool, name: str) -> None:
     outcome = timed(judged(pool, name, problem="L1_23_Softmax"))
     assert outcome.submission_seconds and 1e-4 < outcome.submission_seconds < 0.1
     assert outcome.max_unseen_gain in (0.0, largest_unseen_gain(outcome.submission_seconds, from_burst=True))
+
+
+@pytest.mark.parametrize(
+    ("problem", "bound", "least"),
+    [
+        ("L1_23_Softmax", "memory", 0.3),
+        ("L9_2_Reduction_Sum", "memory", 0.6),
+        ("L1_1_Square_matrix_multiplication_", "compute", 0.6),
+    ],
+)
+def test_a_reference_is_below_the_roofline(pool: LocalPool, problem: str, bound: str, least: float) -> None:
+    task = load_problem(problem)
+    judgement = pool.submit(task, Submission(code=as_submission(task.source)), CUDA).result(280)
+    outcome = timed(judgement)
+    held = outcome.roofline
+    assert held is not None and outcome.submission_seconds is not None
+    assert (held.bound, least < held.fraction < 1.1) == (bound, True), held
+    assert held.fraction == pytest.approx(held.seconds / outcome.submission_seconds)
+    assert held.memory_ceiling < judgement.device.bandwidth
+    assert outcome.alone_seconds is not None and outcome.alone_seconds > 0.8 * outcome.submission_seconds
+    assert outcome.threads is None
 
 
 def test_the_reference_is_as_fast_as_itself(pool: LocalPool) -> None:
@@ -123,6 +146,17 @@ def test_a_neighbour_that_fills_the_memory_is_nobodys_verdict() -> None:
         finally:
             neighbour.communicate("\n")
         assert judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category == "correct"
+
+
+@pytest.mark.skipif(not Path("/dev/nvidia1").exists(), reason="one device here")
+def test_several_devices_share_the_work(pool: LocalPool) -> None:
+    entry = read_entry(FOLDER / "honest" / "softmax_triton.py")
+    both = Options(device="cuda:0,1")
+    futures = [pool.submit(SOFTMAX, Submission(code=f"{entry.code}\n# {i}\n"), both) for i in range(4)]
+    judgements = [future.result(280) for future in futures]
+    assert {judgement.device.device for judgement in judgements} == {"cuda:0", "cuda:1"}
+    for judgement in judgements:
+        timed(judgement)
 
 
 def test_two_clients_on_one_device_do_not_disturb_each_other(pool: LocalPool) -> None:

@@ -17,10 +17,11 @@ from trajectories import ESCAPES, EVIL, RIGHT, evil, timed, trajectory, turn
 from kevin_env.app.errors import BadInput
 from kevin_env.app.play.batch import Batch, batch_of, reduce
 from kevin_env.app.play.batch_run import BatchRun
-from kevin_env.app.play.batch_screen import clock, render
+from kevin_env.app.play.batch_screen import render
 from kevin_env.app.play.events import Asked, Ended, Failed, Heard, Judged, Replied, Resized, StageBegan, Started, Ticked
 from kevin_env.app.play.opening import last_episodes, open_episode
 from kevin_env.app.play.session import Session
+from kevin_env.app.replay.pieces import clock
 from kevin_env.app.replay.state import USUAL, Size
 from kevin_env.episode import Episode
 from kevin_env.judge import ScriptedPool

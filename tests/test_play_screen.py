@@ -367,3 +367,17 @@ def test_a_reply_is_coloured_before_it_is_whole() -> None:
     assert ("builtin", "void") in last
     [word] = tail('```python\nx = """\nnothing but words', 1)
     assert word == (("string", "nothing but words"),)
+
+
+def test_arrows_tell_of_turns_that_the_table_has_no_room_for() -> None:
+    state = waiting(*(timed(number, 1.0) for number in range(1, 13)))
+
+    def rows(state: State) -> list[str]:
+        return [line.plain for line in render(state, USUAL)[2:9]]
+
+    assert rows(state)[0].startswith("↑    turn") and rows(state)[-1].startswith("  ▸    13")
+    first = reduce(state, "left")
+    for _ in range(12):
+        first = reduce(first, "left")
+    assert rows(first)[0].startswith("     turn") and rows(first)[1].startswith("▌ ●     1")
+    assert rows(first)[-1].startswith("↓ ●     6")

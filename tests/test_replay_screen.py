@@ -15,9 +15,10 @@ from kevin_env.app.replay.screens import render
 from kevin_env.app.replay.state import PANES, USUAL, Size, State, found, grown, opened, renewed, resized
 from kevin_env.app.replay.view_keys import KEYS as VIEW_KEYS
 from kevin_env.judge.api import Submission
-from kevin_env.outcome import CompileError
+from kevin_env.outcome import CompileError, Threads
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
+from kevin_env.roofline import Ceilings, Work, roofline_of
 
 STORY = trajectory(timed(1, 0.5), RIGHT, BROKEN, timed(4, 4.0), id="story", returns=(2.0, 3.0, 1.7, 4.3))
 OTHER = trajectory(timed(1, 1.5), timed(2, 2.5), id="other", model="qwen")
@@ -280,6 +281,30 @@ def test_scores_and_returns_are_written_out() -> None:
     assert return_sum(sums, 0) == "0.000 + 0.4 * 2.300 + 0.4^2 * 0.000 = 0.920"
     most = trajectory(turn(1), RIGHT, config={"gamma": 0.5, "returns": "max"})
     assert return_sum(most, 0) == "max(0.000, 0.5 * 2.300) = 1.150"
+
+
+def timings(episode: Trajectory) -> list[str]:
+    """The pane of its last turn."""
+    state = press(opened(replace(start(episode), wanted=(row_of(episode),)), [episode]), "l")
+    return [line.plain.rstrip() for line in lines_of_pane(state, state.view, "timings", 100)]
+
+
+def test_a_time_against_the_roofline_is_among_the_timings() -> None:
+    work = Work(read=1 << 26, written=1 << 26, products={}, operations=1 << 24)
+    held = roofline_of(work, Ceilings(reading=4e12, copying=4e12, rates={"fp32": 50e12}), 1e-4)
+    outcome = RIGHT.outcome.model_copy(
+        update={"roofline": held, "threads": Threads(busy=1.04, of=8), "alone_seconds": 1.5e-4}
+    )
+    shown = timings(trajectory(turn(1), RIGHT.model_copy(update={"outcome": outcome})))
+    for line in (
+        "alone       150 us for the shortest single call",
+        "roofline    33.6% of 33.6 us, bound by memory",
+        "bandwidth   1.34 TB/s of 4 TB/s, 134 MB",
+        "rate        168 GFLOP/s of 50 TFLOP/s, 16.8 MFLOP",
+        "threads     1.0 of 8 busy",
+    ):
+        assert line in shown, line
+    assert not [line for line in timings(trajectory(turn(1), RIGHT)) if line.startswith(("roofline", "threads"))]
 
 
 def test_error_lines() -> None:

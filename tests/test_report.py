@@ -19,8 +19,10 @@ from kevin_env.app.report.values import Report
 from kevin_env.app.report.write import SINGLE, Room, default_file, read_run, write_report
 from kevin_env.cli import app
 from kevin_env.judge.api import Seconds
+from kevin_env.judge.flags import flag
 from kevin_env.outcome import Correct, Incorrect, RulesViolation
 from kevin_env.record import ProblemRef, Trajectory, Turn, Usage
+from kevin_env.roofline import Ceilings, Work, roofline_of
 
 needs_browser = pytest.mark.skipif(find_browser() is None, reason="there is no chromium; apt install chromium")
 
@@ -36,12 +38,33 @@ def played(problem: str, id: str, *turns: Turn, **more: Any) -> Trajectory:
     return trajectory(*turns, id=id, problem=reference, **({"returns": (1.0,) * len(turns)} | more))
 
 
+ABOVE = flag("above_roofline", "faster than the reference's own work")
 SPENT = {"usage": Usage(prompt_tokens=30_000, completion_tokens=2_000), "seconds": Seconds(verify=1.0, time=0.5)}
 RUN = [
     played("L1_1_Add", "a0", BROKEN, timed(2, 2.0).model_copy(update=SPENT)),
     played("L1_1_Add", "a1", timed(1, 0.8), timed(2, 1.2)),
     played("L2_3_Mul", "b0", FORBIDDEN, turn(2)),
     played("L2_3_Mul", "b1", timed(1, 1.0), UNWRITTEN),
+]
+
+
+CEILINGS = Ceilings(reading=4e12, copying=3.6e12, rates={"fp32": 50e12})
+
+
+def held(number: int, work: Work, seconds: float, *flags: str) -> Turn:
+    """A timed turn with its roofline."""
+    turn = timed(number, 1.0)
+    outcome = turn.outcome.model_copy(update={"roofline": roofline_of(work, CEILINGS, seconds)})
+    return turn.model_copy(update={"outcome": outcome, "flags": flags})
+
+
+SOFTMAX = Work(read=10**8, written=10**8, products={}, operations=10**8)
+MATMUL = Work(read=2 * 10**8, written=10**8, products={"fp32": 10**12}, operations=0)
+GATHER = Work(read=10**8, written=10**8, products={}, operations=0)
+ROOFLINES = [
+    played("L1_23_Softmax", "r0", held(1, SOFTMAX, 1e-3), BROKEN, held(3, SOFTMAX, 6e-5)),
+    played("L1_1_Matmul", "r1", held(1, MATMUL, 0.3), held(2, MATMUL, 0.025), held(3, MATMUL, 0.015, ABOVE)),
+    played("L9_7_Gather", "r2", held(1, GATHER, 1e-4)),
 ]
 
 
@@ -150,6 +173,37 @@ def test_of_several_with_one_id_the_last_counts(tmp_path: Path) -> None:
     assert [each["id"] for each in data_of(out)["episodes"]] == ["a", "a0"]
 
 
+def test_timed_turns_are_held_against_the_roofline(tmp_path: Path) -> None:
+    found = told(tmp_path, *ROOFLINES)
+    plot = found.roofline
+    assert plot is not None
+    assert [(each.problem, each.turn, each.place.id, each.bound) for each in plot.marks] == [
+        ("L1_1_Matmul", 1, "r1", "compute"),
+        ("L1_1_Matmul", 2, "r1", "compute"),
+        ("L1_1_Matmul", 3, "r1", "compute"),
+        ("L1_23_Softmax", 1, "r0", "memory"),
+        ("L1_23_Softmax", 3, "r0", "memory"),
+    ]
+    assert [each.intensity for each in plot.marks][-1] == pytest.approx(0.5)
+    assert plot.compute == (50e12, 50e12)
+    assert plot.memory[0] == pytest.approx(3.6e12)
+    assert plot.left_out == 1  # what only moves data has no intensity
+    fractions = [each.roofline for each in found.problems]
+    assert fractions == pytest.approx([20 / 15, 2e8 / 3.6e12 / 6e-5, 2e8 / 3.6e12 / 1e-4])
+    assert found.flags == (("above_roofline", 1),)
+
+
+def test_turns_from_before_there_were_rooflines_have_none(tmp_path: Path) -> None:
+    found = told(tmp_path, *RUN)
+    assert (found.roofline, found.flags, {each.roofline for each in found.problems}) == (None, (), {None})
+
+
+def test_a_plot_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kevin_env.app.report.roofline.MOST_MARKS", 2)
+    plot = told(tmp_path, *ROOFLINES).roofline
+    assert plot is not None and (len(plot.marks), plot.left_out) == (2, 4)
+
+
 # ---- files
 
 
@@ -184,7 +238,7 @@ def test_markdown(tmp_path: Path) -> None:
     assert "| 2 to 3 | 1 |" in text
     assert "| rules/torch\\_compute | 1 | hack |" in text
     assert "| L2\\_3\\_Mul |  | b1 | 2 | correctness/not\\_written |" in text
-    assert "| L1\\_1\\_Add | 2 | 100.0% | 2.00x | 1.60x | 100.0% | 0.0% | 4 |" in text
+    assert "| L1\\_1\\_Add | 2 | 100.0% | 2.00x | 1.60x | 100.0% |  | 0.0% | 4 |" in text
     assert len({line.count("|") for line in text.split("## Trajectories")[1].split("##")[0].splitlines() if line}) == 1
 
 
@@ -369,6 +423,33 @@ def test_a_page_works_by_keys(opened: Any) -> None:
         shown.value("document.querySelector('#hacks tbody tr:nth-child(2) a').click()")
         assert shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash") == "#b1/2/kernel"
         assert (shown.requests[1:], shown.errors) == ([], [])
+
+
+@needs_browser
+def test_the_roofline_is_drawn(opened: Any) -> None:
+    with opened(*ROOFLINES, dark=True) as shown:
+        label = shown.value("document.querySelector('#roofline').getAttribute('aria-label')")
+        assert label == "Roofline: 5 timed turns, 133.3% of it reached at best"
+        assert shown.value("document.querySelector('#roofline > title').textContent") == label
+        assert shown.value(words("#roofline .roof title")) == ["memory: 3.72 TB/s", "arithmetic: 50 TFLOP/s"]
+        titles = shown.value(words("#roofline .mark title"))
+        assert (
+            titles[3]
+            == "L1_23_Softmax, turn 1\n5.6% of the roofline, bound by memory\n100 GFLOP/s, 200 GB/s\n0.5 FLOP/B"
+        )
+        inside = """[...document.querySelectorAll('#roofline .mark')].every(mark => {
+            const at = mark.getBoundingClientRect(), all = mark.ownerSVGElement.getBoundingClientRect();
+            return at.x >= all.x && at.right <= all.right && at.y >= all.y && at.bottom <= all.bottom; })"""
+        assert shown.value(inside)
+        ends = shown.value("document.querySelector('#roofline .roof').getAttribute('d')")
+        assert "NaN" not in ends and "Infinity" not in ends
+        assert "come after the first 5: 1 turn" in shown.value("document.querySelector('.charts').innerText")
+        assert "turns flagged above_roofline: 1" in shown.value("document.querySelector('.notes').innerText")
+        shown.resize(400, 800)
+        assert shown.value("document.documentElement.scrollWidth <= innerWidth")
+        shown.value("document.querySelector('#roofline .mark').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        assert shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash") == "#r1/1/kernel"
+        assert shown.errors == []
 
 
 @needs_browser

@@ -2,6 +2,7 @@ import contextlib
 import itertools
 import math
 import pickle
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -12,6 +13,7 @@ from kevin_env.judge import Options, ScriptedPool
 from kevin_env.outcome import HACK_KINDS, Category, Correct, Outcome, is_hack
 from kevin_env.problem import Problem
 from kevin_env.record import Reply, Turn
+from kevin_env.roofline import Ceilings, Roofline, Work, roofline_of
 from kevin_env.score import (
     COMPILE,
     CORRECTNESS,
@@ -41,14 +43,18 @@ SPEEDUPS = [10 ** (power / 4) for power in range(-16, 17)]
 class Measured(Correct):
     """A correct kernel as a judge would tell of it that measures more than ours does."""
 
-    coverage: float | None = None
-    roofline: float | None = None
     compile_speedup: float | None = None
 
 
-def measured(speedup: float | None, **figures: float | None) -> Measured:
+def at(fraction: float) -> Roofline:
+    """A time that reaches this fraction of the roofline, `fraction` seconds."""
+    work = Work(read=1000, written=0, products={}, operations=1)
+    return roofline_of(work, Ceilings(reading=1000 / max(fraction, 1e-9), copying=1.0, rates={"fp32": 1e30}), 1.0)
+
+
+def measured(speedup: float | None, *, roofline: float = 0.5, **figures: float | None) -> Measured:
     values = (correct(speedup) if speedup else NOISY).model_dump()
-    return Measured.model_validate(values | {"roofline": 0.5} | figures)
+    return Measured.model_validate(values | {"roofline": at(roofline)} | figures)
 
 
 def outcome(category: Category, kind: str) -> Outcome:
@@ -127,12 +133,16 @@ def test_the_roofline_pays_its_fraction() -> None:
     assert [roofline(failure) for failure in FAILURES] == [0.0] * len(FAILURES)
 
 
-def test_the_roofline_is_refused_where_nobody_measures_it() -> None:
-    for refused in ("roofline", WeightedSum(((2.0, ROOFLINE),))):
-        with pytest.raises(ValueError, match=r"score \S+ needs roofline, which the judge does not measure"):
-            resolve_score(refused)
-    with pytest.raises(ValueError, match=r"setting score='roofline': .* needs roofline"):
-        Settings.of({"score": "roofline"})
+def test_a_score_is_refused_where_nobody_measures_what_it_needs() -> None:
+    needy = WeightedSum(((2.0, replace(ROOFLINE, needs="energy")),))
+    with pytest.raises(ValueError, match=r"score \S+ needs energy, which the judge does not measure"):
+        resolve_score(needy)
+    with pytest.raises(ValueError, match=r"setting score=.* needs energy"):
+        Settings.of({"score": needy})
+    assert Settings.of({"score": "roofline"}).score == "roofline"
+
+
+def test_a_time_without_its_roofline_is_an_error() -> None:
     with pytest.raises(ValueError, match="no fraction of the roofline here; choose a score"):
         SCORES["roofline"](correct(2.0))
 

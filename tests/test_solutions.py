@@ -1,16 +1,13 @@
 """The reference solutions: legal, for problems that exist, on every level, and right where this machine can tell."""
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from kevin_env.extract import guess_language
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.device import inform
 from kevin_env.judge.lint.own import screen
 from kevin_env.judge.pool import LocalPool
 from kevin_env.problem import data_folder, list_problems, load_problem, problem_paths
@@ -36,15 +33,6 @@ def language_of(path: Path) -> str:
 
 def files(*languages: str) -> list:
     return [pytest.param(path, id=path.name) for path in FILES if language_of(path) in languages]
-
-
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    """What a judge of this CPU keeps ready."""
-    device = torch.device("cpu")
-    bench = Bench(device, inform(device))
-    yield bench
-    bench.close()
 
 
 @pytest.mark.parametrize("path", files(*LANGUAGES))

@@ -1,4 +1,4 @@
-"""The built wheel works away from its checkout: it carries problems, prompts and the demo's replies."""
+"""The built wheel works away from its checkout: it carries problems, prompts and all that pages are made of."""
 
 import json
 import os
@@ -30,5 +30,8 @@ def test_the_wheel_carries_what_it_needs(tmp_path: Path) -> None:
     assert Path(prompts).is_relative_to(site)
     assert problems >= 10
     assert replies == 5
-    assert (site / "kevin_env" / "py.typed").exists()
+    files = (path.relative_to(ROOT) for path in (ROOT / "kevin_env").rglob("*") if path.is_file())
+    beside_code = [path for path in files if path.suffix not in (".py", ".pyc")]
+    assert {path.suffix for path in beside_code} >= {".js", ".css", ".html", ".md", ".typed", ".yaml"}
+    assert [path for path in beside_code if not (site / path).exists()] == []
     assert (site / "kevin_env" / "_data" / "problems" / "difficulty.json").exists()

@@ -1,17 +1,21 @@
 """From the words of the command line to the values that the rest works with."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from kevin_env.app.errors import BadInput
+from kevin_env.app.evaluate.values import read_values
+from kevin_env.context import resolve_context
 from kevin_env.judge.api import JudgeError
+from kevin_env.judge.choice import device_names
 from kevin_env.judge.pool import LocalPool
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.policies.human import HumanPolicy
 from kevin_env.policies.openai import OpenAIPolicy
 from kevin_env.policies.transformers import TransformersPolicy
+from kevin_env.retrieval.retriever import open_retriever
 from kevin_env.settings import Settings
 
 
@@ -28,22 +32,42 @@ def open_pool(device: str) -> Iterator[LocalPool]:
     with LocalPool() as pool:
         if device.startswith("cuda"):
             try:
-                pool.device(device)
+                for name in device_names(device):
+                    pool.device(name)
             except JudgeError as error:
                 raise BadInput(str(error)) from error
         yield pool
 
 
-def read_settings(**values: Any) -> Settings:
+def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> Settings:
     """The settings of an episode.
 
+    Args:
+        overrides: such as `settings.gamma=0.8`, as `kevin-env eval` takes them; they go before `values`.
+        values: by the names of `Settings`.
+
     Raises:
-        BadInput: if one is out of its range.
+        BadInput: if one is unknown or out of its range.
     """
+    for override in overrides or ():
+        if not override.startswith("settings."):
+            raise BadInput(f"-o {override}: here it is for settings of an episode, such as -o settings.gamma=0.8")
     try:
-        return Settings.of(values)
+        settings = Settings.of(values | read_values(None, overrides or ()).get("settings", {}))
+        resolve_context(settings.context)
     except ValueError as error:
         raise BadInput(str(error)) from error
+    return settings
+
+
+def require_examples(settings: Settings) -> None:
+    """Opens the index that examples are retrieved from, if they are, so that what is wrong with it is said at once.
+
+    Raises:
+        RetrievalError: if there is none, or the extra is not installed.
+    """
+    if str(settings.examples).startswith("retrieved"):
+        open_retriever(settings.index)
 
 
 def read_policy(

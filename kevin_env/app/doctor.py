@@ -14,6 +14,7 @@ from rich.text import Text
 
 from kevin_env.app.screen import show
 from kevin_env.judge.api import JudgeError, Judgement, JudgePool, Options, Submission
+from kevin_env.judge.probe.tools import ToolName, find_tool
 from kevin_env.outcome import Frozen, Printable
 from kevin_env.problem import Problem, ProblemError, data_folder
 
@@ -68,6 +69,7 @@ def checks(pool: JudgePool) -> Iterator[Check]:
         ("ninja", "C++ and CUDA kernels need it on PATH: pip install ninja, and activate its environment"),
     ):
         yield _program(name, advice)
+    yield from _tools()
     for name in ("problems", "prompts"):
         yield _folder(name)
     yield _scratch()
@@ -102,6 +104,19 @@ def _program(name: str, advice: str) -> Check:
     lines = _output(path, "--version").splitlines()
     version = next((line for line in lines if "release" in line), lines[0] if lines else "")
     return Check(name=name, ok=True, found=f"{path} ({version})" if version else path)
+
+
+def _tools() -> Iterator[Check]:
+    """What profiles and sanitizer runs are made with, on request; on a GPU only."""
+    advices: dict[ToolName, str] = {
+        "ncu": "profile=ncu needs Nsight Compute, which comes with the CUDA toolkit",
+        "compute-sanitizer": "sanitize needs it; it comes with the CUDA toolkit",
+    }
+    for name, advice in advices.items():
+        path = find_tool(name)
+        lines = [line for line in _output(path, "--version").splitlines() if "ersion" in line] if path else []
+        found = f"{path} ({lines[-1].strip()})" if path and lines else path or ""
+        yield Check(name=name, ok=path is not None, found=found, advice="" if path else advice)
 
 
 def _folder(name: str) -> Check:

@@ -8,18 +8,19 @@ from typing import Any
 from rich.console import Console
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.screen import show, speedup_text, verdict_text
+from kevin_env.app.screen import show, verdict_text
 from kevin_env.extract import extract, extract_file
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds, Submission
-from kevin_env.outcome import Correct, FormatError, printable
+from kevin_env.outcome import FormatError, held_roofline, interval_of, printable, speedup_of
 from kevin_env.problem import Problem, ProblemError, load_problem
-from kevin_env.record import Trajectory, Turn
+from kevin_env.record import ProblemRef, Trajectory, Turn
 from kevin_env.recorder import BadLine, read_trajectories
+from kevin_env.render import speedup_text
 from kevin_env.rules import Rules
-from kevin_env.score import SCORES, kevin, score_of
+from kevin_env.score import SCORES, Bound, Scored, kevin, score_of
 from kevin_env.settings import Settings
-from kevin_env.turn import Verdict, begin_verdict
+from kevin_env.turn import Verdict, as_scored, begin_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,9 @@ class Request:
     options: Options
     rules: Rules
     score: str = "kevin"
+    bound: Bound = "median"
+    turn: Turn | None = None
+    """The recorded turn that is judged again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Judged:
         """The object of `judge --json`. `sandbox` is null when nothing was run."""
         outcome, judgement = self.verdict.outcome, self.verdict.judgement
         seconds = judgement.seconds if judgement else Seconds()
-        correct = outcome if isinstance(outcome, Correct) else None
+        held = held_roofline(outcome)
         return {
             "file": self.request.file,
             "problem": self.request.problem.id,
@@ -54,19 +58,27 @@ class Judged:
             "kind": outcome.kind,
             "message": outcome.message,
             "line": outcome.line,
-            "speedup": correct.speedup if correct else None,
-            "speedup_interval": correct.speedup_interval if correct else None,
+            "speedup": speedup_of(outcome),
+            "speedup_interval": interval_of(outcome),
             "score": self.score,
             "device": self.device,
             "seconds": seconds.model_dump() | {"total": seconds.total},
             "sandbox": judgement.sandbox.model_dump() if judgement else None,
             "flags": list(judgement.flags) if judgement else [],
+            "profile": judgement.profile.model_dump() if judgement and judgement.profile else None,
+            "roofline": held.model_dump() if held else None,
         }
 
     @property
     def score(self) -> float:
         """What the verdict is worth; by `kevin` where a record names a score that is not built in."""
-        return score_of(self.verdict.outcome, SCORES.get(self.request.score, kevin))
+        asked, outcome = self.request, self.verdict.outcome
+        submission = asked.submission if isinstance(asked.submission, Submission) else None
+        if asked.turn is None:
+            scored = Scored(outcome, code=submission.code if submission else None)
+        else:
+            scored = as_scored(outcome, submission, asked.turn.reply, asked.turn.reasoning)
+        return score_of(scored, SCORES.get(asked.score, kevin), asked.bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +118,7 @@ def read_requests(
 
     Args:
         files: in the order to be judged.
-        problem: what the submissions answer.
+        problem: what the submissions answer. A recorded turn knows, and is judged against this version of it if given.
         turn: of trajectories, which turn, from 1, and how the id of the episode begins (empty if there is only one).
         settings: how to judge; a record's own rules, baseline and inputs take their place.
         require_sandbox: whether to refuse when a protection is missing.
@@ -116,13 +128,14 @@ def read_requests(
         ProblemError: if the problem is unknown.
     """
     options = Options(
-        device=settings.device, baseline=settings.baseline, inputs=settings.inputs, require_sandbox=require_sandbox
-    )
+        device=settings.device, baseline=settings.baseline, inputs=settings.inputs, require_sandbox=require_sandbox,
+        profile=settings.profile, sanitize=settings.sanitize,
+    )  # fmt: skip
     answered = load_problem(problem) if problem else None
     requests: list[Request] = []
     for file in files:
         if file.suffix == ".jsonl":
-            requests.append(_recorded(file, *turn, options))
+            requests.append(_recorded(file, *turn, options, answered))
         elif file.suffix != ".py":
             raise BadInput(f"cannot judge {file}: a submission is a .py file, a trajectory a .jsonl file")
         elif answered is None:
@@ -143,7 +156,8 @@ def print_result(console: Console, result: Judged | Failed) -> None:
     line.append(f"  score {result.score:.2f}  ({row['seconds']['total']:.1f} s on {result.device})  ")
     line.append(printable(result.request.file), "bold")
     console.print(line, soft_wrap=True)
-    show(console, render_feedback(result.verdict.outcome))
+    judgement = result.verdict.judgement
+    show(console, render_feedback(result.verdict.outcome, profile=judgement.profile if judgement else None))
     for flag in row["flags"]:
         show(console, f"flag: {flag}", "yellow")
 
@@ -155,7 +169,7 @@ def _read(path: Path) -> Submission | FormatError:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
 
 
-def _recorded(path: Path, number: int | None, episode: str, options: Options) -> Request:
+def _recorded(path: Path, number: int | None, episode: str, options: Options, answered: Problem | None) -> Request:
     """A recorded turn, to be judged again on the inputs that it was judged on."""
     if number is None:
         raise BadInput(f"say with --turn N which turn of {path} is to be judged again")
@@ -163,10 +177,10 @@ def _recorded(path: Path, number: int | None, episode: str, options: Options) ->
     if not 1 <= number <= len(trajectory.turns):
         raise BadInput(f"{path}: episode {trajectory.episode_id} has {len(trajectory.turns)} turns, not {number}")
     turn = trajectory.turns[number - 1]
-    kept = ("device", "baseline", "inputs", "rules")
+    kept = ("device", "baseline", "inputs", "rules", "bound")
     known = {name: trajectory.config[name] for name in kept if name in trajectory.config}
     try:
-        settings, problem = Settings.of(known), trajectory.problem.load()
+        settings, problem = Settings.of(known), _problem_of(trajectory.problem, answered)
     except ValueError as error:
         raise BadInput(f"{path}: {error}") from error
     device = options.device if options.device != "auto" else settings.device
@@ -174,7 +188,23 @@ def _recorded(path: Path, number: int | None, episode: str, options: Options) ->
         update={"device": device, "baseline": settings.baseline, "inputs": settings.inputs, "secret": turn.secret}
     )
     score = str(trajectory.config.get("score", "kevin"))
-    return Request(str(path), problem, _submitted(turn), options, settings.rules, score)
+    return Request(str(path), problem, _submitted(turn), options, settings.rules, score, settings.bound, turn)
+
+
+def _problem_of(recorded: ProblemRef, given: Problem | None) -> Problem:
+    """The problem as it was recorded, or another version of it that was asked for.
+
+    A recorded source is data, perhaps of someone else's: the judge runs a reference outside the sandbox.
+    """
+    if given is None:
+        try:
+            return recorded.load()
+        except ProblemError as error:
+            hint = "or say with --problem, an id or a path, what to judge the turn against"
+            raise ProblemError(f"{error}, {hint}") from error
+    if given.id != recorded.id and given.sha256 != recorded.sha256:
+        raise ProblemError(f"its episode answers {recorded.id}, not {given.id}; leave out --problem")
+    return given.model_copy(update={"id": recorded.id})  # a file alone does not tell whose it is
 
 
 def _submitted(turn: Turn) -> Submission | FormatError:

@@ -15,6 +15,7 @@ from rich.text import Text
 from kevin_env.judge.api import Stage
 from kevin_env.outcome import Category, Outcome, printable
 from kevin_env.record import Turn
+from kevin_env.render import turn_cells
 
 COLOURS: dict[Category, str] = {
     "format": "magenta",
@@ -24,6 +25,8 @@ COLOURS: dict[Category, str] = {
     "correctness": "yellow",
     "correct": "green",
 }
+COLUMNS = ("turn", "verdict", "speedup [95 %]", "score", "return", "seconds")
+"""Of a table of turns, see `turn_cells`."""
 PIPE_WIDTH = 120
 """Columns of a table that goes to a file or a pipe."""
 
@@ -70,13 +73,6 @@ def verdict_text(outcome: Outcome) -> Text:
     return Text(f"{outcome.category}/{outcome.kind}", COLOURS[outcome.category])
 
 
-def speedup_text(speedup: float | None, interval: tuple[float, float] | None) -> str:
-    """Such as `2.31x [2.20, 2.41]`; empty without a speedup."""
-    if speedup is None:
-        return ""
-    return f"{speedup:.2f}x" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
-
-
 def best_turn(turns: Sequence[Turn]) -> Turn | None:
     """The fastest correct turn, the first of equals; None when none was timed."""
     timed = [turn for turn in turns if turn.speedup is not None]
@@ -85,18 +81,12 @@ def best_turn(turns: Sequence[Turn]) -> Turn | None:
 
 def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
     """One row a turn: verdict, speedup with its interval, score, return and seconds."""
-    table = Table("turn", "verdict", "speedup [95 %]")
-    for heading in ("score", "return", "seconds"):
-        table.add_column(heading, justify="right")
+    table = Table()
+    for name in COLUMNS:
+        table.add_column(name, justify="right" if name in ("score", "return", "seconds") else "left")
     for turn, value in zip(turns, returns, strict=True):
-        table.add_row(
-            str(turn.turn),
-            verdict_text(turn.outcome),
-            speedup_text(turn.speedup, turn.speedup_interval),
-            f"{turn.score:.2f}",
-            f"{value:.2f}",
-            f"{turn.seconds.total:.1f}",
-        )
+        cells = turn_cells(turn, value)
+        table.add_row(*(verdict_text(turn.outcome) if name == "verdict" else cells[name] for name in COLUMNS))
     return table
 
 

@@ -20,10 +20,9 @@ from statistics import fmean
 from kevin_env.advantage import returns_of
 from kevin_env.app.evaluate.figures import Baseline, Figure, GroupMetrics, RunMetrics
 from kevin_env.app.evaluate.problems import RATES, share
-from kevin_env.extract import part_reasoning
-from kevin_env.outcome import Correct
 from kevin_env.record import Trajectory, Turn
-from kevin_env.score import SCORES, Scored
+from kevin_env.score import SCORES, at_bound
+from kevin_env.turn import as_scored
 
 Named = Iterator[tuple[str, float]]
 Figures = Iterator[tuple[str, Figure | None]]
@@ -92,14 +91,11 @@ def _rewards(episodes: Sequence[Trajectory], turns: Sequence[Turn]) -> Named:
 
 def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
     """What each part of the score paid; nothing where the score has no name of ours."""
-    score, outcome = SCORES.get(str(episode.config.get("score", "kevin"))), turn.outcome
+    score = SCORES.get(str(episode.config.get("score", "kevin")))
     if score is None:
         return ()
-    if episode.config.get("bound") == "lower" and isinstance(outcome, Correct) and outcome.speedup_interval:
-        outcome = outcome.model_copy(update={"speedup": outcome.speedup_interval[0]})
-    code = turn.submission.code if turn.submission else None
-    reasoning = (turn.reasoning or "") + part_reasoning(turn.reply)[1]
-    return score.parts(Scored(outcome, code=code, reasoning=reasoning.strip()))
+    outcome = at_bound(turn.outcome, "lower" if episode.config.get("bound") == "lower" else "median")
+    return score.parts(as_scored(outcome, turn.submission, turn.reply, turn.reasoning))
 
 
 def _kernels(turns: Sequence[Turn]) -> Named:

@@ -9,6 +9,7 @@ with TensorBoardLogger("runs/kevin") as logger:
 import math
 import re
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -24,18 +25,17 @@ class TensorBoardLogger:
 
     Args:
         folder: made when missing; what was logged there before stays.
+        resume: what has a value at a step already, in the event files of the folder, is not logged there again.
 
     Raises:
         ImportError: if TensorBoard is not installed.
         OSError: if the folder cannot be written, also from every method.
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        try:
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
-        except ImportError as error:
-            raise ImportError("TensorBoard is not installed: pip install 'kevin-env[tensorboard]'") from error
-        self._writer = EventFileWriter(str(folder))
+    def __init__(self, folder: str | Path, *, resume: bool = False) -> None:
+        writer = require_tensorboard()
+        self._logged = _logged(Path(folder)) if resume else {}
+        self._writer = writer(str(folder))
 
     def log_batch(
         self,
@@ -94,13 +94,41 @@ class TensorBoardLogger:
         from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 
         event: Any = Event(wall_time=time.time(), step=step)
+        logged = self._logged.get(step, frozenset())
         for name, value in scalars.items():
-            event.summary.MergeFrom(scalar_pb(name, float(value)))
+            if name not in logged:
+                event.summary.MergeFrom(scalar_pb(name, float(value)))
         for name, values in distributions.items():
-            # A histogram of what is not finite is an error; its mean and extremes above show it.
-            event.summary.MergeFrom(histogram_pb(name, [value for value in values if math.isfinite(value)]))
-        self._writer.add_event(event)
-        self._writer.flush()
+            if name not in logged:
+                # A histogram of what is not finite is an error; its mean and extremes above show it.
+                event.summary.MergeFrom(histogram_pb(name, [value for value in values if math.isfinite(value)]))
+        if event.summary.value:
+            self._writer.add_event(event)
+            self._writer.flush()
+
+
+def require_tensorboard() -> Any:
+    """What writes event files.
+
+    Raises:
+        ImportError: saying what to install, if there is no TensorBoard.
+    """
+    try:
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    except ImportError as error:
+        raise ImportError("TensorBoard is not installed: pip install 'kevin-env[tensorboard]'") from error
+    return EventFileWriter
+
+
+def _logged(folder: Path) -> dict[int, set[str]]:
+    """The names that have a value, by step. What a kill left half-written at the end of a file has none."""
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    names: defaultdict[int, set[str]] = defaultdict(set)
+    for file in sorted(folder.glob("events.out.tfevents.*")):
+        for event in EventFileLoader(str(file)).Load():
+            names[event.step].update(value.tag for value in event.summary.value)
+    return dict(names)
 
 
 def _camel(name: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from kevin_env.parsing import parse
 from kevin_env.retrieval.operations import UNREADABLE
 from kevin_env.retrieval.pair import RetrievalError
 
@@ -108,7 +109,7 @@ def module_text(reference: str) -> str:
     try:
         kept = [
             node
-            for node in ast.parse(reference).body
+            for node in parse(reference).body
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name not in _NOT_THE_MODULE
         ]
         for node in (inner for outer in kept for inner in ast.walk(outer)):

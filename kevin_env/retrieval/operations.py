@@ -10,6 +10,7 @@ import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kevin_env.parsing import parse
 from kevin_env.retrieval.pair import RetrievalError
 from kevin_env.retrieval.vocabulary import OPERATORS, operation
 
@@ -39,7 +40,7 @@ def operations(source: str, entry: str = "Model") -> tuple[str, ...]:
         RetrievalError: if the source does not parse, or is nested too deeply to be read.
     """
     try:
-        reader = _Reader(ast.parse(source))
+        reader = _Reader(parse(source))
         root = reader.classes.get(entry) or next(reversed(reader.classes.values()), None)
         if root is not None:
             reader.read(root)

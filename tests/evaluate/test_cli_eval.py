@@ -20,6 +20,7 @@ from kevin_env.app import arguments
 from kevin_env.app.evaluate.board import Board
 from kevin_env.app.evaluate.board_screen import render
 from kevin_env.app.evaluate.config import read_config
+from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.search import Shape
 from kevin_env.app.replay.state import Size
 from kevin_env.cli import app
@@ -265,3 +266,108 @@ def test_what_was_recorded_counts_on_the_board() -> None:
     assert (board.done, board.left, board.planned, board.seconds_left) == (3, 3, 6, None)
     best = board.lanes["L1_23_Softmax"].best
     assert best is not None and (best.speedup, best.sample, best.turn) == (3.0, 0, 2)
+
+
+def points(run: Path) -> dict[str, list[int]]:
+    """The steps of every scalar in the event files of a run, as often as they are there."""
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    found: dict[str, list[int]] = {}
+    for file in sorted((run / "tensorboard").iterdir()):
+        for event in EventFileLoader(str(file)).Load():
+            for value in event.summary.value:
+                found.setdefault(value.tag, []).append(event.step)
+    return {tag: sorted(steps) for tag, steps in found.items()}
+
+
+def test_every_episode_is_a_point_for_tensorboard_and_the_figures_are_the_last(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    code, said, _ = call(config_file(tmp_path), "--out", out, "--tensorboard", "--json")
+    found = points(out)
+    assert code == 0
+    for name in ("Progress/CompletionFraction", "Reward/Mean", "Kernel/CorrectRate", "Distributions/Rewards"):
+        assert found[name] == [1, 2, 3, 4, 5, 6], name
+    assert found["Eval/CorrectRate"] == [6]
+    assert tomllib.loads((out / "config.toml").read_text())["tensorboard"] is True
+    (value,) = tensorboard_values(out, "Eval/CorrectRate").values()
+    assert value == pytest.approx(json.loads(said)["overall"]["correct"]["avg"]["value"])
+    correct = tensorboard_values(out, "MultiTurn/SuccessRate")
+    ended = RunFolder(out).trajectories(lambda line: None)
+    assert correct == {at + 1: any(turn.category == "correct" for turn in each.turns) for at, each in enumerate(ended)}
+
+
+def tensorboard_values(run: Path, name: str) -> dict[int, float]:
+    """The values of a scalar by step."""
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+    from tensorboard.util.tensor_util import make_ndarray
+
+    files = sorted((run / "tensorboard").iterdir())
+    events = [event for file in files for event in EventFileLoader(str(file)).Load()]
+    return {
+        event.step: float(make_ndarray(value.tensor))
+        for event in events for value in event.summary.value if value.tag == name
+    }  # fmt: skip
+
+
+def test_a_run_that_is_taken_up_logs_no_point_twice_and_leaves_none_out(tmp_path: Path) -> None:
+    out, config = tmp_path / "run", config_file(tmp_path, tensorboard=True)
+    call(config, "--out", out, "--samples", "1")
+    assert points(out)["Reward/Mean"] == [1, 2, 3]
+    # As a kill leaves it: the third point half-written, no figures.
+    (file,) = (out / "tensorboard").iterdir()
+    file.write_bytes(cut_before(file, 3))
+    assert points(out)["Reward/Mean"] == [1, 2]
+    assert call("--resume", out, "--samples", "2")[0] == 0
+    whole = points(out)
+    assert whole["Reward/Mean"] == whole["Progress/CompletionFraction"] == [1, 2, 3, 4, 5, 6]
+    assert whole["Eval/CorrectRate"] == [6]
+    assert call("--resume", out)[0] == 0
+    assert points(out) == whole
+    call("--resume", out, "-o", 'baselines=["eager","compile"]')
+    more = points(out)
+    assert more.pop("Eval/AgainstCompile/AvgSpeedup") == [6]
+    assert {name: steps for name, steps in more.items() if "AgainstCompile" not in name} == whole
+
+
+def cut_before(file: Path, step: int) -> bytes:
+    """An event file up to the middle of the first event of a step, and nothing after it."""
+    from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
+    from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
+
+    framing, kept = 16, 0
+    for record in RawEventFileLoader(str(file)).Load():
+        if Event.FromString(record).step >= step:
+            return file.read_bytes()[: kept + len(record) // 2]
+        kept += len(record) + framing
+    raise AssertionError(f"no step {step}")
+
+
+def test_samples_that_a_beam_drops_are_no_points(tmp_path: Path) -> None:
+    beam = {"kind": "beam", "keep": 1, "rounds": 3}
+    out = tmp_path / "run"
+    assert call(config_file(tmp_path, samples=3, search=beam), "--out", out, "--tensorboard")[0] == 0
+    stops = [each.stop_reason for each in RunFolder(out).trajectories(lambda line: None)]
+    assert "pruned" in stops
+    assert points(out)["Reward/Mean"] == list(range(1, 10))
+    assert max(tensorboard_values(out, "Progress/CompletionFraction").values()) == 1
+
+
+def test_an_episode_that_failed_is_a_point_when_it_has_been_taken_up(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    words = ["--problems", "L1_23_Softmax", "--turns", "2", "-o", "concurrency=1", "--tensorboard", "--out", out]
+    broken = Answer(status=400, body={"error": {"message": "no"}})
+    with serve(reply(4), broken) as stub:
+        assert call("--model", "m", "--base-url", stub.url, *words)[0] == 1
+    assert "Reward/Mean" not in points(out)
+    with serve(reply(7)) as stub:
+        assert call("--resume", out, "-o", f"policy.base_url={stub.url}")[0] == 0
+    assert points(out)["Reward/Mean"] == [1]
+
+
+def test_without_tensorboard_it_is_one_clear_line_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
+    code, said, err = call(config_file(tmp_path), "--out", tmp_path / "run", "--tensorboard")
+    assert (code, said, (tmp_path / "run").exists()) == (2, "", False)
+    assert err == "kevin-env: TensorBoard is not installed: pip install 'kevin-env[tensorboard]'"

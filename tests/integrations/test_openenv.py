@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("openenv")
 
 import requests
+from docs_code import code_block
 from episodes import KERNEL, REPLY, SOURCE, WRONG, another, correct, problem_file
 from openenv.core.generic_client import GenericEnvClient
 from openenv_server import serving
@@ -286,3 +287,17 @@ def test_the_web_interface_works(monkeypatch: pytest.MonkeyPatch) -> None:
         assert requests.post(f"{url}/web/reset", json={"problem_id": "L1_23_Softmax"}).status_code == 200
         step = requests.post(f"{url}/web/step", json={"action": {"code": another(2)}}).json()
         assert (step["reward"], step["observation"]["speedup"]) == (2.3, 2.0)
+
+
+def test_the_samples_of_the_page_are_prompts_as_sent_with_their_returns(url: str) -> None:
+    replies = iter([another(8), another(2), REPLY, another(3)] * 2)
+    names: dict[str, Any] = {"KevinAction": KevinAction, "my_model": lambda messages: next(replies)}
+    exec(code_block("openenv.md", "def samples("), names)
+    with KevinEnv(base_url=url) as env:
+        found = list(names["samples"](env, "train", 2))
+    assert len(found) == 8
+    scores = [0.0, 2.3, 1.3, 3.3]
+    assert [value for _, value in found] == pytest.approx([*discounted_returns(scores, 0.4)] * 2)
+    assert found[0][0][0] == found[4][0][0], "the episodes of a group begin with the same prompt"
+    assert "512 of 1024 elements differ." in found[1][0][0][-1]["content"]
+    assert [reply for (_, reply), _ in found[:2]] == [another(8), another(2)]

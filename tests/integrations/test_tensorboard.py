@@ -3,12 +3,15 @@
 import math
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from docs_code import code_block
 from episodes import WRONG
 from trajectories import timed, trajectory, turn
 
+from kevin_env.advantage import TurnSample
 from kevin_env.app.evaluate.metrics import measure
 from kevin_env.integrations.scalars import batch_distributions, batch_scalars, run_scalars
 from kevin_env.integrations.tensorboard import TensorBoardLogger
@@ -230,3 +233,32 @@ TensorBoardLogger({str(tmp_path)!r}).close()
 assert not any(name.split(".")[0] in ("torch", "tensorflow") for name in sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_loop_that_is_taken_up_logs_no_point_twice_if_it_says_so(tmp_path: Path) -> None:
+    for steps in ([0, 1], [1, 2]):
+        with TensorBoardLogger(tmp_path, resume=True) as logger:
+            for step in steps:
+                logger.log_batch(step, BATCH, timing={"train": 1.0} if steps == [1, 2] else None)
+    steps = [(tag, step) for file in tmp_path.iterdir() for tag, points in read(file).items() for step, _ in points]
+    assert len(steps) == len(set(steps))
+    assert {step for tag, step in steps if tag == "Reward/Mean"} == {0, 1, 2}
+    assert {step for tag, step in steps if tag == "Timing/Train"} == {1, 2}, "what is new at a step is logged"
+
+
+def test_the_loop_of_the_page_logs_batches_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    trained: list[tuple[int, int]] = []
+
+    def train(samples: Sequence[TurnSample], weights: Sequence[float]) -> float:
+        trained.append((len(samples), len(weights)))
+        return 0.25
+
+    names = {"batches": [BATCH, BATCH], "train": train, "play": lambda problems: BATCH}
+    exec("from kevin_env.advantage import advantages, informative, training_samples", names)
+    exec(code_block("training.md", "TensorBoardLogger"), names)
+    found = read(tmp_path / "runs" / "kevin")
+    assert found["Optimizer/Loss"] == [(0, 0.25), (1, 0.25)]
+    assert found["Eval/CorrectRate"] == [(0, pytest.approx(0.5))]
+    assert trained == [(4, 4), (4, 4)], "the fused problem has one turn, from which nothing is to be learnt"
+    assert [step for step, _ in found["Advantage/Mean"]] == [0, 1]

@@ -1,14 +1,11 @@
 """The fixed examples: legal, right where this machine can tell, and of no use as answers to our own problems."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.device import inform
 from kevin_env.judge.lint.own import screen
 from kevin_env.judge.pool import LocalPool
 from kevin_env.problem import data_folder, list_problems, parse_problem
@@ -21,15 +18,6 @@ LANGUAGES = ("cpp", "cuda", "triton")
 
 def kernels(*languages: str) -> list:
     return [pytest.param(each / f"{name}.py", id=f"{each.name}.{name}") for each in FOLDERS for name in languages]
-
-
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    """What a judge of this CPU keeps ready."""
-    device = torch.device("cpu")
-    bench = Bench(device, inform(device))
-    yield bench
-    bench.close()
 
 
 @pytest.mark.parametrize("kernel", kernels(*LANGUAGES))

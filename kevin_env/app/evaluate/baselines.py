@@ -5,7 +5,7 @@ T_eager. Times that were taken in different minutes are never divided by each ot
 """
 
 from kevin_env.judge.api import DeviceInfo, JudgePool, Options, Submission
-from kevin_env.outcome import Correct, Frozen, Printable
+from kevin_env.outcome import Frozen, Printable, interval_of, speedup_of
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem
 from kevin_env.settings import Settings
@@ -41,11 +41,11 @@ def compare(problem: Problem, settings: Settings, pool: JudgePool) -> Compared:
         if judgement.outcome.kind != "too_noisy":
             break
     outcome = judgement.outcome
-    told = outcome if isinstance(outcome, Correct) else None
+    ratio = speedup_of(outcome)
     return Compared(
         sha256=problem.sha256,
-        ratio=told.speedup if told else None,
-        interval=told.speedup_interval if told else None,
-        why="" if told and told.speedup else f"{outcome.category}/{outcome.kind}: {outcome.message}",
+        ratio=ratio,
+        interval=interval_of(outcome),
+        why="" if ratio else f"{outcome.category}/{outcome.kind}: {outcome.message}",
         device=judgement.device,
     )

@@ -12,8 +12,8 @@ from kevin_env.app.evaluate.baselines import Compared
 from kevin_env.app.evaluate.search import AGAIN, Shape
 from kevin_env.app.evaluate.watch import Waiting
 from kevin_env.app.replay.pieces import DIM, join, text, verdict
-from kevin_env.app.screen import speedup_text
 from kevin_env.record import StopReason, Trajectory, Turn
+from kevin_env.render import speedup_text
 
 _NEWS = 50
 

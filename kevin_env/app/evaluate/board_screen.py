@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from kevin_env.app.evaluate.board import Board, Lane
-from kevin_env.app.play.batch_screen import clock
 from kevin_env.app.replay.pieces import (
     DIM,
     Column,
-    bar,
+    clock,
     fit,
     heading,
     join,
+    progress,
     rule,
     sparkline,
     speedup,
@@ -36,7 +36,8 @@ def render(board: Board, size: Size) -> tuple[Text, ...]:
         inside = max(min(size.rows - 1, _MOST_ROWS) - _AROUND, 0)
         lanes = _newest(board, min(len(board.lanes), max(inside - _LEAST_NEWS, 0)))
         columns = _columns(board, width - 1)
-        lines = [_title(board, width), _progress(board, width), *_facts(board), rule(width)]
+        done = progress(board.done / max(board.planned, 1), progress_text(board), width)
+        lines = [_title(board, width), done, *_facts(board), rule(width)]
         lines += [join(" ", heading(columns))]
         lines += [join(" ", table_line(columns, _row(board, lane))) for lane in lanes]
         news = list(board.news)[-max(inside - len(lanes), 0) :] if inside > len(lanes) else []
@@ -66,12 +67,6 @@ def best_text(board: Board) -> str:
 
 def _title(board: Board, width: int) -> Text:
     return fit(text(f" {board.title}", "bold"), width)
-
-
-def _progress(board: Board, width: int) -> Text:
-    words = progress_text(board)
-    room = max(width - len(words) - 3, 4)
-    return join(" ", (bar(board.done / max(board.planned, 1), room), "cyan"), f" {words}")
 
 
 def _facts(board: Board) -> tuple[Text, Text]:

@@ -24,6 +24,7 @@ from kevin_env.app.evaluate.explain import explain
 from kevin_env.app.evaluate.figures import Prices
 from kevin_env.app.evaluate.search import Search, Serial
 from kevin_env.app.evaluate.values import read_values
+from kevin_env.context import resolve_context
 from kevin_env.outcome import Frozen
 from kevin_env.settings import Settings
 
@@ -105,6 +106,8 @@ class EvalConfig(Frozen):
     """Of a million tokens."""
     baselines: tuple[Literal["eager", "compile"], ...] = ("eager",)
     """What speedups are reported against; `compile` takes one judgement more of each problem."""
+    tensorboard: bool = False
+    """Whether each episode and the figures are also written for TensorBoard, to the folder `tensorboard` of the run."""
     out: Place | None = None
     """The run folder. Not kept in its `config.toml`, so that running that again begins a new one."""
 
@@ -143,6 +146,7 @@ class EvalConfig(Frozen):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         self.search.require_fits(self.samples, self.settings.max_turns)
+        resolve_context(self.settings.context)
         if "eager" not in self.baselines:
             raise ValueError('baselines: eager is always one of them; write ["eager", "compile"]')
         if isinstance(self.policy, Human) and self.concurrency != 1:

@@ -19,7 +19,7 @@ from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 from kevin_env.selection import find_problems
 
-_MAY_CHANGE = ("problems", "samples", "concurrency", "requests_per_minute", "prices", "baselines")
+_MAY_CHANGE = ("problems", "samples", "concurrency", "requests_per_minute", "prices", "baselines", "tensorboard")
 _MAY_CHANGE_OF_POLICY = ("base_url", "timeout")
 
 OnBadLine = Callable[[BadLine], None]

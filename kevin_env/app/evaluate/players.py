@@ -7,7 +7,7 @@ from typing import Any
 from kevin_env.app.arguments import read_policy
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import EvalConfig, Human, OpenAI, Scripted, Solutions, Transformers
-from kevin_env.judge.pool import gpu_present
+from kevin_env.judge.choice import gpu_present
 from kevin_env.policies.base import Policy, for_sample
 from kevin_env.policies.scripted import ScriptedPolicy
 from kevin_env.problem import Problem, data_folder

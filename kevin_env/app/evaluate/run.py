@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 
+from kevin_env.advantage import returns_of
 from kevin_env.app.evaluate.baselines import compare
 from kevin_env.app.evaluate.search import Past, Play, plan
 from kevin_env.app.evaluate.seat import Pacer, Seat, Setup, Stopped, retried
@@ -12,7 +13,6 @@ from kevin_env.app.evaluate.workers import Workers
 from kevin_env.judge.api import JudgeError, Options
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import StopReason, Trajectory
-from kevin_env.score import discounted_returns
 
 LEAST_STRIKES = 3
 """Fewer failures in a row than this never end a run."""
@@ -83,9 +83,8 @@ class Run:
                     self._workers.put(functools.partial(self._play, problem, play), rank)
 
     def _prune(self, past: Past) -> Past:
-        trajectory, settings = self.setup.folder.episode(past.episode_id), self.setup.settings
-        returns = discounted_returns([turn.score for turn in trajectory.turns], settings.gamma, settings.returns)
-        pruned = trajectory.model_copy(update={"stop_reason": "pruned", "returns": returns})
+        trajectory = self.setup.folder.episode(past.episode_id)
+        pruned = trajectory.model_copy(update={"stop_reason": "pruned", "returns": returns_of(trajectory)})
         self.setup.folder.recorder.finish(pruned)
         return Past.of(pruned)
 
@@ -125,6 +124,8 @@ class Run:
             self._taken.discard((problem.id, play.sample))
             if reason is not None:
                 self.setup.watch.ended(problem.id, play.sample, turns, reason, why)
+        if self.setup.log:
+            self.setup.log.follow()
         self._plan(problem)
 
     def _fail(self, problem: Problem, play: Play, reason: StopReason, why: str, turns: int) -> None:

@@ -10,7 +10,7 @@ from kevin_env.app.evaluate.config import EvalConfig
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.players import Player, policy_name
 from kevin_env.app.evaluate.search import Play, Shape, fork
-from kevin_env.app.evaluate.watch import Waiting, Watch
+from kevin_env.app.evaluate.watch import Log, Waiting, Watch
 from kevin_env.app.evaluate.workers import Workers
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgeError, JudgePool
@@ -34,6 +34,7 @@ class Setup:
     pool: JudgePool
     player: Player
     watch: Watch
+    log: Log | None = None
 
     @property
     def shape(self) -> Shape:

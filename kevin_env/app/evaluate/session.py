@@ -20,6 +20,7 @@ from kevin_env.app.evaluate.metrics import RunMetrics
 from kevin_env.app.evaluate.players import Player, policy_name
 from kevin_env.app.evaluate.run import Run
 from kevin_env.app.evaluate.seat import Setup
+from kevin_env.app.evaluate.watch import Log
 from kevin_env.app.replay.state import Size
 from kevin_env.app.screen import show
 from kevin_env.judge.api import JudgePool
@@ -47,6 +48,7 @@ def evaluate(
     pool: JudgePool,
     player: Player,
     console: Console,
+    log: Log | None = None,
 ) -> Ended:
     """Plays what is missing of an evaluation and works out its figures.
 
@@ -57,6 +59,7 @@ def evaluate(
         pool: who judges.
         player: who plays.
         console: where progress is shown: on a terminal as a screen, else as a line for each turn.
+        log: is told when episodes have ended, and the figures.
 
     Raises:
         BadInput: if the folder is that of another evaluation, or cannot be written.
@@ -65,13 +68,15 @@ def evaluate(
     recorded = begin(folder, config, problems, bad_line)
     live = console.is_terminal and not console.is_dumb_terminal and not isinstance(config.policy, Human)
     board = _board(config, problems, recorded, console, live)
-    run = Run(Setup(config, problems, folder, pool, player, board), recorded)
+    run = Run(Setup(config, problems, folder, pool, player, board, log), recorded)
     if board.done:
         show(console, f"{folder.path} goes on after {board.done} of {board.planned} turns")
     try:
         with _watched(board, console if live else None):
             interrupted = _interrupted(run)
         metrics = conclude(folder, config, bad_line)
+        if log and metrics:
+            log.conclude(metrics)
     except OSError as error:
         raise BadInput(f"cannot write to {folder.path}: {error}; --resume {folder.path} goes on") from error
     show(console, f"{progress_text(board)}; {best_text(board)}", "bold")

@@ -3,6 +3,7 @@
 from typing import Literal, Protocol
 
 from kevin_env.app.evaluate.baselines import Compared
+from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.record import StopReason, Turn
 
 Waiting = Literal["model", "judge"]
@@ -33,4 +34,24 @@ class Watch(Protocol):
 
     def trouble(self, message: str) -> None:
         """Something else that a person should know."""
+        ...
+
+
+class Log(Protocol):
+    """Keeps what becomes of a run for whoever looks at it elsewhere."""
+
+    def follow(self) -> None:
+        """Episodes may have ended. Called from several threads.
+
+        Raises:
+            OSError: if it cannot be kept.
+        """
+        ...
+
+    def conclude(self, metrics: RunMetrics) -> None:
+        """The figures of what there is.
+
+        Raises:
+            OSError: if they cannot be kept.
+        """
         ...

@@ -7,12 +7,13 @@ from kevin_env.app.replay.layout import LEAST
 from kevin_env.app.replay.pieces import (
     DIM,
     Column,
-    bar,
+    clock,
     ends,
     fit,
     heading,
     join,
     marks,
+    progress,
     rule,
     sparkline,
     speedup,
@@ -24,8 +25,9 @@ from kevin_env.app.replay.pieces import (
 from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.rows import MARKS
 from kevin_env.app.replay.state import Size
-from kevin_env.app.screen import best_turn, speedup_text
+from kevin_env.app.screen import best_turn
 from kevin_env.record import Turn
+from kevin_env.render import speedup_text
 
 _VERDICT = 24
 _AROUND = 6
@@ -39,7 +41,8 @@ def render(batch: Batch, size: Size) -> tuple[Text, ...]:
     columns = _columns(batch, width - 1)
     shown = min(len(batch.samples), inside if len(batch.samples) >= inside - 2 else inside - 2)
     top = min(batch.scroll, len(batch.samples) - shown)
-    lines = [_title(batch, width), _facts(batch, width), _progress(batch, width), rule(width)]
+    done = progress(batch.taken / max(batch.planned, 1), progress_text(batch), width)
+    lines = [_title(batch, width), _facts(batch, width), done, rule(width)]
     lines += [join(" ", heading(columns))]
     lines += [join(" ", table_line(columns, _row(batch, each))) for each in batch.samples[top : top + shown]]
     news = [] if shown + 2 > inside else [rule(width), *_news(batch, inside - shown - 1)]
@@ -70,13 +73,6 @@ def turn_line(number: int, turn: Turn) -> Text:
     return join(line, f" score {turn.score:.2f}  ", (told or turn.outcome.message, "" if told else DIM))
 
 
-def clock(seconds: float) -> str:
-    """Such as `1:07`, or `2:00:05`."""
-    minutes, rest = divmod(round(max(seconds, 0.0)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def _title(batch: Batch, width: int) -> Text:
     episode = batch.samples[0].episode
     many = f"  {len(batch.samples)} samples of {episode.config['max_turns']} turns"
@@ -89,12 +85,6 @@ def _facts(batch: Batch, width: int) -> Text:
     device = episode.hardware
     where = f"{device.name} ({device.device})" if device else "the judge starts"
     return fit(text(f" {where}  ·  {episode.model}", DIM), width)
-
-
-def _progress(batch: Batch, width: int) -> Text:
-    words = progress_text(batch)
-    room = max(width - len(words) - 3, 4)
-    return join(" ", (bar(batch.taken / max(batch.planned, 1), room), "cyan"), f" {words}")
 
 
 def _columns(batch: Batch, width: int) -> tuple[Column, ...]:

@@ -2,13 +2,14 @@
 
 from rich.console import Console
 
-from kevin_env.app.screen import StageDisplay, best_turn, show, speedup_text, turns_table, verdict_text
+from kevin_env.app.screen import StageDisplay, best_turn, show, turns_table, verdict_text
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge.api import JudgeError
 from kevin_env.outcome import printable
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.record import Reply, StopReason, Trajectory, Turn
+from kevin_env.render import speedup_text
 
 MOST_LINES = 12
 """Lines of message and diagnostics that are shown for a turn; the whole is in the record."""

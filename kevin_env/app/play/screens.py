@@ -11,8 +11,9 @@ from kevin_env.app.play.table import table_lines
 from kevin_env.app.replay.layout import LEAST
 from kevin_env.app.replay.pieces import DIM, beside, ends, fit, join, rule, speedup, text, window
 from kevin_env.app.replay.state import Size
-from kevin_env.app.screen import best_turn, speedup_text
+from kevin_env.app.screen import best_turn
 from kevin_env.judge.api import Seconds
+from kevin_env.render import speedup_text
 
 Frame = tuple[Text, ...]
 

@@ -13,19 +13,20 @@ _VERDICT = 26
 
 
 def table_lines(state: State, width: int, most: int) -> list[Text]:
-    """A heading, and `most` rows: the last ones, or those around the turn that is looked at."""
+    """A heading, and `most` rows: the last ones, or those around the turn that is looked at. Arrows tell of others."""
     columns = _columns(state, width - 2)
     count = len(state.turns) + (state.phase != "ended")
     at = count - 1 if state.at is None else state.at
     top = min(max(at - most // 2, 0), max(count - most, 0))
-    lines = [fit(join("  ", heading(columns)), width)]
+    lines = [fit(join("↑ " if top else "  ", heading(columns)), width)]
     for number in range(top, min(top + most, count)):
         cells = _turn(state, number) if number < len(state.turns) else _running(state)
         line = table_line(columns, cells)
         if number == state.at:
             lines.append(fit(Text(f"▌ {line.plain}", "reverse", no_wrap=True, end=""), width))
         else:
-            lines.append(fit(join("  ", line), width))
+            hidden = number == top + most - 1 < count - 1
+            lines.append(fit(join("↓ " if hidden else "  ", line), width))
     return lines + [Text(" " * width)] * (most + 1 - len(lines))
 
 

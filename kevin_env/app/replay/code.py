@@ -11,6 +11,7 @@ from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, String
 
 from kevin_env.outcome import printable
+from kevin_env.parsing import parse
 
 TAB = 4
 COLOURED = 300_000
@@ -85,7 +86,7 @@ def _kind(token: object) -> Kind:
 def _embedded(text: str) -> list[tuple[int, int]]:
     """Where C++ stands in a Python file: first line inside each such string, and the line of its closing quotes."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return [

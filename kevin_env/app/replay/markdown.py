@@ -7,8 +7,9 @@ from kevin_env.app.replay.diffs import base_of, diff_lines
 from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
 from kevin_env.app.replay.rows import row_of
 from kevin_env.app.replay.state import View
-from kevin_env.app.screen import speedup_text
+from kevin_env.app.screen import COLUMNS
 from kevin_env.record import Trajectory
+from kevin_env.render import turn_cells
 
 _SIGNIFICANT = re.compile(r"([\\`*_{}\[\]()#+!|~>$-])")
 
@@ -24,13 +25,10 @@ def markdown(episode: Trajectory) -> str:
         "episode": episode.episode_id,
     }
     head = [f"# {inline(episode.problem.id)}", "", *(f"- {name}: {inline(value)}" for name, value in facts.items()), ""]
-    table = ["| turn | verdict | speedup [95 %] | score | return | seconds |", "|--:|:--|:--|--:|--:|--:|"]
+    table = [f"| {' | '.join(COLUMNS)} |", "|--:|:--|:--|--:|--:|--:|"]
     for turn, value in zip(episode.turns, returns_of(episode), strict=True):
-        speedup = inline(speedup_text(turn.speedup, turn.speedup_interval))
-        verdict = inline(f"{turn.category}/{turn.kind}")
-        table.append(
-            f"| {turn.turn} | {verdict} | {speedup} | {turn.score:.2f} | {value:.2f} | {turn.seconds.total:.1f} |"
-        )
+        cells = turn_cells(turn, value)
+        table.append(f"| {' | '.join(inline(cells[name]) for name in COLUMNS)} |")
     table += ["", f"`{formula(episode)}`", ""]
     turns = (line for at in range(len(episode.turns)) for line in _turn(episode, at))
     return "\n".join([*head, *table, *turns])

@@ -7,6 +7,8 @@ from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_s
 from kevin_env.judge.api import Seconds
 from kevin_env.outcome import Correct
 from kevin_env.record import Trajectory, Turn
+from kevin_env.roofline import Roofline
+from kevin_env.wording import decimal, duration
 
 STAGES = ("queue", "build", "load", "verify", "time")
 _NAME = 12
@@ -18,7 +20,7 @@ def timings_pane(episode: Trajectory, at: int, width: int) -> list[Text]:
     total = turn.seconds.total
     room = max(min(width - _NAME - 12, 60), 4)
     done = [text("seconds of this turn", "bold")]
-    for stage in STAGES:
+    for stage in (*STAGES, *(("profile",) if turn.seconds.profile else ())):
         seconds = getattr(turn.seconds, stage)
         share = seconds / total if total else 0.0
         done.append(join((f"{stage:<{_NAME}}", DIM), f"{seconds:8.3f}  ", (bar(share, room), "cyan")))
@@ -51,16 +53,6 @@ def reward_pane(episode: Trajectory, at: int, width: int) -> list[Text]:
     return done
 
 
-def duration(seconds: float | None) -> str:
-    """Such as `432 us` or `3.52 ms`."""
-    if seconds is None:
-        return "-"
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
-
-
 def measured(turn: Turn) -> dict[str, str]:
     """What was measured of a correct kernel, in words; empty for any other."""
     outcome = turn.outcome
@@ -70,12 +62,32 @@ def measured(turn: Turn) -> dict[str, str]:
     facts = {
         "speedup": speedup(outcome.speedup) or "too noisy to tell",
         "interval": f"{low_high[0]:.3f}x to {low_high[1]:.3f}x (95 %)" if low_high else "-",
-        "reference": f"{duration(outcome.reference_seconds)} a call",
-        "submission": f"{duration(outcome.submission_seconds)} a call",
+        "reference": _call(outcome.reference_seconds),
+        "submission": _call(outcome.submission_seconds),
     }
+    if outcome.alone_seconds is not None:
+        facts["alone"] = f"{duration(outcome.alone_seconds)} for the shortest single call"
     if outcome.max_unseen_gain is not None:
         facts["unseen gain"] = f"at most {outcome.max_unseen_gain:.1%} of its time"
+    if outcome.roofline is not None:
+        facts |= _held(outcome.roofline)
+    if outcome.threads is not None:
+        facts["threads"] = f"{outcome.threads.busy:.1f} of {outcome.threads.of} busy"
     return facts
+
+
+def _held(roofline: Roofline) -> dict[str, str]:
+    """A time against its roofline."""
+    peak, top = decimal(roofline.memory_ceiling, "B/s"), decimal(roofline.compute_ceiling, "FLOP/s")
+    return {
+        "roofline": f"{roofline.fraction:.1%} of {duration(roofline.seconds)}, bound by {roofline.bound}",
+        "bandwidth": f"{decimal(roofline.bandwidth, 'B/s')} of {peak}, {decimal(roofline.bytes, 'B')}",
+        "rate": f"{decimal(roofline.rate, 'FLOP/s')} of {top}, {decimal(roofline.flops, 'FLOP')}",
+    }
+
+
+def _call(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{duration(seconds)} a call"
 
 
 def _measured(turn: Turn) -> list[Text]:

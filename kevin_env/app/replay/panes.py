@@ -12,6 +12,7 @@ from kevin_env.app.replay.numbers_panes import reward_pane, timings_pane
 from kevin_env.app.replay.pieces import DIM, coloured, join, paragraph, text, verdict, wrapped
 from kevin_env.app.replay.state import Pane, State, View
 from kevin_env.outcome import CompileError, Ending, Incorrect, RuntimeFailure
+from kevin_env.profile_wording import profile_lines
 from kevin_env.record import Turn
 
 _QUOTED = 8
@@ -95,6 +96,7 @@ def _feedback(turn: Turn, look: Look) -> list[Text]:
     if isinstance(outcome, CompileError | RuntimeFailure) and outcome.details:
         facts.append(("details", outcome.details))
     facts += [("flag", flag) for flag in turn.flags]
+    facts += [("profile", line) for line in (profile_lines(turn.profile) if turn.profile else ())]
     if turn.log.strip():
         facts.append(("log", turn.log))
     if facts:
@@ -146,8 +148,8 @@ def _row(line: Text, look: Look, hang: str) -> list[Text]:
 
 
 def _fact(name: str, value: str, look: Look) -> list[Text]:
-    """Flags are sentences; details and logs keep their lines."""
-    if name == "flag":
+    """Flags and lines of a profile are sentences; details and logs keep their lines."""
+    if name in ("flag", "profile"):
         return paragraph(value, look.width)
     return [piece for line in lines_of(value) for piece in _row(text(line), look, "")]
 

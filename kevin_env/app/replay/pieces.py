@@ -122,6 +122,19 @@ def bar(share: float, width: int) -> str:
     return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
 
 
+def progress(share: float, words: str, width: int) -> Text:
+    """A line with a bar of how far something is (0 to 1), and behind it the same in words."""
+    room = max(width - len(words) - 3, 4)
+    return join(" ", (bar(share, room), "cyan"), f" {words}")
+
+
+def clock(seconds: float) -> str:
+    """Such as `1:07`, or `2:00:05`."""
+    minutes, rest = divmod(round(max(seconds, 0.0)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def marks(signs: str, width: int) -> Text:
     """The outcomes of an episode's turns, a coloured character each; the first ones give way."""
     signs = signs if len(signs) <= width else "…" + signs[len(signs) - width + 1 :]

@@ -17,9 +17,10 @@ from kevin_env.app.replay.query import EVERYTHING, Query
 from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.rows import Row, row_of
 from kevin_env.app.replay.state import View
-from kevin_env.app.screen import show, show_code, speedup_text, turns_table, verdict_text
+from kevin_env.app.screen import show, show_code, turns_table, verdict_text
 from kevin_env.record import Trajectory, Turn
 from kevin_env.recorder import BadLine
+from kevin_env.render import speedup_text
 
 _SLICE = 0.2
 """Seconds that reading goes on for before what was read is given."""

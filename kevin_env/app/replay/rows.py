@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kevin_env.outcome import Category, Correct
+from kevin_env.outcome import Category
 from kevin_env.record import Trajectory
 
 MARKS: dict[Category, str] = {
@@ -106,20 +106,7 @@ def read_row(line: bytes, place: Place) -> Row:
         ValidationError: if the line is no episode of this version.
     """
     read = _Episode.model_validate_json(line)
-    return Row(
-        place=place,
-        episode_id=read.episode_id,
-        problem=read.problem.id,
-        level=read.problem.level,
-        model=read.model,
-        device=read.hardware.name if read.hardware else "",
-        created=read.created,
-        stop_reason=read.stop_reason,
-        marks="".join(MARKS[turn.outcome.category] for turn in read.turns),
-        speedups=tuple(turn.outcome.speedup for turn in read.turns),
-        scores=tuple(turn.score for turn in read.turns),
-        value=read.returns[0] if read.returns else None,
-    )
+    return _row(read, place, tuple(turn.outcome.speedup for turn in read.turns))
 
 
 NOWHERE = Place(Path(), 0, 0, 0)
@@ -128,6 +115,10 @@ NOWHERE = Place(Path(), 0, 0, 0)
 
 def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
     """The row of an episode that has been read whole."""
+    return _row(episode, place, tuple(turn.speedup for turn in episode.turns))
+
+
+def _row(episode: _Episode | Trajectory, place: Place, speedups: tuple[float | None, ...]) -> Row:
     return Row(
         place=place,
         episode_id=episode.episode_id,
@@ -137,8 +128,8 @@ def row_of(episode: Trajectory, place: Place = NOWHERE) -> Row:
         device=episode.hardware.name if episode.hardware else "",
         created=episode.created,
         stop_reason=episode.stop_reason,
-        marks="".join(MARKS[turn.category] for turn in episode.turns),
-        speedups=tuple(t.outcome.speedup if isinstance(t.outcome, Correct) else None for t in episode.turns),
+        marks="".join(MARKS[turn.outcome.category] for turn in episode.turns),
+        speedups=speedups,
         scores=tuple(turn.score for turn in episode.turns),
         value=episode.returns[0] if episode.returns else None,
     )

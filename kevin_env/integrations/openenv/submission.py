@@ -8,6 +8,8 @@ import re
 import warnings
 from collections.abc import Iterator
 
+from kevin_env.parsing import parse
+
 _REPLY = re.compile(r"^[ \t]*(?:```|~~~)|</think(?:ing)?>", re.MULTILINE)
 _MODEL = re.compile(r"^class Model\b", re.MULTILINE)
 _MODEL_NEW = re.compile(r"^class ModelNew\b", re.MULTILINE)
@@ -69,6 +71,6 @@ def _parse(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
-            return ast.parse(code)
+            return parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

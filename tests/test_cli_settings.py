@@ -1,0 +1,157 @@
+"""How an episode is played is said in the same words to `gym.make`, `play`, `eval` and `serve`."""
+
+import inspect
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from episodes import another, correct, problem_file
+from stub_server import Answer, delta, serve
+from typer.testing import CliRunner, Result
+
+from kevin_env import cli_play
+from kevin_env.app import arguments
+from kevin_env.app.evaluate.config import read_config
+from kevin_env.cli import app
+from kevin_env.env import KevinEnv
+from kevin_env.judge import ScriptedPool
+from kevin_env.recorder import read_trajectories
+from kevin_env.settings import Settings
+
+OTHER: dict[str, Any] = {
+    "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cpu", "language": "triton", "rules": "open",
+    "score": "kernrl", "bound": "lower", "context": "last_n:2", "hints": True, "examples": "few", "index": "kernels",
+    "baseline": "compile", "inputs": "shipped",
+    "profile": "kernels", "sanitize": True, "stop_on": 2.5,
+}  # fmt: skip
+"""Of each setting another value than the one that it has by itself."""
+
+OVERRIDES = [word for name, value in OTHER.items() for word in ("-o", f"settings.{name}={str(value).lower()}")]
+FLAGS = [
+    *("--turns", "3", "--device", "cpu", "--language", "triton", "--rules", "open", "--score", "kernrl", "--hints"),
+    *("--examples", "few", "--index", "kernels", "--baseline", "compile", "--inputs", "shipped"),
+]
+NO_FLAG = {"gamma", "returns", "bound", "context", "profile", "sanitize", "stop_on"}
+BY_FLAG = {name: OTHER[name] for name in OTHER.keys() - NO_FLAG}
+
+
+class Seen(Exception):
+    """Carries the settings that a command arrived at."""
+
+
+@pytest.fixture(autouse=True)
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def open_pool(device: str) -> Iterator[ScriptedPool]:
+        with closing(ScriptedPool([correct(2.0)] * 4)) as pool:
+            yield pool
+
+    monkeypatch.setattr(arguments, "open_pool", open_pool)
+    monkeypatch.chdir(tmp_path)
+
+
+def settings_of(command: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """What a command makes of its words."""
+    if command == "eval":
+        overrides = [word for word in words if word != "-o"]
+        return read_config(None, overrides, {"problems": "L1", "policy.model": "m"}).settings
+    seen: list[Settings] = []
+    if command == "play":
+        monkeypatch.setattr(cli_play._Play, "run", lambda self, starts: seen.append(self.settings))
+        words = ["--problem", "L1_23_Softmax", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *words]
+    else:
+        server = pytest.importorskip("kevin_env.integrations.openenv.server")
+
+        def make_app(pool: Any, settings: Settings, **more: Any) -> None:
+            seen.append(settings)
+            raise Seen
+
+        monkeypatch.setattr(server, "make_app", make_app)
+        words = ["--port", "0", *words]
+    result = CliRunner().invoke(app, [command, *words])
+    assert result.exit_code == 0 or isinstance(result.exception, Seen), result.output
+    return seen[0]
+
+
+def test_the_environment_has_every_setting_by_its_name_and_default() -> None:
+    parameters = inspect.signature(KevinEnv.__init__).parameters
+    given = {name: each.default for name, each in parameters.items() if each.default is not inspect.Parameter.empty}
+    assert given.keys() - Settings.model_fields.keys() == {"problem", "pool", "render_mode"}
+    assert {name: given[name] for name in Settings.model_fields} == Settings().model_dump()
+    assert OTHER.keys() == Settings.model_fields.keys()
+
+
+@pytest.mark.parametrize("command", ["play", "eval", "serve"])
+def test_every_command_takes_every_setting(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings_of(command, [], monkeypatch) == Settings()
+    assert settings_of(command, OVERRIDES, monkeypatch) == Settings.of(OTHER)
+
+
+@pytest.mark.parametrize("command", ["play", "serve"])
+def test_the_options_that_have_a_word_of_their_own(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings_of(command, FLAGS, monkeypatch) == Settings.of(BY_FLAG)
+    override = ["-o", "settings.max_turns=7"]
+    assert settings_of(command, [*override, *FLAGS], monkeypatch).max_turns == 7, "an override goes before an option"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--examples", "two"], "examples='two': give zero, one, few, retrieved"),
+        (["--examples", "retrieved"], "no index is given"),
+        (["--examples", "retrieved", "--index", "nowhere"], "there is no index at"),
+        (["-o", "settings.examples=retrieved:2", "-o", "settings.index=nowhere"], "there is no index at"),
+        (["-o", "gamma=0.8"], "-o gamma=0.8: here it is for settings of an episode, such as -o settings.gamma=0.8"),
+        (["-o", "settings.gama=0.8"], "unknown setting 'gama'; there are max_turns, gamma"),
+        (["-o", "settings.gamma=2"], "setting gamma=2"),
+        (["-o", "settings.context=some"], "context"),
+        (["-o", "settings.gamma"], "write -o key=value"),
+        (["--score", "best"], "setting score='best'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["play", "serve"])
+def test_bad_settings_are_one_clear_line(command: str, words: list[str], said: str) -> None:
+    if command == "serve":
+        pytest.importorskip("openenv")
+    begin = ["--port", "0"] if command == "serve" else ["--problem", "L1_23_Softmax", "--model", "m"]
+    line = failure([command, *begin, *words])
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-o", "settings.examples=two"], "give zero, one, few, retrieved"),
+        (["-o", "settings.examples=retrieved"], "no index is given"),
+        (["-o", "settings.examples=retrieved", "-o", "settings.index=nowhere"], "there is no index at"),
+        (["-o", "settings.context=some"], "context"),
+    ],
+)
+def test_bad_settings_of_an_evaluation_are_one_clear_line_before_it_begins(words: list[str], said: str) -> None:
+    model = ["--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
+    assert said in failure(["eval", "--problems", "L1_23_Softmax", *model, "--out", "run", *words])
+    assert not Path("run").exists()
+
+
+def failure(words: list[str]) -> str:
+    result: Result = CliRunner().invoke(app, words)
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    [line] = result.stderr.splitlines()
+    assert line.startswith("kevin-env: ")
+    return line
+
+
+def test_only_the_parameters_that_were_given_are_sent(tmp_path: Path) -> None:
+    problem_file(tmp_path)
+    words = ["play", "--problem", "7_Double.py", "--model", "m", "--turns", "1", "-o", "settings.gamma=0.8"]
+    with serve(Answer([delta(content=another(1)), delta("stop")])) as stub:
+        words += ["--base-url", stub.url, "--top-p", "0.95", "--out", "out.jsonl"]
+        result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    [request] = stub.requests
+    assert request["top_p"] == 0.95
+    assert not {"temperature", "max_tokens", "seed"} & request.keys()
+    [trajectory] = read_trajectories(tmp_path / "out.jsonl")
+    assert getattr(trajectory, "config", {})["gamma"] == 0.8
