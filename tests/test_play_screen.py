@@ -124,6 +124,8 @@ def test_a_judged_turn_is_shown_with_all_that_came_out() -> None:
     assert "turn 2: kernel" in wide
     assert "It was right." in wide
     assert "class ModelNew" in wide
+    chosen = page(played(Resized(Size(160, 45)), "3", state=state), Size(160, 45))
+    assert chosen.count("turn 2: feedback") == chosen.count("turn 2: kernel") == 1, "never one of them twice"
 
 
 def test_it_runs_on_unless_told_to_wait() -> None:

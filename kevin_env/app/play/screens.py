@@ -47,7 +47,7 @@ def _body(state: State, size: Size) -> list[Text]:
     pane = [_heading(pane_title(state), room.width), *_pane(state, room)]
     if not room.side:
         return [*above, *table, *pane, _stages(state, size.columns)]
-    side = [*table, Text(), *_side_feedback(state, room)]
+    side = [*table, Text(), *_side_pane(state, room)]
     return [*above, *beside(window(side, 0, room.height + 1, room.side), pane), _stages(state, size.columns)]
 
 
@@ -94,12 +94,13 @@ def _pane(state: State, room: Layout) -> list[Text]:
     return window(lines, min(state.scroll, max(len(lines) - room.height, 0)), room.height, room.width)
 
 
-def _side_feedback(state: State, room: Layout) -> list[Text]:
-    """Of the turn that is looked at or else the last one, below the table."""
+def _side_pane(state: State, room: Layout) -> list[Text]:
+    """The feedback of the turn that is looked at or else the last one, below the table; its kernel beside feedback."""
     turn = state.shown
     if turn is None:
         return []
-    return [_heading(f"turn {turn.turn}: feedback", room.side), *turn_lines(state, "feedback", room.side)]
+    pane = "kernel" if state.at is not None and state.pane == "feedback" else "feedback"
+    return [_heading(f"turn {turn.turn}: {pane}", room.side), *turn_lines(state, pane, room.side)]
 
 
 def _stages(state: State, width: int) -> Text:
