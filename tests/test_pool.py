@@ -96,7 +96,7 @@ def test_stages_come_in_order_and_their_seconds_are_the_wall_time(pool: LocalPoo
     judgement = pool.submit(SOFTMAX, RIGHT, CPU, stages.append).result()
     wall = time.monotonic() - start
     first = list(dict.fromkeys(stages))
-    assert first == list(get_args(Stage))
+    assert first == [stage for stage in get_args(Stage) if stage != "profile"], "which nobody asked for"
     assert judgement.seconds.total == pytest.approx(wall, abs=0.3 + 0.1 * wall)
     assert judgement.seconds.time > 0 and judgement.seconds.verify > 0
 

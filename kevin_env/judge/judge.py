@@ -105,8 +105,8 @@ class Judge:
             with watch("build"):
                 trial.build(code)
             with watch.waiting_for(self._on_device):
-                with watch("queue"), lease(), watch("verify"):
-                    wrong = trial.screen()
+                with watch("queue"), lease(), watch("load"):
+                    wrong = trial.screen(lambda: watch("verify"))
                 return wrong or self._time(trial, watch, flags)
         except Trouble as trouble:
             return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)

@@ -1,6 +1,8 @@
 """One submission before one problem: every case constructed and screened, then the timed case under the clock."""
 
 import ast
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -68,8 +70,11 @@ class Trial:
         headers = self.options.headers
         self.worker.ask("load", self.options.build_timeout, path=path, code=code, entry="ModelNew", headers=headers)
 
-    def screen(self) -> Incorrect | None:
+    def screen(self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext) -> Incorrect | None:
         """Constructs and checks the submission in every case; stops at the first wrong answer.
+
+        Args:
+            verifying: Entered while answers are asked for and checked.
 
         Raises:
             Trouble: when the submission fails.
@@ -78,15 +83,22 @@ class Trial:
         cases = list(open_cases(self.problem, self.bench.device))
         for case in cases:
             self._enter(case)
-            for distribution in plan(self.distributions, case is cases[-1], self.secret, case.name):
-                answer, wrong = self.checked(distribution)
-                if wrong is not None:
-                    return self._told_apart(answer, wrong, distribution)
+            with verifying():
+                wrong = self._screen_case(plan(self.distributions, case is cases[-1], self.secret, case.name))
+            if wrong is not None:
+                return wrong
         return None
 
     def restart(self, case: Case) -> None:
         """Constructs the submission anew in a case, behind a new gate. Errors as `screen`."""
         self._enter(case)
+
+    def _screen_case(self, distributions: Iterable[str]) -> Incorrect | None:
+        for distribution in distributions:
+            answer, wrong = self.checked(distribution)
+            if wrong is not None:
+                return self._told_apart(answer, wrong, distribution)
+        return None
 
     def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
         """One gated call of the submission on fresh inputs, checked."""
