@@ -6,6 +6,23 @@ None of them is run. They follow `HEAD` of `rules_corpus`.
 # ruff: noqa: E501
 
 HABITS = {
+    "numbers set by name": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        setattr(self, "block", 1024)
+        object.__setattr__(self, "warps", 4)
+    def forward(self, x):
+        return ext.f(x, self.block * 2, self.warps + 1)
+""",
+    "a class with odd fields": """
+@dataclasses.dataclass
+class Odd:
+    part.b: int = 0
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+""",
     "alias": """
 class Fast(nn.Module):
     def forward(self, x):

@@ -46,6 +46,11 @@ def test_open_admits_any_code(name):
     assert _checked(HACKS[name][1], "open") is None
 
 
+def test_a_module_that_is_called_is_a_violation_and_no_crash():
+    found = _checked("class ModelNew(nn.Module):\n    def forward(self, x):\n        return torch(x)\n")
+    assert found is not None and found.category == "rules"
+
+
 def test_there_are_enough_of_both():
     assert len(HONEST) >= 25 and len(HACKS) >= 25
     for code in (*HONEST.values(), *(code for _, code in HACKS.values())):

@@ -20,6 +20,7 @@ class Creation:
 
     def __init__(self) -> None:
         self._places: MutableMapping[torch.Tensor, int] = WeakTensorKeyDictionary()
+        self._count = 0
         self._hooks: list[torch.utils.hooks.RemovableHandle] = []
 
     def __enter__(self) -> "Creation":
@@ -38,10 +39,10 @@ class Creation:
         tensors = dict(model.named_parameters(remove_duplicate=False)) | dict(
             model.named_buffers(remove_duplicate=False)
         )
-        last = len(self._places)
-        places = {name: self._places.get(tensor, last) for name, tensor in tensors.items()}
-        return sorted(model.state_dict(), key=lambda name: places.get(name, last))
+        places = {name: self._places.get(tensor, self._count) for name, tensor in tensors.items()}
+        return sorted(model.state_dict(), key=lambda name: places.get(name, self._count))
 
     def _note(self, module: nn.Module, name: str, tensor: torch.Tensor | None) -> None:
         if tensor is not None and tensor not in self._places:
-            self._places[tensor] = len(self._places)
+            self._places[tensor] = self._count  # how many are left says nothing: they go when their modules do
+            self._count += 1

@@ -69,7 +69,7 @@ class Floors:
         self._bytes: dict[tuple[str, str], int] = {}
 
     def of(self, key: str, case: Case, draw: Callable[[], Drawn]) -> Floor | None:
-        """The floor of a case.
+        """The floor of a case; None on a CPU, and where the device has no room to find it.
 
         Args:
             key: Of its problem.
@@ -82,7 +82,10 @@ class Floors:
             with self._lease.shared():
                 self._bytes[key, case.name] = bytes_that_matter(case, draw())
                 torch.cuda.empty_cache()
-        return Floor(self._bytes[key, case.name], self._ceilings.gpu_reading())
+        try:
+            return Floor(self._bytes[key, case.name], self._ceilings.gpu_reading())
+        except torch.OutOfMemoryError:
+            return None
 
 
 def bytes_that_matter(case: Case, drawn: Drawn) -> int:

@@ -38,8 +38,8 @@ class Judge:
 
     def __init__(self, device: str) -> None:
         self.device = resolve(device)
+        self.enter_thread()
         if self.device.type == "cuda":
-            torch.cuda.set_device(self.device)
             torch.zeros(1, device=self.device)
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info)
@@ -57,6 +57,11 @@ class Judge:
         with watch.waiting_for(self._slots):
             judgement = self._judge(problem, submission, options, watch, alone=False)
             return self._looked_into(judgement, problem, submission, options, watch)
+
+    def enter_thread(self) -> None:
+        """Makes the judge's device the current one in the calling thread; to be called in each that judges."""
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
 
     def close(self) -> None:
         """Ends every process."""

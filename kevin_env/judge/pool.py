@@ -101,6 +101,8 @@ class LocalPool:
                 self._choose(problem, options.device, future).ask(whole, future, read, on_stage)
             except JudgeError as error:
                 future.set_exception(error)
+            except Exception as error:  # the boundary round a request: nobody may wait for it for ever
+                future.set_exception(JudgeError(f"the judge could not be asked: {type(error).__name__}: {error}"))
 
         threading.Thread(target=start, daemon=True).start()
         return future

@@ -116,7 +116,10 @@ class Remote:
                 error.add_note(answer["trace"])
             future.set_exception(error)
         else:
-            future.set_result(read(answer))
+            try:
+                future.set_result(read(answer))
+            except Exception as error:
+                future.set_exception(JudgeError(f"an answer of the judge could not be read: {error}"))
 
     def _fail(self, error: JudgeError) -> None:
         self.alive = False

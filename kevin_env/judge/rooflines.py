@@ -53,13 +53,22 @@ class Rooflines:
     def smaller(self, problem: Problem, case: Case) -> Case | None:
         """A case with far less to do than this one, which has been counted; its weights are not drawn."""
         whole = self._least(problem.sha256, case)
-        for other in open_cases(problem, case.device):
-            if other.name != case.name:
-                other.draw_weights(SEED)
-                part = self._least(problem.sha256, other)
-                if whole is not None and part is not None and part <= SMALLER * whole:
-                    return other
+        with self._lease.shared():
+            others = [other for other in open_cases(problem, case.device) if other.name != case.name]
+        for other in others:
+            part = self._least(problem.sha256, other) if self._drawn(other) else None
+            if whole is not None and part is not None and part <= SMALLER * whole:
+                return other
         return None
+
+    def _drawn(self, case: Case) -> bool:
+        """Draws a case's weights; whether there was room for them."""
+        try:
+            with self._lease.shared():
+                case.draw_weights(SEED)
+        except torch.OutOfMemoryError:
+            return False
+        return True
 
     def _least(self, key: str, case: Case) -> float | None:
         """Seconds of a case at the roofline."""

@@ -40,7 +40,7 @@ class Server:
             self._send({"fatal": str(error)})
             return
         self._send({"device": judge.info.model_dump()})
-        threads = ThreadPoolExecutor(THREADS)
+        threads = ThreadPoolExecutor(THREADS, initializer=judge.enter_thread)
         try:
             while True:
                 threads.submit(self._answer, judge, self._channel.receive())

@@ -112,6 +112,8 @@ class Calls(Reader):
         last = parts[-1]
         if path.startswith("torch.Tensor."):
             return self._call_tensor_method(last, node)
+        if len(parts) == 1:
+            return self._computes(path, node)
         if parts[1] == "ops" and len(parts) > 3:
             return self._call_operator_of_library(parts[2], path, arguments, node)
         if path.startswith(words.TORCH_COMPUTING_NAMESPACES):

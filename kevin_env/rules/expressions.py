@@ -144,7 +144,8 @@ class Expressions(Objects):
             if contained is not None:
                 return contained
             if function.attr in ("register_buffer", "register_parameter", "add_module", "register_module"):
-                self._set_attribute(receiver, node.args[:1], arguments.positional[1:2])
+                held = tuple(value or TENSOR for value in arguments.positional[1:2])
+                self._set_attribute(receiver, node.args[:1], held)
         callee = self.evaluate(function, scope)
         named = self._call_by_name(callee, node, arguments, scope)
         return self.call(callee, arguments, node) if named is None else named
@@ -207,7 +208,7 @@ class Expressions(Objects):
     def _set_attribute(self, receiver: Value, key: list[ast.expr], value: tuple[Value, ...]) -> None:
         name = constant_text(key[0]) if key else None
         if name is not None and value:
-            self.remember(receiver, name, value[0] or TENSOR)
+            self.remember(receiver, name, value[0])
 
     def assign(self, target: ast.AST, value: Value, scope: Scope) -> Value:
         """Binds a target to a value, and gives the value."""

@@ -208,7 +208,7 @@ def _constructor(node: ast.ClassDef, fields: list[ast.AnnAssign]) -> ast.Functio
     lines = [f"    self.{name} = {name}" for name in names]
     if any(isinstance(each, ast.FunctionDef) and each.name == "__post_init__" for each in node.body):
         lines.append("    self.__post_init__()")
-    source = f"def __init__(self, {', '.join(f'{name}=None' for name in names)}):\n" + "\n".join(lines)
+    source = f"def __init__(self, {', '.join(f'{name}=None' for name in names)}):\n" + "\n".join(lines or ["    pass"])
     written = parse(source).body[0]
     assert isinstance(written, ast.FunctionDef)
     return _moved(written, node)

@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 import torch
 from torch import nn
@@ -179,6 +181,16 @@ def test_renamed_weights_go_in_the_order_in_which_they_were_declared() -> None:
         "scale": "norm.weight",
         "add": "norm.bias",
     }
+
+
+def test_modules_that_are_gone_do_not_change_the_order() -> None:
+    with Creation() as creation:
+        model, passing = nn.Module(), nn.Sequential(*(nn.Linear(2, 2) for _ in range(3)))
+        model.first = nn.Parameter(torch.zeros(2))
+        del passing
+        gc.collect()
+        model.second = nn.Linear(2, 2)
+    assert creation.names(model) == ["first", "second.weight", "second.bias"]
 
 
 def test_creation_has_all_names_once_and_leaves_no_hook() -> None:
