@@ -8,7 +8,6 @@ from pathlib import Path
 MAX_MEASURED = 64
 """Of more processes than this no exact share of their memory is found: that takes milliseconds for each."""
 MAX_FILES = 100_000
-PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def children() -> dict[int, list[int]]:
@@ -50,24 +49,12 @@ def threads(processes: list[int]) -> int:
 
 def run_time(processes: list[int]) -> int:
     """Nanoseconds for which all their threads have run so far."""
-    total = 0
-    for pid in processes:
-        with contextlib.suppress(OSError, ValueError):
-            for thread in os.scandir(f"/proc/{pid}/task"):
-                with open(f"{thread.path}/schedstat", "rb", buffering=0) as file:  # noqa: PTH123 (it has to be quick)
-                    total += int(file.read(64).split(None, 1)[0])
-    return total
+    return sum(ran for ran, _ in _scheduled(processes).values())
 
 
 def arrivals(processes: list[int]) -> dict[str, int]:
     """How often each of their threads has been given a processor so far, by its place in /proc."""
-    found: dict[str, int] = {}
-    for pid in processes:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            for thread in os.scandir(f"/proc/{pid}/task"):
-                with open(f"{thread.path}/schedstat", "rb", buffering=0) as file:  # noqa: PTH123 (it has to be quick)
-                    found[thread.path] = int(file.read(64).split(None, 2)[2])
-    return found
+    return {thread: count for thread, (_, count) in _scheduled(processes).items()}
 
 
 def stored(place: Path, in_memory: bool) -> int:
@@ -85,6 +72,21 @@ def stored(place: Path, in_memory: bool) -> int:
             with contextlib.suppress(OSError):
                 total += os.lstat(f"{folder}/{name}").st_blocks * 512
     return total
+
+
+def _scheduled(processes: list[int]) -> dict[str, tuple[int, int]]:
+    """Nanoseconds for which each of their threads has run, and how often it was given a processor."""
+    found: dict[str, tuple[int, int]] = {}
+    for pid in processes:
+        with contextlib.suppress(OSError):
+            for thread in os.scandir(f"/proc/{pid}/task"):
+                with (
+                    contextlib.suppress(OSError, ValueError),  # a thread that has just ended tells nothing
+                    open(f"{thread.path}/schedstat", "rb", buffering=0) as file,  # noqa: PTH123 (it has to be quick)
+                ):
+                    ran, _, count = map(int, file.read(64).split())
+                    found[thread.path] = ran, count
+    return found
 
 
 def _resident(pid: int) -> int:
