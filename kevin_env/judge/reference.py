@@ -91,6 +91,11 @@ class Case:
         state = self.model.state_dict()
         return {name: state[name] for name in self._names}
 
+    def parameters(self) -> list[str]:
+        """Which names of `state` are parameters, in its order; the others are buffers."""
+        own = {name for name, _ in self.model.named_parameters()}
+        return [name for name in self._names if name in own]
+
     def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
         """One input set, on the device: its structure and its tensors."""
         with reference_code(self.problem, "get_inputs"), seeded(seed, self.device), torch.no_grad():

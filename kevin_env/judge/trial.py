@@ -135,7 +135,7 @@ class Trial:
         """Has a worker build its model for the case at hand, with the reference's weights."""
         case = self.case
         init, tensors = tree.take_apart(case.init_inputs)
-        state, parameters = case.state(), dict(case.model.named_parameters())
+        state = case.state()
         image = Image([*(t.to(self.bench.device) for t in tensors), *state.values()], self.bench.device)
         region = SharedRegion(image.end, self.bench.device)
         try:
@@ -145,7 +145,7 @@ class Trial:
             worker.ask(
                 "construct", timeout, init=init, tensors=image.specs[: len(tensors)],
                 state=dict(zip(state, image.specs[len(tensors) :], strict=True)),
-                parameters=[name for name in state if name in parameters],
+                parameters=case.parameters(),
                 seed=seed_from(self.secret, case.name, "weights"), compiled=compiled, precision=case.precision,
             )  # fmt: skip
         finally:

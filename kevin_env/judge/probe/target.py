@@ -65,7 +65,7 @@ class Target:
         case.draw_weights(seed)
         skeleton, inputs = case.draw_inputs(distribution, seed + 1)
         init, tensors = tree.take_apart(case.init_inputs)
-        state, parameters = case.state(), dict(case.model.named_parameters())
+        state = case.state()
         weights, inbox = _image([*tensors, *state.values()]), _image(inputs)
         self._job = {
             "device": self.worker.device, "threads": self.threads, "compare": False,
@@ -73,7 +73,7 @@ class Target:
             "construct": {
                 "init": init, "tensors": weights.specs[: len(tensors)],
                 "state": dict(zip(state, weights.specs[len(tensors) :], strict=True)),
-                "parameters": [name for name in state if name in parameters], "seed": seed,
+                "parameters": case.parameters(), "seed": seed,
                 "compiled": False, "precision": case.precision,
             },
             "stage": {"inputs": skeleton, "sets": [inbox.specs], "seed": seed},
