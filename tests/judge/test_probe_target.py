@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 import pytest
 import torch
@@ -54,9 +55,9 @@ for family, place in ((socket.AF_INET, ("192.0.2.1", 80)), (socket.AF_INET6, (":
 def start(server: ForkServer) -> Iterator[Callable[..., Target]]:
     workers: list[Worker] = []
 
-    def target(code: str = "", loopback: bool = True) -> Target:
+    def target(code: str = "", loopback: bool = True, headers: Literal["short", "full"] = "short") -> Target:
         workers.append(Worker(server, "cpu", MEMORY, loopback=loopback))
-        found = Target(workers[-1], Options(device="cpu"), 1)
+        found = Target(workers[-1], Options(device="cpu", headers=headers), 1)
         if code:
             case = Case(LINEAR, "cpu" if "cpu" in LINEAR.cases else "main", torch.device("cpu"))
             found.write(case, code, "own", 7)
@@ -73,6 +74,14 @@ def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_i
     ran = target.run(target.command, 120, {})
     assert ran.code == 0, ran.output
     assert ran.output.count("constructed") == 1 and ran.output.count(WORDS) == 3
+
+
+@pytest.mark.parametrize("headers", ["short", "full"])
+def test_the_program_is_built_with_the_headers_that_the_submission_was(start, headers: str) -> None:
+    asks = "from torch.utils import cpp_extension as c\nprint('BUILT BY', c._write_ninja_file_and_build_library.__module__)\n"
+    target = start(asks + RIGHT, headers=headers)
+    ours = "BUILT BY kevin_env.candidate.extension.build" in target.run(target.command, 120, {}).output
+    assert ours == (headers == "short")
 
 
 def test_outputs_that_change_from_call_to_call_are_noticed(start) -> None:

@@ -69,7 +69,9 @@ class Target:
         weights, inbox = _image([*tensors, *state.values()]), _image(inputs)
         self._job = {
             "device": self.worker.device, "threads": self.threads, "compare": False,
-            "load": {"path": self._path("submission.py"), "code": code, "entry": "ModelNew"},
+            "load": {
+                "path": self._path("submission.py"), "code": code, "entry": "ModelNew", "headers": self.options.headers,
+            },
             "construct": {
                 "init": init, "tensors": weights.specs[: len(tensors)],
                 "state": dict(zip(state, weights.specs[len(tensors) :], strict=True)),
