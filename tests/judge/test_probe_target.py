@@ -78,7 +78,10 @@ def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_i
 
 @pytest.mark.parametrize("headers", ["short", "full"])
 def test_the_program_is_built_with_the_headers_that_the_submission_was(start, headers: str) -> None:
-    asks = "from torch.utils import cpp_extension as c\nprint('BUILT BY', c._write_ninja_file_and_build_library.__module__)\n"
+    asks = (
+        "from torch.utils import cpp_extension as c\n"
+        "print('BUILT BY', c._write_ninja_file_and_build_library.__module__)\n"
+    )
     target = start(asks + RIGHT, headers=headers)
     ours = "BUILT BY kevin_env.candidate.extension.build" in target.run(target.command, 120, {}).output
     assert ours == (headers == "short")
