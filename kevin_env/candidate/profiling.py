@@ -19,6 +19,8 @@ LONG_SECONDS = 0.5
 """A call that takes longer than this is looked at once."""
 MOST_LAUNCHES = 4000
 MOST_OPERATORS = 200
+LONGEST_NAME = 512
+"""Characters of a kernel's name, which templates make as long as they like."""
 _ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
@@ -88,7 +90,7 @@ def _launches(profiler: torch.profiler.profile, folder: Path) -> list[list[Any]]
     found = sorted((e for e in events if e.get("cat") in _ON_DEVICE), key=lambda e: e["ts"])
     return [
         [
-            e["name"], e["ts"] / 1e6, e["dur"] / 1e6, e["args"].get("grid"), e["args"].get("block"),
+            e["name"][:LONGEST_NAME], e["ts"] / 1e6, e["dur"] / 1e6, e["args"].get("grid"), e["args"].get("block"),
             e["args"].get("registers per thread"), e["args"].get("shared memory"),
         ]
         for e in found[:MOST_LAUNCHES]

@@ -44,6 +44,8 @@ class Bench:
         self.capacity = capacity_of(machine_of(*((torch.cuda.device_count(), info.memory) if on_gpu else (1, None))))
         self.lease = Lease(identity(device))
         self.ceilings = CeilingStore(device, info, self.lease)
+        if on_gpu:
+            self.ceilings.find_all()
         self.floors = Floors(device, self.lease, self.ceilings)
         self.rooflines = Rooflines(self.lease, self.ceilings)
         self.natures: dict[tuple[str, str, str], Nature] = {}

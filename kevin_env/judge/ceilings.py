@@ -90,6 +90,17 @@ class CeilingStore:
         found = self._found
         return Ceilings(reading=found.reading[size], copying=found.copying[size], rates=found.rates)
 
+    def find_all(self) -> None:
+        """Measures what is not known of a GPU, before there is a submission whose work could go on meanwhile.
+
+        A process can be stopped, what it has queued on a GPU cannot. Without room it is left to who needs it.
+        """
+        found = self._found
+        with contextlib.suppress(torch.OutOfMemoryError):
+            self._measure(
+                [GPU_SET] if GPU_SET not in found.reading else [], [k for k in _DTYPES if k not in found.rates]
+            )
+
     def gpu_reading(self) -> float:
         """Bytes a second that a GPU reads."""
         self._measure([GPU_SET] if GPU_SET not in self._found.reading else [], [])

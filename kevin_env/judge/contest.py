@@ -213,6 +213,18 @@ def awake(worker: Worker) -> Iterator[None]:
         worker.freeze(True)
 
 
+@contextmanager
+def asleep(worker: Worker) -> Iterator[None]:
+    """Stops every process of a candidate while something else is measured; one that is gone is noticed later."""
+    with suppress(Trouble):
+        worker.freeze(True)
+    try:
+        yield
+    finally:
+        with suppress(Trouble):
+            worker.freeze(False)
+
+
 def _construct_null(trial: Trial, null: Worker) -> None:
     """Gives the null model outputs: on a GPU like the reference's, so that looking at them costs the same.
 

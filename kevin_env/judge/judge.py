@@ -10,7 +10,7 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Seconds, Stage, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.contest import TIMED, Contest, Wrong
+from kevin_env.judge.contest import TIMED, Contest, Wrong, asleep
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.measure import measure
@@ -132,19 +132,20 @@ class Judge:
     def _believed(self, outcome: Correct, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Correct:
         """The outcome against floor and roofline; what is doubted is measured again. Errors and locks as `_measure`."""
         case, bench, key = trial.case, self.bench, trial.problem.sha256
-        with watch("load"):
+        with watch("load"), asleep(trial.worker):
             floor = bench.floors.of(key, case, lambda: trial.draw(TIMED))
             outcome = bench.rooflines.added(outcome, key, case, lambda: trial.draw(TIMED))
         if not doubted(outcome, floor):
             return outcome
         with watch("queue"), bench.lease.shared(), watch("load"):
             trial.restart(case)
+        flags.clear()  # what was odd about times that are not told
         outcome = believed(self._measure(trial, watch, flags), floor, flags)
-        with watch("load"):
+        with watch("load"), asleep(trial.worker):
             outcome = bench.rooflines.added(outcome, key, case, lambda: trial.draw(TIMED))
         if outcome.roofline is None or not outcome.roofline.above:
             return outcome
-        with watch("load"):
+        with watch("load"), asleep(trial.worker):
             smaller = bench.rooflines.smaller(trial.problem, case)
         if smaller is None:
             return explained(outcome, None, flags)

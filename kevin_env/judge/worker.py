@@ -99,15 +99,17 @@ class Worker:
             "folder": str(self.folder), "environment": _environment(self.folder), "spin": spin, "memory": memory,
             "device": device, "loopback": loopback,
         }  # fmt: skip
-        server.fork(order, (theirs.fileno(), keeper.fileno(), log))
-        for end in (theirs, keeper):
-            end.close()
-        os.close(log)
         self._drain = threading.Thread(target=self._read_log, args=(reader,), daemon=True)
         self._drain.start()
         self._channel = Channel(channel, spin=spin)
         self._keeper = Channel(lifeline)
-        self.sandbox, self.level, self.pid = self._start()
+        try:
+            with theirs, keeper, os.fdopen(log, "wb") as pipe:
+                server.fork(order, (theirs.fileno(), keeper.fileno(), pipe.fileno()))
+            self.sandbox, self.level, self.pid = self._start()
+        except JudgeError:
+            self.close()
+            raise
 
     def prepare(self, threads: int) -> None:
         """Makes the CUDA context, or sets the number of CPU threads."""

@@ -48,6 +48,19 @@ def store(info: DeviceInfo = INFO) -> CeilingStore:
     return CeilingStore(CPU, info, Lease("test"))
 
 
+def test_all_of_a_gpu_is_known_beforehand_and_never_in_the_way(measured: list[object], monkeypatch) -> None:
+    store().find_all()
+    assert measured == [ceilings.GPU_SET, "fp32", "tf32", "fp16", "bf16", "fp64"]
+    store().find_all()
+    assert len(measured) == 6
+
+    def full(*_: object) -> float:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(ceilings, "memory_rates", full)
+    store(INFO.model_copy(update={"name": "a full one"})).find_all()
+
+
 def test_each_figure_is_measured_when_it_is_needed_and_once(measured: list[object]) -> None:
     own = store()
     for _ in range(2):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
 from episodes import correct
@@ -15,6 +16,8 @@ from kevin_env.judge.facts import find_facts
 from kevin_env.judge.flags import flag, flag_name
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.usage import descendants
+from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Correct
 from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
@@ -51,11 +54,14 @@ def judge() -> Iterator[Judge]:
 
 
 class Seen:
-    """What the judge did: the cases that it timed, and whether it measured the ceilings again."""
+    """What the judge did: the cases that it timed, whether it measured the ceilings again, and what the submission's
+    processes did meanwhile, as the kernel names it."""
 
     def __init__(self) -> None:
         self.cases: list[str] = []
         self.again: list[bool] = []
+        self.worker: Worker
+        self.states: set[str] = set()
 
 
 @pytest.fixture
@@ -68,6 +74,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
     def told(self: Judge, trial, *arguments: object) -> Correct:
         seen.cases.append(trial.case.name)
+        seen.worker = trial.worker
         return measure(self, trial, *arguments).model_copy(update={"kind": "timed", "speedup": 1.0})  # type: ignore[arg-type]
 
     monkeypatch.setattr(Judge, "_measure", told)
@@ -79,6 +86,7 @@ def judged(
 ) -> tuple[Correct, Judgement]:
     def of(self: CeilingStore, work: Work, again: bool = False) -> Ceilings:
         seen.again.append(again)
+        seen.states |= set(states(seen.worker))
         return ceilings[-1] if again else ceilings[0]
 
     monkeypatch.setattr(CeilingStore, "of", of)
@@ -86,6 +94,11 @@ def judged(
     judgement = judge.judge(problem, Submission(code=code), Options(device="cpu", inputs="shipped"), lambda _: None)
     assert isinstance(judgement.outcome, Correct), judgement
     return judgement.outcome, judgement
+
+
+def states(worker: Worker) -> Iterator[str]:
+    for process in descendants(worker.pid):
+        yield Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def names(judgement: Judgement) -> list[str]:
@@ -110,6 +123,7 @@ def test_higher_ceilings_explain_a_time_above_the_roofline(judge, seen, monkeypa
 
 def test_work_that_is_done_grows(judge, seen, monkeypatch) -> None:
     outcome, judgement = judged(judge, HONEST, seen, monkeypatch, LOW)
+    assert seen.states == {"T"}  # it does nothing while it is found out what the device reaches
     assert seen.cases == ["cpu", "cpu", "small"]  # the case `near` is not small enough to tell
     assert (outcome.kind, outcome.speedup, names(judgement)) == ("timed", 1.0, ["above_roofline"])
     assert outcome.roofline is not None and outcome.roofline.above
@@ -146,6 +160,19 @@ def above(seconds: float | None = 1e-3, alone: float | None = 1e-3, reference: f
     held = roofline_of(Work(read=1, written=1, products={}, operations=1), LOW, 1e-3)
     times = {"submission_seconds": seconds, "alone_seconds": alone, "reference_seconds": reference}
     return correct(2.0).model_copy(update={"roofline": held} | times)
+
+
+def test_flags_of_times_that_are_not_told_are_dropped(judge, seen, monkeypatch) -> None:
+    told, times = Judge._measure, iter("ab")
+
+    def flagging(self: Judge, trial, watch, flags: list[str]) -> Correct:
+        flags.append(flag("gated_only", next(times)))
+        return told(self, trial, watch, flags)
+
+    monkeypatch.setattr(Judge, "_measure", flagging)
+    source = SOURCE.replace("16}", "1500}")
+    _, judgement = judged(judge, HONEST, seen, monkeypatch, LOW, source=source)
+    assert judgement.flags[0] == "gated_only: b" and names(judgement) == ["gated_only", "above_roofline"]
 
 
 def test_what_is_doubted() -> None:

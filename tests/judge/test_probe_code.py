@@ -145,8 +145,12 @@ LIBRARIES = (
     "Memcpy DtoD (Device -> Device)", "Memset (Device)", "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNN",
     "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1_cublas",
     "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nn_align1>(T1::Params)", "ampere_sgemm_128x64_nn",
-    "triton_poi_fused_add_0", "void cub::CUB_200200_900_NS::DeviceReduceKernel<int>(int)",
-    "void pytorch_flash::flash_fwd_kernel<int>(int)", "void cublasLt::splitKreduce_kernel<32, 16, int>(int)",
+    "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn", "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn",
+    "volta_fp16_scudnn_fp16_128x64_relu_interior_nn_v1", "void vector_fft<32u, 8u, 64u>(kernel_arguments_t<unsigned>)",
+    "void regular_fft<512u, EPT<8u>>(kernel_arguments_t<unsigned>)", "triton_poi_fused_add_0",
+    "void cub::CUB_200200_900_NS::DeviceReduceKernel<int>(int)",
+    "void pytorch_flash::flash_fwd_kernel<int>(int)",
+    "void cublasLt::splitKreduce_kernel<32, 16, int>(int)",
 )  # fmt: skip
 
 

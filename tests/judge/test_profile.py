@@ -9,6 +9,7 @@ from corpus import FOLDER, read_entry
 from kevin_env.feedback import render_feedback
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
+from kevin_env.judge.flags import flag_name
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.probe.inside import read_claim
 from kevin_env.judge.probe.look import with_profile
@@ -136,7 +137,7 @@ def test_coverage_enters_an_outcome_only_from_outside_and_of_what_was_timed() ->
     found = with_profile(before, Profile(ncu=seen))
     assert found.outcome == timed.model_copy(update={"coverage": 0.9}) and not found.flags
     longer = with_profile(before, Profile(ncu=seen.model_copy(update={"seconds": 300e-6})))
-    assert longer.outcome == timed and "300 us" in longer.flags[0]
+    assert longer.outcome == timed and "300 us" in longer.flags[0] and flag_name(longer.flags[0]) == "profile_differs"
     inside = with_profile(before, Profile(kernels=read_claim(CLAIM)))
     assert inside.outcome == timed and inside.profile and not inside.flags
 

@@ -1,5 +1,6 @@
 """How a candidate ends, and what it can do to whoever waits for it: real processes, one attack a test."""
 
+import os
 import signal
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from loaded import Submit
 
 from kevin_env.candidate.wire import LIMIT
 from kevin_env.judge import keeper, worker
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.worker import LOG_LIMIT, Broken, Ended, Failed, TimedOut, Worker
@@ -295,3 +297,13 @@ def test_nothing_survives_into_the_next_candidate(submit: Submit) -> None:
         "import builtins, os, torch\nprint(hasattr(builtins, 'left'), 'LEFT' in os.environ, hasattr(torch, 'left'))"
     )
     assert ran.closed().log == "False False False\n"
+
+
+def test_one_that_cannot_be_started_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ForkServer("cpu")
+    server.close()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = set(os.listdir("/proc/self/fd"))
+    with pytest.raises(JudgeError, match="fork server is gone"):
+        Worker(server, "cpu", 1 << 30)
+    assert set(os.listdir("/proc/self/fd")) == before and not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ import torch
 from kevin_env.judge.api import Judgement, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import timed_case
+from kevin_env.judge.flags import flag
 from kevin_env.judge.probe import code as machine_code
 from kevin_env.judge.probe.inside import read_claim
 from kevin_env.judge.probe.outside import Outside, cause_of
@@ -134,5 +135,5 @@ def with_profile(judgement: Judgement, profile: Profile | None) -> Judgement:
         return judgement
     if ncu.seconds > TOO_LONG * outcome.submission_seconds + LAUNCH_ERROR:
         text = f"on the device a profiled call took {ncu.seconds * 1e6:.3g} us, more than a timed one in all"
-        return judgement.model_copy(update={"flags": (*judgement.flags, text)})
+        return judgement.model_copy(update={"flags": (*judgement.flags, flag("profile_differs", text))})
     return judgement.model_copy(update={"outcome": outcome.model_copy(update={"coverage": ncu.coverage})})

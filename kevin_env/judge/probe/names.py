@@ -14,8 +14,8 @@ _LIBRARIES = re.compile(
     r"|\b(?:at|at_cuda_detail|c10|torch|thrust|cub)::|\bpytorch_flash|\bfmha_cutlass"  # PyTorch, what it is built on
     r"|^triton_(?:poi|red|per|tem|for|unk)_fused"  # Inductor
     r"|\bcublas|\bcudnn|\bcusparse|\bcufft|\bcusolver|\bnvjet_|\bgemv2[TN]_|\bgemvNSP|\bgemmk1_|\bgemmSN_"
-    r"|\bcutlass_\d\d_|\bcutlass__\d|sm\d+_xmma|\b(?:volta|turing|ampere|maxwell|hopper|blackwell)_[a-z0-9]*(?:gemm|cudnn)"
-    r"|\bimplicit_convolve|\bsplitKreduce_kernel|\bncclDevKernel|\bncclKernel"
+    r"|\bcutlass_\d\d_|\bcutlass__\d|sm\d+_xmma|\b(?:volta|turing|ampere|maxwell|hopper|blackwell)_[a-z0-9_]*(?:gemm|cudnn)"
+    r"|\b(?:vector|regular)_fft|\bimplicit_convolve|\bsplitKreduce_kernel|\bncclDevKernel|\bncclKernel"
 )
 _MANGLED = re.compile(r"_ZN?K?(?P<rest>.*)", re.DOTALL)
 _LONGEST = 4096

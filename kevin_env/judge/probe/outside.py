@@ -116,7 +116,8 @@ class Outside:
     def _tried(self, name: ToolName, tool: str) -> str:
         """Why a tool does not work on a program of ours; empty when it does, if need be without some metrics."""
         target = Target(self.bench.take_for_tools(), self.options, 1)
-        report, ours = str(target.worker.folder / "report"), [sys.executable, "-P", "-c", TRUSTED]
+        report = str(target.worker.folder / "report")
+        ours = [sys.executable, "-P", "-c", TRUSTED, str(self.bench.device)]
         try:
             with self.bench.lease.shared():
                 for _ in range(TRIES):

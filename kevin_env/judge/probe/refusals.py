@@ -15,14 +15,16 @@ _KNOWN = (
 _ERROR = re.compile(r"^(?:==ERROR==|========= Error:|========= Internal)\s*(?P<text>.{1,200})", re.MULTILINE)
 
 TRUSTED = """
+import sys
 import torch
+torch.cuda.set_device(sys.argv[1])
 library = torch.cuda.cudart()
 library.cudaProfilerStart()
 torch.ones(1024, device="cuda").add_(1)
 torch.cuda.synchronize()
 library.cudaProfilerStop()
 """
-"""A program of ours on which every tool works, if it works at all."""
+"""A program of ours on which every tool works, if it works at all; its argument is the device."""
 
 
 def refusal(text: str) -> str:
