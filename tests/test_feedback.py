@@ -191,7 +191,7 @@ def test_a_time_is_held_against_the_roofline():
     assert render_feedback(held(76.6e-6)) == (
         "Correct: all outputs are right. Speedup over PyTorch eager: 1.50x. "
         "The reference takes 115 us a call, your code 76.6 us.\n\n"
-        "On the roofline of this device a call takes 33.6 us, bound by memory: your code reaches 44 % of that speed. "
+        "On the roofline of this device a call takes 33.6 us, bound by memory: your code reaches 43.8 % of that speed. "
         "Each input, weight and output once is 134 MB, at 1.75 TB/s (the device: 4 TB/s). "
         "The reference computes 16.8 MFLOP, at 219 GFLOP/s (the device: 50 TFLOP/s)."
     )
@@ -243,16 +243,17 @@ TOLD = {
         worst_error=0.25, tolerance=1e-5, differences=(Difference(index=(0, 7), expected="1.5", got="1.25"),),
     ),
     "correct": held(76.6e-6, speedup_interval=(1.45, 1.55), alone_seconds=1.3e-4),
+    "correct at the roofline": changed(held(33.7e-6), fraction=0.996),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("category", WORDS)
-def test_feedback_is_that_of_its_golden_file(category):
+@pytest.mark.parametrize("name", TOLD)
+def test_feedback_is_that_of_its_golden_file(name):
     """To take over words that were changed on purpose, remove the file and run this once."""
-    outcome = TOLD[category]
-    assert outcome.category == category
+    outcome = TOLD[name]
+    assert outcome.category == name.partition(" ")[0] and set(WORDS) <= set(TOLD)
     told = render_feedback(outcome, log="ptxas info: used 40 registers", hints=True) + "\n"
-    file = GOLDEN / f"{category}.txt"
+    file = GOLDEN / f"{name.replace(' ', '_')}.txt"
     if not file.exists():
         file.write_text(told)
         pytest.fail(f"{file} was not there and has been written; look at it and run this again")
