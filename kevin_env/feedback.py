@@ -38,7 +38,7 @@ PROFILE_TOKENS = 1000
 LOG_LIMIT = 500
 """Characters that are shown of what a submission printed; its details have the room that this leaves."""
 PROFILED_LOG_LIMIT = 120
-"""The same of one with a profile."""
+"""The same of one with a profile that found something."""
 OUTPUT_LIMIT = 100
 """Characters that are shown of an output's path."""
 NOTES_LIMIT = 200
@@ -129,7 +129,7 @@ def render_feedback(
         baseline: what the speedup is relative to.
         profile: what was found besides, on request; the whole then takes at most `PROFILE_TOKENS`.
     """
-    limit = LOG_LIMIT if profile is None else PROFILED_LOG_LIMIT
+    limit = PROFILED_LOG_LIMIT if profile and profile.holds_findings else LOG_LIMIT
     printed = f"The submission printed:\n\n{block(log, limit=limit)}" if log.strip() else ""
     parts = [_render_outcome(outcome, baseline, BLOCK_LIMIT - len(printed))]
     if same_as is not None:

@@ -168,6 +168,11 @@ class Profile(Frozen):
     notes: tuple[Printable, ...] = ()
     """What could not be had, and why; one sentence each."""
 
+    @property
+    def holds_findings(self) -> bool:
+        """Whether there is more than notes."""
+        return bool(self.kernels or self.ncu or self.sanitizer or self.code)
+
     def without(self, notes: tuple[str, ...]) -> "Profile":
         """The same without notes that were told before."""
         return self.model_copy(update={"notes": tuple(each for each in self.notes if each not in notes)})

@@ -396,8 +396,9 @@ def test_a_verdict_is_printed_for_a_person(tmp_path: Path) -> None:
 def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path) -> None:
     problem_file(tmp_path)
     page = io.StringIO()
+    enforced = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")
     told = Judgement(
-        outcome=correct(2.0), seconds=Seconds(), device=SCRIPTED_GPU, sandbox=Sandbox(), secret="0" * 32,
+        outcome=correct(2.0), seconds=Seconds(), device=SCRIPTED_GPU, sandbox=enforced, secret="0" * 32,
         log="ptxas info: used 40 registers",
     )  # fmt: skip
     files = submissions(tmp_path, a=KERNEL)

@@ -140,6 +140,21 @@ def test_with_a_profile_feedback_takes_no_more_than_its_budget(text: str) -> Non
     assert len(told) <= 4 * PROFILE_TOKENS, len(told)
 
 
+def test_notes_alone_do_not_shorten_what_was_printed() -> None:
+    log = "x" * 400
+    assert log in render_feedback(correct(2.0), log=log, profile=Profile(notes=(NOTE,)))
+    assert log in render_feedback(correct(2.0), log=log, profile=Profile())
+    for found in (Profile(kernels=KERNELS), Profile(ncu=NCU), Profile(sanitizer=RACE), Profile(code=(CODE,))):
+        assert log not in render_feedback(correct(2.0), log=log, profile=found)
+
+
+@pytest.mark.parametrize("text", ["word " * 500, "x" * 9999])
+def test_with_notes_alone_feedback_takes_no_more_than_its_budget(text: str) -> None:
+    for outcome in (LARGEST, RuntimeFailure(kind="illegal_access", message=text, details=text, input_set="main/own")):
+        told = render_feedback(outcome, log=text, same_as=12, profile=Profile(notes=(text,) * 3))
+        assert len(told) <= 4 * PROFILE_TOKENS
+
+
 def test_with_a_sanitizers_error_too() -> None:
     text = "word " * 5000
     digest = RACE.model_copy(update={"error": text, "details": text, "kernel": text, "file": text})
