@@ -216,6 +216,22 @@ def test_a_hint_depends_on_what_bounds_a_kernel_and_how_far_it_is(seconds, bound
     assert hint in render_feedback(changed(held(seconds), bound=bound), hints=True)
 
 
+@pytest.mark.parametrize("seconds", [35e-6, 1e-3])
+def test_a_call_that_is_mostly_launched_is_told_to_launch_less_before_all_else(seconds):
+    outcome = held(seconds, alone_seconds=1.6 * seconds)
+    hint = render_feedback(outcome, hints=True).partition("Hint: ")[2]
+    assert "fewer launches and allocations, or replay a graph" in hint and "bytes" not in hint
+    assert "graph" not in render_feedback(outcome, hints=True, on_gpu=False)
+
+
+def test_no_hint_on_a_cpu_speaks_of_shared_memory():
+    compute = changed(held(1e-3), bound="compute")
+    assert "shared memory" in render_feedback(compute, hints=True)
+    for outcome in (*every_outcome(), compute):
+        hint = render_feedback(outcome, hints=True, on_gpu=False).partition("Hint: ")[2]
+        assert hint and "shared memory" not in hint and "registers than" not in hint
+
+
 @pytest.mark.parametrize(("alone", "told"), [(1.4e-4, False), (1.6e-4, True), (0.9e-4, False), (None, False)])
 def test_launching_is_told_where_it_dominates(alone, told):
     text = render_feedback(held(1e-4, alone_seconds=alone))
