@@ -199,7 +199,7 @@ def test_a_time_is_held_against_the_roofline():
 
 def test_more_than_the_roofline_is_told_as_less_work():
     text = render_feedback(held(16.8e-6))
-    assert "your code reaches 2 times that speed, as less work than the reference's can." in text
+    assert "your code reaches 2 times that speed, which takes less work than the reference does." in text
 
 
 def test_what_is_nothing_is_left_out():
@@ -239,7 +239,7 @@ def test_launching_is_told_where_it_dominates(alone, told):
 
 
 def test_threads_are_told_on_a_cpu():
-    assert "It keeps 1.0 of 8 threads busy." in render_feedback(held(1e-3, threads=Threads(busy=1.04, of=8)))
+    assert "Your code keeps 1.0 of 8 threads busy." in render_feedback(held(1e-3, threads=Threads(busy=1.04, of=8)))
 
 
 GOLDEN = Path(__file__).parent / "golden" / "feedback"
@@ -268,7 +268,8 @@ def test_feedback_is_that_of_its_golden_file(name):
     """To take over words that were changed on purpose, remove the file and run this once."""
     outcome = TOLD[name]
     assert outcome.category == name.partition(" ")[0] and set(WORDS) <= set(TOLD)
-    told = render_feedback(outcome, log="ptxas info: used 40 registers", hints=True) + "\n"
+    log = "" if outcome.category in ("format", "rules") else "ptxas info: used 40 registers"  # those run nothing
+    told = render_feedback(outcome, log=log, hints=True) + "\n"
     file = GOLDEN / f"{name.replace(' ', '_')}.txt"
     if not file.exists():
         file.write_text(told)
@@ -380,6 +381,8 @@ def test_elision_keeps_head_and_tail_and_counts():
         (999.4, "999 B/s"),
         (999.9, "1 kB/s"),
         (4.8e12, "4.8 TB/s"),
+        (999.4e12, "999 TB/s"),
+        (1.98e15, "1.98 PB/s"),
         (3.35e9, "3.35 GB/s"),
         (5e6, "5 MB/s"),
     ],

@@ -75,7 +75,7 @@ def test_a_profile_as_a_whole() -> None:
     profile = Profile(kernels=KERNELS, ncu=NCU, code=(CODE,), notes=(NOTE,))
     text = render_feedback(Correct(kind="too_noisy", message="Noisy."), profile=profile)
     assert text.split("\n\n", 1)[1] == (
-        "One call as your own process sees it (advice; no part of the score):\n"
+        "One call as your own process sees it (not verified; no part of the score):\n"
         "- `softmax_kernel` 80 us, grid 132, block 64 x 8, 40 registers, 4 KiB shared, 256 B of local memory\n"
         "- `at::native::fill` (of a library) 20 us, 2 launches, grid 1, block 32\n"
         "- 80 % of the device's time is in kernels of your own; the device waits 50 us for launches.\n"
@@ -86,7 +86,7 @@ def test_a_profile_as_a_whole() -> None:
         "memory.\n"
         "- memory throughput 91.2 %, DRAM bytes 268 MB, waves 1.5.\n"
         "- Warps wait for: `long scoreboard` 60 %.\n"
-        "- Most costs: line 12 of `softmax.cu` `most = fmaxf(most, in[i]);` (75 % of the samples).\n\n"
+        "- Most samples: line 12 of `softmax.cu` `most = fmaxf(most, in[i]);` (75 % of the samples).\n\n"
         f"{NOTE}."
     )
 
@@ -99,7 +99,7 @@ def test_an_error_that_a_sanitizer_found() -> None:
         "`scale`, line 17 of `kernel.cu`, thread (96, 0, 0), block (3906, 0, 0). Access to 0x7f is out of bounds."
     )
     clean = render_feedback(outcome, profile=Profile(sanitizer=SanitizerDigest(tool="racecheck")))
-    assert clean.endswith("compute-sanitizer (racecheck) found no error on such inputs.")
+    assert clean.endswith("compute-sanitizer (racecheck) found no error on inputs drawn like those that failed.")
 
 
 def test_a_cpu_tells_cores_and_operators() -> None:
@@ -107,6 +107,8 @@ def test_a_cpu_tells_cores_and_operators() -> None:
     text = render_feedback(correct(2.0), profile=Profile(kernels=seen))
     assert "- 97 % of the time is spent outside PyTorch's operators; 1.9 cores are busy." in text
     assert "kernels of your own" not in text and "None" not in text
+    alone = render_feedback(correct(2.0), profile=Profile(kernels=seen.model_copy(update={"operators": ()})))
+    assert "\n- No PyTorch operator is called." in alone and "PyTorch is called for" not in alone
 
 
 def largest(text: str) -> Profile:
