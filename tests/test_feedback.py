@@ -435,6 +435,8 @@ def test_the_task_says_all_that_is_checked():
 
 def test_the_task_follows_its_settings():
     assert "load_inline" in task(language="cuda") and "CUDA C++" in task(language="cuda")
+    for language in ("cuda", "cpp"):
+        assert "`torch/extension.h` works, too: what our short headers serve" in task(language=language)
     assert "OpenMP" in task(language="cpp") and "triton.jit" not in task(language="cpp")
     assert "Any code may be used" in task(rules="open") and "counts as computing" not in task(rules="open")
     assert "counts as computing" in task()
