@@ -1,5 +1,6 @@
 """`kevin-env eval`: many problems, samples and turns against a policy, and the figures of them."""
 
+import functools
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -119,8 +120,9 @@ def _evaluate(
     require_examples(config.settings)
     _require_tensorboard(config)
     folder = RunFolder(config.out or Path())
-    with folder.locked(), open_pool(config.settings.device) as pool, _run_log(config, problems, folder) as log:
-        ended = evaluate(config, problems, folder, pool, player, console, log)
+    open_log = functools.partial(_run_log, config, problems, folder)
+    with folder.locked(), open_pool(config.settings.device) as pool:
+        ended = evaluate(config, problems, folder, pool, player, console, open_log)
     return ended.metrics, ended.code
 
 
@@ -139,7 +141,7 @@ def _require_tensorboard(config: "EvalConfig") -> None:
 def _run_log(
     config: "EvalConfig", problems: "tuple[Problem, ...]", folder: "RunFolder"
 ) -> "AbstractContextManager[RunLog | None]":
-    """What follows the run for TensorBoard; the folder must be locked."""
+    """What follows the run for TensorBoard; the folder must be locked, and begun."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.evaluation import outline
     from kevin_env.integrations.run_log import RunLog
