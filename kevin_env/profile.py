@@ -112,10 +112,6 @@ class NcuDigest(Frozen):
     stalls: tuple[Stall, ...] = ()
     lines: tuple[HotLine, ...] = ()
 
-    def metric(self, name: str) -> float | None:
-        """The value of a metric by its name."""
-        return next((each.value for each in self.metrics if each.name == name), None)
-
 
 class SanitizerDigest(Frozen):
     """The first error that compute-sanitizer found; without one, `error` is empty."""

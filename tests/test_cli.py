@@ -433,7 +433,8 @@ def test_the_doctor_looks_at_everything() -> None:
     with closing(ScriptedPool([correct(1.0)])) as pool:
         found = list(checks(pool))
     names = {check.name for check in found}
-    assert {"ncu", "compute-sanitizer"} <= names
+    gpu = next(check.ok for check in found if check.name == "gpu")
+    assert len({"ncu", "compute-sanitizer"} & names) == (2 if gpu else 0)
     assert {"python", "gpu", "nvcc", "g++", "ninja", "problems", "prompts", "scratch", "judge"} <= names
     assert {f"sandbox {name}" for name in ("network", "filesystem", "limits", "processes")} <= names
     assert works(found)
