@@ -86,6 +86,16 @@ def test_rows_of_an_earlier_run_are_kept(tmp_path: Path, script: Script) -> None
     assert (rows["a"]["value"], rows["b"]["spread"]) == (1.0, None)
 
 
+def test_rows_of_other_versions_are_dropped(tmp_path: Path, script: Script) -> None:
+    resultfile = script("resultfile")
+    file = tmp_path / "x.cpu.json"
+    resultfile.Results(file, "cpu", {"torch": "1"}).put(resultfile.plain_row("old", 1.0))
+    resultfile.Results(file, "cpu", {"torch": "1"}).put(resultfile.plain_row("beside it", 1.0))
+    assert set(resultfile.known_rows(file)) == {"old", "beside it"}
+    resultfile.Results(file, "cpu", {"torch": "2"}).put(resultfile.plain_row("new", 2.0))
+    assert set(resultfile.known_rows(file)) == {"new"}
+
+
 def test_the_full_size_kernel_is_right_in_a_small_size(pool: LocalPool, script: Script) -> None:
     cases = script("latency_cases")
     source = cases.FULL_SIZE.source.replace("4096, 393216", "2, 9000")
