@@ -12,7 +12,8 @@ of sources that short ones serve (`cuda_turn_full_headers`), and for a source th
 short headers tried first over those without (`cuda_turn_full_headers_ratio`).
 
 With `--against`, a peer's evaluator gets some of the same submissions, and ratios are given. It runs in one of our warm
-candidates, where torch and triton are imported already, which its own process would have to do.
+candidates, where torch and triton are imported already, which its own process would have to do; the time is that of its
+evaluation alone.
 
     python benchmarks/turn_latency.py [--device cpu|cuda] [--json FILE] [--seconds S] [--least N] [--full N]
         [--against kernelbench=PATH] [--against kernrl=PATH/envs/kernrl] [--peer-count 4] [NAME...]
@@ -119,21 +120,19 @@ def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -
         torch.zeros(1, device=device)
     bench = Bench(device, inform(device))
     try:
-        for peer, (files, shim) in read_peers(options).items():
+        for name, peer in read_peers(options).items():
             walls, ratios = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
             for entry in entries:
                 seconds, new = turns.taken[entry.name]
-                start = time.perf_counter()
-                answer = evaluate(bench, new, files, shim)
-                wall = time.perf_counter() - start
-                told = "no answer" if answer is None else "correct" if answer[0] else "rejected"
-                print(f"{peer:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {told:10} {entry.name}", flush=True)
-                if answer and answer[0]:  # a rejected one was not timed
-                    name = f"{row_name(entry, turns.device)}: {peer}"
-                    walls[name].append(wall)
-                    ratios[name].append(wall / seconds)
-                    turns.results.put(median_row(name, walls[name]))
-                    turns.results.put(median_row(f"{name} takes", ratios[name], "times ours"))
+                answer, wall = evaluate(bench, new, peer)
+                told = "no answer" if answer is None else "correct" if answer.correct else "rejected"
+                print(f"{name:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {told:10} {entry.name}", flush=True)
+                if answer and answer.correct:  # a rejected one was not timed
+                    row, of = f"{row_name(entry, turns.device)}: {name}", {"commit": peer.commit}
+                    walls[row].append(wall)
+                    ratios[row].append(wall / seconds)
+                    turns.results.put(median_row(row, walls[row]) | of)
+                    turns.results.put(median_row(f"{row} takes", ratios[row], "times ours") | of)
     finally:
         bench.close()
 

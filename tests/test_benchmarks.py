@@ -3,9 +3,11 @@
 import ast
 import importlib
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -72,6 +74,65 @@ def test_processes_of_an_idle_judge_are_told_apart(pool: LocalPool, script: Scri
     found = machine.processes_of_judge(os.getpid())
     assert found["judge"] and found["fork server"]
     assert machine.proportional_size(found["judge"]) > 10 << 20
+
+
+def test_what_a_peer_rewards_rejects_and_leaves_open_is_counted_apart(script: Script) -> None:
+    peers = script("peers")
+
+    def entry(folder: str, name: str, expect: str) -> Any:
+        return peers.Entry(Path(folder, f"{name}.py"), "relu.py", "cpu", "kernel", expect)
+
+    entries = [
+        *(entry("hostile", name, "correctness/values") for name in ("paid", "caught", "fatal")),
+        *(entry("hostile", name, "no gain") for name in ("fast", "slow")),
+        *(entry("honest", name, "correct") for name in ("right", "refused", "broken")),
+    ]
+    said = {
+        "hostile/paid": (True, 1.0), "hostile/caught": (False, 0.0), "hostile/fast": (True, 9.0),
+        "hostile/slow": (True, 1.1), "honest/right": (True, 1.0), "honest/refused": (False, 0.0),
+    }  # fmt: skip
+    answers = {each.name: peers.Answer(*said[each.name]) if each.name in said else None for each in entries}
+    rows = peers.count(entries, answers, "peer", "abc")
+    assert {row["name"]: (row["value"], row["n"], row["commit"]) for row in rows} == {
+        "peer: attacks: rewarded": (2, 5, "abc"), "peer: attacks: rejected": (2, 5, "abc"),
+        "peer: attacks: no answer": (1, 5, "abc"), "peer: honest kernels: rewarded": (1, 3, "abc"),
+        "peer: honest kernels: rejected": (1, 3, "abc"), "peer: honest kernels: no answer": (1, 3, "abc"),
+    }  # fmt: skip
+
+
+def test_the_commit_of_a_peer_is_that_of_its_own_checkout(tmp_path: Path, script: Script) -> None:
+    peers = script("peers")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    inner = tmp_path / "envs" / "peer"
+    inner.mkdir(parents=True)
+    (inner / "evaluator.py").touch()
+    assert peers.commit_of(inner) is None
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first", "--allow-empty"], check=True)
+    assert peers.commit_of(inner) is None, "that is the commit of something around it"
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "second"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    assert peers.commit_of(inner) == head.stdout.strip()
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_a_peer_is_asked_in_a_warm_process_and_its_time_is_that_of_its_evaluation(said: bool, script: Script) -> None:
+    import torch
+
+    from kevin_env.judge.bench import Bench
+    from kevin_env.judge.device import inform
+
+    peers, honest = script("peers"), script("honest")
+    shim = "import time; time.sleep(0.2)\n" + ("say(True, 2.0)\n" if said else "") + "class ModelNew: pass\n"
+    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    bench = Bench(torch.device("cpu"), inform(torch.device("cpu")))
+    try:
+        answer, seconds = peers.evaluate(bench, entry, peers.Peer({"a/__init__.py": ""}, shim, None))
+    finally:
+        bench.close()
+    assert answer == (peers.Answer(True, 2.0) if said else None)
+    assert 0.2 < seconds < 5
 
 
 def test_rows_of_an_earlier_run_are_kept(tmp_path: Path, script: Script) -> None:
