@@ -5,14 +5,18 @@ import importlib
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from episodes import WRONG, correct
 
-from kevin_env.judge import Options, Submission
+from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.scripted import SCRIPTED_CPU
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 Script = Callable[[str], ModuleType]
@@ -66,6 +70,39 @@ def test_submissions_are_spread_over_problems_and_given_to_peers_by_kind(script:
     assert {honest.kind_of(each.code) + "inline" * ("load_inline" in each.code) for each in given} == {
         "cuda", "cudainline", "triton",
     }  # fmt: skip
+
+
+class Verdicts:
+    """In the place of a pool: always the same verdict."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        self._judgement = judgement
+
+    def submit(self, *asked: Any) -> Future[Judgement]:
+        future: Future[Judgement] = Future()
+        future.set_result(self._judgement)
+        return future
+
+
+def test_rows_take_right_answers_only_and_extensions_that_are_not_called_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: Script
+) -> None:
+    honest, turns, resultfile = script("honest"), script("turns"), script("resultfile")
+    monkeypatch.setattr(turns, "REST", 0.0)
+    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    extension = honest.extension_entries("cpu")[0]
+    enforced = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")
+    told = {"seconds": Seconds(), "device": SCRIPTED_CPU, "sandbox": enforced, "secret": "0" * 32}
+    right, wrong = Judgement(outcome=correct(1.0), **told), Judgement(outcome=WRONG, **told)
+    for judgement, names in ((right, {"cpp_turn", "cpp_extension_build_turn"}), (wrong, set())):
+        file = tmp_path / f"{judgement.outcome.category}.json"
+        results = resultfile.Results(file, "cpu", {})
+        taken = turns.Turns(Verdicts(judgement), "cpu", results)
+        taken.entry(entry)
+        taken.entry(extension)
+        assert {name for name in resultfile.known_rows(file) if ": " not in name} == names
+        assert set(taken.taken) == ({entry.name, extension.name} if names else set())
+        assert len(taken.faults) == (0 if names else 2)
 
 
 def test_processes_of_an_idle_judge_are_told_apart(pool: LocalPool, script: Script) -> None:
