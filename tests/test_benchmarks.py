@@ -17,6 +17,7 @@ from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.scripted import SCRIPTED_CPU
+from kevin_env.profile import KernelProfile, Profile
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 Script = Callable[[str], ModuleType]
@@ -72,6 +73,12 @@ def test_submissions_are_spread_over_problems_and_given_to_peers_by_kind(script:
     }  # fmt: skip
 
 
+TOLD: dict[str, Any] = {
+    "seconds": Seconds(), "device": SCRIPTED_CPU, "secret": "0" * 32,
+    "sandbox": Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced"),
+}  # fmt: skip
+
+
 class Verdicts:
     """In the place of a pool: always the same verdict."""
 
@@ -91,9 +98,7 @@ def test_rows_take_right_answers_only_and_extensions_that_are_not_called_apart(
     monkeypatch.setattr(turns, "REST", 0.0)
     entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
     extension = honest.extension_entries("cpu")[0]
-    enforced = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")
-    told = {"seconds": Seconds(), "device": SCRIPTED_CPU, "sandbox": enforced, "secret": "0" * 32}
-    right, wrong = Judgement(outcome=correct(1.0), **told), Judgement(outcome=WRONG, **told)
+    right, wrong = Judgement(outcome=correct(1.0), **TOLD), Judgement(outcome=WRONG, **TOLD)
     for judgement, names in ((right, {"cpp_turn", "cpp_extension_build_turn"}), (wrong, set())):
         file = tmp_path / f"{judgement.outcome.category}.json"
         results = resultfile.Results(file, "cpu", {})
@@ -103,6 +108,19 @@ def test_rows_take_right_answers_only_and_extensions_that_are_not_called_apart(
         assert {name for name in resultfile.known_rows(file) if ": " not in name} == names
         assert set(taken.taken) == ({entry.name, extension.name} if names else set())
         assert len(taken.faults) == (0 if names else 2)
+
+
+def test_what_a_tool_costs_is_told_only_where_it_answered(monkeypatch: pytest.MonkeyPatch, script: Script) -> None:
+    cost, honest = script("feedback_cost"), script("honest")
+    monkeypatch.setattr(cost.time, "sleep", lambda seconds: None)
+    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    silent = Profile(kernels=KernelProfile(seconds=1.0), notes=("ncu may not read the device's counters",))
+    judgement = Judgement(outcome=correct(1.0), profile=silent, **TOLD)
+    rows = list(cost.option_rows(Verdicts(judgement), entry, "cpu", 2, cost.OPTIONS))
+    names = {row["name"].partition(": ")[2] for row in rows}
+    assert names == {"off", "profile=kernels", "profile=kernels, added"} and {row["n"] for row in rows} == {2}
+    with pytest.raises(RuntimeError, match="elements differ"):
+        list(cost.option_rows(Verdicts(Judgement(outcome=WRONG, **TOLD)), entry, "cpu", 2, cost.OPTIONS))
 
 
 def test_processes_of_an_idle_judge_are_told_apart(pool: LocalPool, script: Script) -> None:
