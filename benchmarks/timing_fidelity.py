@@ -4,8 +4,9 @@
 `speedup_under_load`: the median speedup of a fixed kernel while 16 (on a CPU 2) other submissions are compiled, and
 judged, by other pools on the same device, over its quiet value; of several kernels the one furthest from 1.
 `bias_cupti`: a submission's time as the verdict tells it against the kernels' own durations as CUPTI tells them within
-a candidate that is trusted here: difference over the latter, of kernels from 100 us up the largest. `bias_ncu`: the same
-against ncu, where that may read the device's counters. On a GPU only. Verdicts that are too noisy tell no time.
+a candidate that is trusted here: difference over the latter, of kernels from 100 us up the largest. `bias_ncu`: the
+same against ncu, where that may read the device's counters. On a GPU only; verdicts too noisy to tell a time are left
+out.
 
     python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv load bias] [--repeats 10] [--json FILE]
 

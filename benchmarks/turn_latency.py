@@ -3,9 +3,9 @@
 Submissions are the honest corpus by what it is written in, with reference solutions where there are fewer than
 `--least`; each gets a token of its own in everything that is compiled. A problem is judged once with its reference
 before it counts. `cuda_turn` is CUDA through `load_inline`, `cuda_nvcc_turn` CUDA by nvcc or nvrtc. Sources from the
-tests of the short compile path, which are built and loaded beside a reference that is judged and never called, have rows
-of their own: `cuda_extension_build_turn` and `cpp_extension_build_turn`. Rows are of submissions that ended as they
-must; others are named at the end, and the script exits with 1.
+tests of the short compile path, which are built and loaded beside a reference that is judged and never called, have
+rows of their own: `cuda_extension_build_turn` and `cpp_extension_build_turn`. Rows are of submissions that ended as
+they must; others are named at the end, and the script exits with 1.
 
 Beside them: errors of the compiler, submissions without a kernel (`overhead`: all that a turn takes besides a compiler,
 the kernels' own time included), KernelBench's full-size softmax, the client's own part at a thousand turns of history,

@@ -48,8 +48,8 @@ def evaluate(
 ) -> None:
     """Play many problems, samples and turns against a model, and report the figures that papers do.
 
-    All there is to configure stands in the TOML file; flags override the file, -o overrides both. A run that was stopped
-    or killed goes on with --resume RUN. $OPENAI_API_KEY, also from .env, is the key where one is needed.
+    All there is to configure stands in the TOML file; flags override the file, -o overrides both. A run that was
+    stopped or killed goes on with --resume RUN. $OPENAI_API_KEY, also from .env, is the key where one is needed.
     """
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.screen import make_console

@@ -25,8 +25,8 @@ _AMEND = "put it right, or run this in another folder"
 def load_env_file(file: Path = ENV_FILE, environment: MutableMapping[str, str] = os.environ) -> None:
     """Adds what the file has to the environment, and leaves what is set there, though it be to nothing, as it is.
 
-    Without the file, or where it is a folder, nothing happens. When a key that was set already is going to be sent to an
-    endpoint that the file names, a line on stderr says so.
+    Without the file, or where it is a folder, nothing happens. When a key that was set already is going to be sent to
+    an endpoint that the file names, a line on stderr says so.
 
     Args:
         file: `NAME=value` lines, as python-dotenv reads them; `${NAME}` stands for what is set.
