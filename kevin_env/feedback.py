@@ -37,7 +37,7 @@ PROFILE_TOKENS = 1000
 """What feedback with a profile takes at most."""
 LOG_LIMIT = 500
 """Characters that are shown of what a submission printed; its details have the room that this leaves."""
-PROFILED_LOG_LIMIT = 120
+PROFILED_LOG_LIMIT = 100
 """The same of one with a profile that found something."""
 OUTPUT_LIMIT = 100
 """Characters that are shown of an output's path."""
