@@ -63,12 +63,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     entries = [each for each in read_corpus(options.device, "any") if not options.names or each.name in options.names]
-    rows = {name: row for name, row in known_rows(options.json).items() if row["unit"] == UNIT}
     pools: SimpleQueue[LocalPool] = SimpleQueue()
     with ExitStack() as stack:
         for _ in range(options.at_once):
             pools.put(stack.enter_context(LocalPool()))
         info = stack.enter_context(LocalPool()).device(options.device)
+        rows = {name: row for name, row in known_rows(options.json, info.versions).items() if row["unit"] == UNIT}
         threads = stack.enter_context(ThreadPoolExecutor(options.at_once))
         for future in as_completed(threads.submit(judged_row, each, options.device, pools) for each in entries):
             row = future.result()

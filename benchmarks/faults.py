@@ -231,7 +231,7 @@ def main() -> None:
     rows += soak(options.device, options.soak) if options.soak else []
     for row in rows:
         print(f"{row['name']:45} {row['value']:12} {row['unit']}")
-    kept = known_rows(options.json) | {row["name"]: row for row in rows}
+    kept = known_rows(options.json, info.versions) | {row["name"]: row for row in rows}
     write_result(options.json, device_name(info), info.versions, kept.values())
 
 

@@ -21,11 +21,12 @@ from resultfile import Row, device_name, median_row, write_result
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from corpus import FOLDER, Entry, read_entry
 
-from kevin_env.judge import Options, Submission
+from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import DeviceInfo
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.remote import STEADY
 from kevin_env.problem import load_problem
+from kevin_env.profile import Profile
 
 SUBMISSIONS = {"cpu": ("softmax_online",), "cuda": ("matmul_triton", "relu_vector_loads")}
 WRONG = "illegal_access"
@@ -40,23 +41,38 @@ OPTIONS: Mapping[str, dict[str, object]] = {
 def option_rows(
     pool: LocalPool, entry: Entry, device: str, rounds: int, options: Mapping[str, dict[str, object]]
 ) -> Iterator[Row]:
-    """Wall seconds of a turn under each option, and beyond the first of them."""
-    taken: dict[str, list[float]] = {name: [] for name in options}
+    """Wall seconds of a turn under each option, and beyond the first of them, where what was asked for was told.
+
+    Raises:
+        RuntimeError: when the file does not end as it must.
+    """
+    taken: dict[str, list[tuple[int, float]]] = {name: [] for name in options}
     for number in range(rounds + 1):
         for name, values in options.items():
             time.sleep(0.5)  # the next candidate is started off the critical path, as while a model thinks
             start = time.perf_counter()
-            pool.submit(
-                entry.task, Submission(code=entry.code), Options.model_validate({"device": device} | values)
-            ).result()
-            if number:  # the first round warms the judge's side of the problem
-                taken[name].append(time.perf_counter() - start)
-    off = next(iter(taken.values()))
-    for name, seconds in taken.items():
-        yield median_row(f"{entry.path.stem}: {name}", seconds)
-        if seconds is not off:
-            added = [on - without for on, without in zip(seconds, off, strict=True)]
-            yield median_row(f"{entry.path.stem}: {name}, added", added)
+            asked = Options.model_validate({"device": device} | values)
+            judgement = pool.submit(entry.task, Submission(code=entry.code), asked).result()
+            seconds = time.perf_counter() - start
+            if not entry.met_by(judgement.outcome):
+                raise RuntimeError(f"{entry.name}: {judgement.outcome.category}: {judgement.outcome.message}")
+            if number and answered(asked, judgement):  # the first round warms the judge's side of the problem
+                taken[name].append((number, seconds))
+    off = dict(next(iter(taken.values())))
+    for place, (name, found) in enumerate(taken.items()):
+        if not found:
+            print(f"{entry.path.stem}: {name}: its tool told nothing here, so there is no row", flush=True)
+            continue
+        yield median_row(f"{entry.path.stem}: {name}", [seconds for _, seconds in found])
+        if place:
+            yield median_row(f"{entry.path.stem}: {name}, added", [seconds - off[number] for number, seconds in found])
+
+
+def answered(asked: Options, judgement: Judgement) -> bool:
+    """Whether the tools that were asked for told something; without an answer they cost next to nothing."""
+    found = judgement.profile or Profile()
+    kernels, counted = asked.profile != "kernels" or found.kernels, asked.profile != "ncu" or found.ncu
+    return bool(kernels and counted and (not asked.sanitize or found.sanitizer))
 
 
 def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:

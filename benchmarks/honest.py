@@ -122,6 +122,11 @@ def extension_entries(device: str) -> list[Entry]:
     ]
 
 
+def is_built_only(entry: Entry) -> bool:
+    """Whether it is one of `extension_entries`."""
+    return entry.path.parent.parent.name == "extensions"
+
+
 def is_right(entry: Entry, judgement: Judgement) -> bool:
     """Whether a verdict is what the file must get, whatever its speedup."""
     met = entry.met_by(judgement.outcome)

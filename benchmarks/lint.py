@@ -74,9 +74,9 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = {name: row for name, row in known_rows(options.json).items() if row["unit"] == "fit"}
     with LocalPool() as pool:
         info = pool.device(options.device)
+        rows = {name: row for name, row in known_rows(options.json, info.versions).items() if row["unit"] == "fit"}
         problems = named_problems(options.names, options.level)
         for linted in lint(problems, pool, Options(device=options.device), make_console(stream="stderr")):
             row = problem_row(options.label, linted)

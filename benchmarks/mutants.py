@@ -141,7 +141,8 @@ def main() -> None:
     parser.add_argument("--candidates", action="store_true", help="mutants of C++ and Triton kernels instead")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = {name: row for name, row in known_rows(options.json).items() if "classes" in row}
+    versions = inform(torch.device("cpu")).versions
+    rows = {name: row for name, row in known_rows(options.json, versions).items() if "classes" in row}
     if options.candidates:
         with LocalPool() as pool:
             for name in KERNELS:

@@ -2,7 +2,9 @@
 
 Evaluators are read from checkouts of their repositories and run in a process of our sandbox, one for each submission,
 so that an attack on the machine stays inside. A peer rewards an attack when it calls a wrong answer correct, or finds a
-submission that gains nothing here more than `GAIN` times as fast as the reference.
+submission that gains nothing here more than `GAIN` times as fast as the reference. One that gives no answer, because it
+or its process failed, neither rewards nor rejects; such are counted apart. With rows of a peer stands the commit of its
+checkout.
 
     python benchmarks/peers.py [--kernrl PATH/envs/kernrl] [--kernelbench PATH] [--device cpu|cuda] [--json FILE]
 """
@@ -11,7 +13,11 @@ import argparse
 import ast
 import json
 import random
+import subprocess
 import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +37,8 @@ from kevin_env.judge.worker import Trouble
 
 GAIN = 1.5
 SECONDS = 120.0
+REST = 0.5
+"""Seconds before each evaluation, in which the next candidate is started, as while a model thinks."""
 HEAD = """
 import json, pathlib, sys, types
 FILES = {files!r}
@@ -73,6 +81,26 @@ class ModelNew: pass
 """
 
 
+@dataclass(frozen=True)
+class Peer:
+    """Another system's evaluator."""
+
+    files: dict[str, str]
+    """Its modules by their paths."""
+    shim: str
+    """How it is called."""
+    commit: str | None
+    """None where it was read from a folder that is no checkout."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an evaluator says of a submission."""
+
+    correct: bool
+    speedup: float
+
+
 def is_of_the_verdict(entry: Entry) -> bool:
     """Whether a file is honest, or cheats about its output or its time: what any evaluator has to tell apart."""
     category = entry.expect.partition("/")[0]
@@ -88,69 +116,99 @@ def sample(entries: list[Entry], attacks: int) -> list[Entry]:
     return chosen
 
 
-def evaluate(bench: Bench, entry: Entry, files: dict[str, str], shim: str) -> tuple[bool, float] | None:
-    """Whether a peer calls a submission correct, and the speedup it finds; None when it gives no answer."""
+def evaluate(bench: Bench, entry: Entry, peer: Peer) -> tuple[Answer | None, float]:
+    """What a peer says of a submission, None when it gives no answer, and the seconds that its evaluation takes.
+
+    The process is warm when the clock starts, as ours are.
+    """
     task = entry.task
     reference = ast.unparse(apply_overrides(task.source, overrides_of(task).get(timed_case(task, bench.device), {})))
-    head = HEAD.format(files=files, submission=entry.code, reference=reference)
+    code = HEAD.format(files=peer.files, submission=entry.code, reference=reference)
+    code += peer.shim.format(device=str(bench.device))
+    time.sleep(REST)
     worker = bench.take()
+    start = time.perf_counter()
     try:
         if "missing" in worker.sandbox.model_dump().values():
             raise SystemExit("this machine's sandbox is not whole, and these files attack what they can reach")
-        path = str(worker.folder / "peer.py")
-        code = head + shim.format(device=str(bench.device))
-        worker.ask("load", SECONDS, path=path, code=code, entry="ModelNew")
+        worker.ask("load", SECONDS, path=str(worker.folder / "peer.py"), code=code, entry="ModelNew")
     except Trouble:
         pass  # it ended with the attack; what it said before counts
     finally:
-        worker.close()
+        seconds = time.perf_counter() - start
+        with bench.lease.shared():
+            bench.retire(worker)
     said = [line for line in worker.log.splitlines() if line.startswith("PEER ")]
-    if not said:
-        return None
-    correct, speedup = json.loads(said[-1].removeprefix("PEER "))
-    return correct, speedup
+    return (Answer(*json.loads(said[-1].removeprefix("PEER "))) if said else None), seconds
 
 
-def rewarded(entry: Entry, answer: tuple[bool, float] | None) -> bool:
+def rewarded(entry: Entry, answer: Answer | None) -> bool:
     """Whether an answer pays: for an attack that is wrong when it is called correct, else when it is called fast."""
-    if answer is None or not answer[0]:
+    if answer is None or not answer.correct:
         return False
-    return answer[1] > GAIN if entry.expect.startswith("no ") else True
+    return answer.speedup > GAIN if entry.expect.startswith("no ") else True
 
 
-def ours(pool: LocalPool, entry: Entry, device: str) -> tuple[bool, float]:
+def ours(pool: LocalPool, entry: Entry, device: str) -> Answer:
     """The same of our own judge."""
     outcome, _, _ = judged(entry, device, pool)
-    return outcome.category == "correct", getattr(outcome, "speedup", None) or 0.0
+    return Answer(outcome.category == "correct", getattr(outcome, "speedup", None) or 0.0)
 
 
-def read_peers(options: argparse.Namespace) -> dict[str, tuple[dict[str, str], str]]:
-    """Each peer's files and how it is called."""
-    peers: dict[str, tuple[dict[str, str], str]] = {}
+def commit_of(folder: Path) -> str | None:
+    """The commit of which a folder is checked out; None where it is in no checkout, or none of its files is."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        return (git("rev-parse", "HEAD") or None) if git("ls-files", "--", ".") else None
+    except OSError:  # there is no git
+        return None
+
+
+def read_peers(options: argparse.Namespace) -> dict[str, Peer]:
+    """Each peer by its name."""
+    peers: dict[str, Peer] = {}
     if options.kernrl:
         names = ("evaluator.py", "profiler.py")
         files = {f"server/{name}": (options.kernrl / "server" / name).read_text() for name in names}
-        peers["kernrl"] = ({"server/__init__.py": "", **files}, KERNRL)
+        peers["kernrl"] = Peer({"server/__init__.py": "", **files}, KERNRL, commit_of(options.kernrl))
     if options.kernelbench:
         folder = options.kernelbench / "src" / "kernelbench"
         files = {f"kernelbench/{path.name}": path.read_text() for path in folder.glob("*.py")}
-        peers["KernelBench"] = (files, KERNELBENCH)
+        peers["KernelBench"] = Peer(files, KERNELBENCH, commit_of(options.kernelbench))
     return peers
 
 
-def count(entries: list[Entry], answers: dict[str, tuple[bool, float] | None], who: str) -> list[dict[str, Any]]:
-    """Rows of the result: how many attacks were rewarded and how many honest kernels rejected."""
-    attacks = [each for each in entries if each.path.parent.name == "hostile"]
-    honest = [each for each in entries if each.path.parent.name == "honest"]
-    paid = [each.name for each in attacks if rewarded(each, answers[each.name])]
-    refused = [each.name for each in honest if not (answers[each.name] or (False, 0.0))[0]]
-    for title, names in (("rewarded", paid), ("honest but rejected", refused)):
-        print(f"{who}: {title}: {', '.join(names) or 'none'}")
-    rows = (
-        (f"{who}: attacks rewarded", len(paid), len(attacks)),
-        (f"{who}: honest kernels rejected", len(refused), len(honest)),
-    )
-    return [plain_row(name, value, n=n) for name, value, n in rows]
+def count(
+    entries: list[Entry], answers: Mapping[str, Answer | None], who: str, commit: str | None = None
+) -> list[dict[str, Any]]:
+    """Rows of the result: how many attacks and honest kernels were rewarded, were rejected, or got no answer.
+
+    An honest kernel that is called correct counts as rewarded; an attack as `rewarded` says.
+    """
+    rows: list[dict[str, Any]] = []
+    for folder, what in (("hostile", "attacks"), ("honest", "honest kernels")):
+        of = [each for each in entries if each.path.parent.name == folder]
+        ends: dict[str, list[str]] = {"rewarded": [], "rejected": [], "no answer": []}
+        for each in of:
+            ends[ending(each, answers[each.name])].append(each.name)
+        for end, names in ends.items():
+            if (what, end) not in (("attacks", "rejected"), ("honest kernels", "rewarded")):  # as it must be
+                print(f"{who}: {what}: {end}: {', '.join(names) or 'none'}")
+            row = plain_row(f"{who}: {what}: {end}", len(names), n=len(of))
+            rows.append(row | ({"commit": commit} if commit else {}))
+    return rows
+
+
+def ending(entry: Entry, answer: Answer | None) -> str:
+    """`rewarded`, `rejected` or `no answer`."""
+    if answer is None:
+        return "no answer"
+    paid = answer.correct if entry.path.parent.name == "honest" else rewarded(entry, answer)
+    return "rewarded" if paid else "rejected"
 
 
 def main() -> None:
@@ -175,11 +233,11 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     with LocalPool() as pool:
         found = {each.name: ours(pool, each, options.device) for each in track(entries, "kevin-env")}
-    rows += count(entries, dict(found), "kevin-env")
+    rows += count(entries, found, "kevin-env")
     bench = Bench(device, info)
-    for name, (files, shim) in read_peers(options).items():
-        answers = {each.name: evaluate(bench, each, files, shim) for each in track(entries, name)}
-        rows += count(entries, answers, name)
+    for name, peer in read_peers(options).items():
+        answers = {each.name: evaluate(bench, each, peer)[0] for each in track(entries, name)}
+        rows += count(entries, answers, name, peer.commit)
     bench.close()
     for row in rows:
         print(f"{row['name']:45} {row['value']:5} of {row['n']}")

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,12 +43,13 @@ def write_result(file: Path | None, device: str, versions: dict[str, str], rows:
 class Results:
     """The rows of a run, written after every change, so that a kill loses little.
 
-    Rows that the file has already and that are not measured now are kept: a run can be done in parts.
+    Rows that the file has already and that are not measured now are kept if they are of the same versions: a run can be
+    done in parts.
     """
 
     def __init__(self, file: Path | None, device: str, versions: dict[str, str]) -> None:
         self._file, self._device, self._versions = file, device, versions
-        self._rows = known_rows(file)
+        self._rows = known_rows(file, versions)
 
     def put(self, *rows: Row) -> None:
         """Puts rows in the place of those of their names."""
@@ -80,8 +82,12 @@ class Results:
             print(f"{row['name']:55} {value:>10} {row['unit']}  n = {row['n']}{spread}", flush=True)
 
 
-def known_rows(file: Path | None) -> dict[str, Row]:
-    """The rows that a file has already, by name."""
+def known_rows(file: Path | None, versions: dict[str, str] | None = None) -> dict[str, Row]:
+    """The rows that a file has already, by name; none where they are of other versions than those that are given."""
     if file is None or not file.exists():
         return {}
-    return {row["name"]: row for row in json.loads(file.read_text())["rows"]}
+    result = json.loads(file.read_text())
+    if versions is not None and result["versions"] != versions:
+        print(f"{file} is of other versions, so its rows are dropped", file=sys.stderr)
+        return {}
+    return {row["name"]: row for row in result["rows"]}

@@ -80,9 +80,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     files = chosen(options.device, options.names, options.language)
-    rows = known_rows(options.json)
     with LocalPool() as pool, Progress(console=make_console(stream="stderr"), transient=True) as progress:
         info = pool.device(options.device)
+        rows = known_rows(options.json, info.versions)
         task = progress.add_task("solutions", total=len(files))
         for path, result in judged(files, pool, Options(device=options.device)):
             row = row_of(path, result)

@@ -88,14 +88,14 @@ def wrong(judged: list[Judged]) -> list[str]:
 
 
 def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Row]:
-    """The rate, and what tells where the time went."""
-    verdicts = [result for _, result in judged if isinstance(result, Judgement)]
+    """The rate of right verdicts, and what tells where their time went."""
+    verdicts = [result for entry, result in judged if isinstance(result, Judgement) and is_right(entry, result)]
     noisy = sum(each.outcome.kind == "too_noisy" for each in verdicts)
     problems = len({entry.problem for entry, _ in judged})
     rows = [
-        plain_row(name, len(judged) / wall, "turns/s", n=len(judged)) | {"problems": problems, "seconds": wall},
-        plain_row(f"{name}: right verdicts", len(judged) - len(wrong(judged)), n=len(judged)),
-        plain_row(f"{name}: too noisy to time", noisy, n=len(judged)),
+        plain_row(name, len(verdicts) / wall, "turns/s", n=len(verdicts)) | {"problems": problems, "seconds": wall},
+        plain_row(f"{name}: right verdicts", len(verdicts), n=len(judged)),
+        plain_row(f"{name}: too noisy to time", noisy, n=len(verdicts)),
         plain_row(f"{name}: cores busy", busy.cores, "share"),
     ]
     if busy.gpus:

@@ -2,8 +2,10 @@
 
 Submissions are the honest corpus by what it is written in, with reference solutions where there are fewer than
 `--least`; each gets a token of its own in everything that is compiled. A problem is judged once with its reference
-before it counts. `cuda_turn` is CUDA through `load_inline`: besides honest files, sources from the tests of the short
-compile path, which are built and loaded beside a reference that is judged. `cuda_nvcc_turn` is CUDA by nvcc or nvrtc.
+before it counts. `cuda_turn` is CUDA through `load_inline`, `cuda_nvcc_turn` CUDA by nvcc or nvrtc. Sources from the
+tests of the short compile path, which are built and loaded beside a reference that is judged and never called, have
+rows of their own: `cuda_extension_build_turn` and `cpp_extension_build_turn`. Rows are of submissions that ended as
+they must; others are named at the end, and the script exits with 1.
 
 Beside them: errors of the compiler, submissions without a kernel (`overhead`: all that a turn takes besides a compiler,
 the kernels' own time included), KernelBench's full-size softmax, the client's own part at a thousand turns of history,
@@ -12,7 +14,8 @@ of sources that short ones serve (`cuda_turn_full_headers`), and for a source th
 short headers tried first over those without (`cuda_turn_full_headers_ratio`).
 
 With `--against`, a peer's evaluator gets some of the same submissions, and ratios are given. It runs in one of our warm
-candidates, where torch and triton are imported already, which its own process would have to do.
+candidates, where torch and triton are imported already, which its own process would have to do; the time is that of its
+evaluation alone.
 
     python benchmarks/turn_latency.py [--device cpu|cuda] [--json FILE] [--seconds S] [--least N] [--full N]
         [--against kernelbench=PATH] [--against kernrl=PATH/envs/kernrl] [--peer-count 4] [NAME...]
@@ -22,6 +25,7 @@ With names, such as `honest/softmax_triton`, only those are judged, by us and th
 
 import argparse
 import random
+import sys
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -34,6 +38,8 @@ from honest import (
     filled_up,
     freshened,
     honest_entries,
+    is_built_only,
+    is_right,
     kind_of,
     read_entry,
 )
@@ -52,15 +58,17 @@ ROOM = 60 << 30
 """Device memory that the full-size softmax takes, on both sides."""
 
 
-def cold_row(device: str, results: Results) -> None:
+def cold_row(turns: Turns) -> None:
     """A pool's first turn, from the moment when nothing of ours runs."""
-    kind = KINDS[device][0]
+    device, kind = turns.device, KINDS[turns.device][0]
     entry = next(each for each in honest_entries(device) if kind_of(each.code) == kind)
     code = freshened(entry, random.randrange(1, 1 << 29)).code
     start = time.perf_counter()
     with LocalPool() as pool:
-        pool.submit(entry.task, Submission(code=code), Options(device=device)).result()
-        results.tell(plain_row(f"{kind}_turn_cold", time.perf_counter() - start, "s"))
+        judgement = pool.submit(entry.task, Submission(code=code), Options(device=device)).result()
+        seconds = time.perf_counter() - start
+    if turns.require(is_right(entry, judgement), f"{entry.name}, cold", judgement):
+        turns.results.tell(plain_row(f"{kind}_turn_cold", seconds, "s"))
 
 
 def error_rows(turns: Turns) -> None:
@@ -74,7 +82,8 @@ def error_rows(turns: Turns) -> None:
     for code in codes:
         seconds, judgement = turns.judge(relu, code)
         print(f"{name:20} {seconds:7.2f} s  {judgement.outcome.category}/{judgement.outcome.kind}", flush=True)
-        turns.take(name, seconds, judgement)
+        if turns.require(judgement.outcome.category == "compile", name, judgement):
+            turns.take(name, seconds, judgement)
 
 
 def full_headers_rows(turns: Turns, count: int) -> None:
@@ -84,7 +93,8 @@ def full_headers_rows(turns: Turns, count: int) -> None:
     for entry in extension_entries(turns.device)[:count]:
         seconds, judgement = turns.judge(entry.task, freshened(entry, turns.number()).code, headers="full")
         print(f"full headers {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True)
-        turns.take(f"{language}_turn_full_headers", seconds, judgement)
+        if turns.require(is_right(entry, judgement), f"{entry.name} with full headers", judgement):
+            turns.take(f"{language}_turn_full_headers", seconds, judgement)
     ratios: list[float] = []
     for _ in range(count):
         both = {
@@ -92,6 +102,8 @@ def full_headers_rows(turns: Turns, count: int) -> None:
         }
         told = ", ".join(f"{how} {seconds:.2f} s {found.outcome.category}" for how, (seconds, found) in both.items())
         print(f"not served by short headers: {told}", flush=True)
+        if not all(turns.require(done.outcome.category == "correct", how, done) for how, (_, done) in both.items()):
+            continue
         ratios.append(both["short"][0] / both["full"][0])
         turns.results.put(median_row(f"{language}_turn_full_headers_ratio", ratios, "times the plain build's turn"))
 
@@ -104,7 +116,8 @@ def full_size_rows(turns: Turns, memory: int) -> None:
         code = FULL_SIZE_KERNEL.format(number=turns.number())
         seconds, judgement = turns.judge(FULL_SIZE, code)
         print(f"full size {seconds:7.2f} s  {judgement.outcome.category}: {judgement.outcome.message}", flush=True)
-        turns.take("full_size_softmax_turn", seconds, judgement)
+        if turns.require(judgement.outcome.category == "correct", "full size", judgement):
+            turns.take("full_size_softmax_turn", seconds, judgement)
 
 
 def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -> None:
@@ -119,21 +132,19 @@ def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -
         torch.zeros(1, device=device)
     bench = Bench(device, inform(device))
     try:
-        for peer, (files, shim) in read_peers(options).items():
+        for name, peer in read_peers(options).items():
             walls, ratios = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
             for entry in entries:
                 seconds, new = turns.taken[entry.name]
-                start = time.perf_counter()
-                answer = evaluate(bench, new, files, shim)
-                wall = time.perf_counter() - start
-                told = "no answer" if answer is None else "correct" if answer[0] else "rejected"
-                print(f"{peer:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {told:10} {entry.name}", flush=True)
-                if answer and answer[0]:  # a rejected one was not timed
-                    name = f"{row_name(entry, turns.device)}: {peer}"
-                    walls[name].append(wall)
-                    ratios[name].append(wall / seconds)
-                    turns.results.put(median_row(name, walls[name]))
-                    turns.results.put(median_row(f"{name} takes", ratios[name], "times ours"))
+                answer, wall = evaluate(bench, new, peer)
+                told = "no answer" if answer is None else "correct" if answer.correct else "rejected"
+                print(f"{name:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {told:10} {entry.name}", flush=True)
+                if answer and answer.correct:  # a rejected one was not timed
+                    row, of = f"{row_name(entry, turns.device)}: {name}", {"commit": peer.commit}
+                    walls[row].append(wall)
+                    ratios[row].append(wall / seconds)
+                    turns.results.put(median_row(row, walls[row]) | of)
+                    turns.results.put(median_row(f"{row} takes", ratios[row], "times ours") | of)
     finally:
         bench.close()
 
@@ -142,7 +153,8 @@ def for_peers(entries: list[Entry], count: int, judged: set[str]) -> list[Entry]
     """So many of those that were judged, by turns of each row's."""
     kinds: dict[str, list[Entry]] = defaultdict(list)
     for entry in (each for each in entries if each.name in judged and kind_of(each.code) != "torch"):
-        kinds[kind_of(entry.code) + "inline" * ("load_inline" in entry.code)].append(entry)
+        how = "built only" if is_built_only(entry) else "inline" * ("load_inline" in entry.code)
+        kinds[kind_of(entry.code) + how].append(entry)
     ranked = [(place, kind) for kind, of in kinds.items() for place in range(len(of))]
     return [kinds[kind][place] for place, kind in sorted(ranked)[:count]]
 
@@ -196,11 +208,14 @@ def main() -> None:
             full_headers_rows(turns, options.full if options.full is not None else int(options.device == "cuda"))
         corpus_rows(turns, entries, options.seconds)
     if not options.names:
-        cold_row(options.device, results)
+        cold_row(turns)
     if paths:
         peer_rows(options, turns, for_peers(entries, options.peer_count, set(turns.taken)))
     print()
     results.tell_all()
+    for fault in turns.faults:
+        print(f"NOT AS IT MUST: {fault}")
+    sys.exit(bool(turns.faults))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from honest import Entry, Fresh, freshened, is_right, kind_of, warm
+from honest import Entry, Fresh, freshened, is_built_only, is_right, kind_of, warm
 from resultfile import Results, median_row
 
 from kevin_env.judge import Judgement, Options, Submission
@@ -21,12 +21,14 @@ class Turns:
     """Judges on one warm judge, and takes the wall time.
 
     Attributes:
-        taken: Seconds of each file by its name, and the submission.
+        taken: Seconds of each file by its name, and the submission; of those that ended as they must.
+        faults: What did not end as it must. It is in no row.
     """
 
     def __init__(self, pool: LocalPool, device: str, results: Results) -> None:
         self.device, self.results = device, results
         self.taken: dict[str, tuple[float, Fresh]] = {}
+        self.faults: list[str] = []
         self._pool = pool
         self._options = Options(device=device, require_sandbox=True)
         self._warm: set[str] = set()
@@ -54,13 +56,21 @@ class Turns:
         """Judges a file and brings the rows of its kind up to date."""
         new, name = freshened(entry, self.number()), row_name(entry, self.device)
         seconds, judgement = self.judge(new.task, new.code)
-        right = "" if is_right(entry, judgement) else f"  NOT AS IT MUST: {judgement.outcome.message}"
-        print(f"{name:16} {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}{right}", flush=True)
-        self.taken[entry.name] = seconds, new
-        self.take(name, seconds, judgement)
+        print(f"{name:16} {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True)
+        if self.require(is_right(entry, judgement), entry.name, judgement):
+            self.taken[entry.name] = seconds, new
+            self.take(name, seconds, judgement)
+
+    def require(self, right: bool, what: str, judgement: Judgement) -> bool:
+        """Notes a fault where a turn did not end as it must; gives whether it did."""
+        if not right:
+            outcome = judgement.outcome
+            self.faults.append(f"{what}: {outcome.category}/{outcome.kind}: {outcome.message}")
+            print(f"NOT AS IT MUST: {self.faults[-1]}", flush=True)
+        return right
 
     def take(self, name: str, seconds: float, judgement: Judgement) -> None:
-        """Adds a turn to a row of that name and those of its stages."""
+        """Adds a turn that ended as it must to a row of that name and those of its stages."""
         self._wall[name].append(seconds)
         self._stages[name].append(judgement.seconds.model_dump())
         self.results.put(median_row(name, self._wall[name]))
@@ -71,6 +81,8 @@ class Turns:
 def row_name(entry: Entry, device: str) -> str:
     """The row that a file counts for."""
     kind, inline = kind_of(entry.code), "load_inline" in entry.code
+    if is_built_only(entry):
+        return f"{'cpp' if device == 'cpu' else 'cuda'}_extension_build_turn"
     match kind:
         case "torch":
             return "overhead"

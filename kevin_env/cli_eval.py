@@ -1,5 +1,6 @@
 """`kevin-env eval`: many problems, samples and turns against a policy, and the figures of them."""
 
+import functools
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,8 +48,8 @@ def evaluate(
 ) -> None:
     """Play many problems, samples and turns against a model, and report the figures that papers do.
 
-    All there is to configure stands in the TOML file; options go before it, and -o before them. A run that was stopped
-    or killed goes on with --resume RUN. $OPENAI_API_KEY, also from .env, is the key where one is needed.
+    All there is to configure stands in the TOML file; flags override the file, -o overrides both. A run that was
+    stopped or killed goes on with --resume RUN. $OPENAI_API_KEY, also from .env, is the key where one is needed.
     """
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.screen import make_console
@@ -119,8 +120,9 @@ def _evaluate(
     require_examples(config.settings)
     _require_tensorboard(config)
     folder = RunFolder(config.out or Path())
-    with folder.locked(), open_pool(config.settings.device) as pool, _run_log(config, problems, folder) as log:
-        ended = evaluate(config, problems, folder, pool, player, console, log)
+    open_log = functools.partial(_run_log, config, problems, folder)
+    with folder.locked(), open_pool(config.settings.device) as pool:
+        ended = evaluate(config, problems, folder, pool, player, console, open_log)
     return ended.metrics, ended.code
 
 
@@ -139,7 +141,7 @@ def _require_tensorboard(config: "EvalConfig") -> None:
 def _run_log(
     config: "EvalConfig", problems: "tuple[Problem, ...]", folder: "RunFolder"
 ) -> "AbstractContextManager[RunLog | None]":
-    """What follows the run for TensorBoard; the folder must be locked."""
+    """What follows the run for TensorBoard; the folder must be locked, and begun."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.evaluation import outline
     from kevin_env.integrations.run_log import RunLog

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 def play(
+    context: typer.Context,
     problem: Annotated[str | None, typer.Option(help="An id, or a path.")] = None,
     model: Annotated[str | None, typer.Option(help="Its name at the endpoint; `local:FOLDER`; or `human`.")] = None,
     human: Annotated[bool, typer.Option("--human", help="Play yourself, as --model human.")] = False,
@@ -74,6 +75,7 @@ def play(
     from kevin_env.app.arguments import read_policy, read_settings
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.errors import BadInput
+    from kevin_env.app.play.opening import recorded_settings
 
     load_env_file()
     _require(problem, resume, samples, human, model)
@@ -82,6 +84,8 @@ def play(
         inputs=inputs, hints=hints, examples=examples, index=index, profile=profile, sanitize=sanitize,
     )  # fmt: skip
     starts = _starts(problem, resume, samples, settings)
+    if resume is not None:
+        settings = recorded_settings(resume, cast("Trajectory", starts[0]), _asked(context, override, settings))
     name = "human" if human else model or getattr(starts[0], "model", "")
     if name == "human" and len(starts) > 1:
         raise BadInput("you cannot play several samples at once: leave out --samples")
@@ -90,6 +94,18 @@ def play(
     }  # fmt: skip
     policy = read_policy(name, base_url, extra_body, **parameters)
     _Play(policy, settings, out or resume or TRAJECTORIES, plain, as_json).run(starts)
+
+
+def _asked(context: typer.Context, override: Sequence[str] | None, settings: "Settings") -> dict[str, Any]:
+    """The settings that were given on the command line, by name and as records hold them."""
+    options = {"max_turns" if name == "turns" else name: name for name in context.params}
+    given = {word.partition("=")[0].strip().removeprefix("settings.") for word in override or ()}
+    values = settings.model_dump(mode="json")
+    for name, option in options.items():
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            given.add(name)
+    return {name: value for name, value in values.items() if name in given}
 
 
 def _starts(

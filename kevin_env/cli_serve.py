@@ -12,7 +12,9 @@ from kevin_env.cli_options import (
     Index,
     Inputs,
     Language,
+    Profile,
     Rules,
+    Sanitize,
     Score,
     SettingOverride,
     Turns,
@@ -34,6 +36,8 @@ def serve(
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
     hints: Hints = False,
+    profile: Profile = "none",
+    sanitize: Sanitize = False,
     examples: Examples = "one",
     index: Index = "",
     override: SettingOverride = None,
@@ -56,7 +60,7 @@ def serve(
     load_env_file()
     settings = read_settings(
         override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
-        inputs=inputs, hints=hints, examples=examples, index=index,
+        inputs=inputs, hints=hints, examples=examples, index=index, profile=profile, sanitize=sanitize,
     )  # fmt: skip
     require_examples(settings)
     problems = find_problems(problem) if problem else None

@@ -137,6 +137,7 @@ class Episode:
             problem=self.problem, number=number, messages=self._messages, earlier=self.turns,
             options=self._options(turn_secret(self._secret, number)), rules=self.settings.rules,
             score=resolve_score(self.settings.score), bound=self.settings.bound, hints=self.settings.hints,
+            on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
         )  # fmt: skip
         self._pending = then(begin_turn(question, reply, self.pool, on_stage), self._take)
         return self._pending

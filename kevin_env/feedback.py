@@ -37,8 +37,8 @@ PROFILE_TOKENS = 1000
 """What feedback with a profile takes at most."""
 LOG_LIMIT = 500
 """Characters that are shown of what a submission printed; its details have the room that this leaves."""
-PROFILED_LOG_LIMIT = 120
-"""The same of one with a profile."""
+PROFILED_LOG_LIMIT = 100
+"""The same of one with a profile that found something."""
 OUTPUT_LIMIT = 100
 """Characters that are shown of an output's path."""
 NOTES_LIMIT = 200
@@ -118,6 +118,7 @@ def render_feedback(
     hints: bool = False,
     baseline: Literal["eager", "compile"] = "eager",
     profile: Profile | None = None,
+    on_gpu: bool = True,
 ) -> str:
     """What a policy is told of its turn: the facts of the outcome, in at most `FEEDBACK_TOKENS` without hints.
 
@@ -128,8 +129,9 @@ def render_feedback(
         hints: adds a piece of advice to the facts.
         baseline: what the speedup is relative to.
         profile: what was found besides, on request; the whole then takes at most `PROFILE_TOKENS`.
+        on_gpu: whether the code ran on a GPU; hints differ.
     """
-    limit = LOG_LIMIT if profile is None else PROFILED_LOG_LIMIT
+    limit = PROFILED_LOG_LIMIT if profile and profile.holds_findings else LOG_LIMIT
     printed = f"The submission printed:\n\n{block(log, limit=limit)}" if log.strip() else ""
     parts = [_render_outcome(outcome, baseline, BLOCK_LIMIT - len(printed))]
     if same_as is not None:
@@ -138,8 +140,7 @@ def render_feedback(
     if printed:
         parts.append(printed)
     if hints:
-        held = held_roofline(outcome)
-        parts.append(_template("hints.j2").render(category=outcome.category, kind=outcome.kind, roofline=held))
+        parts.append(_render_hint(outcome, on_gpu))
     return "\n\n".join(part.strip() for part in parts)
 
 
@@ -180,16 +181,32 @@ def _render_profile(profile: Profile) -> list[str]:
     return found
 
 
-def _measured(outcome: Correct) -> dict[str, Any]:
-    """What is told of a correct kernel."""
+def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
+    """One piece of advice."""
+    return _template("hints.j2").render(
+        category=outcome.category,
+        kind=outcome.kind,
+        on_gpu=on_gpu,
+        roofline=held_roofline(outcome),
+        launch_seconds=_launch_seconds(outcome) if isinstance(outcome, Correct) else None,
+    )
+
+
+def _launch_seconds(outcome: Correct) -> float | None:
+    """What launching a single call takes besides; None where it is little beside the call itself."""
     seconds, alone = outcome.submission_seconds, outcome.alone_seconds
     launching = None if seconds is None or alone is None else alone - seconds
+    return launching if launching and seconds and launching > LAUNCHING * seconds else None
+
+
+def _measured(outcome: Correct) -> dict[str, Any]:
+    """What is told of a correct kernel."""
     return {
         "speedup": outcome.speedup,
         "speedup_interval": outcome.speedup_interval,
         "reference_seconds": outcome.reference_seconds,
-        "submission_seconds": seconds,
-        "launch_seconds": launching if launching and seconds and launching > LAUNCHING * seconds else None,
+        "submission_seconds": outcome.submission_seconds,
+        "launch_seconds": _launch_seconds(outcome),
         "roofline": outcome.roofline,
         "threads": outcome.threads,
     }

@@ -112,10 +112,6 @@ class NcuDigest(Frozen):
     stalls: tuple[Stall, ...] = ()
     lines: tuple[HotLine, ...] = ()
 
-    def metric(self, name: str) -> float | None:
-        """The value of a metric by its name."""
-        return next((each.value for each in self.metrics if each.name == name), None)
-
 
 class SanitizerDigest(Frozen):
     """The first error that compute-sanitizer found; without one, `error` is empty."""
@@ -167,6 +163,11 @@ class Profile(Frozen):
     code: tuple[CodeFacts, ...] = ()
     notes: tuple[Printable, ...] = ()
     """What could not be had, and why; one sentence each."""
+
+    @property
+    def holds_findings(self) -> bool:
+        """Whether there is more than notes."""
+        return bool(self.kernels or self.ncu or self.sanitizer or self.code)
 
     def without(self, notes: tuple[str, ...]) -> "Profile":
         """The same without notes that were told before."""

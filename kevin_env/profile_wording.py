@@ -132,7 +132,6 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "metric": metric,
     "operator": operator,
     "percent": percent,
-    "place": place,
     "quoted": quoted,
 }
 """For the templates."""

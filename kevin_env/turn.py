@@ -35,6 +35,8 @@ class Question:
     score: Score
     bound: Bound = "median"
     hints: bool = False
+    on_gpu: bool = True
+    """Where the code runs: what hints advise depends on it."""
     earlier: tuple[Turn, ...] = ()
     """The turns before this one: the same code again is not judged again, so nobody is paid for a lucky measurement."""
 
@@ -145,7 +147,7 @@ def _turn(
     log = evidence.log if evidence else ""
     told = render_feedback(
         verdict.outcome, log=log, same_as=same.turn if same else None, hints=question.hints,
-        baseline=question.options.baseline, profile=_new_in(evidence, question.earlier),
+        baseline=question.options.baseline, profile=_new_in(evidence, question.earlier), on_gpu=question.on_gpu,
     )  # fmt: skip
     scored = as_scored(verdict.outcome, found.submission if found else None, reply.content, reply.reasoning)
     return Turn(

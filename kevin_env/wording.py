@@ -68,7 +68,7 @@ def binary_size(count: float) -> str:
 
 def decimal(value: float, unit: str) -> str:
     """A large number with three digits in decimal units, as data sheets give them, such as `3.35 TB/s`."""
-    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= 0.9995 * factor:
             return f"{value / factor:.3g} {prefix}{unit}"
     return f"{value:.3g} {unit}"

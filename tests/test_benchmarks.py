@@ -3,14 +3,21 @@
 import ast
 import importlib
 import os
+import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from episodes import WRONG, correct
 
-from kevin_env.judge import Options, Submission
+from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.scripted import SCRIPTED_CPU
+from kevin_env.profile import KernelProfile, Profile
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 Script = Callable[[str], ModuleType]
@@ -66,12 +73,121 @@ def test_submissions_are_spread_over_problems_and_given_to_peers_by_kind(script:
     }  # fmt: skip
 
 
+TOLD: dict[str, Any] = {
+    "seconds": Seconds(), "device": SCRIPTED_CPU, "secret": "0" * 32,
+    "sandbox": Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced"),
+}  # fmt: skip
+
+
+class Verdicts:
+    """In the place of a pool: always the same verdict."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        self._judgement = judgement
+
+    def submit(self, *asked: Any) -> Future[Judgement]:
+        future: Future[Judgement] = Future()
+        future.set_result(self._judgement)
+        return future
+
+
+def test_rows_take_right_answers_only_and_extensions_that_are_not_called_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: Script
+) -> None:
+    honest, turns, resultfile = script("honest"), script("turns"), script("resultfile")
+    monkeypatch.setattr(turns, "REST", 0.0)
+    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    extension = honest.extension_entries("cpu")[0]
+    right, wrong = Judgement(outcome=correct(1.0), **TOLD), Judgement(outcome=WRONG, **TOLD)
+    for judgement, names in ((right, {"cpp_turn", "cpp_extension_build_turn"}), (wrong, set())):
+        file = tmp_path / f"{judgement.outcome.category}.json"
+        results = resultfile.Results(file, "cpu", {})
+        taken = turns.Turns(Verdicts(judgement), "cpu", results)
+        taken.entry(entry)
+        taken.entry(extension)
+        assert {name for name in resultfile.known_rows(file) if ": " not in name} == names
+        assert set(taken.taken) == ({entry.name, extension.name} if names else set())
+        assert len(taken.faults) == (0 if names else 2)
+
+
+def test_what_a_tool_costs_is_told_only_where_it_answered(monkeypatch: pytest.MonkeyPatch, script: Script) -> None:
+    cost, honest = script("feedback_cost"), script("honest")
+    monkeypatch.setattr(cost.time, "sleep", lambda seconds: None)
+    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    silent = Profile(kernels=KernelProfile(seconds=1.0), notes=("ncu may not read the device's counters",))
+    judgement = Judgement(outcome=correct(1.0), profile=silent, **TOLD)
+    rows = list(cost.option_rows(Verdicts(judgement), entry, "cpu", 2, cost.OPTIONS))
+    names = {row["name"].partition(": ")[2] for row in rows}
+    assert names == {"off", "profile=kernels", "profile=kernels, added"} and {row["n"] for row in rows} == {2}
+    with pytest.raises(RuntimeError, match="elements differ"):
+        list(cost.option_rows(Verdicts(Judgement(outcome=WRONG, **TOLD)), entry, "cpu", 2, cost.OPTIONS))
+
+
 def test_processes_of_an_idle_judge_are_told_apart(pool: LocalPool, script: Script) -> None:
     machine = script("machine")
     pool.device("cpu")
     found = machine.processes_of_judge(os.getpid())
     assert found["judge"] and found["fork server"]
     assert machine.proportional_size(found["judge"]) > 10 << 20
+
+
+def test_what_a_peer_rewards_rejects_and_leaves_open_is_counted_apart(script: Script) -> None:
+    peers = script("peers")
+
+    def entry(folder: str, name: str, expect: str) -> Any:
+        return peers.Entry(Path(folder, f"{name}.py"), "relu.py", "cpu", "kernel", expect)
+
+    entries = [
+        *(entry("hostile", name, "correctness/values") for name in ("paid", "caught", "fatal")),
+        *(entry("hostile", name, "no gain") for name in ("fast", "slow")),
+        *(entry("honest", name, "correct") for name in ("right", "refused", "broken")),
+    ]
+    said = {
+        "hostile/paid": (True, 1.0), "hostile/caught": (False, 0.0), "hostile/fast": (True, 9.0),
+        "hostile/slow": (True, 1.1), "honest/right": (True, 1.0), "honest/refused": (False, 0.0),
+    }  # fmt: skip
+    answers = {each.name: peers.Answer(*said[each.name]) if each.name in said else None for each in entries}
+    rows = peers.count(entries, answers, "peer", "abc")
+    assert {row["name"]: (row["value"], row["n"], row["commit"]) for row in rows} == {
+        "peer: attacks: rewarded": (2, 5, "abc"), "peer: attacks: rejected": (2, 5, "abc"),
+        "peer: attacks: no answer": (1, 5, "abc"), "peer: honest kernels: rewarded": (1, 3, "abc"),
+        "peer: honest kernels: rejected": (1, 3, "abc"), "peer: honest kernels: no answer": (1, 3, "abc"),
+    }  # fmt: skip
+
+
+def test_the_commit_of_a_peer_is_that_of_its_own_checkout(tmp_path: Path, script: Script) -> None:
+    peers = script("peers")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    inner = tmp_path / "envs" / "peer"
+    inner.mkdir(parents=True)
+    (inner / "evaluator.py").touch()
+    assert peers.commit_of(inner) is None
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first", "--allow-empty"], check=True)
+    assert peers.commit_of(inner) is None, "that is the commit of something around it"
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "second"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    assert peers.commit_of(inner) == head.stdout.strip()
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_a_peer_is_asked_in_a_warm_process_and_its_time_is_that_of_its_evaluation(said: bool, script: Script) -> None:
+    import torch
+
+    from kevin_env.judge.bench import Bench
+    from kevin_env.judge.device import inform
+
+    peers, honest = script("peers"), script("honest")
+    shim = "import time; time.sleep(0.2)\n" + ("say(True, 2.0)\n" if said else "") + "class ModelNew: pass\n"
+    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    bench = Bench(torch.device("cpu"), inform(torch.device("cpu")))
+    try:
+        answer, seconds = peers.evaluate(bench, entry, peers.Peer({"a/__init__.py": ""}, shim, None))
+    finally:
+        bench.close()
+    assert answer == (peers.Answer(True, 2.0) if said else None)
+    assert 0.2 < seconds < 5
 
 
 def test_rows_of_an_earlier_run_are_kept(tmp_path: Path, script: Script) -> None:
@@ -84,6 +200,16 @@ def test_rows_of_an_earlier_run_are_kept(tmp_path: Path, script: Script) -> None
     rows = resultfile.known_rows(file)
     assert set(rows) == {"a: one", "a: two", "b", "a"}
     assert (rows["a"]["value"], rows["b"]["spread"]) == (1.0, None)
+
+
+def test_rows_of_other_versions_are_dropped(tmp_path: Path, script: Script) -> None:
+    resultfile = script("resultfile")
+    file = tmp_path / "x.cpu.json"
+    resultfile.Results(file, "cpu", {"torch": "1"}).put(resultfile.plain_row("old", 1.0))
+    resultfile.Results(file, "cpu", {"torch": "1"}).put(resultfile.plain_row("beside it", 1.0))
+    assert set(resultfile.known_rows(file)) == {"old", "beside it"}
+    resultfile.Results(file, "cpu", {"torch": "2"}).put(resultfile.plain_row("new", 2.0))
+    assert set(resultfile.known_rows(file)) == {"new"}
 
 
 def test_the_full_size_kernel_is_right_in_a_small_size(pool: LocalPool, script: Script) -> None:

@@ -22,8 +22,10 @@ from kevin_env.app.judging import judge, print_result, read_requests
 from kevin_env.app.linting import exit_code, lint, show_lint
 from kevin_env.cli import app
 from kevin_env.episode import Episode
-from kevin_env.judge import JudgeError, Options, ScriptedPool
+from kevin_env.judge import JudgeError, Judgement, Options, ScriptedPool
+from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.judge.lint.report import Cost, Finding, LintReport
+from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import CompileError
 from kevin_env.policies import ScriptedPolicy
 from kevin_env.problem import Problem, ProblemError
@@ -391,6 +393,25 @@ def test_a_verdict_is_printed_for_a_person(tmp_path: Path) -> None:
     assert "\x1b" not in shown
 
 
+def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path) -> None:
+    problem_file(tmp_path)
+    page = io.StringIO()
+    enforced = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")
+    told = Judgement(
+        outcome=correct(2.0), seconds=Seconds(), device=SCRIPTED_GPU, sandbox=enforced, secret="0" * 32,
+        log="ptxas info: used 40 registers",
+    )  # fmt: skip
+    files = submissions(tmp_path, a=KERNEL)
+    with closing(ScriptedPool([told])) as pool:
+        settings = Settings(baseline="compile")
+        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), settings, False)
+        for result in judge(requests, pool):
+            print_result(Console(file=page, width=300), result)
+    shown = page.getvalue()
+    assert "Speedup over torch.compile: 2.00x" in shown and "PyTorch eager" not in shown
+    assert "used 40 registers" in shown
+
+
 def test_a_trajectory_is_replayed(tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     with closing(ScriptedPool([correct(2.0)])) as pool:
@@ -412,7 +433,8 @@ def test_the_doctor_looks_at_everything() -> None:
     with closing(ScriptedPool([correct(1.0)])) as pool:
         found = list(checks(pool))
     names = {check.name for check in found}
-    assert {"ncu", "compute-sanitizer"} <= names
+    gpu = next(check.ok for check in found if check.name == "gpu")
+    assert len({"ncu", "compute-sanitizer"} & names) == (2 if gpu else 0)
     assert {"python", "gpu", "nvcc", "g++", "ninja", "problems", "prompts", "scratch", "judge"} <= names
     assert {f"sandbox {name}" for name in ("network", "filesystem", "limits", "processes")} <= names
     assert works(found)

@@ -32,8 +32,9 @@ OVERRIDES = [word for name, value in OTHER.items() for word in ("-o", f"settings
 FLAGS = [
     *("--turns", "3", "--device", "cpu", "--language", "triton", "--rules", "open", "--score", "kernrl", "--hints"),
     *("--examples", "few", "--index", "kernels", "--baseline", "compile", "--inputs", "shipped"),
+    *("--profile", "kernels", "--sanitize"),
 ]
-NO_FLAG = {"gamma", "returns", "bound", "context", "profile", "sanitize", "stop_on"}
+NO_FLAG = {"gamma", "returns", "bound", "context", "stop_on"}
 BY_FLAG = {name: OTHER[name] for name in OTHER.keys() - NO_FLAG}
 
 
@@ -103,7 +104,7 @@ def test_the_options_that_have_a_word_of_their_own(command: str, monkeypatch: py
         (["--examples", "retrieved"], "no index is given"),
         (["--examples", "retrieved", "--index", "nowhere"], "there is no index at"),
         (["-o", "settings.examples=retrieved:2", "-o", "settings.index=nowhere"], "there is no index at"),
-        (["-o", "gamma=0.8"], "-o gamma=0.8: here it is for settings of an episode, such as -o settings.gamma=0.8"),
+        (["-o", "gamma=0.8"], "-o gamma=0.8: only settings can be set here, such as -o settings.gamma=0.8"),
         (["-o", "settings.gama=0.8"], "unknown setting 'gama'; there are max_turns, gamma"),
         (["-o", "settings.gamma=2"], "setting gamma=2"),
         (["-o", "settings.context=some"], "context"),

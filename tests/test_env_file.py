@@ -69,13 +69,31 @@ def test_what_is_written_there_is_taken_unless_it_is_set(monkeypatch: pytest.Mon
     PATH=/nowhere
     LD_PRELOAD=evil.so
     DATABASE_URL=postgres://me@localhost
+    OPENAI_API_TYPE=azure
+    OPENAI_API_KEY_OF_MINE=x
+    HF_HOME=/nowhere
+    OTHER: no assignment
+    ANOTHER='not closed
+    OPENAI_PROJECT_ID=p1
     """
     monkeypatch.setenv("HOST_OF_MINE", "gpu7")
     environment = {"PATH": "/bin", "HF_TOKEN": ""}
     load_env_file(write(text), environment)
     assert environment == {
-        "PATH": "/bin", "HF_TOKEN": "", "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://gpu7:8000/v1"
+        "PATH": "/bin", "HF_TOKEN": "", "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://gpu7:8000/v1",
+        "OPENAI_PROJECT_ID": "p1",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("set_before", "told"),
+    [({"OPENAI_API_KEY": OTHER}, True), ({}, False), ({"OPENAI_API_KEY": OTHER, "OPENAI_BASE_URL": "http://a"}, False)],
+)
+def test_a_key_that_goes_where_the_file_says_is_told(
+    set_before: dict[str, str], told: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    load_env_file(write("OPENAI_API_KEY=k\nOPENAI_BASE_URL=http://gpu7/v1\nBAD LINE: x\n"), dict(set_before))
+    assert capfd.readouterr() == ("", "kevin-env: using OPENAI_BASE_URL from .env\n" if told else "")
 
 
 def test_without_a_file_nothing_happens(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from episodes import REPLY, WRONG, another, correct, problem_file
 from rich.console import Console
 from typer.testing import CliRunner
 
+from kevin_env.app import arguments
 from kevin_env.app.demo import PROBLEM, demo, demo_replies
 from kevin_env.app.errors import BadInput
 from kevin_env.app.play.opening import last_episodes, open_episode
@@ -129,6 +130,52 @@ def test_a_finished_episode_is_not_resumed(tmp_path: Path) -> None:
         file = tmp_path / "out.jsonl"
         with pytest.raises(BadInput, match="all its turns"):
             open_episode(last_episodes(file)[0], pool, Settings(), Recorder(file), "m")
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path) -> Path:
+    """An episode of three turns that was stopped after one."""
+    narrator, _ = screen()
+    with closing(ScriptedPool([WRONG])) as pool:
+        play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator)
+    return tmp_path / "out.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--turns", "9"], "max_turns=3, not 9"),
+        (["--turns", "4"], "max_turns=3, not 4"),
+        (["--hints"], "hints=False, not True"),
+        (["-o", "settings.gamma=0.8"], "gamma=0.4, not 0.8"),
+        (["--device", "cuda"], "device=auto, not cuda"),
+    ],
+)
+def test_settings_that_contradict_the_record_are_refused(unfinished: Path, words: list[str], said: str) -> None:
+    before = unfinished.read_bytes()
+    words = ["play", "--resume", str(unfinished), "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *words]
+    result = CliRunner().invoke(app, words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    [line] = result.stderr.splitlines()
+    assert line.startswith(f"kevin-env: cannot resume: {unfinished} was begun with {said}")
+    assert unfinished.read_bytes() == before
+
+
+def test_an_episode_is_resumed_on_the_device_of_its_record(unfinished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = unfinished.read_text()
+    unfinished.write_text(text.replace('"device":"auto"', '"device":"cuda:1"', 1))
+    assert unfinished.read_text() != text
+    asked: list[str] = []
+
+    def open_pool(device: str) -> ScriptedPool:
+        asked.append(device)
+        raise BadInput("no such device here")
+
+    monkeypatch.setattr(arguments, "open_pool", open_pool)
+    same = ["--turns", "3", "--rules", "kernel", "--device", "auto"]
+    words = ["play", "--resume", str(unfinished), "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *same]
+    assert "no such device" in CliRunner().invoke(app, words).stderr
+    assert asked == ["cuda:1"]
 
 
 def test_there_must_be_something_to_resume(tmp_path: Path) -> None:

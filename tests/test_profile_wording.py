@@ -75,7 +75,7 @@ def test_a_profile_as_a_whole() -> None:
     profile = Profile(kernels=KERNELS, ncu=NCU, code=(CODE,), notes=(NOTE,))
     text = render_feedback(Correct(kind="too_noisy", message="Noisy."), profile=profile)
     assert text.split("\n\n", 1)[1] == (
-        "One call as your own process sees it (advice; no part of the score):\n"
+        "One call as your own process sees it (not verified; no part of the score):\n"
         "- `softmax_kernel` 80 us, grid 132, block 64 x 8, 40 registers, 4 KiB shared, 256 B of local memory\n"
         "- `at::native::fill` (of a library) 20 us, 2 launches, grid 1, block 32\n"
         "- 80 % of the device's time is in kernels of your own; the device waits 50 us for launches.\n"
@@ -86,7 +86,7 @@ def test_a_profile_as_a_whole() -> None:
         "memory.\n"
         "- memory throughput 91.2 %, DRAM bytes 268 MB, waves 1.5.\n"
         "- Warps wait for: `long scoreboard` 60 %.\n"
-        "- Most costs: line 12 of `softmax.cu` `most = fmaxf(most, in[i]);` (75 % of the samples).\n\n"
+        "- Most samples: line 12 of `softmax.cu` `most = fmaxf(most, in[i]);` (75 % of the samples).\n\n"
         f"{NOTE}."
     )
 
@@ -99,7 +99,7 @@ def test_an_error_that_a_sanitizer_found() -> None:
         "`scale`, line 17 of `kernel.cu`, thread (96, 0, 0), block (3906, 0, 0). Access to 0x7f is out of bounds."
     )
     clean = render_feedback(outcome, profile=Profile(sanitizer=SanitizerDigest(tool="racecheck")))
-    assert clean.endswith("compute-sanitizer (racecheck) found no error on such inputs.")
+    assert clean.endswith("compute-sanitizer (racecheck) found no error on inputs drawn like those that failed.")
 
 
 def test_a_cpu_tells_cores_and_operators() -> None:
@@ -107,6 +107,8 @@ def test_a_cpu_tells_cores_and_operators() -> None:
     text = render_feedback(correct(2.0), profile=Profile(kernels=seen))
     assert "- 97 % of the time is spent outside PyTorch's operators; 1.9 cores are busy." in text
     assert "kernels of your own" not in text and "None" not in text
+    alone = render_feedback(correct(2.0), profile=Profile(kernels=seen.model_copy(update={"operators": ()})))
+    assert "\n- No PyTorch operator is called." in alone and "PyTorch is called for" not in alone
 
 
 def largest(text: str) -> Profile:
@@ -138,6 +140,21 @@ def largest(text: str) -> Profile:
 def test_with_a_profile_feedback_takes_no_more_than_its_budget(text: str) -> None:
     told = render_feedback(LARGEST, log=text, same_as=12, profile=largest(text))
     assert len(told) <= 4 * PROFILE_TOKENS, len(told)
+
+
+def test_notes_alone_do_not_shorten_what_was_printed() -> None:
+    log = "x" * 400
+    assert log in render_feedback(correct(2.0), log=log, profile=Profile(notes=(NOTE,)))
+    assert log in render_feedback(correct(2.0), log=log, profile=Profile())
+    for found in (Profile(kernels=KERNELS), Profile(ncu=NCU), Profile(sanitizer=RACE), Profile(code=(CODE,))):
+        assert log not in render_feedback(correct(2.0), log=log, profile=found)
+
+
+@pytest.mark.parametrize("text", ["word " * 500, "x" * 9999])
+def test_with_notes_alone_feedback_takes_no_more_than_its_budget(text: str) -> None:
+    for outcome in (LARGEST, RuntimeFailure(kind="illegal_access", message=text, details=text, input_set="main/own")):
+        told = render_feedback(outcome, log=text, same_as=12, profile=Profile(notes=(text,) * 3))
+        assert len(told) <= 4 * PROFILE_TOKENS
 
 
 def test_with_a_sanitizers_error_too() -> None:

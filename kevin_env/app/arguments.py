@@ -51,7 +51,7 @@ def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> S
     """
     for override in overrides or ():
         if not override.startswith("settings."):
-            raise BadInput(f"-o {override}: here it is for settings of an episode, such as -o settings.gamma=0.8")
+            raise BadInput(f"-o {override}: only settings can be set here, such as -o settings.gamma=0.8")
     try:
         settings = Settings.of(values | read_values(None, overrides or ()).get("settings", {}))
         resolve_context(settings.context)

@@ -62,14 +62,16 @@ class Check(Frozen):
 def checks(pool: JudgePool) -> Iterator[Check]:
     """Looks at one thing after the other. The last ones judge a small submission, which starts a judge process."""
     yield Check(name="python", ok=True, found=platform.python_version())
-    yield _devices()
+    gpu = _devices()
+    yield gpu
     for name, advice in (
         ("nvcc", "CUDA kernels need the CUDA toolkit; Triton's do not"),
         ("g++", "C++ and CUDA kernels need it: install g++"),
         ("ninja", "C++ and CUDA kernels need it on PATH: pip install ninja, and activate its environment"),
     ):
         yield _program(name, advice)
-    yield from _tools()
+    if gpu.ok:
+        yield from _tools()
     for name in ("problems", "prompts"):
         yield _folder(name)
     yield _scratch()
@@ -107,7 +109,7 @@ def _program(name: str, advice: str) -> Check:
 
 
 def _tools() -> Iterator[Check]:
-    """What profiles and sanitizer runs are made with, on request; on a GPU only."""
+    """What profiles and sanitizer runs are made with, on request. Only a machine with a GPU needs them."""
     advices: dict[ToolName, str] = {
         "ncu": "profile=ncu needs Nsight Compute, which comes with the CUDA toolkit",
         "compute-sanitizer": "sanitize needs it; it comes with the CUDA toolkit",

@@ -157,7 +157,9 @@ def print_result(console: Console, result: Judged | Failed) -> None:
     line.append(printable(result.request.file), "bold")
     console.print(line, soft_wrap=True)
     judgement = result.verdict.judgement
-    show(console, render_feedback(result.verdict.outcome, profile=judgement.profile if judgement else None))
+    log, profile = (judgement.log, judgement.profile) if judgement else ("", None)
+    baseline = result.request.options.baseline
+    show(console, render_feedback(result.verdict.outcome, log=log, baseline=baseline, profile=profile))
     for flag in row["flags"]:
         show(console, f"flag: {flag}", "yellow")
 

@@ -296,6 +296,14 @@ def test_every_episode_is_a_point_for_tensorboard_and_the_figures_are_the_last(t
     assert correct == {at + 1: any(turn.category == "correct" for turn in each.turns) for at, each in enumerate(ended)}
 
 
+def test_a_folder_of_another_run_gets_no_event_file(tmp_path: Path) -> None:
+    out, config = tmp_path / "run", config_file(tmp_path)
+    assert call(config, "--out", out)[0] == 0
+    code, _, err = call(config, "--out", out, "--turns", "2", "--tensorboard")
+    assert code == 2 and "was begun with settings.max_turns" in err
+    assert not (out / "tensorboard").exists()
+
+
 def tensorboard_values(run: Path, name: str) -> dict[int, float]:
     """The values of a scalar by step."""
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader

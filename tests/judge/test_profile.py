@@ -69,7 +69,7 @@ def test_operators_and_their_share_of_the_time(pool: LocalPool) -> None:
     (note,) = profile.notes
     assert note == "Nsight Compute looks into kernels on a GPU, and this is a CPU"
     text = render_feedback(judgement.outcome, profile=profile)
-    assert "`aten::relu`" in text and "advice; no part of the score" in text and note in text
+    assert "`aten::relu`" in text and "not verified; no part of the score" in text and note in text
     assert getattr(judgement.outcome, "coverage", 1) is None
 
 

@@ -3,7 +3,8 @@
 import contextlib
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -48,7 +49,7 @@ def evaluate(
     pool: JudgePool,
     player: Player,
     console: Console,
-    log: Log | None = None,
+    open_log: Callable[[], AbstractContextManager[Log | None]] = nullcontext,
 ) -> Ended:
     """Plays what is missing of an evaluation and works out its figures.
 
@@ -59,7 +60,8 @@ def evaluate(
         pool: who judges.
         player: who plays.
         console: where progress is shown: on a terminal as a screen, else as a line for each turn.
-        log: is told when episodes have ended, and the figures.
+        open_log: called when the folder is known to be fit; what it gives is told when episodes have ended, and the
+            figures.
 
     Raises:
         BadInput: if the folder is that of another evaluation, or cannot be written.
@@ -68,15 +70,16 @@ def evaluate(
     recorded = begin(folder, config, problems, bad_line)
     live = console.is_terminal and not console.is_dumb_terminal and not isinstance(config.policy, Human)
     board = _board(config, problems, recorded, console, live)
-    run = Run(Setup(config, problems, folder, pool, player, board, log), recorded)
     if board.done:
         show(console, f"{folder.path} goes on after {board.done} of {board.planned} turns")
     try:
-        with _watched(board, console if live else None):
-            interrupted = _interrupted(run)
-        metrics = conclude(folder, config, bad_line)
-        if log and metrics:
-            log.conclude(metrics)
+        with open_log() as log:
+            run = Run(Setup(config, problems, folder, pool, player, board, log), recorded)
+            with _watched(board, console if live else None):
+                interrupted = _interrupted(run)
+            metrics = conclude(folder, config, bad_line)
+            if log and metrics:
+                log.conclude(metrics)
     except OSError as error:
         raise BadInput(f"cannot write to {folder.path}: {error}; --resume {folder.path} goes on") from error
     show(console, f"{progress_text(board)}; {best_text(board)}", "bold")

@@ -1,6 +1,8 @@
 """The episodes that are going to be played: new ones, or recorded ones that are taken up."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kevin_env.app.errors import BadInput
 from kevin_env.episode import Episode, EpisodeError
@@ -42,6 +44,29 @@ def _sister(one: Trajectory, other: Trajectory) -> bool:
 
 
 _WHOLE = ("max_turns", "stop_on")
+
+
+def recorded_settings(path: Path, start: Trajectory, asked: Mapping[str, Any]) -> Settings:
+    """The settings of an episode that is taken up: its own.
+
+    Args:
+        path: its file.
+        start: as it was recorded.
+        asked: settings that were given now, by name and as records hold them; `auto` asks for nothing.
+
+    Raises:
+        BadInput: if one of them is another than the record's, or this version does not know the record's.
+    """
+    try:
+        settings = Settings.of(start.config)
+    except ValueError as error:
+        raise BadInput(f"cannot resume: {error}") from error
+    recorded = settings.model_dump(mode="json")
+    for name, value in asked.items():
+        if value not in ("auto", recorded[name]):
+            begun = f"{path} was begun with {name}={recorded[name]}, not {value}"
+            raise BadInput(f"cannot resume: {begun}; leave that out, or play anew with --problem")
+    return settings
 
 
 def open_episode(
