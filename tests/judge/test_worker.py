@@ -1,6 +1,5 @@
 """How a candidate ends, and what it can do to whoever waits for it: real processes, one attack a test."""
 
-import os
 import signal
 import time
 from pathlib import Path
@@ -299,11 +298,15 @@ def test_nothing_survives_into_the_next_candidate(submit: Submit) -> None:
     assert ran.closed().log == "False False False\n"
 
 
+def open_files() -> set[str]:
+    return {file.name for file in Path("/proc/self/fd").iterdir()}
+
+
 def test_one_that_cannot_be_started_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = ForkServer("cpu")
     server.close()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    before = set(os.listdir("/proc/self/fd"))
+    before = open_files()
     with pytest.raises(JudgeError, match="fork server is gone"):
         Worker(server, "cpu", 1 << 30)
-    assert set(os.listdir("/proc/self/fd")) == before and not list(tmp_path.iterdir())
+    assert open_files() == before and not list(tmp_path.iterdir())
