@@ -14,7 +14,7 @@ import torch
 
 from kevin_env.candidate import null
 from kevin_env.judge.api import DeviceInfo, JudgeError
-from kevin_env.judge.capacity import PARTNERS, capacity_of, host_memory, machine_of
+from kevin_env.judge.capacity import PARTNERS, SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.cases import Nature
 from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.device import identity
@@ -27,6 +27,7 @@ from kevin_env.judge.worker import Trouble, Worker
 
 PARTNER_SECONDS = 600.0
 MEMORY_SHARE = 0.6
+"""Of what is free when the judge starts."""
 
 
 class Bench:
@@ -41,6 +42,8 @@ class Bench:
         self.device = device
         self.info = info
         on_gpu = device.type == "cuda"
+        self.memory = max(SUBMISSION, int(host_memory() * MEMORY_SHARE))
+        """Bytes that a candidate may use, the same for all: a verdict does not depend on who else works here."""
         self.capacity = capacity_of(machine_of(*((torch.cuda.device_count(), info.memory) if on_gpu else (1, None))))
         self.lease = Lease(identity(device))
         self.ceilings = CeilingStore(device, info, self.lease)
@@ -77,8 +80,7 @@ class Bench:
 
         Its processes may speak to each other over TCP.
         """
-        memory = int(host_memory() * MEMORY_SHARE)
-        return self._watched(Worker(self._alive_server(), str(self.device), memory, loopback=True))
+        return self._watched(Worker(self._alive_server(), str(self.device), self.memory, loopback=True))
 
     def retire(self, worker: Worker) -> None:
         """Kills a candidate and prepares another. Both touch the device: hold the shared lease."""
@@ -161,7 +163,7 @@ class Bench:
             return self._new_worker()
 
     def _new_worker(self) -> Worker:
-        worker = Worker(self._alive_server(), str(self.device), int(host_memory() * MEMORY_SHARE))
+        worker = Worker(self._alive_server(), str(self.device), self.memory)
         with ours():
             worker.prepare(self.info.processors)
         return worker

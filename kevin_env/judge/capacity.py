@@ -83,5 +83,6 @@ def host_memory(group: Path = _CGROUP) -> int:
     with suppress(OSError, ValueError):
         limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
         kept = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        return min(free, max(0, limit - used + int(kept.get("inactive_file", 0))))
+        cached = sum(int(kept.get(name, 0)) for name in ("inactive_file", "active_file"))
+        return min(free, max(0, limit - used + cached))
     return free

@@ -2,8 +2,9 @@
 
 import os
 import threading
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 DEVICES = r"auto|cpu|cuda(:\d+(,\d+)*)?"
@@ -28,23 +29,43 @@ def gpu_present() -> bool:
     return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1") and any(Path("/dev").glob("nvidia[0-9]*"))
 
 
-class Balance:
-    """Who has how much to do. Safe to use from many threads."""
+REST = 60.0
+"""Seconds for which a device whose judge has failed gets nothing, while there is another."""
 
-    def __init__(self) -> None:
+
+class Balance:
+    """Who has how much to do. Safe to use from many threads.
+
+    Args:
+        clock: Gives seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._rests: dict[str, float] = {}
         self._under_way: Counter[str] = Counter()
         self._known: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
     def take(self, names: Sequence[str], problem: str) -> str:
-        """The one with the least under way, and of those rather one that has had it before; say `done` in the end."""
+        """The one with the least under way, and of those rather one that has had it before; say `done` in the end.
+
+        One that fails is soon done, and would have the least: it rests for a while.
+        """
         with self._lock:
-            name = min(names, key=lambda each: (self._under_way[each], (each, problem) not in self._known))
+            now = self._clock()
+            ranks = {
+                each: (now < self._rests.get(each, now), self._under_way[each], (each, problem) not in self._known)
+                for each in names
+            }
+            name = min(names, key=ranks.__getitem__)
             self._under_way[name] += 1
             self._known.add((name, problem))
             return name
 
-    def done(self, name: str) -> None:
-        """One piece of work less."""
+    def done(self, name: str, failed: bool = False) -> None:
+        """One piece of work less; whether the judge, not the submission, failed at it."""
         with self._lock:
             self._under_way[name] -= 1
+            if failed:
+                self._rests[name] = self._clock() + REST

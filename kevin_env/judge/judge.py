@@ -22,8 +22,9 @@ from kevin_env.outcome import Correct, Outcome
 from kevin_env.problem import Problem
 
 RETRIED_ALONE = ("out_of_memory", "timeout")
-"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone. So is a SIGKILL, which
-the kernel gives to somebody when the machine's memory is used up."""
+"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone. So are a limit, since
+that of device memory follows from what is free, and a SIGKILL, which the kernel gives to somebody when the machine's
+memory is used up."""
 
 
 class Judge:
@@ -82,7 +83,7 @@ class Judge:
             with watch("queue"), self.bench.lease.shared():  # not while others are timed
                 self.bench.retire(worker)  # the submission is dead before anything is said of it
                 trial.close()
-        crowded = outcome.kind in RETRIED_ALONE and not self.bench.lease.idle()
+        crowded = (outcome.kind in RETRIED_ALONE or worker.limited) and not self.bench.lease.idle()
         if not alone and (crowded or worker.shot):
             return self._judge(problem, submission, options, watch, alone=True)
         return Judgement(

@@ -41,14 +41,13 @@ class LocalPool:
         return self._request(problem, options, request, lambda a: Judgement.model_validate(a["judgement"]), on_stage)
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """See `Describer.describe`. Asked once for a problem and device."""
+        """See `Describer.describe`. Asked once for a problem and choice of devices, of the first of them."""
         key = (problem.id, problem.sha256, options.device, options.inputs)
         with self._lock:
             known = self._facts.get(key)
         if known is None or (known.done() and known.exception() is not None):
-            known = self._request(
-                problem, options, {"do": "describe"}, lambda a: Facts.model_validate(a["facts"]), None
-            )
+            first = options.model_copy(update={"device": device_names(options.device)[0]})
+            known = self._request(problem, first, {"do": "describe"}, lambda a: Facts.model_validate(a["facts"]), None)
             with self._lock:
                 self._facts[key] = known
         return known
@@ -111,7 +110,7 @@ class LocalPool:
         """The judge for one request, which is under way there until its future is done."""
         names = device_names(choice)
         name = self._balance.take(names, problem.sha256)
-        future.add_done_callback(lambda _: self._balance.done(name))
+        future.add_done_callback(lambda done: self._balance.done(name, isinstance(done.exception(), JudgeError)))
         judge = self._judge(name)
         first = judge if name == names[0] else self._judge(names[0])
         if first.info.name != judge.info.name:

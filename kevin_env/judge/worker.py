@@ -170,6 +170,11 @@ class Worker:
         return self._end is not None and self._end.limit is None and self._end.code in (None, -signal.SIGKILL)
 
     @property
+    def limited(self) -> bool:
+        """Whether it was killed for a limit."""
+        return self._end is not None and self._end.limit is not None
+
+    @property
     def answered(self) -> int:
         """When the last answer arrived, by `time.perf_counter_ns`."""
         return self._channel.arrived

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from kevin_env.judge.choice import Balance, device_names
+from kevin_env.judge.choice import REST, Balance, device_names
 from kevin_env.settings import Settings
 
 BOTH = ("cuda:0", "cuda:1")
@@ -54,3 +54,15 @@ def test_a_problem_stays_where_it_is_known_while_nobody_has_less() -> None:
     balance.done("cuda:1")
     assert balance.take(BOTH, "first") == "cuda:0"
     assert balance.take(BOTH, "first") == "cuda:1", "it is not worth waiting for"
+
+
+def test_a_device_whose_judge_fails_rests_while_there_is_another() -> None:
+    now = [0.0]
+    balance = Balance(clock=lambda: now[0])
+    assert balance.take(BOTH, "first") == "cuda:0"
+    balance.done("cuda:0", failed=True)
+    assert [balance.take(BOTH, f"{n}") for n in range(3)] == ["cuda:1"] * 3
+    assert balance.take(("cuda:0",), "alone") == "cuda:0"
+    balance.done("cuda:0")
+    now[0] = REST
+    assert balance.take(BOTH, "later") == "cuda:0"

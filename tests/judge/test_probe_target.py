@@ -76,6 +76,12 @@ def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_i
     assert ran.output.count("constructed") == 1 and ran.output.count(WORDS) == 3
 
 
+def test_it_can_be_loaded_only_which_is_when_extensions_are_compiled(start) -> None:
+    target = start(FAILING)
+    assert (target.rehearse(60, "load"), target.rehearse(60, "call")) == (0, 1)
+    assert start("raise ValueError('not today')").rehearse(60, "load") == 1
+
+
 @pytest.mark.parametrize("headers", ["short", "full"])
 def test_the_program_is_built_with_the_headers_that_the_submission_was(start, headers: str) -> None:
     asks = (
@@ -88,8 +94,8 @@ def test_the_program_is_built_with_the_headers_that_the_submission_was(start, he
 
 
 def test_outputs_that_change_from_call_to_call_are_noticed(start) -> None:
-    assert start(CHANGING).rehearse(60, compare=True) == DIFFERENT
-    assert start(RIGHT).rehearse(60, compare=True) == 0
+    assert start(CHANGING).rehearse(60, "compare") == DIFFERENT
+    assert start(RIGHT).rehearse(60, "compare") == 0
 
 
 def test_a_submission_that_fails_is_seen_to(start) -> None:

@@ -14,7 +14,7 @@ from kevin_env.judge.cases import timed_case
 from kevin_env.judge.probe import ncu, sanitizer
 from kevin_env.judge.probe.refusals import TRUSTED, refusal
 from kevin_env.judge.probe.tables import hot_lines
-from kevin_env.judge.probe.target import DIFFERENT, Target
+from kevin_env.judge.probe.target import DIFFERENT, Step, Target
 from kevin_env.judge.probe.tools import Runner, ToolName, find_tool
 from kevin_env.judge.reference import Case, seed_from
 from kevin_env.judge.worker import Trouble
@@ -28,6 +28,8 @@ SOURCE_SECONDS = 1.5
 SANITIZER_SECONDS = 40.0
 """For all of its tools together."""
 CHECK_SECONDS = 20.0
+CALLS = 4
+"""Construction and calls of a rehearsal, each of which may take as long as a call in a verdict."""
 TRIES = 3
 """How often a tool is tried on a program of ours, each time without what is missing."""
 _NAMES: dict[ToolName, str] = {"ncu": "Nsight Compute", "compute-sanitizer": "compute-sanitizer"}
@@ -64,7 +66,7 @@ class Outside:
             return None
         case, _, distribution = (getattr(outcome, "input_set", None) or "").partition("/")
         with self._target(case or timed_case(self.problem, self.bench.device), distribution or "own") as target:
-            code = self._rehearsed(target, compare=cause == "values")
+            code = self._rehearsed(target, "compare" if cause == "values" else "call")
             if cause == "values" and code != DIFFERENT:
                 return None  # always wrong in the same way: that is no race, and no memory that nobody wrote
             with self.bench.lease.shared():
@@ -99,9 +101,13 @@ class Outside:
             with self.bench.lease.shared():
                 self.bench.retire(target.worker)
 
-    def _rehearsed(self, target: Target, compare: bool = False) -> int | None:
+    def _rehearsed(self, target: Target, step: Step = "call") -> int | None:
+        """What the program exits with; nobody who is timed waits for compilers."""
+        code = target.rehearse(self.options.build_timeout, "load")
+        if code != 0:
+            return code
         with self.bench.lease.shared():
-            return target.rehearse(self.options.build_timeout, compare)
+            return target.rehearse(CALLS * self.options.call_timeout, step)
 
     def _refused(self, name: ToolName, tool: str, why: str) -> None:
         """Notes why a tool told nothing. If it does not work here at all, it is not tried again.

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -24,6 +24,7 @@ from kevin_env.judge.worker import Worker
 
 LINES = {"NVCC_APPEND_FLAGS": "-lineinfo"}
 """Has nvcc keep line numbers; the machine code stays the same. Triton always keeps them."""
+Step = Literal["load", "call", "compare"]
 _FILES_SECONDS = 30.0
 _SLACK = 5.0
 _START = """
@@ -68,7 +69,7 @@ class Target:
         state = case.state()
         weights, inbox = _image([*tensors, *state.values()]), _image(inputs)
         self._job = {
-            "device": self.worker.device, "threads": self.threads, "compare": False,
+            "device": self.worker.device, "threads": self.threads, "step": "call",
             "load": {
                 "path": self._path("submission.py"), "code": code, "entry": "ModelNew", "headers": self.options.headers,
             },
@@ -86,17 +87,17 @@ class Target:
         package = str(Path(str(candidate.__file__)).parent.parent)
         self.command = [sys.executable, "-P", "-c", _START, package, path]
 
-    def rehearse(self, seconds: float, compare: bool = False) -> int | None:
+    def rehearse(self, seconds: float, step: Step = "call") -> int | None:
         """Runs the program without any tool, so that everything is compiled.
 
         Args:
             seconds: After which it is stopped.
-            compare: Whether to look if outputs change from call to call; then `DIFFERENT` is what it exits with.
+            step: Up to which it runs; where it compares calls that differ, `DIFFERENT` is what it exits with.
 
         Returns:
             Its exit code; None when it was stopped.
         """
-        job = self._job | {"compare": compare}
+        job = self._job | {"step": step}
         answer = self.worker.ask("rehearse", seconds + _SLACK, job=job, seconds=seconds, environment=LINES)
         return _code(answer.get("code"))
 

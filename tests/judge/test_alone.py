@@ -1,0 +1,53 @@
+"""Ends that a neighbour can cause are verdicts only when they happen alone; every candidate may use as much."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.judge import Judge
+from kevin_env.problem import load_problem
+
+SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
+RIGHT = """
+import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)
+"""
+HUNGRY = f"kept = bytearray(b'x') * (1 << 30)\n{RIGHT}"
+FAULTY = f"import ctypes\nctypes.string_at(0)\n{RIGHT}"
+LIMIT = 600 << 20
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    """A judge that was started on a machine without free memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kevin_env.judge.bench.host_memory", lambda: 0)
+        patch.setattr("kevin_env.judge.bench.SUBMISSION", LIMIT)
+        judge = Judge("cpu")
+    yield judge
+    judge.close()
+
+
+def judged(judge: Judge, code: str) -> tuple[Judgement, int]:
+    """The judgement, and how often the submission was run for it."""
+    stages: list[str] = []
+    options = Options(device="cpu", inputs="shipped")
+    return judge.judge(SOFTMAX, Submission(code=code), options, stages.append), stages.count("build")
+
+
+def test_a_full_machine_leaves_a_candidate_its_least(judge: Judge) -> None:
+    assert judge.bench.memory == LIMIT
+    judgement, runs = judged(judge, RIGHT)
+    assert (judgement.outcome.category, runs) == ("correct", 1)
+
+
+@pytest.mark.parametrize(("idle", "code", "runs"), [(True, HUNGRY, 1), (False, HUNGRY, 2), (False, FAULTY, 1)])
+def test_a_limit_is_a_verdict_only_alone(judge: Judge, monkeypatch, idle: bool, code: str, runs: int) -> None:
+    monkeypatch.setattr(judge.bench.lease, "idle", lambda: idle)
+    judgement, found = judged(judge, code)
+    assert found == runs
+    assert ("more than 600 MiB of memory" in judgement.outcome.message) == (code is HUNGRY)
