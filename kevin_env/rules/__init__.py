@@ -50,7 +50,9 @@ def _check_kernel(tree: ast.Module) -> FormatError | RulesViolation | None:
     named = [node for node in classes(tree) if node.name == "ModelNew"]
     models = [atom.node for atom in reader.name("ModelNew", reader.globals) if isinstance(atom, Class)] or named[-1:]
     for model in models:
-        found = _check_reference(tree, model, reader) or _check_forward(model, SubmissionReader(tree))
+        found = _check_reference(tree, model, reader) or _check_forward(
+            model, reader if model is models[0] else SubmissionReader(tree)
+        )
         if found is not None:
             return found
     return None if models else _NO_MODEL

@@ -16,7 +16,7 @@ _OWN_NAMES = frozenset({"globals", "locals", "vars"})
 
 def plain(tree: ast.Module) -> ast.Module:
     """The tree, rewritten in place: a copy of it takes longer than reading its code again."""
-    return ast.fix_missing_locations(_Plain().visit(tree))
+    return _Plain().visit(tree)
 
 
 class _Plain(ast.NodeTransformer):
