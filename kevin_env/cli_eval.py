@@ -1,7 +1,7 @@
 """`kevin-env eval`: many problems, samples and turns against a policy, and the figures of them."""
 
 import functools
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -149,7 +149,7 @@ def _run_log(
     if not config.tensorboard:
         return nullcontext()
     try:
-        return RunLog(folder.trajectories_file, outline(config, problems)["episodes"])
+        return closing(RunLog(folder.trajectories_file, outline(config, problems)["episodes"]))
     except OSError as error:
         raise BadInput(f"cannot write for TensorBoard to {folder.path}: {error}") from error
 

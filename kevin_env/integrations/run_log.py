@@ -8,8 +8,6 @@ point.
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.search import AGAIN
@@ -61,14 +59,6 @@ class RunLog:
     def close(self) -> None:
         """Ends the event file."""
         self._logger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _new(self) -> Iterator[Trajectory]:
         """Episodes of the lines that were added. One that is being written is left for the next time."""
