@@ -130,21 +130,22 @@ class Runtime:
             except Exception:
                 raise error from None
 
-    def stage(self, inputs: tree.Skeleton, sets: list[list[Spec]], seed: int) -> Message:
+    def stage(self, inputs: tree.Skeleton, sets: list[list[Spec]], seed: int | None = None) -> Message:
         """Gets ready for inputs whose bytes are not there yet: one set, or several for a burst.
 
-        Seeding is done here because it takes longer than many a kernel.
+        Seeding takes longer than many a kernel, so it is done here where the reference does not draw.
         """
         _seed(seed)
         inbox = self.regions["inbox"]
         self.sets = [tree.put_together(inputs, [inbox.tensor(spec) for spec in specs]) for specs in sets]
         return {}
 
-    def go(self, count: int) -> bytes:
+    def go(self, count: int, seed: int | None = None) -> bytes:
         """Calls the model once on each of the first `count` staged sets, then says where the outputs are.
 
         The answer is encoded while the device still works.
         """
+        _seed(seed)
         outputs: list[Any] = []
         with torch.no_grad():
             for arguments in self.sets[:count]:
@@ -242,7 +243,8 @@ def _flush() -> None:
     ctypes.CDLL(None).fflush(None)
 
 
-def _seed(seed: int) -> None:
-    """Reseeds whatever a model may draw from, so that a reference with randomness can be matched."""
-    random.seed(seed)
-    seed_torch(seed)
+def _seed(seed: int | None) -> None:
+    """Reseeds, where there is a seed, whatever a model may draw from: a reference with randomness can be matched."""
+    if seed is not None:
+        random.seed(seed)
+        seed_torch(seed)

@@ -81,8 +81,8 @@ def _decode(tag: str, value: Any, walk: Callable[[Skeleton], Any]) -> Any:
             return float.fromhex(value)
         case "complex":
             return complex(float.fromhex(value[0]), float.fromhex(value[1]))
-        case "dtype":
-            return getattr(torch, value)
+        case "dtype" if value in vars(torch):  # `getattr` would import parts of torch that are asked for by name
+            return vars(torch)[value]
         case "list":
             return [walk(child) for child in value]
         case "tuple":

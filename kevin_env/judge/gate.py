@@ -12,6 +12,7 @@ import itertools
 import random
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -40,12 +41,17 @@ class Player:
 
 @dataclass(frozen=True)
 class Drawn:
-    """An input set: its structure, its private bytes, the seed that a random model gets with it, and its name."""
+    """An input set: its structure, its private bytes, the seed that a random model gets with it, and its name.
+
+    `draws`: whether the reference draws from that seed. It is told with the word then, and not before: else the
+    drawing, which may be most of the work, could be done before the clock starts.
+    """
 
     skeleton: tree.Skeleton
     image: Image
     seed: int
     input_set: str = ""
+    draws: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,14 +122,15 @@ class Gate:
             Trouble: when the candidate does not answer as it should.
         """
         specs = [drawn.image.specs for drawn in sets]
-        player.worker.ask("stage", timeout, inputs=sets[0].skeleton, sets=specs, seed=sets[0].seed)
+        early, late = ({}, _seed_of(sets[0])) if sets[0].draws else (_seed_of(sets[0]), {})
+        player.worker.ask("stage", timeout, inputs=sets[0].skeleton, sets=specs, **early)
         self.outbox.bytes.fill_(POISON)
         veil = Veil([drawn.image for drawn in sets], self._generator) if self._generator else None
         mapped = len(player.mappings)
         self._synchronize()
         start = self._show(player, sets, veil)
         word = time.perf_counter_ns()
-        answer = player.worker.ask("go", timeout, frozen=veil is None, count=count)
+        answer = player.worker.ask("go", timeout, frozen=veil is None, count=count, **late)
         called = (player.worker.answered - word) / 1e9
         claims = read_claims(answer, count)
         placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
@@ -193,6 +200,11 @@ class Gate:
     def _synchronize(self) -> None:
         if self._gpu:
             torch.cuda.synchronize(self.device)
+
+
+def _seed_of(drawn: Drawn) -> dict[str, Any]:
+    """As a part of an order."""
+    return {"seed": drawn.seed}
 
 
 def overlapping(calls: list[Call]) -> bool:

@@ -125,7 +125,7 @@ class Trial:
             plant(tensors, seed)
         # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
         image, call = Image(tensors, self.bench.device, start), seed_from(self.secret, "call", self._draws)
-        return Drawn(skeleton, image, call, f"{self.case.name}/{distribution}")
+        return Drawn(skeleton, image, call, f"{self.case.name}/{distribution}", self.case.stochastic)
 
     def expect(self, drawn: Drawn) -> Expected:
         """What the reference gives for an input set."""
