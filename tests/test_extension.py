@@ -24,7 +24,10 @@ CPP = sorted(path.stem for path in (FOLDER / "cpp").glob("*.py"))
 CUDA = sorted(path.stem for path in (FOLDER / "cuda").glob("*.py"))
 FULL = ("errors_of_all_kinds",)
 """Built with torch's own headers, too, in half a minute. All other C++ sources once were, and passed their checks."""
-REPLACED = ("_write_ninja_file_and_build_library", "_import_module_from_library", "_run_ninja_build")
+REPLACED = (
+    *("_write_ninja_file_and_build_library", "_import_module_from_library", "_run_ninja_build"),
+    "_check_and_build_extension_h_precompiler_headers",
+)
 TENSOR = "torch::Tensor f(torch::Tensor x) { %s }"
 WITH_HEADER = "#include <torch/extension.h>\n"
 
@@ -237,7 +240,14 @@ def test_a_compiler_that_fails_ends_the_others(
     assert ("\nbroken\n" in capfd.readouterr().out) is verbose
 
 
+def test_no_header_is_precompiled_beside_those_of_torch(path: ShortPath) -> None:
+    module = _build("precompiled", cpp_sources="int64_t f(int64_t n) { return n + 1; }", functions=["f"], use_pch=True)
+    assert module.f(1) == 2
+    assert not any((Path(torch.__file__).parent / "include").rglob("*.gch"))
+
+
 def test_other_versions_of_torch_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpp_extension, REPLACED[-1], None)  # to be put back
     monkeypatch.setattr(build, "TESTED", ("1.0",))
     assert install() is None
 

@@ -64,7 +64,11 @@ class ShortPath:
 
 
 def install() -> ShortPath | None:
-    """Has `load` and `load_inline` try the short headers first. Does nothing where these were not tested."""
+    """Has `load` and `load_inline` try the short headers first, but where these were not tested.
+
+    Has them precompile no header (`use_pch`): that saves time only, and torch would write it beside its own headers.
+    """
+    cpp_extension._check_and_build_extension_h_precompiler_headers = lambda *args, **kwargs: None
     if not _supported():
         return None
     path = ShortPath()
