@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from kevin_env.judge import Options, Submission
-from kevin_env.judge.pool import LocalPool
+from kevin_env.judge import JudgePool, Options, Submission
 from kevin_env.outcome import OUTCOME_TYPES, Outcome
 from kevin_env.problem import Problem, load_problem
 from kevin_env.rules import Rules, check_rules
@@ -40,7 +39,7 @@ ATTACKS = {
     " stops_and_continues never_stops punches_holes leaves_kernels_running floods_the_memory_bus timers_without_end",
     "noise": "hopes_for_noise",
     "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output",
-    "work in phases that are not timed": "works_at_import table_made_at_import",
+    "work in phases that are not timed": "works_at_import table_made_at_import draws_before_the_clock",
     "heat and boost": "rests_before_its_calls raises_its_priority",
     "head start": "head_start head_start_in_cpp wakes_for_a_moment answers_before_it_is_asked",
     "early claim, late output": "late_outbox frees_what_it_claimed",
@@ -50,7 +49,7 @@ ATTACKS = {
     "pass-through": "returns_input",
     "no work launched": "launches_nothing never_writes",
     "part of the work": "partial_rows sampled_columns extrapolates searches_half",
-    "one shape checked, another timed": "right_for_the_timed_shape right_for_other_shapes",
+    "one shape checked, another timed": "right_for_the_timed_shape right_for_other_shapes no_maximum_elsewhere",
     "right for the first calls": "cached_by_count honest_until_timed honest_until_timed_in_range",
     "one distribution": "knows_the_distribution no_maximum",
     "hard-coded shapes": "drops_the_tail",
@@ -107,7 +106,7 @@ ATTACKS = {
     "deserialisation": "pickled_answer",
     "build": "includes_a_secret compiler_plugin build_daemon",
     "hiding from rules": "hides_behind_getattr hides_in_a_string torch_inside_a_kernel overloads_an_operator"
-    " replaces_what_is_allowed",
+    " replaces_what_is_allowed callback_as_a_kernel another_model_by_new",
     "talking to the reader": "talks_to_the_reader",
     "clean exit": "exits exits_at_import exits_in_a_destructor",
     "packages and binaries": "installs_a_package runs_machine_code",
@@ -119,7 +118,7 @@ ATTACKS = {
     "hostile exceptions": "hostile_exception exception_without_end blames_the_compiler deep_recursion",
     # no kernel, or not one of its own
     "torch computes": "torch_computes",
-    "vendor's library": "calls_the_vendor torch_inside_cpp",
+    "vendor's library": "calls_the_vendor torch_inside_cpp vendor_inside_cpp numpy_through_pointers",
     "compiled or traced reference": "compiles_the_reference traces_the_reference",
     "copied reference": "inherits_reference execs_reference",
     "fallback": "falls_back",
@@ -201,7 +200,7 @@ def read_corpus(*devices: str) -> list[Entry]:
     return [entry for entry in entries if entry.device in devices]
 
 
-def judged(entry: Entry, device: str, pool: LocalPool) -> Judged:
+def judged(entry: Entry, device: str, pool: JudgePool) -> Judged:
     """How the file ends, what it printed, and what the judge found odd about its times."""
     found = check_rules(entry.code, entry.rules)
     if found is not None:

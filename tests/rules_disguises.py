@@ -1,5 +1,7 @@
 """Ways of saying what computes without a call of it in sight. In each, torch computes in what `forward` reaches."""
 
+# ruff: noqa: E501
+
 DISGUISES = {
     "match capture": """
 class ModelNew(nn.Module):
@@ -584,4 +586,569 @@ class ModelNew(nn.Module):
         ext.f(x)
         return op(x, 1)
 """,
+    "__new__ of another class": """
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def __new__(cls):
+        return Other()
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "metaclass": """
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class Meta(type):
+    def __call__(cls, *a):
+        return Other(*a)
+class ModelNew(nn.Module, metaclass=Meta):
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "module __getattr__": """
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+del ModelNew
+def __getattr__(name):
+    return Other
+""",
+    "module attribute": """
+import sys
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+sys.modules[__name__].ModelNew = Other
+""",
+    "setattr of a module by name": """
+import sys
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+setattr(sys.modules['submission'], 'ModelNew', Other)
+""",
+    "globals update": """
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+globals().update({'ModelNew': Other})
+""",
+    "f_globals": """
+import inspect
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+inspect.currentframe().f_globals['ModelNew'] = Other
+""",
+    "walrus in a comprehension": """
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+[ModelNew := Other for _ in (0,)]
+""",
+    "setitem of globals": """
+import operator
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+operator.setitem(globals(), 'ModelNew', Other)
+""",
+    "setattr by a name not written out": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        for k, v in {'forward': lambda x: torch.softmax(x, 1)}.items():
+            setattr(self, k, v)
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "__dict__ update of a dictionary": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.__dict__.update({'forward': lambda x: torch.softmax(x, 1)})
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "__dict__ __setitem__": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.__dict__.__setitem__('forward', lambda x: torch.softmax(x, 1))
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "__dict__ |=": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.__dict__ |= {'forward': lambda x: torch.softmax(x, 1)}
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "CFUNCTYPE": """
+kept = []
+def compute():
+    x, out = kept
+    out.copy_(torch.softmax(x, 1))
+work = ctypes.CFUNCTYPE(None)(compute)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        kept[:] = x, out
+        work()
+        return out
+""",
+    "callback of an extension": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(lambda: torch.softmax(x, 1))
+""",
+    "function handed to a kernel": """
+@triton.jit
+def k(x, out, OP: tl.constexpr):
+    OP(x, out)
+def sneak(x, out):
+    out.copy_(torch.softmax(x, 1))
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        k[(1,)](x, out, OP=sneak)
+        return out
+""",
+    "torch in a kernel's body": """
+kept=[]
+@triton.jit
+def k(x, BLOCK: tl.constexpr):
+    kept[1].copy_(torch.softmax(kept[0], 1))
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        kept[:] = x, out
+        k[(1,)](x, BLOCK=1)
+        return out
+""",
+    "Python called by a kernel": """
+kept=[]
+def sneak():
+    kept[1].copy_(torch.softmax(kept[0], 1))
+@triton.jit
+def k(x, BLOCK: tl.constexpr):
+    sneak()
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        kept[:] = x, out
+        k[(1,)](x, BLOCK=1)
+        return out
+""",
+    "Module.apply": """
+class ModelNew(nn.Module):
+    def work(self, m):
+        self.y = torch.softmax(self.x, 1)
+    def forward(self, x):
+        ext.f(x)
+        self.x = x
+        self.apply(self.work)
+        return self.y
+""",
+    "signal handler": """
+import signal
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        signal.signal(signal.SIGUSR1, self.work)
+    def work(self, *a):
+        self.y = torch.softmax(self.x, 1)
+    def forward(self, x):
+        ext.f(x)
+        self.x = x
+        signal.raise_signal(signal.SIGUSR1)
+        return self.y
+""",
+    "profile hook": """
+import sys
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        sys.setprofile(self.work)
+    def work(self, *a):
+        self.y = torch.softmax(self.x, 1)
+    def forward(self, x):
+        self.x = x
+        ext.f(x)
+        return self.y
+""",
+    "gc callback": """
+import gc
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        gc.callbacks.append(self.work)
+    def work(self, *a):
+        self.y = torch.softmax(self.x, 1)
+    def forward(self, x):
+        self.x = x
+        ext.f(x)
+        gc.collect()
+        return self.y
+""",
+    "parametrization": """
+class P(nn.Module):
+    def forward(self, w):
+        return torch.softmax(w, 1)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+        nn.utils.parametrize.register_parametrization(self.lin, 'weight', P())
+    def forward(self, x):
+        ext.f(x)
+        return self.lin.weight
+""",
+    "pydoc.locate": """
+import pydoc
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return pydoc.locate('torch.softmax')(x, 1)
+""",
+    "pickle": r"""
+import pickle
+work = pickle.loads(b'ctorch\nsoftmax\n.')
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return work(x, 1)
+""",
+    "torch.__dict__": """
+n = 'xamtfos'[::-1]
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return torch.__dict__[n](x, 1)
+""",
+    "vars(torch)": """
+n = 'xamtfos'[::-1]
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return vars(torch)[n](x, 1)
+""",
+    "getmembers": """
+import inspect
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return dict(inspect.getmembers(torch))['softmax'](x, 1)
+""",
+    "__getattribute__": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return object.__getattribute__(x, 'softmax')(1)
+""",
+    "numpy of an address": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        out = torch.empty(4, 4)
+        a = np.frombuffer((ctypes.c_float * 16).from_address(x.data_ptr()), np.float32)
+        c = np.frombuffer((ctypes.c_float * 16).from_address(out.data_ptr()), np.float32)
+        np.exp(a, out=c)
+        return out
+""",
+    "numpy of a list": """
+class ModelNew(nn.Module):
+    def forward(self, x, w):
+        ext.f(x)
+        return torch.tensor(np.matmul(np.array(x.tolist()), np.array(w.tolist())))
+""",
+    "cupy": """
+import cupy
+class ModelNew(nn.Module):
+    def forward(self, x, w):
+        ext.f(x)
+        return torch.from_dlpack(cupy.matmul(cupy.from_dlpack(x), cupy.from_dlpack(w)))
+""",
+    "triton.ops": """
+import triton.ops
+class ModelNew(nn.Module):
+    def forward(self, x, w):
+        ext.f(x)
+        return triton.ops.matmul(x, w)
+""",
+    "__setitem__ of a container": """
+ops = {}
+ops.__setitem__('s', torch.softmax)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return ops['s'](x, 1)
+""",
+    "namespace": """
+import types
+ops = types.SimpleNamespace()
+ops.s = torch.softmax
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return ops.s(x, 1)
+""",
+    "ChainMap": """
+import collections
+ops = collections.ChainMap({'s': torch.softmax})
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return ops['s'](x, 1)
+""",
+    "defaultdict": """
+import collections
+ops = collections.defaultdict(lambda: torch.softmax)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return ops['s'](x, 1)
+""",
+    "context variable": """
+import contextvars
+op = contextvars.ContextVar('op', default=torch.softmax)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return op.get()(x, 1)
+""",
+    "weakref": """
+import weakref
+op = weakref.ref(torch.softmax)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return op()(x, 1)
+""",
+    "queue": """
+import queue
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        q = queue.Queue()
+        q.put(x)
+        return q.get().softmax(1)
+""",
+    "threading.local": """
+import threading
+l = threading.local()
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        l.x = x
+        return l.x.softmax(1)
+""",
+    "singledispatch": """
+import functools
+@functools.singledispatch
+def work(x):
+    return x
+@work.register
+def _(x: torch.Tensor):
+    return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return work(x)
+""",
+    "__init_subclass__": """
+class Other(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+class Base(nn.Module):
+    def __init_subclass__(cls):
+        cls.forward = Other.forward
+class ModelNew(Base):
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "starred target": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        f, *_ = [torch.softmax]
+        return f(x, 1)
+""",
+    "yield from": """
+class ModelNew(nn.Module):
+    def g(self, x):
+        yield from [torch.softmax]
+    def forward(self, x):
+        ext.f(x)
+        return next(self.g(x))(x, 1)
+""",
+    "opcheck": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = ext.f(x)
+        torch.library.opcheck(torch.ops.aten.exp.out, (x,), {'out': y})
+        return y
+""",
+    "GradScaler": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.s = torch.amp.GradScaler('cuda', 2.0)
+    def forward(self, x):
+        ext.f(x)
+        return self.s.scale(x)
+""",
+    "cpp chain": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(torch::Tensor x) { return x.contiguous().softmax(1); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp auto": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(torch::Tensor x) { auto y = x.contiguous(); return y.softmax(1); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp vector": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(std::vector<torch::Tensor> xs) { return xs[0].softmax(1); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work([x])
+''',
+    "cpp argument-dependent lookup": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(torch::Tensor x) { return softmax(x, 1); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp using": '''
+SRC = r"""#include <torch/extension.h>
+using at::softmax;
+torch::Tensor work(torch::Tensor x) { return softmax(x, 1); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp own name of Tensor": '''
+SRC = r"""#include <torch/extension.h>
+using torch::Tensor;
+Tensor work(Tensor x) { return x.softmax(1); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp _ops": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(torch::Tensor x) { return at::_ops::softmax_int::call(x, 1, {}); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp dispatcher": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(torch::Tensor x) { return c10::Dispatcher::singleton().findSchemaOrThrow("aten::softmax", "int").typed<at::Tensor(const at::Tensor&, int64_t, std::optional<at::ScalarType>)>().call(x, 1, {}); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp layer": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(torch::Tensor x) { torch::nn::Linear l(4, 4); return l->forward(x); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp Python": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(torch::Tensor x) { return py::module_::import("torch").attr("softmax")(x, 1).cast<torch::Tensor>(); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp cblas": '''
+SRC = r"""#include <torch/extension.h>
+extern "C" void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+torch::Tensor work(torch::Tensor x) { auto o = torch::empty({4, 4}); cblas_sgemm(101, 111, 111, 4, 4, 4, 1.f, x.data_ptr<float>(), 4, x.data_ptr<float>(), 4, 0.f, o.data_ptr<float>(), 4); return o; }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp cublas": '''
+SRC = r"""#include <torch/extension.h>
+#include <cublas_v2.h>
+torch::Tensor work(torch::Tensor x) { cublasSgemm(h, 0, 0, 4, 4, 4, &a, p, 4, p, 4, &b, o, 4); return x; }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp template": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(torch::Tensor x) { return at::OP(x, 1); }"""
+lib = load_inline(name='l', cpp_sources=[SRC.replace('OP', 'softmax')], functions=['work'])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp by a compiler of its own": '''
+SRC = r"""#include <ATen/ATen.h>
+extern "C" void work(void* x, void* o) { *(at::Tensor*)o = at::softmax(*(at::Tensor*)x, 1); }"""
+import subprocess
+open('w.cpp', 'w').write(SRC)
+subprocess.run(['g++', 'w.cpp'])
+lib = ctypes.CDLL('./w.so')
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "cpp macro": '''
+SRC = r"""#include <torch/extension.h>
+#define OP softmax
+torch::Tensor work(torch::Tensor x) { return at::OP(x, 1); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
 }

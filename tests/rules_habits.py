@@ -2064,6 +2064,91 @@ class ModelNew(nn.Module):
             self.pack()
         return ext.f(x, self.packed["a"], list(self.packed.values()))
 """,
+    "numbers that C++ gives": """
+more = load_inline(name="more", cpp_sources=r'''
+auto rows(const torch::Tensor& x) -> int64_t { return x.size(0); }
+std::pair<double, double> moments(const torch::Tensor& x) { return {0, 1}; }
+std::vector<double> bounds(torch::Tensor x) { return {0, 1}; }
+static inline unsigned long long cycles(torch::Tensor x) { return 1; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("count", [](torch::Tensor x) -> int64_t { return x.numel(); });
+}
+''', functions=["rows", "moments", "bounds", "cycles"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        mean, square = more.moments(x)
+        bounds = more.bounds(x)
+        spread = square - mean * mean
+        workspace = torch.empty(4 * more.count(x) + more.rows(x))
+        return ext.f(x, workspace, 1 / spread, bounds[1] - bounds[0], more.cycles(x) // 2)
+""",
+    "a class of C++ that is made of a tensor": """
+plans = load_inline(name="plans", cpp_sources=r'''
+struct Plan {
+  explicit Plan(torch::Tensor x);
+  int64_t size() const;
+  torch::Tensor run(torch::Tensor x);
+};
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  py::class_<Plan>(m, "Plan").def(py::init<torch::Tensor>()).def("run", &Plan::run).def("size", &Plan::size);
+}
+''')
+class ModelNew(nn.Module):
+    def forward(self, x):
+        plan = plans.Plan(x)
+        return plan.run(x)[: plan.size() // 2]
+""",
+    "entries counted from the end": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        plan = (x, torch.empty_like(x), x.numel())
+        kernel[(triton.cdiv(plan[-1], 256) + plan[-1] % 2,)](plan[-3], plan[0], plan[-2], plan[-1])
+        return plan[-2]
+""",
+    "copies and views of other names": """
+lib = ctypes.CDLL("./lib.so")
+class ModelNew(nn.Module):
+    def forward(self, x):
+        a, out = x.numpy().copy(), np.empty(x.shape, np.float32)
+        out.fill(0)
+        starts = torch.arange(0, x.numel() + 1, x.shape[1])
+        first, second = x.unsafe_chunk(2, 1)
+        halves = x.dsplit(2)
+        lib.f(a.ctypes.data, x.numpy().tobytes(), starts.data_ptr(), first.data_ptr(), halves[1].data_ptr(), out.ctypes.data)
+        return torch.from_numpy(out)
+""",
+    "a module that setuptools builds": """
+import importlib, sys
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CppExtension
+with open("mine.cpp", "w") as file:
+    file.write('''
+#include <torch/extension.h>
+torch::Tensor relu_of(torch::Tensor x) { return x; }
+int64_t width(torch::Tensor x) { return 1; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("relu_of", &relu_of); m.def("width", &width); }
+''')
+setup(name="mine", ext_modules=[CppExtension("mine", ["mine.cpp"])], cmdclass={"build_ext": BuildExtension},
+      script_args=["build_ext", "--inplace"])
+sys.path.insert(0, ".")
+mine = importlib.import_module("mine")
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return mine.relu_of(x)[: mine.width(x) * 2]
+""",
+    "timed by timeit": """
+import timeit
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = None
+    def forward(self, x):
+        if self.block is None:
+            seconds = {block: timeit.timeit(lambda: ext.f(x, block), number=3) for block in (64, 128)}
+            self.block = min(seconds, key=seconds.__getitem__)
+            print(min(timeit.repeat(lambda: ext.f(x, self.block), repeat=2, number=3)) / 3)
+        return ext.f(x, self.block * 2)
+""",
 }
 
 CPP = {
@@ -2166,5 +2251,44 @@ struct F : torch::autograd::Function<F> { static torch::Tensor forward(torch::au
 torch::Tensor f(torch::Tensor x) { torch::NoGradGuard g;
     return F::apply(x);
     }
+""",
+    "one name, a tensor here and a number there": """
+#include <torch/extension.h>
+namespace {
+struct Sum {
+    float total = 0;
+    void add(float v) { total += v; }
+    float mean(int64_t n) const { return total / n; }
+};
+float row(const float* in, int64_t n) {
+    Sum out;
+    for (int64_t i = 0; i < n; ++i) out.add(in[i]);
+    return out.mean(n);
+}
+void rows(const float* p, float* q) {
+    using Vec = at::vec::Vectorized<float>;
+    Vec x = Vec::loadu(p);
+    x.exp().store(q);
+}
+}  // namespace
+torch::Tensor f(torch::Tensor x) {
+    auto out = torch::empty_like(x);
+    out.data_ptr<float>()[0] = row(x.data_ptr<float>(), x.numel());
+    return out;
+}
+""",
+    "functions that are variables": """
+#include <torch/extension.h>
+template <typename F>
+void each(const float* x, float* y, int64_t n, F&& silu) {
+    for (int64_t i = 0; i < n; ++i) y[i] = silu(x[i]);
+}
+static std::function<float(float)> gelu = [](float v) { return v / 2; };
+torch::Tensor f(torch::Tensor x) {
+    auto relu = [](float x) { return x > 0 ? x : 0; };
+    const auto sigmoid = [&](auto x) { return relu(x) + gelu(x); };
+    float y = sigmoid(x.item<float>());
+    return x;
+}
 """,
 }

@@ -1,3 +1,6 @@
+# ruff: noqa: E501
+import time
+
 import pytest
 from rules_corpus import HEAD
 from rules_disguises import DISGUISES
@@ -80,6 +83,100 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return lib.work(x)
 ''',
+    "C++ whose kernels have names of their host's tensors": '''
+SRC = r"""#include <torch/extension.h>
+__device__ float act(float x) { return exp(x) / (1 + tanh(x)) * sqrt(x); }
+__global__ void k(const float* x, float* out, int n) { int i = threadIdx.x; out[i] = act(x[i]) + max(x[i], 0.f); }
+template <typename T> T sum(T x) { return x; }
+torch::Tensor work(torch::Tensor x) { auto n = x.numel(); auto out = torch::empty_like(x); k<<<1, n>>>(x.data_ptr<float>(), out.data_ptr<float>(), n); auto s = sum(n); return out; }"""
+lib = load_inline(name='l', cpp_sources=SRC, functions=['work'])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "C++ with a function of its own by torch's name": '''
+SRC = r"""#include <torch/extension.h>
+void softmax(const at::Tensor& x, at::Tensor& out) {}
+torch::Tensor work(torch::Tensor x) { auto out = torch::empty_like(x); softmax(x, out); return out; }"""
+lib = load_inline(name='l', cpp_sources=SRC, functions=['work'])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "C++ with vector instructions": '''
+SRC = r"""#include <ATen/cpu/vec/vec.h>
+using Vec = at::vec::Vectorized<float>;
+torch::Tensor work(torch::Tensor x) { auto p = x.data_ptr<float>(); Vec v = Vec::loadu(p); v.exp().store(p); auto m = at::vec::maximum(v, v); auto r = v.sqrt() * v.abs(); return x; }"""
+lib = load_inline(name='l', cpp_sources=SRC, functions=['work'])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
+    "a kernel that calls another": """
+@triton.jit
+def relu(x):
+    return tl.maximum(x, 0)
+@triton.jit
+def k(x, out, N: tl.constexpr, ACT: tl.constexpr):
+    a = tl.load(x + tl.arange(0, N))
+    if ACT is not None:
+        a = ACT(a)
+    b = a.to(tl.float32) * min(N, 3) + float('inf')
+    tl.store(out + tl.arange(0, N), relu(b))
+    tl.static_print('x', a.shape)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        k[(1,)](x, out, N=128, ACT=relu)
+        return out
+""",
+    "a comparison when it is run by itself": """
+def ref(x):
+    return torch.softmax(x, 1)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+if __name__ == '__main__':
+    x = torch.randn(3, 3)
+    print((ModelNew()(x) - ref(x)).abs().max(), torch.allclose(ref(x), x))
+    triton.testing.do_bench(lambda: torch.softmax(x, 1))
+""",
+    "attributes by names from outside": """
+class ModelNew(nn.Module):
+    def __init__(self, **kw):
+        super().__init__()
+        for k, v in kw.items():
+            setattr(self, k, v)
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "sizes by NumPy": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        n = int(np.prod(x.shape)); m = int(np.ceil(n / 4)); s = np.sqrt(64.0); t = np.float32(s); q = np.log2(n)
+        return ext.f(x, n, m, s * 2, t, q)
+""",
+    "weights drawn by apply": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.apply(self._init)
+    def _init(self, m):
+        nn.init.normal_(m.weight)
+        m.weight.data = m.weight.data * 2
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "one object only": """
+class ModelNew(nn.Module):
+    _one = None
+    def __new__(cls, *a):
+        if cls._one is None:
+            cls._one = super().__new__(cls)
+        return cls._one
+    def forward(self, x):
+        return ext.f(x)
+""",
 }
 
 
@@ -109,3 +206,26 @@ def test_operations_in_cpp_are_named_and_nothing_else():
         "at::sum_out",
         ".sum",
     ]
+
+
+@pytest.mark.parametrize("text", ["at::Tensor" + " " * 20_000, "auto" + " " * 20_000, "x[" * 20_000, "x.f(" * 10_000,
+                                  "at::Tensor x; " + "a relu(x " * 20_000])  # fmt: skip
+def test_sources_that_a_pattern_could_be_lost_in_take_no_time(text):
+    began = time.process_time()
+    assert set(operations([text])) <= {"relu"}
+    assert time.process_time() - began < 2
+
+
+def test_a_product_is_no_definition():
+    assert operations(["at::Tensor f(at::Tensor a) { using namespace at; return (a *relu(a)); }"]) == ["relu"]
+
+
+@pytest.mark.parametrize("source", [
+    "static at::Tensor kept; at::Tensor f(at::Tensor x) { kept = x; return x; } at::Tensor g() { return kept.relu(); }",
+    "namespace { at::Tensor kept = at::zeros({3}); } at::Tensor g(int n) { return kept.relu(); }",
+    "struct L { at::Tensor kept; at::Tensor g(); }; at::Tensor L::g() { return kept.relu(); }",
+    'PYBIND11_MODULE(name, m) { m.def("g", [](at::Tensor x) { return x.relu(); }); }',
+    "at::Tensor f(at::Tensor x) {\n#if A\n if (x.numel()) {\n#else\n {\n#endif\n } return x; } at::Tensor g(at::Tensor y) { return y.relu(); }",
+])  # fmt: skip
+def test_a_tensor_is_known_wherever_cpp_knows_it(source):
+    assert operations([source]) == [".relu"]

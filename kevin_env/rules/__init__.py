@@ -48,7 +48,7 @@ def _check_kernel(tree: ast.Module) -> FormatError | RulesViolation | None:
     """Of every class that the name may stand for: it may be given to another class, also here one and there another."""
     reader = SubmissionReader(tree)
     named = [node for node in classes(tree) if node.name == "ModelNew"]
-    models = [atom.node for atom in reader.name("ModelNew", reader.globals) if isinstance(atom, Class)] or named[-1:]
+    models = reader.models() or named[-1:]
     for model in models:
         found = _check_reference(tree, model, reader) or _check_forward(
             model, reader if model is models[0] else SubmissionReader(tree)

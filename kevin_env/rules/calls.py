@@ -92,7 +92,7 @@ class Calls(Reader):
         match path.split(".")[0]:
             case "torch":
                 return self._call_torch(path, arguments, node)
-            case "numpy" | "scipy":
+            case "numpy" | "scipy" | "cupy":
                 return self._call_numpy(path, arguments, node)
             case "builtins":
                 return self._call_builtin(path.removeprefix("builtins."), arguments, node)
@@ -163,9 +163,11 @@ class Calls(Reader):
         return self._computes(path, node)
 
     def _call_numpy(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        if path.split(".", 1)[-1] in words.NUMPY_HARMLESS:
-            return arguments.all() & TENSOR
-        return self._computes(path, node) if has_tensor(arguments.all()) else UNKNOWN
+        name = path.split(".", 1)[-1]
+        if name in words.NUMPY_HARMLESS | words.NUMPY_VIEWS:
+            return TENSOR if name in words.NUMPY_VIEWS and self.reached else arguments.all() & TENSOR
+        computes = name.startswith(words.NUMPY_PRODUCTS) or has_tensor(arguments.all())
+        return self._computes(path, node) if computes else UNKNOWN
 
     def _call_operator(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         harmless = path.rsplit(".", 1)[-1] in words.OPERATOR_HARMLESS

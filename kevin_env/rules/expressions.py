@@ -11,13 +11,11 @@ from kevin_env.rules.values import (
     UNKNOWN,
     Arguments,
     Atom,
-    Class,
     Function,
     Imported,
     Instance,
     Items,
     Kernel,
-    Parent,
     Scope,
     Tensor,
     Value,
@@ -60,7 +58,7 @@ class Expressions(Objects):
                 self.evaluate(test, scope)
                 return self.evaluate(body, scope) | self.evaluate(orelse, scope)
             case ast.NamedExpr(target=target, value=value):
-                return self.assign(target, self.evaluate(value, scope), scope)
+                return self.assign(target, self.evaluate(value, scope), scope.outer())
             case ast.Lambda():
                 return frozenset({Function(node, scope)})
             case _:
@@ -93,7 +91,7 @@ class Expressions(Objects):
                 return UNKNOWN
 
     def _comprehend(self, generators: list[ast.comprehension], scope: Scope) -> Scope:
-        inner = Scope(parent=scope)
+        inner = Scope(parent=scope, of_comprehension=True)
         for generator in generators:
             self.assign(generator.target, opened(self.evaluate(generator.iter, inner)), inner)
             for condition in generator.ifs:
@@ -125,6 +123,8 @@ class Expressions(Objects):
                     found.append(TENSOR)
                 case Kernel():
                     found.append(frozenset({atom}))
+                case Imported(path) if not key and (path in words.NAMESPACES or path.endswith(".__dict__")):
+                    found.append(self._computes("a lookup by a name that is not written out", node))
                 case Imported(path) if key:
                     found.append(frozenset({Imported(key if path == "sys.modules" else f"{path}.{key}")}))
                 case Items():
@@ -136,7 +136,7 @@ class Expressions(Objects):
     def _evaluate_call(self, node: ast.Call, scope: Scope) -> Value:
         function = node.func
         if isinstance(function, ast.Name) and function.id == "super":
-            return self._evaluate_super(node, scope)
+            return self.evaluate_super(node, scope)
         arguments = self._arguments(node, scope)
         if isinstance(function, ast.Attribute):
             receiver = self.evaluate(function.value, scope)
@@ -149,12 +149,6 @@ class Expressions(Objects):
         callee = self.evaluate(function, scope)
         named = self._call_by_name(callee, node, arguments, scope)
         return self.call(callee, arguments, node) if named is None else named
-
-    def _evaluate_super(self, node: ast.Call, scope: Scope) -> Value:
-        here = scope.find("super()") or UNKNOWN
-        named = self.evaluate(node.args[0], scope) if node.args else UNKNOWN
-        owners = [atom.owner for atom in here if isinstance(atom, Parent)]
-        return frozenset(Parent(a.node, owner) for a in named for owner in owners if isinstance(a, Class)) or here
 
     def _arguments(self, node: ast.Call, scope: Scope) -> Arguments:
         positional: list[Value] = []
@@ -177,7 +171,7 @@ class Expressions(Objects):
         name = constant_text(node.args[0]) if node.args else None
         if function.attr in _FILLING and isinstance(function.value, ast.Name | ast.Attribute):
             given = join((*args.positional, *(value for _, value in args.keywords), args.rest))
-            self.assign(function.value, contained | items(opened(given) if function.attr in _OPENING else given), scope)
+            self._put(function.value, contained | items(opened(given) if function.attr in _OPENING else given), scope)
         if function.attr == "items":
             return items(items(UNKNOWN, opened(contained), exact=True))
         if function.attr in _TAKING:
@@ -209,6 +203,8 @@ class Expressions(Objects):
         name = constant_text(key[0]) if key else None
         if name is not None and value:
             self.remember(receiver, name, value[0])
+        elif value:
+            self.handed_on(value[0])
 
     def assign(self, target: ast.AST, value: Value, scope: Scope) -> Value:
         """Binds a target to a value, and gives the value."""
@@ -231,17 +227,21 @@ class Expressions(Objects):
         return value
 
     def _assign_element(self, node: ast.Subscript, value: Value, scope: Scope) -> None:
-        held, index, name = (
-            self.evaluate(node.value, scope),
-            self.evaluate(node.slice, scope),
-            constant_text(node.slice),
-        )
+        held, index = self.evaluate(node.value, scope), self.evaluate(node.slice, scope)
         if has_tensor(held) and has_tensor(index | opened(index)):
             self._computes("indexing with a tensor", node)
         containers = [atom for atom in held if isinstance(atom, Items)]
         if containers and isinstance(node.value, ast.Name | ast.Attribute):
-            filled = join(with_entry(atom, name, value) for atom in containers)
-            self.assign(node.value, held - frozenset(containers) | filled, scope)
+            filled = join(with_entry(atom, constant_text(node.slice), value) for atom in containers)
+            self._put(node.value, held - frozenset(containers) | filled, scope)
+
+    def _put(self, target: ast.Name | ast.Attribute, filled: Value, scope: Scope) -> None:
+        """Notes what a container holds now; of one that is bound further out, besides what else it may hold."""
+        home = scope.home(target.id) if isinstance(target, ast.Name) else scope
+        if isinstance(target, ast.Name) and home and home is not scope:
+            home.names[target.id] |= filled
+        else:
+            self.assign(target, filled, scope)
 
 
 def _is_torch(atom: Atom) -> bool:

@@ -1,11 +1,14 @@
 """What objects do that no call shows: special methods, patches, what is handed on. Between calls and expressions."""
 
 import ast
+import re
+import sys
 
+from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.calls import EXTENSION, Calls
+from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
 from kevin_env.rules.cpp import operations
-from kevin_env.rules.syntax import constant_text
+from kevin_env.rules.syntax import constant_text, local_names
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
@@ -15,7 +18,11 @@ from kevin_env.rules.values import (
     Function,
     Imported,
     Instance,
+    Kernel,
+    Parent,
+    Scope,
     Tensor,
+    TensorMethod,
     TorchModule,
     Value,
     has_tensor,
@@ -27,6 +34,12 @@ from kevin_env.rules.values import (
 _EXPLICIT = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__repr__", "__str__"})
 """Special methods that are read where they are called, or that only tell what an object is."""
 _VENDOR = "vendor"
+_MODULE = re.compile(r"\b(?:PYBIND11_MODULE\s*\(|PyInit_\w)")
+_KNOWN = frozenset(
+    {"torch", "numpy", "scipy", "cupy", "triton", "cuda", *words.COMPUTING_PACKAGES, *sys.stdlib_module_names}
+)
+"""Packages that are not what a submission builds of its sources in C++."""
+_MOST_SOURCES = 64
 
 
 class Objects(Calls):
@@ -41,6 +54,9 @@ class Objects(Calls):
             for target in node.targets
             if isinstance(target, ast.Name)
         }
+        self._written = _sources_in(tree)
+        self._builds_module = any(_MODULE.search(source) for source in self._written)
+        self._kept: Value = UNKNOWN
 
     def read_special_methods(self) -> None:
         """Reads what Python calls for an operator, a lookup or a block, and what that gives, in every class."""
@@ -55,11 +71,40 @@ class Objects(Calls):
                                 self.call(frozenset({each}), Arguments((TENSOR,)), node)
                         self.launches = launches
 
+    def read_kernels(self) -> None:
+        """Reads what kernels in Triton's language call of Python: its interpreter runs that as any other code."""
+        launches = self.launches
+        for kernel in self.kernels:
+            scope = Scope(parent=kernel.scope, names=dict.fromkeys(local_names(kernel.node), UNKNOWN))
+            for node in [each for each in ast.walk(kernel.node) if isinstance(each, ast.Call)]:
+                for atom in self.evaluate(node.func, scope):
+                    if isinstance(atom, Function):
+                        self.run(atom, Arguments())
+                    elif isinstance(atom, TensorMethod) or _root(atom) in ("torch", "numpy", "scipy"):
+                        self.call(frozenset({atom}), Arguments((TENSOR,)), node)
+        self.launches = launches
+
     def remember(self, receiver: Value, name: str, value: Value) -> None:
-        """As without patches; what something imported is replaced by is called by whoever calls that."""
+        """As without patches; what something imported or not known is given may be called by whoever calls that."""
         super().remember(receiver, name, value)
         if any(isinstance(atom, Imported) for atom in receiver):
             self.hooks += [atom for atom in value if isinstance(atom, Function) or _is_operation(atom)]
+        elif not any(isinstance(atom, Instance | Class) for atom in receiver):
+            self.handed_on(value)
+        if name == words.MODEL and not receiver & self.globals.names.get(name, UNKNOWN):
+            self.globals.names[name] = self.globals.names.get(name, UNKNOWN) | value
+
+    def handed_on(self, value: Value) -> None:
+        """Notes what code that is not read was given: it may be called there when `forward` runs."""
+        self.escaped += [atom for atom in value if isinstance(atom, Function) or _is_operation(atom)]
+
+    def read_escaped(self, node: ast.AST) -> None:
+        """Reads what was handed on, as if it were called with nothing that is known."""
+        for atom in self.escaped:
+            given = self.run(atom, Arguments()) if isinstance(atom, Function) else frozenset({atom})
+            called = frozenset(each for each in given if isinstance(each, TorchModule) or _is_operation(each))
+            if called:
+                self.call(called, Arguments((TENSOR,)), node)
 
     def construct(self, atom: Class, arguments: Arguments, node: ast.AST) -> Value:
         """An instance; a tensor as well where the class is one of tensors; and whatever `__new__` gives."""
@@ -67,33 +112,63 @@ class Objects(Calls):
         bases = join(value for each in self.lineage(atom.node) for value in self.bases.get(each, ()))
         tensor = any(isinstance(base, Imported) and base.path in words.TENSOR_CLASSES for base in bases)
         made = self.call(new, arguments, node) if (new := self.attribute(instance, "__new__")) else UNKNOWN
-        return instance | (TENSOR if tensor else UNKNOWN) | frozenset(each for each in made if isinstance(each, Tensor))
+        others = frozenset(each for each in made if isinstance(each, Tensor | Instance | TorchModule))
+        return instance | (TENSOR if tensor else UNKNOWN) | others
+
+    def evaluate_super(self, node: ast.Call, scope: Scope) -> Value:
+        """What `super()` or `super(Class, self)` stands for."""
+        here = scope.find("super()") or UNKNOWN
+        named = self.evaluate(node.args[0], scope) if node.args else UNKNOWN
+        owners = [atom.owner for atom in here if isinstance(atom, Parent)]
+        return frozenset(Parent(a.node, owner) for a in named for owner in owners if isinstance(a, Class)) or here
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
         """As without; a tensor cannot be called, so what can is a function that torch made."""
         if callee == TENSOR:
             return self._computes("a call of something that torch made", node)
+        if not callee or any(isinstance(atom, Kernel) for atom in callee):
+            self._hand_over(arguments.all(), bool(callee))
         return super().call(callee, arguments, node)
+
+    def _hand_over(self, handed: Value, to_kernel: bool) -> None:
+        """What a kernel or something unknown is given may be called by it: functions of Python's, torch's operations.
+
+        A constructor gives functions to what is not known for good reasons, such as `self.apply(initialise)`.
+        """
+        for atom in handed:
+            if isinstance(atom, Function) and self.reached:
+                self.run(atom, Arguments())
+            elif _is_operation(atom) or (isinstance(atom, Function) and to_kernel):
+                self.escaped.append(atom)
 
     def _call_imported(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         root = path.split(".")[0]
         if root == _VENDOR:
             what, cpp, _ = path.removeprefix(f"{_VENDOR}.").partition(" in C++")
             return self._computes(what + cpp, node)
-        if root in words.COMPUTING_PACKAGES and has_tensor(arguments.all()):
+        if root == "triton" and path.endswith(".jit"):
+            self.kernels += [atom for atom in arguments.first() if isinstance(atom, Function)]
+        if (root in words.COMPUTING_PACKAGES or path.startswith("triton.ops.")) and has_tensor(arguments.all()):
             return self._call_numpy(path, arguments, node)
         if path in words.EXTENSION_MAKERS and isinstance(node, ast.Call):
-            called = operations(self._sources_of(node))
-            return EXTENSION | frozenset({Imported(f"{_VENDOR}.{called[0]} in C++")} if called else ())
+            return EXTENSION | self._called_in(node)
         if path in words.LIBRARY_MAKERS and isinstance(node, ast.Call) and node.args:
             name = (constant_text(node.args[0]) or "").rsplit("/", 1)[-1]
             if name.startswith(words.COMPUTING_LIBRARIES):
                 return frozenset({Imported(f"{_VENDOR}.{name}")})
+            return super()._call_imported(path, arguments, node) | self._called_in(node)
+        if self._builds_module and root not in _KNOWN and isinstance(node, ast.Call):
+            last = path.rsplit(".", 1)[-1]
+            return self.call((KERNEL if last in self.scalars else EXTENSION) | self._called_in(node), arguments, node)
         return super()._call_imported(path, arguments, node)
 
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         if "register_module_" in path and path.endswith("_hook"):
             self.hooks += [atom for atom in arguments.all() if isinstance(atom, Function)]
+            return UNKNOWN
+        if path.endswith(".register_parametrization"):
+            modules = [atom for atom in arguments.all() if isinstance(atom, Instance)]
+            self.hooks += [atom for each in modules for atom in self.entries(each)]
             return UNKNOWN
         return super()._call_torch(path, arguments, node)
 
@@ -106,7 +181,18 @@ class Objects(Calls):
         )
 
     def _call_stdlib(self, path: str, arguments: Arguments, handed: Value, node: ast.AST) -> Value:
+        if _only_timed(path, arguments):
+            self.call(arguments.first(), Arguments(), node)
+            return UNKNOWN
+        if path.startswith(words.UNREADABLE):
+            return self._computes(f"{path}, whose code cannot be checked,", node)
         result = super()._call_stdlib(path, arguments, handed, node)
+        if path.startswith(words.KEEPING):
+            self._kept |= frozenset(atom for atom in arguments.all() if isinstance(atom, Tensor) or _is_operation(atom))
+            result |= self._kept
+        if not self.reached:
+            later = path.startswith(words.CALLING_LATER)
+            self.escaped += [a for a in arguments.all() if _is_operation(a) or (later and isinstance(a, Function))]
         if path.startswith(words.PASSING):
             return arguments.first() or result
         if path.startswith(words.COLLECTING):
@@ -119,14 +205,43 @@ class Objects(Calls):
                     self.run(atom, Arguments())
         return result
 
-    def _sources_of(self, node: ast.Call) -> list[str]:
-        """The sources that an extension is built from, as far as they are written out in the file."""
+    def _called_in(self, node: ast.Call) -> Value:
+        """What sources in C++ call that computes: those in this call, and those that the file writes elsewhere."""
         inside = [each for argument in (*node.args, *(k.value for k in node.keywords)) for each in ast.walk(argument)]
-        texts = [each.value for each in inside if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        given = [each.value for each in inside if isinstance(each, ast.Constant) and isinstance(each.value, str)]
         named = {each.id for each in inside if isinstance(each, ast.Name)} & self._sources.keys()
-        return [*texts, *(self._sources[name] for name in sorted(named))]
+        called = operations(dict.fromkeys([*given, *(self._sources[name] for name in sorted(named)), *self._written]))
+        return frozenset({Imported(f"{_VENDOR}.{called[0]} in C++")} if called else ())
+
+
+def _only_timed(path: str, arguments: Arguments) -> bool:
+    """Whether it is a call of `timeit` that is given a function, and no text that would be run."""
+    functions, more = arguments.first(), {name for name, _ in arguments.keywords} - {"number", "repeat"}
+    alone = len(arguments.positional) == 1 and not arguments.rest and not more
+    timing = path in ("timeit.timeit", "timeit.repeat") and alone
+    return timing and bool(functions) and all(isinstance(atom, Function) for atom in functions)
+
+
+def _sources_in(tree: ast.Module) -> list[str]:
+    """Strings that are code in C++, also with a word in them replaced."""
+    texts = [n.value for n in nodes_of(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    written = [text for text in texts if "#include" in text]
+    for node in nodes_of(tree) if written else ():
+        match node:
+            case ast.Call(func=ast.Attribute(attr="replace"), args=[old, new]):
+                word, by = constant_text(old), constant_text(new)
+                written += [text.replace(word, by) for text in written[:_MOST_SOURCES] if word and by and word in text]
+            case _:
+                pass
+    return written[:_MOST_SOURCES]
+
+
+def _root(atom: Atom) -> str:
+    return atom.path.split(".")[0] if isinstance(atom, Imported) else ""
 
 
 def _is_operation(atom: Atom) -> bool:
     path = atom.path if isinstance(atom, Imported) else ""
+    if path in words.NAMESPACES:
+        return True
     return path.startswith("torch.") and path.rsplit(".", 1)[-1].strip("_") in words.OPERATIONS

@@ -5,13 +5,10 @@ assigned. The result need not run, and lines stay what they were: only what is r
 """
 
 import ast
-from typing import TypeVar
 
 from kevin_env.parsing import parse
+from kevin_env.rules.entries import Node, at, call, entry, filled
 from kevin_env.rules.syntax import constant_text, last_name
-
-Node = TypeVar("Node", bound=ast.AST)
-_OWN_NAMES = frozenset({"globals", "locals", "vars"})
 
 
 def plain(tree: ast.Module) -> ast.Module:
@@ -28,12 +25,12 @@ class _Plain(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
         loaded = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
-        return _call(node, "type", node.value) if loaded else node
+        return call(node, "type", node.value) if loaded else node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
         name = constant_text(node.slice)
-        return (_entry(node.value, name, node.ctx) if name and name.isidentifier() else None) or node
+        return (entry(node.value, name, node.ctx) if name and name.isidentifier() else None) or node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -42,20 +39,22 @@ class _Plain(ast.NodeTransformer):
                 method = last_name(func) == "methodcaller"
                 return _getter(node, name, rest, node.keywords) if method or not rest else node
             case ast.Call(func=ast.Attribute(attr="__import__")):
-                return _call(node, "__import__", *node.args)
+                return call(node, "__import__", *node.args)
             case ast.Call(func=ast.Attribute(attr="getattr_static")):
-                return _call(node, "getattr", *node.args)
+                return call(node, "getattr", *node.args)
             case ast.Call(
                 func=ast.Attribute(value=ast.Attribute(attr="modules") as modules, attr="get"), args=[key, *_]
             ):
-                return _at(node, ast.Subscript(modules, key, ast.Load()))
-            case ast.Call(func=ast.Attribute(value=mapping, attr="update"), keywords=[_, *_]):
-                return self._update(node, mapping)
+                return at(node, ast.Subscript(modules, key, ast.Load()))
+            case ast.Call(func=ast.Attribute(attr="__getattribute__"), args=[of, name]):
+                return call(node, "getattr", of, name)
+            case ast.Call(func=ast.Attribute(value=of, attr="__getattribute__"), args=[name]):
+                return call(node, "getattr", of, name)
             case ast.Call(
                 func=ast.Name(id="setattr"), args=[ast.Subscript(slice=ast.Name(id="__name__")), name, value]
             ):
                 text = constant_text(name)
-                return _at(node, ast.NamedExpr(ast.Name(text, ast.Store()), value)) if text else node
+                return at(node, ast.NamedExpr(ast.Name(text, ast.Store()), value)) if text else node
             case ast.Call(func=ast.Name(id="eval"), args=[source, *_]):
                 match _read(source):
                     case ast.Module(body=[ast.Expr(value=value)]):
@@ -63,13 +62,22 @@ class _Plain(ast.NodeTransformer):
                     case _:
                         return node
             case _:
-                return node
+                return filled(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        made = filled(node)
+        return at(node, ast.Expr(made)) if isinstance(made, ast.expr) else made
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
         self.generic_visit(node)
         match node.value:
             case ast.Yield(value=value) if value is not None:
-                return _at(node, ast.Return(_at(node, ast.List([value], ast.Load()))))
+                return at(node, ast.Return(at(node, ast.List([value], ast.Load()))))
+            case ast.YieldFrom(value=value):
+                return at(node, ast.Return(value))
+            case ast.Call(func=ast.Attribute(value=of, attr="__setitem__"), args=[key, value]):
+                return self.visit(at(node, ast.Assign([ast.Subscript(of, key, ast.Store())], value)))
             case ast.Call(func=ast.Name(id="exec"), args=[source, *_]):
                 read = _read(source)
                 return node if read is None else [node, *(_moved(each, node) for each in read.body)]
@@ -86,15 +94,15 @@ class _Plain(ast.NodeTransformer):
                     func=ast.Name(id="type"), args=[_, ast.Tuple(elts=bases), ast.Dict(keys=keys, values=values)]
                 ),
             ):
-                body = [_at(node, ast.Assign([ast.Name(constant_text(key) or "_", ast.Store())], value))
+                body = [at(node, ast.Assign([ast.Name(constant_text(key) or "_", ast.Store())], value))
                         for key, value in zip(keys, values, strict=True) if key]  # fmt: skip
                 made = ast.ClassDef(name, bases, [], [*body, ast.Pass()], [])
-                return _at(node, made)
+                return at(node, made)
             case _:
                 pass
         for target in node.targets:
             if isinstance(target, ast.Attribute) and target.attr == "__class__":
-                target.attr, node.value = "forward", _at(node, ast.Attribute(node.value, "forward", ast.Load()))
+                target.attr, node.value = "forward", at(node, ast.Attribute(node.value, "forward", ast.Load()))
         return node
 
     def visit_While(self, node: ast.While) -> list[ast.AST]:
@@ -107,8 +115,8 @@ class _Plain(ast.NodeTransformer):
         chain: list[ast.stmt] = []
         for case in reversed(node.cases):
             body = [*_captures(case.pattern, node.subject), *case.body]
-            guard = [] if case.guard is None else [_at(case.guard, ast.Expr(case.guard))]
-            chain = [_at(node, ast.If(node.subject, [*body[: -len(case.body)], *guard, *case.body], chain))]
+            guard = [] if case.guard is None else [at(case.guard, ast.Expr(case.guard))]
+            chain = [at(node, ast.If(node.subject, [*body[: -len(case.body)], *guard, *case.body], chain))]
         return chain[0]
 
     def visit_ClassDef(self, node: ast.ClassDef) -> list[ast.AST]:
@@ -117,7 +125,7 @@ class _Plain(ast.NodeTransformer):
         if fields and not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in node.body):
             node.body.append(_constructor(node, fields))
         decorated = [ast.Call(each, [ast.Name(node.name, ast.Load())], []) for each in node.decorator_list]
-        return [node, *(_at(each.func, ast.Expr(each)) for each in decorated)]
+        return [node, *(at(each.func, ast.Expr(each)) for each in decorated)]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return self._function(node)
@@ -129,14 +137,14 @@ class _Plain(ast.NodeTransformer):
         """One variable of several functions: as if of the module."""
         for names in self._shared:
             names |= set(node.names)
-        return _at(node, ast.Global(node.names))
+        return at(node, ast.Global(node.names))
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         self._shared.append(set())
         self.generic_visit(node)
         shared = self._shared.pop()
         if shared:
-            node.body.insert(0, _at(node.body[0], ast.Global(sorted(shared))))
+            node.body.insert(0, at(node.body[0], ast.Global(sorted(shared))))
         spec = node.args
         parameters = [*spec.posonlyargs, *spec.args]
         pairs = [*zip(reversed(parameters), reversed(spec.defaults), strict=False),
@@ -144,35 +152,11 @@ class _Plain(ast.NodeTransformer):
         for parameter, default in pairs:  # `f(x, op=torch.relu)` calls what stands there, unless it is given another
             if isinstance(default, ast.Name | ast.Attribute | ast.Lambda):
                 either = ast.IfExp(ast.Constant(True), default, ast.Name(parameter.arg, ast.Load()))
-                node.body.insert(0, _at(default, ast.Assign([ast.Name(parameter.arg, ast.Store())], either)))
+                node.body.insert(0, at(default, ast.Assign([ast.Name(parameter.arg, ast.Store())], either)))
         return node
-
-    def _update(self, node: ast.Call, mapping: ast.expr) -> ast.AST:
-        """Entries of the attributes or names of something, each set by itself."""
-        parts: list[ast.expr] = []
-        for keyword in node.keywords:
-            place = _entry(mapping, keyword.arg or "", ast.Store())
-            if isinstance(place, ast.Attribute):
-                parts.append(_call(node, "setattr", place.value, ast.Constant(place.attr), keyword.value))
-            elif isinstance(place, ast.Name):
-                parts.append(ast.NamedExpr(place, keyword.value))
-        return _at(node, ast.Tuple(parts, ast.Load())) if parts else node
 
 
 _GETTERS = ("attrgetter", "methodcaller")
-
-
-def _entry(mapping: ast.expr, name: str, context: ast.expr_context) -> ast.expr | None:
-    """What an entry of a mapping of names stands for; None where it is another mapping."""
-    match mapping:
-        case ast.Call(func=ast.Name(id="vars"), args=[of]) | ast.Attribute(value=of, attr="__dict__"):
-            return _at(mapping, ast.Attribute(of, name, context))
-        case ast.Call(func=ast.Name(id=call), args=[]) if call in _OWN_NAMES:
-            return _at(mapping, ast.Name(name, context))
-        case ast.Name(id="__builtins__"):
-            return _at(mapping, ast.Name(name, context))
-        case _:
-            return None
 
 
 def _getter(node: ast.Call, name: str, rest: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr:
@@ -182,7 +166,7 @@ def _getter(node: ast.Call, name: str, rest: list[ast.expr], keywords: list[ast.
     if last_name(node.func) == "methodcaller":
         body = ast.Call(body, rest, keywords)
     arguments = ast.arguments(posonlyargs=[], args=[ast.arg("it")], kwonlyargs=[], kw_defaults=[], defaults=[])
-    return _at(node, ast.Lambda(arguments, body))
+    return at(node, ast.Lambda(arguments, body))
 
 
 def _captures(pattern: ast.pattern, subject: ast.expr) -> list[ast.stmt]:
@@ -192,8 +176,8 @@ def _captures(pattern: ast.pattern, subject: ast.expr) -> list[ast.stmt]:
         name = getattr(each, "rest", None) if isinstance(each, ast.MatchMapping) else getattr(each, "name", None)
         if isinstance(name, str):
             target = ast.Name(name, ast.Store())
-            found.append(_at(pattern, ast.Assign([target], subject)))
-            found.append(_at(pattern, ast.For(target, subject, [ast.Pass()], [])))
+            found.append(at(pattern, ast.Assign([target], subject)))
+            found.append(at(pattern, ast.For(target, subject, [ast.Pass()], [])))
     return found
 
 
@@ -223,15 +207,6 @@ def _read(source: ast.expr) -> ast.Module | None:
         return None if text is None else _Plain().visit(parse(text.strip()))
     except (SyntaxError, ValueError):
         return None
-
-
-def _call(node: ast.AST, name: str, *arguments: ast.expr) -> ast.Call:
-    return _at(node, ast.Call(ast.Name(name, ast.Load()), list(arguments), []))
-
-
-def _at(place: ast.AST, node: Node) -> Node:
-    """The node, at the place of another in the file."""
-    return ast.fix_missing_locations(ast.copy_location(node, place))
 
 
 def _moved(node: Node, place: ast.AST) -> Node:

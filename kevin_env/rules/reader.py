@@ -50,6 +50,8 @@ class Reader:
     def __init__(self, tree: ast.Module) -> None:
         self.globals = Scope()
         self.bases: dict[ast.ClassDef, tuple[Value, ...]] = {}
+        self.patches: dict[tuple[str, str], Value] = {}
+        """What attributes of something imported were set to."""
         self.class_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.instance_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.home = {node: owner for owner in classes(tree) for node in owner.body if isinstance(node, ast.FunctionDef)}
@@ -57,6 +59,8 @@ class Reader:
         self.scalars = frozenset(scalar_functions(tree))
         self.registered: list[Function] = []
         self.hooks: list[Atom] = []
+        self.escaped: list[Atom] = []
+        self.kernels: list[Function] = []
         self.star_imports: list[str] = []
         self.findings: list[Finding] = []
         self.launches = False
@@ -98,6 +102,10 @@ class Reader:
         """Reads a function's body and says what it returns."""
         raise NotImplementedError
 
+    def evaluate(self, node: ast.AST | None, scope: Scope) -> Value:
+        """What an expression stands for."""
+        raise NotImplementedError
+
     def name(self, name: str, scope: Scope) -> Value:
         """What a name stands for: bound, from a star import, or a builtin."""
         found = scope.find(name)
@@ -114,6 +122,8 @@ class Reader:
                 known = self.instance_names if isinstance(atom, Instance) else self.class_names
                 names = known.setdefault(atom.node, {})
                 names[name] = names.get(name, UNKNOWN) | value
+            elif isinstance(atom, Imported):
+                self.patches[atom.path, name] = self.patches.get((atom.path, name), UNKNOWN) | value
 
     def attribute(self, value: Value, name: str) -> Value:
         """What the attribute of that name stands for."""
@@ -124,7 +134,7 @@ class Reader:
             case Tensor():
                 return _of_tensor(name)
             case Imported(path):
-                return frozenset({Imported(f"{path}.{name}")})
+                return frozenset({Imported(f"{path}.{name}")}) | self.patches.get((path, name), UNKNOWN)
             case TorchModule():
                 return _of_torch_module(atom, name)
             case Kernel():
@@ -132,6 +142,8 @@ class Reader:
             case TensorMethod():
                 return frozenset({atom})
             case Function():
+                if name == "register":
+                    return frozenset({Imported("functools.singledispatch.register")})
                 return frozenset({atom}) if name in ("__call__", "__wrapped__", "forward") else UNKNOWN
             case Instance(node):
                 return self._of_instance(atom, name) or self._inherited(node, name)

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Sequence
 
+from kevin_env.rules import vocabulary as words
 from kevin_env.rules.expressions import Expressions
 from kevin_env.rules.syntax import falls_back, forward_arguments
 from kevin_env.rules.values import (
@@ -15,6 +16,7 @@ from kevin_env.rules.values import (
     Instance,
     Parent,
     Scope,
+    TorchModule,
     Value,
     items,
     join,
@@ -37,13 +39,21 @@ class SubmissionReader(Expressions):
         self._in_loop = False
         self.execute(tree.body, self.globals)
 
+    def models(self) -> list[ast.ClassDef]:
+        """Every class that the model's name may stand for, also where the file's own `__getattr__` gives it."""
+        given = self.globals.names.get("__getattr__", UNKNOWN)
+        looked_up = join(self.run(atom, Arguments()) for atom in given if isinstance(atom, Function))
+        found = self.name(words.MODEL, self.globals) | looked_up
+        return [atom.node for atom in found if isinstance(atom, Class)]
+
     def read_forward(self, model: ast.ClassDef) -> None:
         """Follows construction, `forward` and its hooks, noting findings and launches.
 
         Reads `forward` twice: attributes that it sets on the first call are known in the second.
         """
-        self.construct(Class(model), Arguments(), model)
-        forward = self.entries(Instance(model))
+        made = self.construct(Class(model), Arguments(), model)
+        forward = [atom for each in made if isinstance(each, Instance) for atom in self.entries(each)]
+        forward += [each for each in made if isinstance(each, TorchModule)]
         with self.reaching():
             for function in [*forward, *forward, *self.hooks]:
                 self._read_before.clear()
@@ -53,6 +63,8 @@ class SubmissionReader(Expressions):
                 else:
                     self.call(frozenset({function}), Arguments((TENSOR,)), model)
             self.read_special_methods()
+            self.read_escaped(model)
+            self.read_kernels()
 
     def run(self, function: Function, arguments: Arguments) -> Value:
         """What the function returns for such arguments; its body is read once for them."""
@@ -125,6 +137,9 @@ class SubmissionReader(Expressions):
                 self._import(node, scope)
             case ast.Global(names=names):
                 scope.global_names |= set(names)
+            case ast.Delete(targets=targets):
+                for name in (each.id for each in targets if isinstance(each, ast.Name)):
+                    scope.names.pop(name, None)
             case _:
                 self._execute_compound(node, scope)
 
@@ -203,6 +218,17 @@ class SubmissionReader(Expressions):
         self.execute(node.body, body)
         self.class_names[node] = body.names
         scope.names[node.name] = frozenset({Class(node)})
+        told = self._member(self.lineage(node)[1:], "__init_subclass__", Class(node))
+        if told:
+            self.call(told, Arguments((frozenset({Class(node)}),)), node)
+
+    def construct(self, atom: Class, arguments: Arguments, node: ast.AST) -> Value:
+        """As without a metaclass; whatever its `__call__` gives as well."""
+        made = super().construct(atom, arguments, node)
+        for each in (keyword.value for keyword in atom.node.keywords if keyword.arg == "metaclass"):
+            called = self.attribute(self.evaluate(each, self.globals), "__call__")
+            made |= self.call(called, arguments, node) if called else UNKNOWN
+        return made
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
         for alias in node.names:

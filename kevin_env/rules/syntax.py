@@ -33,8 +33,13 @@ SYMBOLS: dict[type[ast.AST], str] = {
 }
 """The operators that compute when an operand is a tensor, as they are written."""
 _LIBRARY = re.compile(r"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(")
-_DECLARATION = re.compile(r"^[ \t]*(?:extern \"C\" |static |inline )*([\w:]+)[ \t]+(\w+)[ \t]*\(", re.MULTILINE)
-_BOUND = re.compile(r"\bdef\(\s*\"(\w+)\"\s*,\s*&?([\w:]+)")
+_QUALIFIERS = r'(?:extern "C" |(?:static|inline|constexpr|const|unsigned|signed|long) )*'
+_TYPE = r"([\w:]+(?:<[^;(){}]*>)?)"
+_DECLARATION = re.compile(rf"^[ \t]*{_QUALIFIERS}{_TYPE}[ \t]+(\w+)[ \t]*\(", re.MULTILINE)
+_TRAILING = re.compile(rf"\bauto[ \t]+(\w+)[ \t]*\([^;{{}}]*\)[ \t]*->\s*{_TYPE}")
+_BOUND = re.compile(r"\bdef\(\s*\"(\w+)\"\s*,\s*&?(?:\w+::)*(\w+)")
+_LAMBDA = re.compile(rf"\bdef\(\s*\"(\w+)\"\s*,\s*\[[^\]]*\]\s*\([^;{{}}]*\)\s*->\s*{_TYPE}")
+_CLASS = re.compile(r"\bclass_<[^;()]*>\s*\(\s*\w+\s*,\s*\"(\w+)\"")
 
 
 def constant_text(node: ast.AST) -> str | None:
@@ -58,9 +63,21 @@ def element(atom: Items, index: ast.expr) -> Value:
     """What the entry of a container may stand for that an index names."""
     if isinstance(index, ast.Slice):
         return items(atom.inner)
-    if atom.exact and isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value < len(atom.each):
-        return atom.each[index.value]
+    place = _whole_number(index)
+    if atom.exact and place is not None and -len(atom.each) <= place < len(atom.each):
+        return atom.each[place]
     return atom.named(constant_text(index))
+
+
+def _whole_number(node: ast.expr) -> int | None:
+    """The number that an index is, also one that counts from the end; None when it cannot be told."""
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+        case _:
+            return None
 
 
 def is_none(node: ast.expr) -> bool:
@@ -86,17 +103,28 @@ def registers_operators(tree: ast.Module) -> bool:
 
 
 def scalar_functions(tree: ast.Module) -> set[str]:
-    """Names of functions, as Python calls them, that C++ sources in the file declare to return a number or nothing."""
+    """Names of what C++ sources in the file declare to return no tensor, as Python calls it.
+
+    That are functions that return numbers, several of them, or nothing, and classes.
+    """
     declared = dict[str, set[str]]()
     bound = dict[str, str]()
+    named = set[str]()
     for text in _texts(tree):
         bound |= dict(_BOUND.findall(text))
+        named |= {*_CLASS.findall(text), *(name for name, kind in _LAMBDA.findall(text) if _is_number(kind))}
+        trailing = dict(_TRAILING.findall(text))
         for kind, name in _DECLARATION.findall(text):
-            declared.setdefault(name, set()).update({kind} - {"return", "else"})
-    scalar = {name for name, kinds in declared.items() if kinds and kinds <= words.SCALARS}
-    return {name for name in scalar if bound.get(name, name) == name} | {
-        own for own, of in bound.items() if of in scalar
-    }
+            kinds = {trailing.get(name, kind) if kind == "auto" else kind}
+            declared.setdefault(name, set()).update(kinds - {"return", "else"})
+    scalar = {name for name, kinds in declared.items() if kinds and all(map(_is_number, kinds))}
+    named |= {own for own, of in bound.items() if of in scalar}
+    return named | {name for name in scalar if bound.get(name, name) == name}
+
+
+def _is_number(kind: str) -> bool:
+    """Whether a type in C++ is that of a number, of nothing or of a container of numbers."""
+    return set(re.findall(r"[a-z_][\w:]*", kind, re.IGNORECASE)) <= words.SCALARS | words.SEVERAL
 
 
 def _texts(tree: ast.Module) -> Iterator[str]:
@@ -125,6 +153,12 @@ def _goes_on(node: ast.AST) -> bool:
             return not (isinstance(function, ast.Name) and function.id in words.LOGGING)
         case _:
             return False
+
+
+def local_names(node: ast.AST) -> set[str]:
+    """Names that a function binds: its parameters, and what it assigns to."""
+    stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return stored | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
 
 
 def forward_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Arguments:

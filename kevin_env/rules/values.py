@@ -15,15 +15,23 @@ class Scope:
     global_names: set[str] = field(default_factory=set[str])
     of_class: bool = False
     """The body of a class: functions defined in it do not see its names."""
+    of_comprehension: bool = False
+    """What `:=` binds in it belongs to the scope round it."""
+
+    def outer(self) -> "Scope":
+        """The nearest scope that is not a comprehension's."""
+        return self.parent.outer() if self.of_comprehension and self.parent else self
 
     def find(self, name: str) -> "Value | None":
         """What the name stands for here or further out; None when it was never bound."""
+        return home.names[name] if (home := self.home(name)) else None
+
+    def home(self, name: str) -> "Scope | None":
+        """Where the name is bound: here or further out."""
         scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names and (scope is self or not scope.of_class):
-                return scope.names[name]
+        while scope is not None and not (name in scope.names and (scope is self or not scope.of_class)):
             scope = scope.parent
-        return None
+        return scope
 
 
 @dataclass(frozen=True)
@@ -232,5 +240,5 @@ def spread(value: Value, named: Value = UNKNOWN) -> Arguments:
 def unpacked(value: Value, count: int) -> tuple[Value, ...]:
     """`value` taken apart into `count` targets."""
     exact = [atom.each for atom in value if isinstance(atom, Items) and atom.exact and len(atom.each) == count]
-    loose = opened(frozenset(atom for atom in value if not (isinstance(atom, Items) and atom.exact)))
+    loose = opened(frozenset(a for a in value if not (isinstance(a, Items) and a.exact and len(a.each) == count)))
     return tuple(join((loose, *(each[i] for each in exact))) for i in range(count))

@@ -11,14 +11,17 @@ def _words(text: str) -> frozenset[str]:
 _ALLOCATE = _words(
     "empty empty_like empty_strided empty_permuted zeros zeros_like ones ones_like full full_like tensor as_tensor "
     "asarray from_numpy frombuffer from_dlpack scalar_tensor clone Tensor FloatTensor DoubleTensor HalfTensor "
-    "BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor"
+    "BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor arange"
 )
 _VIEW = _words(
     "reshape transpose permute squeeze unsqueeze flatten unflatten ravel movedim moveaxis swapaxes swapdims t narrow "
     "select as_strided broadcast_to view_as_real view_as_complex real imag diagonal adjoint atleast_1d atleast_2d "
     "atleast_3d detach resolve_conj resolve_neg"
 )
-_PIECES = _words("split chunk tensor_split hsplit vsplit unbind split_with_sizes broadcast_tensors")
+_PIECES = _words(
+    "split chunk tensor_split hsplit vsplit dsplit unbind split_with_sizes broadcast_tensors unsafe_split unsafe_chunk "
+    "unsafe_split_with_sizes"
+)
 
 TORCH_TENSOR = _ALLOCATE | _VIEW
 """Functions of `torch` that may be called and return a tensor."""
@@ -39,7 +42,8 @@ TORCH_NAMESPACES = tuple(f"torch.{name}" for name in sorted(_NAMESPACES))
 """Namespaces for devices, streams, events, graphs and building, in which everything may be called ..."""
 TORCH_COMPUTING_NAMESPACES = (
     *("torch.cuda.comm.", "torch.cuda.nccl.", "torch.overrides.handle_torch_function", "torch.nn.Module.__call__"),
-    *("torch.nn.Module._call_impl", "torch.nn.Module._wrapped_call_impl"),
+    *("torch.nn.Module._call_impl", "torch.nn.Module._wrapped_call_impl", "torch.library.opcheck"),
+    *("torch.overrides.get_overridable_functions", "torch.amp.GradScaler", "torch.cuda.amp.GradScaler"),
 )
 """... but these."""
 
@@ -48,7 +52,7 @@ TENSOR_TENSOR = _VIEW | _words(
     "fill_ resize_ set_ squeeze_ unsqueeze_ transpose_ t_ as_strided_ to type type_as float double half bfloat16 int "
     "long short char byte bool cfloat cdouble chalf cuda cpu pin_memory share_memory_ new_empty new_empty_strided "
     "new_zeros new_ones new_full new_tensor new numpy astype T mT H mH resolve_conj resolve_neg __getitem__ "
-    "untyped_storage storage"
+    "untyped_storage storage copy"
 )
 """Methods of a tensor that may be called and return a tensor (or what stands for one)."""
 TENSOR_TENSORS = _PIECES
@@ -57,7 +61,8 @@ TENSOR_OTHER = _words(
     "device layout get_device is_cuda is_cpu is_contiguous is_floating_point is_complex is_signed is_pinned is_shared "
     "is_conj is_neg is_set_to is_sparse is_leaf is_inference is_meta is_quantized is_same_size _is_view _version "
     "requires_grad grad_fn record_stream item tolist ctypes names strides flags __cuda_array_interface__ "
-    "__array_interface__ __dlpack__ __dlpack_device__ __len__ __repr__ __str__ __format__ __setitem__ register_hook"
+    "__array_interface__ __dlpack__ __dlpack_device__ __len__ __repr__ __str__ __format__ __setitem__ register_hook "
+    "fill tobytes"
 )
 """Methods and attributes of a tensor that ask for something and return no tensor."""
 TENSOR_NAMES = TENSOR_TENSOR | TENSOR_TENSORS | TENSOR_OTHER
@@ -134,13 +139,24 @@ LOOKUPS = _words("KeyError IndexError AttributeError StopIteration")
 """Exceptions that a missing entry raises, not a failing kernel."""
 LOGGING = _words("print warnings logging logger log traceback sys")
 OPERATOR_HARMLESS = _words("is_ is_not getitem setitem contains attrgetter itemgetter methodcaller length_hint")
+NUMPY_VIEWS = _words("frombuffer ctypeslib.as_array memmap ndarray")
+"""Functions of NumPy that make an array of memory, of which nobody knows whose it is."""
+NUMPY_PRODUCTS = ("matmul", "dot", "vdot", "inner", "tensordot", "einsum", "linalg.", "fft.", "convolve", "correlate")
+"""Those that have no honest use on anything but what a kernel should compute."""
 NUMPY_HARMLESS = _words(
+    "from_dlpack cuda.Stream cuda.ExternalStream RawKernel RawModule "
     "empty empty_like zeros zeros_like ones ones_like full full_like array asarray ascontiguousarray frombuffer "
     "asanyarray asfortranarray require reshape transpose swapaxes moveaxis expand_dims squeeze ravel broadcast_to "
     "rearrange copyto shape ndim size dtype ctypeslib.as_array ctypeslib.ndpointer ctypeslib.as_ctypes"
 )
-SCALARS = _words("void bool int long float double size_t int32_t int64_t uint32_t uint64_t std::string")
-"""Types that a function in C++ returns when it returns no tensor."""
+SCALARS = _words(
+    "void bool char short int long unsigned signed float double size_t ssize_t ptrdiff_t intptr_t uintptr_t int8_t "
+    "int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t string std::string std::size_t std::int32_t "
+    "std::int64_t std::uint8_t std::uint32_t std::uint64_t"
+)
+"""Types that a function in C++ returns when it returns no tensor ..."""
+SEVERAL = _words("std::vector std::array std::tuple std::pair vector array tuple pair const")
+"""... and containers of them."""
 OPERATIONS = _words(
     "abs adaptive_avg_pool2d add addbmm addcdiv addcmul addmm addmv addr all amax amin aminmax any argmax argmin "
     "argsort avg_pool1d avg_pool2d avg_pool3d baddbmm batch_norm bernoulli bilinear binary_cross_entropy bincount "
@@ -161,7 +177,10 @@ PASSING = ("copy.", "types.MethodType", "random.choice")
 COLLECTING = ("itertools.", "collections.deque")
 """... and those that give a container of it."""
 COMPUTING_PACKAGES = _words(
-    "einops opt_einsum jax tensorflow sklearn cv2 torchvision torchaudio xformers flash_attn transformers numexpr"
+    "einops opt_einsum jax tensorflow sklearn cv2 torchvision torchaudio xformers flash_attn transformers numexpr "
+    "nvmath skcuda onnxruntime apex transformer_engine bitsandbytes flashinfer liger_kernel vllm sgl_kernel deep_gemm "
+    "kornia torchmetrics tinygrad mlx paddle keras mxnet pandas polars triton_kernels cuml torch_scatter torch_sparse "
+    "tensorrt openvino dask aitemplate"
 )
 """Packages whose functions compute when they are handed a tensor."""
 COMPUTING_LIBRARIES = (
@@ -169,3 +188,23 @@ COMPUTING_LIBRARIES = (
     *("libmkl", "libdnnl", "libopenblas", "libblas", "libcblas"),
 )
 """How the names of libraries begin that compute what is asked for."""
+MODEL = "ModelNew"
+NAMESPACES = _words("torch torch.nn.functional torch.ops torch.ops.aten torch._C._VariableFunctions")
+"""Modules that give operations to whoever is handed them, or looks a name up in them that is not written out."""
+UNREADABLE = (
+    *("pydoc.locate", "pkgutil.resolve_name", "pickle.load", "marshal.load", "runpy.", "code.", "codeop."),
+    *("timeit.timeit", "timeit.repeat", "timeit.Timer", "types.FunctionType", "types.CodeType", "ctypes.pythonapi."),
+)
+"""Calls of Python's library that run code, or give what can be called, without a name that could be followed."""
+KEEPING = ("queue.", "contextvars.", "weakref.", "collections.", "threading.local")
+"""Those that keep what they are given, and give it back."""
+CALLING_LATER = (
+    "signal.",
+    "sys.set",
+    "gc.",
+    "weakref.",
+    "threading.set",
+    "functools.singledispatch.register",
+    *KEEPING,
+)
+"""Those that call functions when something happens."""

@@ -3,7 +3,7 @@
 problem: row_norms.py
 device: cpu
 rules: kernel
-expect: no gain
+expect: rules/torch_compute
 """
 
 import torch
