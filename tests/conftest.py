@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,13 @@ def pool() -> Iterator[LocalPool]:
         yield judges
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def one_pool(pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that are called in this process have the session's pool: none starts judges of its own."""
+    monkeypatch.setattr("kevin_env.app.arguments.LocalPool", lambda: nullcontext(pool))
+
+
+@pytest.fixture(scope="session")
 def bench() -> "Iterator[Bench]":
     """What a judge of this CPU keeps ready, in this process."""
     import torch

@@ -44,11 +44,11 @@ def named(processes: set[Process], text: str) -> list[int]:
     return found
 
 
-def wait_for(text: str, seconds: float = 30) -> int:
-    """A process below this one whose name or command line holds `text`, as soon as there is one."""
+def wait_for(text: str, seconds: float = 30, below: int | None = None) -> int:
+    """A process below this one or `below`, whose name or command line holds `text`, as soon as there is one."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        found = named(descendants(os.getpid()), text)
+        found = named(descendants(below or os.getpid()), text)
         if found:
             return found[0]
         time.sleep(0.02)

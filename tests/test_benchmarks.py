@@ -172,20 +172,13 @@ def test_the_commit_of_a_peer_is_that_of_its_own_checkout(tmp_path: Path, script
 
 
 @pytest.mark.parametrize("said", [True, False])
-def test_a_peer_is_asked_in_a_warm_process_and_its_time_is_that_of_its_evaluation(said: bool, script: Script) -> None:
-    import torch
-
-    from kevin_env.judge.bench import Bench
-    from kevin_env.judge.device import inform
-
+def test_a_peer_is_asked_in_a_warm_process_and_its_time_is_that_of_its_evaluation(
+    bench: Any, said: bool, script: Script
+) -> None:
     peers, honest = script("peers"), script("honest")
     shim = "import time; time.sleep(0.2)\n" + ("say(True, 2.0)\n" if said else "") + "class ModelNew: pass\n"
     entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
-    bench = Bench(torch.device("cpu"), inform(torch.device("cpu")))
-    try:
-        answer, seconds = peers.evaluate(bench, entry, peers.Peer({"a/__init__.py": ""}, shim, None))
-    finally:
-        bench.close()
+    answer, seconds = peers.evaluate(bench, entry, peers.Peer({"a/__init__.py": ""}, shim, None))
     assert answer == (peers.Answer(True, 2.0) if said else None)
     assert 0.2 < seconds < 5
 

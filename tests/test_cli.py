@@ -1,6 +1,5 @@
 import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -452,33 +451,34 @@ def test_the_doctor_says_when_nothing_can_be_judged() -> None:
     assert "\x1b" not in page.getvalue()
 
 
+@pytest.mark.usefixtures("one_pool")
 def test_files_are_judged_for_real(tmp_path: Path) -> None:
     problem = tmp_path / "7_Double.py"
     problem.write_text(SOURCE)
     fails = KERNEL.replace("import torch\n", "import torch\nraise RuntimeError('not today')\n", 1)
     files = submissions(tmp_path, fails=fails, broken="class ModelNew(:\n", ruled=ARITHMETIC)
     words = ["judge", *map(str, files), "--problem", str(problem), "--device", "cpu", "--json"]
-    done = subprocess.run([sys.executable, "-m", "kevin_env", *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    judged = [json.loads(line) for line in done.stdout.splitlines()]
+    code, out, err = run(*words)
+    assert code == 0, err
+    judged = [json.loads(line) for line in out.splitlines()]
     assert [row["category"] for row in judged] == ["compile", "compile", "rules"]
     assert "not today" in judged[0]["message"]
     assert judged[0]["sandbox"].keys() == {"network", "filesystem", "limits", "processes"}
 
 
-def test_problems_are_linted_for_real(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("one_pool")
+def test_problems_are_linted_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     relu = SOURCE.replace("return x * 2", "return torch.relu(x)")
     for level, body in (("level1", relu), ("level2", SOURCE)):
         (tmp_path / level).mkdir()
         (tmp_path / level / "7_Double.py").write_text(body)
     (tmp_path / "level3").mkdir()
-    environment = os.environ | {"KEVIN_ENV_KERNELBENCH": str(tmp_path)}
+    monkeypatch.setenv("KEVIN_ENV_KERNELBENCH", str(tmp_path))
 
     def linted(*words: str) -> tuple[int, Any]:
-        words = (sys.executable, "-m", "kevin_env", "problems", "lint", *words, "--device", "cpu", "--json")
-        done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
-        assert done.stderr == ""
-        return done.returncode, json.loads(done.stdout)
+        code, out, err = run("problems", "lint", *words, "--device", "cpu", "--json")
+        assert err == ""
+        return code, json.loads(out)
 
     code, rows = linted("kernelbench:")
     assert [row["id"] for row in rows] == ["kernelbench:level1/7_Double", "kernelbench:level2/7_Double"]
@@ -488,6 +488,7 @@ def test_problems_are_linted_for_real(tmp_path: Path) -> None:
     assert (code, [row["findings"][0]["check"] for row in rows]) == (1, ["answers"])
 
 
+@pytest.mark.usefixtures("one_pool")
 def test_a_model_plays_for_real(tmp_path: Path) -> None:
     problem, out = tmp_path / "7_Double.py", tmp_path / "t.jsonl"
     problem.write_text(SOURCE)
@@ -495,10 +496,10 @@ def test_a_model_plays_for_real(tmp_path: Path) -> None:
     with serve(Answer([delta(content=reply), delta(finish="stop")])) as stub:
         words = ["play", "--problem", str(problem), "--model", "m", "--base-url", stub.url, "--turns", "2"]
         words += ["--device", "cpu", "--plain", "--out", str(out)]
-        done = subprocess.run([sys.executable, "-m", "kevin_env", *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "rules/torch_compute" in done.stdout
-    assert "ended: max_turns" in done.stdout
+        code, said, err = run(*words)
+    assert code == 0, err
+    assert "rules/torch_compute" in said
+    assert "ended: max_turns" in said
     assert len(stub.requests) == 2
     assert "ModelNew" in stub.requests[1]["messages"][-1]["content"]
     code, shown, _ = run("replay", str(out), "--plain")

@@ -8,30 +8,56 @@ from queue import SimpleQueue
 
 import pytest
 from corpus import ATTACKS, FOLDER, Entry, Judged, judged, read_corpus, read_entry
+from in_process import InThisProcess
 
-from kevin_env.judge import Options, Submission
+from kevin_env.judge import JudgePool, Options, Submission
+from kevin_env.judge.capacity import GIB, Capacity
 from kevin_env.judge.choice import gpu_present
 from kevin_env.judge.flags import flag_name
+from kevin_env.judge.judge import Judge
 from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.remote import STEADY
 
-SLOW = {"hostile/memory_bomb"}
 AT_ONCE = max(2, min(5, (os.cpu_count() or 1) // 3))
+HASTY = {
+    "contest.TURNS": (2, 2),
+    "measure.ROUNDS": {"cpu": 1},
+    "bench.capacity_of": lambda _: Capacity(slots=AT_ONCE, on_device=AT_ONCE, spares=AT_ONCE),
+    "bench.host_memory": lambda: 4 * GIB,
+}
+"""What a judge does otherwise that is to be through soon: few calls are timed, and its memory is full soon."""
 NOTES = {"gated_only", "burst_bounded", "above_roofline"}
 """The only flags that honest code may get: no burst can be verified where every call writes to the same buffer, and
 none is believed far below the gated calls, which a slow launch makes longer; better algebra may beat the roofline."""
 
 
 def parameters(*devices: str) -> list:
-    entries = read_corpus(*devices)
-    return [pytest.param(e, id=e.name, marks=[pytest.mark.slow] if e.name in SLOW else []) for e in entries]
+    return [pytest.param(entry, id=entry.name) for entry in read_corpus(*devices)]
 
 
 @pytest.fixture(scope="module")
-def endings(request: pytest.FixtureRequest, pool: LocalPool) -> Iterator[dict[tuple[str, str], Future[Judged]]]:
+def hasty() -> Iterator[JudgePool]:
+    """For honest code, whose times decide nothing here, and for what fills the memory that it may use."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, text in STEADY.items():
+            patch.setenv(name, text)
+        for name, value in HASTY.items():
+            patch.setattr(f"kevin_env.judge.{name}", value)
+        judge = Judge("cpu")
+        yield InThisProcess(judge)
+        judge.close()
+
+
+@pytest.fixture(scope="module")
+def endings(
+    request: pytest.FixtureRequest, pool: LocalPool, hasty: JudgePool
+) -> Iterator[dict[tuple[str, str], Future[Judged]]]:
     """How the files that are to be tested end, by name and device: judged beforehand, several at a time."""
     pools: SimpleQueue[LocalPool] = SimpleQueue()
 
     def run(entry: Entry, device: str) -> Judged:
+        if device == "cpu" and (entry.path.parent.name == "honest" or entry.path.stem == "memory_bomb"):
+            return judged(entry, device, hasty)
         free = pools.get()
         try:
             return judged(entry, device, free)

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from typer.testing import CliRunner
 
 import kevin_env  # noqa: F401  (registers Kevin-v0)
+from kevin_env.cli import app
 from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import Correct, Incorrect
+from kevin_env.problem import load_problem
 from kevin_env.recorder import Recorder
 
 NO_CODE = "I would start by looking at the memory traffic."
@@ -27,8 +30,11 @@ class ModelNew(torch.nn.Module):
 RIGHT = WRONG.replace(', approximate="tanh"', "").replace("The tanh form is near enough.", "Now the exact form.")
 
 
+@pytest.mark.usefixtures("one_pool")
 def test_three_turns_are_judged_recorded_and_judged_again(pool: LocalPool, tmp_path: Path) -> None:
-    env = gym.make("Kevin-v0", problem="L1_26_GELU_", device="cpu", rules="open", max_turns=3, pool=pool)
+    problem = tmp_path / "gelu.py"
+    problem.write_text(load_problem("L1_26_GELU_").source.replace('256, "dim": 8000', '64, "dim": 1000'))
+    env = gym.make("Kevin-v0", problem=str(problem), device="cpu", rules="open", max_turns=3, pool=pool)
     prompt, info = env.reset(seed=0)
     assert "erf" in prompt and info["messages"][-1]["content"] == prompt
 
@@ -53,14 +59,9 @@ def test_three_turns_are_judged_recorded_and_judged_again(pool: LocalPool, tmp_p
     assert trajectory.turns[1].secret != trajectory.turns[2].secret
     path = tmp_path / "trajectories.jsonl"
     Recorder(path).finish(trajectory)
-    again = judged_again(path, 2)
-    assert (again["category"], again["kind"], again["message"]) == ("correctness", "values", wrong.message)
-    assert judged_again(path, 1)["category"] == "format"
-
-
-def judged_again(path: Path, turn: int) -> dict:
-    """What the command line says of a recorded turn."""
-    command = [sys.executable, "-m", "kevin_env", "judge", str(path), "--turn", str(turn), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    words = ["judge", str(path), "--json", "--turn"]
+    done = subprocess.run([sys.executable, "-m", "kevin_env", *words, "2"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    again = json.loads(done.stdout)
+    assert (again["category"], again["kind"], again["message"]) == ("correctness", "values", wrong.message)
+    assert json.loads(CliRunner().invoke(app, [*words, "1"]).stdout)["category"] == "format"

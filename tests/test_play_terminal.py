@@ -4,8 +4,6 @@ import json
 import os
 import pty
 import re
-import subprocess
-import sys
 import termios
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +14,9 @@ import pytest
 from episodes import SOURCE
 from pseudo_terminal import Screen, run_python
 from stub_server import Answer, delta, serve
+from typer.testing import CliRunner
 
+from kevin_env.cli import app
 from kevin_env.record import Trajectory
 from kevin_env.recorder import read_trajectories
 
@@ -192,6 +192,7 @@ def answers(*codes: str) -> Sequence[Answer]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_pool")
 def test_a_model_is_watched_stopped_and_resumed_for_real(tmp_path: Path) -> None:
     problem = ["--problem", str(tmp_path / "7_Double.py"), "--turns", "2"]
     with serve(*answers(ARITHMETIC, "class ModelNew(:\n")) as stub:
@@ -204,9 +205,9 @@ def test_a_model_is_watched_stopped_and_resumed_for_real(tmp_path: Path) -> None
             screen.press("q")
             assert screen.end() == 130
         assert "--resume" in screen.raw.split("\x1b[?1049l")[1]
-        resume = [sys.executable, *command(tmp_path, stub.url, "--resume", str(tmp_path / "t.jsonl"), "--json")]
-        done = subprocess.run(resume, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+        resume = command(tmp_path, stub.url, "--resume", str(tmp_path / "t.jsonl"), "--json")[2:]
+        done = CliRunner().invoke(app, resume)
+    assert done.exit_code == 0, done.stderr
     played = json.loads(done.stdout)
     assert [(each["category"], each["kind"]) for each in played["turns"]] == [
         ("rules", "torch_compute"),
@@ -217,14 +218,12 @@ def test_a_model_is_watched_stopped_and_resumed_for_real(tmp_path: Path) -> None
     assert [each["messages"][-1]["content"] for each in played["turns"]] == sent
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("one_pool")
 def test_samples_are_played_for_real(tmp_path: Path) -> None:
     words = ["--problem", str(tmp_path / "7_Double.py"), "--turns", "2", "--samples", "3", "--seed", "5", "--plain"]
     with serve(*answers(ARITHMETIC)) as stub:
-        done = subprocess.run(
-            [sys.executable, *command(tmp_path, stub.url, *words)], capture_output=True, text=True, check=False
-        )
-    assert done.returncode == 0, done.stderr
+        done = CliRunner().invoke(app, command(tmp_path, stub.url, *words)[2:])
+    assert done.exit_code == 0, done.stderr
     assert len(re.findall(r"sample \d +turn \d +rules/torch_compute", done.stdout)) == 6
     assert "6 of 6 turns" in done.stdout
     assert sorted(request["seed"] for request in stub.requests)[::2] == sorted({each["seed"] for each in stub.requests})

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -144,7 +145,8 @@ def test_a_right_kernel_killed_from_outside_is_right(pool: LocalPool, victim: st
 
 def test_a_fork_server_that_dies_is_replaced(pool: LocalPool) -> None:
     assert judged(pool, WRONG).outcome.category == "correctness"
-    os.kill(wait_for("kevin_env.judge.forkserver"), signal.SIGKILL)
+    (server,) = judges()
+    os.kill(min(named(descendants(server), "kevin_env.judge.forkserver")), signal.SIGKILL)  # others are its forks
     for _ in range(2):  # a spare that waits is still good; the next candidate needs the new one
         assert judged(pool, WRONG).outcome.category == "correctness"
 
@@ -199,27 +201,38 @@ def client(code: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("end", ["exit", "SIGTERM", "SIGKILL", "SIGINT"])
-def test_no_process_outlives_a_client_that_does_not_close_its_pool(end: str) -> None:
-    process = client(CLIENT)
-    try:
-        assert process.stdout is not None and process.stdin is not None
-        assert process.stdout.readline() == "correctness\n"
-        wait_for("kevin-busy")
-        ours = descendants(process.pid)
-        assert named(ours, "kevin_env.judge.server") and named(ours, "kevin_env.judge.forkserver")
-        if end == "exit":
-            process.stdin.write("\n")
-            process.stdin.flush()
-        elif end == "SIGINT":  # as Ctrl-C does: to the whole group in the foreground
-            os.killpg(process.pid, signal.SIGINT)
-        else:
-            process.send_signal(signal.Signals[end])
-        process.wait(30)
-        assert not outlived(ours)
-    finally:
+ENDS = ("exit", "SIGTERM", "SIGKILL", "SIGINT")
+
+
+@pytest.fixture(scope="module")
+def clients() -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """A client for each way to end; they start together."""
+    started = {end: client(CLIENT) for end in ENDS}
+    yield started
+    for process in started.values():
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_no_process_outlives_a_client_that_does_not_close_its_pool(
+    clients: dict[str, subprocess.Popen[str]], end: str
+) -> None:
+    process = clients[end]
+    assert process.stdout is not None and process.stdin is not None
+    assert process.stdout.readline() == "correctness\n"
+    wait_for("kevin-busy", below=process.pid)
+    ours = descendants(process.pid)
+    assert named(ours, "kevin_env.judge.server") and named(ours, "kevin_env.judge.forkserver")
+    if end == "exit":
+        process.stdin.write("\n")
+        process.stdin.flush()
+    elif end == "SIGINT":  # as Ctrl-C does: to the whole group in the foreground
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.send_signal(signal.Signals[end])
+    process.wait(30)
+    assert not outlived(ours)
 
 
 FORKING_CLIENT = """

@@ -65,9 +65,10 @@ def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:
 
 def test_so_many_candidates_are_kept_warm_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=2))
-    device = torch.device("cpu")
+    device, free = torch.device("cpu"), host_memory()
     bench = Bench(device, inform(device))
     try:
+        assert bench.memory <= max(SUBMISSION, 0.7 * free)
         _wait(bench)
         workers = [bench.take() for _ in range(4)]
         for worker in workers:

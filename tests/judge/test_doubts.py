@@ -1,18 +1,16 @@
 """Times that are too good are measured again, told with a name, and not paid where nothing explains them."""
 
 from collections.abc import Iterator
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 from episodes import correct
+from in_process import InThisProcess
 
 from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.api import Facts
 from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.doubts import SHORTEST, coverage_flags, doubted, explained, grows
-from kevin_env.judge.facts import find_facts
 from kevin_env.judge.flags import flag, flag_name
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.judge import Judge
@@ -218,28 +216,6 @@ def test_flags_have_names_also_among_those_that_had_none() -> None:
     assert flag_name(flag("low_coverage", "1 %: nearly nothing")) == "low_coverage"
     for old in ("bursts tell 3 us a call; what else", "", "reference: another"):
         assert flag_name(old) == ""
-
-
-class InThisProcess:
-    """A pool of one judge that runs here."""
-
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-
-    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        return done(find_facts(problem, self._judge.device, self._judge.info))
-
-    def submit(self, problem: Problem, submission: Submission, options: Options, on_stage=None) -> Future[Judgement]:
-        return done(self._judge.judge(problem, submission, options, lambda _: None))
-
-    def close(self) -> None:
-        pass
-
-
-def done(value):
-    future = Future()
-    future.set_result(value)
-    return future
 
 
 def test_an_episode_is_paid_its_share_of_the_roofline(judge, seen) -> None:

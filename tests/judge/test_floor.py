@@ -1,5 +1,7 @@
 """A time that no memory allows is measured once more and then not believed."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
@@ -27,6 +29,13 @@ def get_init_inputs():
     return []
 """
 MEGABYTE = "torch.randn(1024, 256)"
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    judge = Judge("cpu")
+    yield judge
+    judge.close()
 
 
 def matter(expression: str, inputs: str = MEGABYTE) -> int:
@@ -94,7 +103,7 @@ def test_no_floor_is_claimed_on_a_cpu() -> None:
 
 @pytest.mark.parametrize(("floors", "kind"), [([1e30], "too_noisy"), ([0.0], "timed")])
 def test_the_judge_measures_twice_before_it_doubts(
-    monkeypatch: pytest.MonkeyPatch, floors: list[float], kind: str
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, floors: list[float], kind: str
 ) -> None:
     monkeypatch.setattr(Floors, "of", lambda *_: Floor(int(floors[0]), 1.0))
     measured: list[object] = []
@@ -105,14 +114,12 @@ def test_the_judge_measures_twice_before_it_doubts(
         return measure(self, *arguments).model_copy(update={"kind": "timed", "speedup": 1.0})  # type: ignore[arg-type]
 
     monkeypatch.setattr(Judge, "_measure", counted)
+    monkeypatch.setattr("kevin_env.judge.contest.TURNS", (2, 2))
+    monkeypatch.setattr("kevin_env.judge.measure.ROUNDS", {"cpu": 1})
     source = SOURCE.format(expression="torch.softmax(x, 1)", inputs=MEGABYTE)
-    judge = Judge("cpu")
-    try:
-        code = source.replace("class Model(", "class ModelNew(")
-        outcome = judge.judge(
-            Problem(id="x", name="x", source=source), Submission(code=code), Options(device="cpu"), lambda _: None
-        ).outcome
-    finally:
-        judge.close()
+    code = source.replace("class Model(", "class ModelNew(")
+    outcome = judge.judge(
+        Problem(id="x", name="x", source=source), Submission(code=code), Options(device="cpu"), lambda _: None
+    ).outcome
     assert (outcome.category, outcome.kind) == ("correct", kind)
     assert len(measured) == (2 if kind == "too_noisy" else 1)
