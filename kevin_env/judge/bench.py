@@ -36,9 +36,10 @@ class Bench:
     Args:
         device: Where candidates run.
         info: Its limits.
+        server: Where candidates are forked from, when it has been started already; it is this one's from now on.
     """
 
-    def __init__(self, device: torch.device, info: DeviceInfo) -> None:
+    def __init__(self, device: torch.device, info: DeviceInfo, server: ForkServer | None = None) -> None:
         self.device = device
         self.info = info
         on_gpu = device.type == "cuda"
@@ -59,7 +60,7 @@ class Bench:
         """Of Nsight Compute's, those that this device does not have, likewise."""
         self.timing = threading.Lock()
         """Held while the partners are in use: one submission is timed at a time."""
-        self._server = ForkServer(device.type, capability=info.capability)
+        self._server = self._warmed(server or ForkServer(device.type))
         self._spares: list[Worker] = []
         self._starting = 0
         self._partners: OrderedDict[str, Worker] = OrderedDict()
@@ -139,8 +140,13 @@ class Bench:
         with self._lock:
             if not self._server.alive and not self._closed:
                 self._server.close()
-                self._server = ForkServer(self.device.type, capability=self.info.capability)
+                self._server = self._warmed(ForkServer(self.device.type))
             return self._server
+
+    def _warmed(self, server: ForkServer) -> ForkServer:
+        if self.info.capability:
+            server.warm(self.info.capability)
+        return server
 
     def _prepare_spare(self) -> None:
         with self._lock:

@@ -3,8 +3,8 @@
 It holds no secret and never touches CUDA. For each order it forks a keeper, the first process of the candidate's
 namespaces, which forks the candidate itself. The keeper is trusted: it outlives the candidate, tells the judge how the
 candidate ended, stops and continues it, watches its memory and processes, and kills all of it when the judge hangs up.
-Run as `python -m kevin_env.judge.forkserver FD LEVEL CAPABILITY` with a scrubbed environment; LEVEL is the best level
-of the sandbox that is tried, CAPABILITY the GPU's, such as 9.0, or empty.
+Run as `python -m kevin_env.judge.forkserver FD LEVEL` with a scrubbed environment; LEVEL is the best level of the
+sandbox that is tried.
 """
 
 import contextlib
@@ -31,8 +31,6 @@ def main() -> None:
     orders = Channel(socket.socket(fileno=int(sys.argv[1])), takes_fds=True)
     level = levels.find(sys.argv[2])  # type: ignore[arg-type]
     _import_all()
-    if sys.argv[3]:
-        _warm_triton(sys.argv[3])
     privileges.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to handle
@@ -44,6 +42,10 @@ def main() -> None:
             order = orders.receive()
         except Closed:
             return
+        if "warm" in order:
+            _warm_triton(order["warm"])
+            gc.freeze()
+            continue
         fds = orders.take_fds()
         if os.fork() == 0:
             orders.close()

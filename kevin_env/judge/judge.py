@@ -13,6 +13,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import TIMED, Contest, Wrong, asleep
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
+from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.measure import measure
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.trial import Trial
@@ -32,18 +33,19 @@ class Judge:
 
     Args:
         device: `cpu` or `cuda:0`.
+        server: Where candidates are forked from, when it has been started already.
 
     Raises:
         JudgeError: when the device is not there.
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, server: ForkServer | None = None) -> None:
         self.device = resolve(device)
         self.enter_thread()
         if self.device.type == "cuda":
             torch.zeros(1, device=self.device)
         self.info = inform(self.device)
-        self.bench = Bench(self.device, self.info)
+        self.bench = Bench(self.device, self.info, server)
         self._slots = threading.Semaphore(self.bench.capacity.slots)
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
 

@@ -25,13 +25,14 @@ END_SECONDS = 10.0
 class ForkServer:
     """The process that candidates are forked from. One per judge, safe to use from many threads.
 
+    Nobody waits for it before the first fork, so that it imports what it needs while the judge does.
+
     Args:
         device: `cpu` or `cuda`.
         level: The best level of the sandbox that is tried.
-        capability: Of the GPU, such as `9.0`: what Triton's compiler is made ready for. Empty on a CPU.
     """
 
-    def __init__(self, device: str, level: LevelName = "root", capability: str = "") -> None:
+    def __init__(self, device: str, level: LevelName = "root") -> None:
         sweep()
         ours, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
@@ -39,29 +40,45 @@ class ForkServer:
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "kevin_env.judge.forkserver", str(theirs.fileno()), level, capability],
+            [sys.executable, "-P", "-m", "kevin_env.judge.forkserver", str(theirs.fileno()), level],
             pass_fds=(theirs.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip
         theirs.close()
         self._channel = Channel(ours)
         self._lock = threading.Lock()
-        try:
-            self._channel.receive(START_SECONDS)
-        except WireError as error:
-            raise JudgeError("the fork server did not start; its own message is on stderr") from error
+        self._ready = False
 
     @property
     def alive(self) -> bool:
         """Whether its process runs."""
         return self._process.poll() is None
 
+    def warm(self, capability: str) -> None:
+        """Has it make Triton's compiler ready for a GPU, such as `9.0`, before it forks again."""
+        with self._lock, suppress(Closed):  # if it is gone, whoever forks next finds out
+            self._channel.send({"warm": capability})
+
     def fork(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
-        """Starts one candidate."""
-        try:
-            with self._lock:
+        """Starts one candidate.
+
+        Raises:
+            JudgeError: if the fork server did not start, or is gone.
+        """
+        with self._lock:
+            if not self._ready:
+                self._wait()
+            try:
                 self._channel.send(order, fds)
-        except Closed as error:
-            raise JudgeError("the fork server is gone") from error
+            except Closed as error:
+                raise JudgeError("the fork server is gone") from error
+
+    def _wait(self) -> None:
+        """Until it has imported everything."""
+        try:
+            self._channel.receive(START_SECONDS)
+        except WireError as error:
+            raise JudgeError("the fork server did not start; its own message is on stderr") from error
+        self._ready = True
 
     def close(self) -> None:
         """Ends it; candidates live on until their workers are closed."""

@@ -12,14 +12,16 @@ import sys
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge.api import JudgeError, Options, Submission
-from kevin_env.judge.facts import find_facts
-from kevin_env.judge.judge import Judge
+from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lint.report import Limits
 from kevin_env.problem import Problem, ProblemError
+
+if TYPE_CHECKING:
+    from kevin_env.judge.judge import Judge
 
 THREADS = 32
 
@@ -33,11 +35,15 @@ class Server:
 
     def serve(self) -> None:
         """Until the client hangs up."""
-        hello = self._channel.receive()
+        device = self._channel.receive()["device"]
+        server = ForkServer(device.partition(":")[0])  # it imports torch while this process does
         try:
-            judge = Judge(hello["device"])
+            from kevin_env.judge.judge import Judge
+
+            judge = Judge(device, server)
         except JudgeError as error:
             self._send({"fatal": str(error)})
+            server.close()
             return
         self._send({"device": judge.info.model_dump()})
         threads = ThreadPoolExecutor(THREADS, initializer=judge.enter_thread)
@@ -49,7 +55,7 @@ class Server:
         finally:
             judge.close()
 
-    def _answer(self, judge: Judge, request: dict[str, Any]) -> None:
+    def _answer(self, judge: "Judge", request: dict[str, Any]) -> None:
         number = request["id"]
         try:
             answer = self._perform(judge, request)
@@ -62,10 +68,12 @@ class Server:
             answer = {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
         self._send({"id": number, **answer})
 
-    def _perform(self, judge: Judge, request: dict[str, Any]) -> dict[str, Any]:
+    def _perform(self, judge: "Judge", request: dict[str, Any]) -> dict[str, Any]:
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
         if request["do"] == "describe":
+            from kevin_env.judge.facts import find_facts
+
             with judge.bench.lease.shared():
                 facts = find_facts(problem, judge.device, judge.info, options.inputs)
             return {"facts": facts.model_dump()}
