@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import kevin_env
-from kevin_env.parsing import parse
+from kevin_env.parsing import parse, walk
 
 PACKAGE = Path(kevin_env.__file__).parent
 
@@ -29,3 +29,8 @@ def test_a_failure_that_is_not_of_the_code_is_no_failure(monkeypatch: pytest.Mon
 
 def test_nothing_else_reads_code() -> None:
     assert [path.name for path in PACKAGE.rglob("*.py") if "ast.parse(" in path.read_text()] == ["parsing.py"]
+
+
+def test_a_walk_is_that_of_the_library() -> None:
+    tree = ast.parse(Path(__file__).read_text())
+    assert walk(tree) == list(ast.walk(tree))

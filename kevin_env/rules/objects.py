@@ -4,7 +4,7 @@ import ast
 import re
 import sys
 
-from kevin_env.parsing import nodes_of
+from kevin_env.parsing import nodes_of, walk
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
 from kevin_env.rules.cpp import operations
@@ -76,7 +76,7 @@ class Objects(Calls):
         launches = self.launches
         for kernel in self.kernels:
             scope = Scope(parent=kernel.scope, names=dict.fromkeys(local_names(kernel.node), UNKNOWN))
-            for node in [each for each in ast.walk(kernel.node) if isinstance(each, ast.Call)]:
+            for node in [each for each in walk(kernel.node) if isinstance(each, ast.Call)]:
                 for atom in self.evaluate(node.func, scope):
                     if isinstance(atom, Function):
                         self.run(atom, Arguments())
@@ -207,7 +207,7 @@ class Objects(Calls):
 
     def _called_in(self, node: ast.Call) -> Value:
         """What sources in C++ call that computes: those in this call, and those that the file writes elsewhere."""
-        inside = [each for argument in (*node.args, *(k.value for k in node.keywords)) for each in ast.walk(argument)]
+        inside = [each for argument in (*node.args, *(k.value for k in node.keywords)) for each in walk(argument)]
         given = [each.value for each in inside if isinstance(each, ast.Constant) and isinstance(each.value, str)]
         named = {each.id for each in inside if isinstance(each, ast.Name)} & self._sources.keys()
         called = operations(dict.fromkeys([*given, *(self._sources[name] for name in sorted(named)), *self._written]))

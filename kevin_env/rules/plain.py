@@ -6,7 +6,7 @@ assigned. The result need not run, and lines stay what they were: only what is r
 
 import ast
 
-from kevin_env.parsing import parse
+from kevin_env.parsing import parse, walk
 from kevin_env.rules.entries import Node, at, call, entry, filled
 from kevin_env.rules.syntax import constant_text, last_name
 
@@ -172,7 +172,7 @@ def _getter(node: ast.Call, name: str, rest: list[ast.expr], keywords: list[ast.
 def _captures(pattern: ast.pattern, subject: ast.expr) -> list[ast.stmt]:
     """Names that a pattern binds: to the subject, or to what it holds."""
     found: list[ast.stmt] = []
-    for each in ast.walk(pattern):
+    for each in walk(pattern):
         name = getattr(each, "rest", None) if isinstance(each, ast.MatchMapping) else getattr(each, "name", None)
         if isinstance(name, str):
             target = ast.Name(name, ast.Store())
@@ -211,7 +211,7 @@ def _read(source: ast.expr) -> ast.Module | None:
 
 def _moved(node: Node, place: ast.AST) -> Node:
     """The node with all in it, at the line of another."""
-    for each in ast.walk(node):
+    for each in walk(node):
         if hasattr(each, "lineno"):
             ast.copy_location(each, place)
     return node

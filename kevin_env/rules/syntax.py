@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from kevin_env.parsing import nodes_of
+from kevin_env.parsing import nodes_of, walk
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.values import TENSOR, UNKNOWN, Arguments, Items, Value, items
 
@@ -135,11 +135,11 @@ def falls_back(handler: ast.ExceptHandler) -> bool:
     """Whether the handler goes another way; to raise, to log, or to fill in a missing entry is none."""
     if isinstance(handler.body[-1], ast.Raise) or _caught(handler) <= words.LOOKUPS:
         return False
-    return any(_goes_on(node) for statement in handler.body for node in ast.walk(statement))
+    return any(_goes_on(node) for statement in handler.body for node in walk(statement))
 
 
 def _caught(handler: ast.ExceptHandler) -> set[str]:
-    names = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set[str]()
+    names = {node.id for node in walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set[str]()
     return names or {"BaseException"}
 
 
@@ -157,8 +157,9 @@ def _goes_on(node: ast.AST) -> bool:
 
 def local_names(node: ast.AST) -> set[str]:
     """Names that a function binds: its parameters, and what it assigns to."""
-    stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    return stored | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
+    nodes = walk(node)
+    stored = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return stored | {each.arg for each in nodes if isinstance(each, ast.arg)}
 
 
 def forward_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Arguments:
@@ -166,7 +167,7 @@ def forward_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Arguments
     spec = node.args
     marked = {
         each.value.id
-        for each in ast.walk(node)
+        for each in walk(node)
         if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.attr in words.TENSOR_MARKS
     }
     parameters = [*spec.posonlyargs, *spec.args][1:]
