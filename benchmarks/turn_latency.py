@@ -196,13 +196,14 @@ def main() -> None:
         Path(paths[name]) if name in paths else None for name in ("kernrl", "kernelbench")
     )
     entries, before = chosen(options), device_memory(options.device)
+    client = () if options.names else client_rows()  # while no judge makes itself ready beside it
     with LocalPool() as pool:
         info = pool.device(options.device)
         results = Results(options.json, device_name(info), info.versions)
         turns = Turns(pool, options.device, results)
         if not options.names:
             results.tell(*memory_rows(options.device, before))
-            results.tell(*client_rows())
+            results.tell(*client)
             error_rows(turns)
             full_size_rows(turns, info.memory)
             full_headers_rows(turns, options.full if options.full is not None else int(options.device == "cuda"))
