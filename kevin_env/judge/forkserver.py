@@ -36,22 +36,25 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to handle
     warnings.filterwarnings("ignore", "This process", DeprecationWarning)  # idle threads of libraries hold no locks
     gc.freeze()
-    orders.send({"ready": True})
-    while True:
-        try:
-            order = orders.receive()
-        except Closed:
-            return
-        if "warm" in order:
-            _warm_triton(order["warm"])
-            gc.freeze()
-            continue
-        fds = orders.take_fds()
-        if os.fork() == 0:
-            orders.close()
-            _start(order, level, *fds)
-        for fd in fds:
-            os.close(fd)
+    with contextlib.suppress(Closed):
+        orders.send({"ready": True})
+        while True:
+            _follow(orders, level)
+
+
+def _follow(orders: Channel, level: Level) -> None:
+    """Does the next order. Raises `Closed` when the judge has hung up."""
+    order = orders.receive()
+    if "warm" in order:
+        _warm_triton(order["warm"])
+        gc.freeze()
+        return
+    fds = orders.take_fds()
+    if os.fork() == 0:
+        orders.close()
+        _start(order, level, *fds)
+    for fd in fds:
+        os.close(fd)
 
 
 def _import_all() -> None:

@@ -82,6 +82,8 @@ class ForkServer:
 
     def close(self) -> None:
         """Ends it; candidates live on until their workers are closed."""
+        if not self._ready:  # it has forked nothing, and need not import to the end
+            self._process.kill()
         self._channel.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)

@@ -307,6 +307,12 @@ def test_one_that_cannot_be_started_leaves_nothing(tmp_path: Path, monkeypatch: 
     server.close()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = open_files()
-    with pytest.raises(JudgeError, match="fork server is gone"):
+    with pytest.raises(JudgeError, match="fork server did not start"):
         Worker(server, "cpu", 1 << 30)
     assert open_files() == before and not list(tmp_path.iterdir())
+
+
+def test_a_fork_server_that_is_not_needed_ends_at_once_and_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    server = ForkServer("cpu")
+    server.close()
+    assert not server.alive and capfd.readouterr().err == ""
