@@ -48,6 +48,7 @@ def _follow(orders: Channel, level: Level) -> None:
     if "warm" in order:
         _warm_triton(order["warm"])
         gc.freeze()
+        orders.send({"ready": True})
         return
     fds = orders.take_fds()
     if os.fork() == 0:

@@ -46,7 +46,8 @@ class ForkServer:
         theirs.close()
         self._channel = Channel(ours)
         self._lock = threading.Lock()
-        self._ready = False
+        self._due = 1
+        """How often it has yet to say that it is ready."""
 
     @property
     def alive(self) -> bool:
@@ -56,6 +57,7 @@ class ForkServer:
     def warm(self, capability: str) -> None:
         """Has it make Triton's compiler ready for a GPU, such as `9.0`, before it forks again."""
         with self._lock, suppress(Closed):  # if it is gone, whoever forks next finds out
+            self._due += 1
             self._channel.send({"warm": capability})
 
     def fork(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
@@ -65,24 +67,24 @@ class ForkServer:
             JudgeError: if the fork server did not start, or is gone.
         """
         with self._lock:
-            if not self._ready:
-                self._wait()
+            self._wait()
             try:
                 self._channel.send(order, fds)
             except Closed as error:
                 raise JudgeError("the fork server is gone") from error
 
     def _wait(self) -> None:
-        """Until it has imported everything."""
+        """Until it is ready: who waits for a candidate, waits for no imports and no compiler."""
         try:
-            self._channel.receive(START_SECONDS)
+            while self._due:
+                self._channel.receive(START_SECONDS)
+                self._due -= 1
         except WireError as error:
             raise JudgeError("the fork server did not start; its own message is on stderr") from error
-        self._ready = True
 
     def close(self) -> None:
         """Ends it; candidates live on until their workers are closed."""
-        if not self._ready:  # it has forked nothing, and need not import to the end
+        if self._due:  # it has forked nothing, and need not import to the end
             self._process.kill()
         self._channel.close()
         with suppress(subprocess.TimeoutExpired):

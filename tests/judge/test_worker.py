@@ -315,4 +315,14 @@ def test_one_that_cannot_be_started_leaves_nothing(tmp_path: Path, monkeypatch: 
 def test_a_fork_server_that_is_not_needed_ends_at_once_and_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     server = ForkServer("cpu")
     server.close()
+    assert server._process.returncode == -signal.SIGKILL
     assert not server.alive and capfd.readouterr().err == ""
+
+
+def test_a_fork_server_is_waited_for_until_it_is_warm() -> None:
+    server = ForkServer("cpu")
+    server.warm("9.0")
+    candidate = Worker(server, "cpu", 1 << 30)
+    assert not server._channel.pending(), "it has said that it is ready, and nobody has waited for that"
+    candidate.close()
+    server.close()
