@@ -212,7 +212,7 @@ def test_operations_in_cpp_are_named_and_nothing_else():
                                   "at::Tensor x; " + "a relu(x " * 20_000])  # fmt: skip
 def test_sources_that_a_pattern_could_be_lost_in_take_no_time(text):
     began = time.process_time()
-    assert set(operations([text])) <= {"relu"}
+    assert set(operations([text])) == ({"relu"} if "relu" in text else set())
     assert time.process_time() - began < 2
 
 

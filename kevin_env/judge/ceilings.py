@@ -10,7 +10,7 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import torch
@@ -84,9 +84,7 @@ class CeilingStore:
             again: Whether what this process has not measured itself is measured once more. The higher figures count.
         """
         size = self._set(work)
-        kinds: dict[Arithmetic, None] = dict.fromkeys((PLAIN, *work.products))
-        known = self._own if again else {*self._found.reading, *self._found.rates}
-        self._measure([size] if size not in known else [], [kind for kind in kinds if kind not in known])
+        self._measure([size], dict.fromkeys((PLAIN, *work.products)), again)
         found = self._found
         return Ceilings(reading=found.reading[size], copying=found.copying[size], rates=found.rates)
 
@@ -95,15 +93,12 @@ class CeilingStore:
 
         A process can be stopped, what it has queued on a GPU cannot. Without room it is left to who needs it.
         """
-        found = self._found
         with contextlib.suppress(torch.OutOfMemoryError):
-            self._measure(
-                [GPU_SET] if GPU_SET not in found.reading else [], [k for k in _DTYPES if k not in found.rates]
-            )
+            self._measure([GPU_SET], _DTYPES)
 
     def gpu_reading(self) -> float:
         """Bytes a second that a GPU reads."""
-        self._measure([GPU_SET] if GPU_SET not in self._found.reading else [], [])
+        self._measure([GPU_SET], ())
         return self._found.reading[GPU_SET]
 
     def _set(self, work: Work) -> int:
@@ -111,10 +106,13 @@ class CeilingStore:
             return GPU_SET
         return next((size for size in CPU_SETS if size >= work.bytes), CPU_SETS[-1])
 
-    def _measure(self, sizes: Sequence[int], kinds: Sequence[Arithmetic]) -> None:
+    def _measure(self, sizes: Iterable[int], kinds: Iterable[Arithmetic], again: bool = False) -> None:
+        """Measures what of these is not known, `again`: not known from this process."""
+        found = self._found
+        known = self._own if again else {*found.reading, *found.rates}
+        sizes, kinds = [each for each in sizes if each not in known], [each for each in kinds if each not in known]
         if not sizes and not kinds:
             return
-        found = self._found
         reading, copying, rates = dict(found.reading), dict(found.copying), dict(found.rates)
         with self._lease.exclusive(), _all_threads(self._device, self._threads):
             for size in sizes:

@@ -3,6 +3,7 @@
 Found by patterns, not by a parser: an operator between tensors, which looks like one between numbers, is not seen.
 """
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -53,6 +54,7 @@ def operations(sources: Iterable[str]) -> list[str]:
     return [name for source in sources for name in _operations(source)]
 
 
+@functools.lru_cache(maxsize=64)  # asked of a source for every extension and library in its file
 def _operations(source: str) -> list[str]:
     source = _SPACES.sub(lambda found: "\n" if "\n" in found[0] else " ", _COMMENT.sub(" ", source))
     found = ["".join(names) for names in _BY_NAME.findall(source)]

@@ -8,7 +8,7 @@ from kevin_env.parsing import nodes_of, walk
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
 from kevin_env.rules.cpp import operations
-from kevin_env.rules.syntax import constant_text, local_names
+from kevin_env.rules.syntax import constant_text, local_names, texts
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
@@ -224,8 +224,7 @@ def _only_timed(path: str, arguments: Arguments) -> bool:
 
 def _sources_in(tree: ast.Module) -> list[str]:
     """Strings that are code in C++, also with a word in them replaced."""
-    texts = [n.value for n in nodes_of(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    written = [text for text in texts if "#include" in text]
+    written = [text for text in texts(tree) if "#include" in text]
     for node in nodes_of(tree) if written else ():
         match node:
             case ast.Call(func=ast.Attribute(attr="replace"), args=[old, new]):

@@ -99,7 +99,7 @@ def classes(tree: ast.Module) -> list[ast.ClassDef]:
 
 def registers_operators(tree: ast.Module) -> bool:
     """Whether C++ sources in the file register operators. Their namespace may be a macro, or filled in later."""
-    return any(_LIBRARY.search(text) for text in _texts(tree))
+    return any(_LIBRARY.search(text) for text in texts(tree))
 
 
 def scalar_functions(tree: ast.Module) -> set[str]:
@@ -110,7 +110,7 @@ def scalar_functions(tree: ast.Module) -> set[str]:
     declared = dict[str, set[str]]()
     bound = dict[str, str]()
     named = set[str]()
-    for text in _texts(tree):
+    for text in texts(tree):
         bound |= dict(_BOUND.findall(text))
         named |= {*_CLASS.findall(text), *(name for name, kind in _LAMBDA.findall(text) if _is_number(kind))}
         trailing = dict(_TRAILING.findall(text))
@@ -127,7 +127,8 @@ def _is_number(kind: str) -> bool:
     return set(re.findall(r"[a-z_][\w:]*", kind, re.IGNORECASE)) <= words.SCALARS | words.SEVERAL
 
 
-def _texts(tree: ast.Module) -> Iterator[str]:
+def texts(tree: ast.Module) -> Iterator[str]:
+    """Every string in the file."""
     return (node.value for node in nodes_of(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 

@@ -202,7 +202,6 @@ CALLING_LATER = (
     "signal.",
     "sys.set",
     "gc.",
-    "weakref.",
     "threading.set",
     "functools.singledispatch.register",
     *KEEPING,
