@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LONGEST = 30.0
+LONGEST = 120.0
+"""Seconds for an answer, on a machine whose disk or processors somebody else uses too."""
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -33,18 +34,27 @@ class Screen:
         while time.monotonic() < end:
             if words in _CODES.sub("", self.raw[start:]):
                 return self.raw[start:]
-            if select.select([self.master], [], [], 0.1)[0]:
-                self.raw += os.read(self.master, 65536).decode(errors="replace")
+            self._read()
         raise AssertionError(f"{words!r} did not appear; the screen wrote {self.raw[start:]!r}")
 
     def resize(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def end(self) -> int:
-        code = self.process.wait(LONGEST)
-        while select.select([self.master], [], [], 0.1)[0]:
-            self.raw += os.read(self.master, 65536).decode(errors="replace")
-        return code
+        """How it ends. It is read meanwhile: one whose terminal is full waits for its reader."""
+        end = time.monotonic() + LONGEST
+        while (code := self.process.poll()) is None and time.monotonic() < end:
+            self._read()
+        while self._read():
+            pass
+        return self.process.wait(0.1) if code is None else code
+
+    def _read(self) -> bool:
+        """Reads what there is; whether there was something within a tenth of a second."""
+        if not select.select([self.master], [], [], 0.1)[0]:
+            return False
+        self.raw += os.read(self.master, 65536).decode(errors="replace")
+        return True
 
 
 @contextmanager

@@ -77,11 +77,8 @@ class Bench:
         return self._watched(self._take_spare() or self._leased_worker())
 
     def take_for_tools(self) -> Worker:
-        """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it.
-
-        Its processes may speak to each other over TCP.
-        """
-        return self._watched(Worker(self._alive_server(), str(self.device), self.memory, loopback=True))
+        """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it."""
+        return self._watched(Worker(self._alive_server(), str(self.device), self.memory, tools=True))
 
     def retire(self, worker: Worker) -> None:
         """Kills a candidate and prepares another. Both touch the device: hold the shared lease."""

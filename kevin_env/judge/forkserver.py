@@ -81,7 +81,7 @@ def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log
         group = Group(folder.name, order["memory"])
         if level.namespaces:
             namespaces.enter(level.user, level.processes)
-            if order["loopback"]:
+            if order["tools"]:
                 with contextlib.suppress(OSError):  # then tools that need it say that they cannot connect
                     namespaces.raise_loopback()
         if os.fork() != 0:

@@ -88,10 +88,10 @@ def _close_sandbox(level: Level, scratch: tuple[Path, ...], order: dict[str, Any
     """Takes the steps that a process takes for itself, and says which the kernel allowed."""
     privileges.limit_resources()
     taken: list[levels.Step] = ["limits"]
-    loopback = order["loopback"] and level.namespaces
+    tools = order["tools"] and level.namespaces
     if level.landlock:
         with contextlib.suppress(Refused):
-            landlock.restrict(scratch, loopback)
+            landlock.restrict(scratch, tcp=tools, children=tools and level.processes)
             taken.append("landlock")
             if landlock.scopes_signals():
                 taken.append("signals")
@@ -99,7 +99,7 @@ def _close_sandbox(level: Level, scratch: tuple[Path, ...], order: dict[str, Any
         privileges.drop()
         taken.append("privileges")
     with contextlib.suppress(Refused):
-        calls.restrict(level.namespaces, level.processes, order["device"], loopback)
+        calls.restrict(level.namespaces, level.processes, order["device"], loopback=tools)
         taken.append("calls")
     return taken
 

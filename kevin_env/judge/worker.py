@@ -76,7 +76,8 @@ class Worker:
         server: Where it is forked from.
         device: `cpu` or `cuda:0`; sets how it waits, too.
         memory: Bytes of its own, in its processes and in files that are held in memory, after which it is killed.
-        loopback: Whether its processes may speak to each other over TCP, where it has a network of its own.
+        tools: Whether NVIDIA's tools are to run in it: where it has a network of its own its processes may speak to each
+            other over TCP, and where it has a /proc of its own all of them may use CUDA.
 
     Attributes:
         folder: Where it can write, under the same name on both sides.
@@ -85,7 +86,7 @@ class Worker:
         pid: Its keeper, of which it is a descendant.
     """
 
-    def __init__(self, server: ForkServer, device: str, memory: int, loopback: bool = False) -> None:
+    def __init__(self, server: ForkServer, device: str, memory: int, tools: bool = False) -> None:
         self.device = device
         self._folder = Folder()
         self.folder = self._folder.path
@@ -97,7 +98,7 @@ class Worker:
         reader, log = os.pipe()
         order = {
             "folder": str(self.folder), "environment": _environment(self.folder), "spin": spin, "memory": memory,
-            "device": device, "loopback": loopback,
+            "device": device, "tools": tools,
         }  # fmt: skip
         self._drain = threading.Thread(target=self._read_log, args=(reader,), daemon=True)
         self._drain.start()

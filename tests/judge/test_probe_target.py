@@ -55,8 +55,8 @@ for family, place in ((socket.AF_INET, ("192.0.2.1", 80)), (socket.AF_INET6, (":
 def start(server: ForkServer) -> Iterator[Callable[..., Target]]:
     workers: list[Worker] = []
 
-    def target(code: str = "", loopback: bool = True, headers: Literal["short", "full"] = "short") -> Target:
-        workers.append(Worker(server, "cpu", MEMORY, loopback=loopback))
+    def target(code: str = "", tools: bool = True, headers: Literal["short", "full"] = "short") -> Target:
+        workers.append(Worker(server, "cpu", MEMORY, tools=tools))
         found = Target(workers[-1], Options(device="cpu", headers=headers), 1)
         if code:
             case = Case(LINEAR, "cpu" if "cpu" in LINEAR.cases else "main", torch.device("cpu"))
@@ -144,7 +144,7 @@ def test_a_program_that_is_not_there_is_an_error_of_the_order(start) -> None:
 
 @pytest.mark.parametrize("name", ["root", "user", "container"])
 def test_only_tools_have_a_network_and_it_ends_at_the_sandbox(name: LevelName, servers, start) -> None:
-    worker = Worker(servers(name), "cpu", MEMORY, loopback=True)
+    worker = Worker(servers(name), "cpu", MEMORY, tools=True)
     try:
         if worker.level != name:
             pytest.skip(f"no level {name} here")
@@ -158,5 +158,30 @@ def test_only_tools_have_a_network_and_it_ends_at_the_sandbox(name: LevelName, s
 
 
 def test_a_candidate_has_no_loopback(start) -> None:
-    target = start(loopback=False)
+    target = start(tools=False)
     assert "hello" not in target.run([sys.executable, "-c", SPEAKS], 20, {}).output
+
+
+NAMES = """
+import pathlib
+own = pathlib.Path("/proc/self")
+open(next((own / "task").iterdir()) / "comm", "w").write("named")  # as CUDA's threads are, in each process
+print((own / "comm").read_text())
+for place in ("/proc/1/oom_score_adj", "/proc/1/comm", "/proc/sys/kernel/core_pattern", "/proc/pressure/cpu"):
+    try:
+        if pathlib.Path(place).exists():
+            print("GOT THROUGH", place, open(place, "r+b", buffering=0).write(b"600"))
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("name", ["root", "user"])
+def test_a_program_for_tools_can_name_its_threads_as_cuda_does(name: LevelName, servers) -> None:
+    worker = Worker(servers(name), "cpu", MEMORY, tools=True)
+    try:
+        if worker.level != name:
+            pytest.skip(f"no level {name} here")
+        assert Target(worker, Options(device="cpu"), 1).run([sys.executable, "-c", NAMES], 20, {}).output == "named\n\n"
+    finally:
+        worker.close()

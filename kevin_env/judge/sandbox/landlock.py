@@ -28,12 +28,13 @@ def scopes_signals() -> bool:
     return abi() >= _ABI_SCOPES
 
 
-def restrict(scratch: Iterable[Path], tcp: bool = False) -> None:
+def restrict(scratch: Iterable[Path], tcp: bool = False, children: bool = False) -> None:
     """Reads and runs the system and this Python, writes the scratch folders and devices; no TCP, no foreign signals.
 
     Args:
         scratch: What may be written.
         tcp: Whether TCP is allowed after all, for a network of its own.
+        children: Whether processes that it starts may use CUDA, too; only where /proc is its own.
 
     Raises:
         Refused: when the kernel has no Landlock.
@@ -46,13 +47,13 @@ def restrict(scratch: Iterable[Path], tcp: bool = False) -> None:
     known = attributes[: 1 + (version >= _ABI_TCP) + (version >= _ABI_SCOPES)]
     packed = struct.pack(f"{len(known)}Q", *known)
     ruleset = check("landlock_create_ruleset", LIBC.syscall(_CREATE, packed, len(packed), 0))
-    _allow_all(ruleset, handled, scratch)
+    _allow_all(ruleset, handled, scratch, Path("/proc" if children else "/proc/self"))
     prctl(_NO_NEW_PRIVS, 1)
     check("landlock_restrict_self", LIBC.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
 
 
-def _allow_all(ruleset: int, handled: int, scratch: Iterable[Path]) -> None:
+def _allow_all(ruleset: int, handled: int, scratch: Iterable[Path], processes: Path) -> None:
     for place in readable():
         _allow(ruleset, place, (_EXECUTE | _READ_FILE | _READ_DIR) & handled)
     for place in scratch:
@@ -61,9 +62,9 @@ def _allow_all(ruleset: int, handled: int, scratch: Iterable[Path]) -> None:
     for place in devices():
         _allow(ruleset, place, (_READ_FILE | _WRITE_FILE | _READ_DIR | _IOCTL_DEV) & handled)
     # uid 0 may write to /proc/sys without any capability, so only to what is its own. CUDA opens /proc/self/task/*/comm
-    # for writing, with O_TRUNC; without that cuInit fails with error 304
+    # for writing, with O_TRUNC; without that cuInit fails with error 304. A child's /proc/self is another one
     _allow(ruleset, Path("/proc"), (_READ_FILE | _READ_DIR) & handled)
-    _allow(ruleset, Path("/proc/self"), (_READ_FILE | _WRITE_FILE | _READ_DIR | _TRUNCATE) & handled)
+    _allow(ruleset, processes, (_READ_FILE | _WRITE_FILE | _READ_DIR | _TRUNCATE) & handled)
 
 
 def _allow(ruleset: int, place: Path, rights: int) -> None:

@@ -25,8 +25,8 @@ from kevin_env.judge.sandbox.system import (
 
 SCRATCH_SIZE = 8 << 30
 INODES = 1 << 20
-_KEPT = ("sys", "irq", "bus", "fs", "driver", "acpi", "scsi", "sysrq-trigger")
-"""Parts of /proc that uid 0 may write to without any capability; they are made read-only."""
+_KEPT = ("sys", "irq", "bus", "fs", "driver", "acpi", "scsi", "sysrq-trigger", "pressure", "1")
+"""Parts of /proc that uid 0 may write to without any capability; they are made read-only. 1 is the keeper."""
 
 
 def change_root(folder: Path, size: int, fresh_proc: bool) -> tuple[Path, ...]:
