@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -54,11 +54,34 @@ def read(path: str, limit: int) -> str:
 
 
 def in_a_fork(work: Callable[[], int], seconds: float, environment: dict[str, str]) -> int | None:
-    """Does something in a copy of this process, which has imported what takes long.
+    """Does something in a copy of this process, which has imported what takes long. As `in_forks` for one."""
+    return in_forks([work], seconds, environment)[0]
+
+
+def in_forks(works: Sequence[Callable[[], int]], seconds: float, environment: dict[str, str]) -> list[int | None]:
+    """Does several things at once, each in a copy of this process.
 
     Returns:
-        What `work` gives, 1 when it raises, negative for a signal; None when it was killed for being late.
+        What each gives, 1 when it raises, negative for a signal; None for those that were killed for being late.
     """
+    deadline = time.monotonic() + seconds
+    copies: list[int] = []
+    ended: dict[int, int] = {}
+    try:
+        for work in works:
+            copies.append(_fork(work, environment))
+        while len(ended) < len(copies) and time.monotonic() < deadline:
+            ended |= {pid: code for pid in copies if pid not in ended and (code := _code_of(pid)) is not None}
+            time.sleep(_STEP)
+    finally:
+        for pid in copies:
+            _kill_session(pid)
+            if pid not in ended:
+                _reap(pid)
+    return [ended.get(pid) for pid in copies]
+
+
+def _fork(work: Callable[[], int], environment: dict[str, str]) -> int:
     pid = os.fork()
     if pid == 0:
         try:
@@ -70,16 +93,22 @@ def in_a_fork(work: Callable[[], int], seconds: float, environment: dict[str, st
             sys.stderr.flush()
         finally:
             os._exit(1)
-    deadline = time.monotonic() + seconds
-    done, status = os.waitpid(pid, os.WNOHANG)
-    while not done and time.monotonic() < deadline:
-        time.sleep(_STEP)
+    return pid
+
+
+def _code_of(pid: int) -> int | None:
+    """How a copy ended; None while it runs."""
+    try:
         done, status = os.waitpid(pid, os.WNOHANG)
-    _kill_session(pid)
-    if not done:
+    except ChildProcessError:  # the submission has the kernel take its children away, and nobody knows how they ended
+        return 1
+    return os.waitstatus_to_exitcode(status) if done else None
+
+
+def _reap(pid: int) -> None:
+    with suppress(ProcessLookupError, ChildProcessError):
+        os.kill(pid, signal.SIGKILL)  # it may have no session of its own yet
         os.waitpid(pid, 0)
-        return None
-    return os.waitstatus_to_exitcode(status)
 
 
 def artefacts(folder: Path) -> list[str]:

@@ -7,7 +7,6 @@ and `go` the judge starts its clock and writes the inputs. What is answered afte
 import contextlib
 import ctypes
 import importlib.util
-import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from kevin_env.candidate import commands, cuda, extension, failure, profiling, tree, weights
+from kevin_env.candidate import commands, cuda, extension, failure, precompile, profiling, tree, weights
 from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.region import Region, Spec, extent, map_file, map_handle, spec_of
-from kevin_env.candidate.seeding import seed_torch
+from kevin_env.candidate.seeding import reseed
 from kevin_env.candidate.wire import Channel, Closed, encode
 
 Message = dict[str, Any]
@@ -104,7 +103,7 @@ class Runtime:
         given = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
         self.model, self.sets, self.held = None, [], []
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
-        _seed(seed)
+        reseed(seed)
         with torch.no_grad(), Creation() as creation:
             model = self._model(*tree.put_together(init, given))
         order = creation.names(model) if isinstance(model, nn.Module) else []
@@ -135,7 +134,7 @@ class Runtime:
 
         Seeding takes longer than many a kernel, so it is done here where the reference does not draw.
         """
-        _seed(seed)
+        reseed(seed)
         inbox = self.regions["inbox"]
         self.sets = [tree.put_together(inputs, [inbox.tensor(spec) for spec in specs]) for specs in sets]
         return {}
@@ -145,7 +144,7 @@ class Runtime:
 
         The answer is encoded while the device still works.
         """
-        _seed(seed)
+        reseed(seed)
         outputs: list[Any] = []
         with torch.no_grad():
             for arguments in self.sets[:count]:
@@ -183,6 +182,11 @@ class Runtime:
         from kevin_env.candidate.replay import replay  # which imports this module
 
         return {"code": commands.in_a_fork(lambda: replay(job), seconds, environment)}
+
+    def precompile(self, cases: list[Message], seconds: float) -> Message:
+        """Compiles Triton's kernels for these cases in copies of this process. What fails is left to the calls."""
+        precompile.precompile(self, cases, seconds)
+        return {}
 
     def artefacts(self, folder: str) -> Message:
         """Files with machine code for the device that lie in a folder."""
@@ -241,10 +245,3 @@ def _flush() -> None:
         with contextlib.suppress(Exception):  # the submission may have replaced or closed them
             stream.flush()
     ctypes.CDLL(None).fflush(None)
-
-
-def _seed(seed: int | None) -> None:
-    """Reseeds, where there is a seed, whatever a model may draw from: a reference with randomness can be matched."""
-    if seed is not None:
-        random.seed(seed)
-        seed_torch(seed)

@@ -3,10 +3,12 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.candidate.region import Spec
 from kevin_env.judge.reference import Case, distributions_of, seed_from
 from kevin_env.judge.verify import all_finite
 from kevin_env.problem import Problem, ProblemError
@@ -76,6 +78,21 @@ def plan(distributions: list[str], timed: bool, secret: str, case: str) -> list[
         planned.append(order.choice(distributions))
     order.shuffle(planned)
     return planned
+
+
+def handed_over(case: Case) -> list[torch.Tensor]:
+    """The tensors that a candidate needs for its model: those among the reference's arguments, then its state."""
+    return [*tree.take_apart(case.init_inputs)[1], *case.state().values()]
+
+
+def construction(case: Case, specs: list[Spec], seed: int, compiled: bool = False) -> dict[str, Any]:
+    """The fields of the order `construct`, with the places of what `handed_over` gives."""
+    init, tensors = tree.take_apart(case.init_inputs)
+    return {
+        "init": init, "tensors": specs[: len(tensors)],
+        "state": dict(zip(case.state(), specs[len(tensors) :], strict=True)), "parameters": case.parameters(),
+        "seed": seed, "compiled": compiled, "precision": case.precision,
+    }  # fmt: skip
 
 
 def _is_finite(case: Case, distribution: str, seed: int) -> bool:

@@ -46,7 +46,7 @@ def _follow(orders: Channel, level: Level) -> None:
     """Does the next order. Raises `Closed` when the judge has hung up."""
     order = orders.receive()
     if "warm" in order:
-        _warm_triton(order["warm"])
+        _warm(order["warm"])
         gc.freeze()
         orders.send({"ready": True})
         return
@@ -67,8 +67,9 @@ def _import_all() -> None:
             interpreter.tune_without_a_device()
 
 
-def _warm_triton(capability: str) -> None:
+def _warm(capability: str) -> None:
     with contextlib.suppress(Exception):  # Triton is not there, or not whole: a submission that needs it will say so
+        importlib.import_module("kevin_env.candidate.imagined").warm()
         importlib.import_module("kevin_env.judge.warm").warm_triton(int(capability.replace(".", "")))
 
 

@@ -239,4 +239,4 @@ def _doubled(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _constant(tensor: torch.Tensor) -> bool:
-    return bool((tensor == tensor.flatten()[0]).all())
+    return not tensor.is_meta and bool((tensor == tensor.flatten()[0]).all())

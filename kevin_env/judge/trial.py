@@ -1,6 +1,7 @@
 """One submission before one problem: every case constructed and screened, then the timed case under the clock."""
 
 import ast
+import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -10,12 +11,13 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import Nature, open_cases, plan, usable_distributions
+from kevin_env.judge.cases import Nature, construction, handed_over, open_cases, plan, usable_distributions
 from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
 from kevin_env.judge.plant import NEEDS, plant
 from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
+from kevin_env.judge.sketch import sketches
 from kevin_env.judge.verdict import Step
 from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Incorrect
@@ -23,6 +25,11 @@ from kevin_env.problem import Problem
 
 SLACK = 1 << 20
 """Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
+PRECOMPILE_SECONDS = 20.0
+"""For compiling a submission's Triton kernels beforehand: several times what one takes, and one that tries hundreds of
+configurations of it holds nobody up for long. What is not compiled then is compiled by the calls."""
+PRECOMPILE_SLACK = 10.0
+"""Seconds more for the answer: the candidate ends what is late by itself. One that does not answer was made to."""
 
 
 @dataclass
@@ -61,14 +68,16 @@ class Trial:
         self._open: list[Gate | Player] = []
 
     def build(self, code: str) -> None:
-        """Imports the submission. Needs no lease.
+        """Imports the submission and compiles its Triton kernels. Needs no lease.
 
         Raises:
             Trouble: when it does not import.
         """
         path = str(self.worker.folder / "submission.py")
-        headers = self.options.headers
+        headers, start = self.options.headers, time.monotonic()
         self.worker.ask("load", self.options.build_timeout, path=path, code=code, entry="ModelNew", headers=headers)
+        if self.bench.device.type == "cuda":
+            self._precompile(self.options.build_timeout - (time.monotonic() - start))
 
     def screen(self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext) -> Incorrect | None:
         """Constructs and checks the submission in every case; stops at the first wrong answer.
@@ -92,6 +101,17 @@ class Trial:
     def restart(self, case: Case) -> None:
         """Constructs the submission anew in a case, behind a new gate. Errors as `screen`."""
         self._enter(case)
+
+    def _precompile(self, left: float) -> None:
+        """Has kernels compiled that would else be compiled while the submission holds the device.
+
+        Nothing that it answers is read, and all that it can leave is files in its own folder, as at import.
+        """
+        key, known = self.problem.sha256, self.bench.sketches
+        if key not in known:
+            known[key] = sketches(self.problem)
+        seconds = min(PRECOMPILE_SECONDS, max(0.0, left))
+        self.worker.ask("precompile", seconds + PRECOMPILE_SLACK, cases=known[key], seconds=seconds)
 
     def _screen_case(self, distributions: Iterable[str]) -> Incorrect | None:
         for distribution in distributions:
@@ -133,21 +153,14 @@ class Trial:
 
     def construct(self, worker: Worker, timeout: float, compiled: bool = False) -> None:
         """Has a worker build its model for the case at hand, with the reference's weights."""
-        case = self.case
-        init, tensors = tree.take_apart(case.init_inputs)
-        state = case.state()
-        image = Image([*(t.to(self.bench.device) for t in tensors), *state.values()], self.bench.device)
+        image = Image([t.to(self.bench.device) for t in handed_over(self.case)], self.bench.device)
         region = SharedRegion(image.end, self.bench.device)
         try:
             image.write_to(region)
             self._synchronize()
             worker.share("weights", region, timeout)
-            worker.ask(
-                "construct", timeout, init=init, tensors=image.specs[: len(tensors)],
-                state=dict(zip(state, image.specs[len(tensors) :], strict=True)),
-                parameters=case.parameters(),
-                seed=seed_from(self.secret, case.name, "weights"), compiled=compiled, precision=case.precision,
-            )  # fmt: skip
+            seed = seed_from(self.secret, self.case.name, "weights")
+            worker.ask("construct", timeout, **construction(self.case, image.specs, seed, compiled))
         finally:
             region.close()
 

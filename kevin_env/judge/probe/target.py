@@ -14,9 +14,9 @@ from typing import Any, Literal
 import torch
 
 from kevin_env import candidate
-from kevin_env.candidate import tree
 from kevin_env.candidate.replay import DIFFERENT as DIFFERENT
 from kevin_env.judge.api import Options
+from kevin_env.judge.cases import construction, handed_over
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.probe.tools import OUTPUT_LIMIT, Ran
 from kevin_env.judge.reference import Case
@@ -65,20 +65,13 @@ class Target:
         """
         case.draw_weights(seed)
         skeleton, inputs = case.draw_inputs(distribution, seed + 1)
-        init, tensors = tree.take_apart(case.init_inputs)
-        state = case.state()
-        weights, inbox = _image([*tensors, *state.values()]), _image(inputs)
+        weights, inbox = _image(handed_over(case)), _image(inputs)
         self._job = {
             "device": self.worker.device, "threads": self.threads, "step": "call",
             "load": {
                 "path": self._path("submission.py"), "code": code, "entry": "ModelNew", "headers": self.options.headers,
             },
-            "construct": {
-                "init": init, "tensors": weights.specs[: len(tensors)],
-                "state": dict(zip(state, weights.specs[len(tensors) :], strict=True)),
-                "parameters": case.parameters(), "seed": seed,
-                "compiled": False, "precision": case.precision,
-            },
+            "construct": construction(case, weights.specs, seed),
             "stage": {"inputs": skeleton, "sets": [inbox.specs], "seed": seed},
             "regions": {name: self._save(name, image) for name, image in (("weights", weights), ("inbox", inbox))},
         }  # fmt: skip

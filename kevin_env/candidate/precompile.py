@@ -1,0 +1,154 @@
+"""Compiling a submission's Triton kernels before it holds the device, so that its first calls find them compiled.
+
+Each input case is tried in a copy of this process, on tensors that have shapes and no bytes (`imagined`): the model is
+constructed and called, and what would be launched is compiled into the candidate's own cache, each kernel in a process
+of its own. Nothing comes back but files in a folder that the submission may write to anyway, and a copy can do nothing
+that the submission could not do at import. A copy that fails says nothing: the true call compiles, and fails there.
+"""
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from kevin_env.candidate import commands, imagined
+
+if TYPE_CHECKING:
+    from kevin_env.candidate.runtime import Runtime
+
+MOST_AT_ONCE = 16
+"""Kernels that are compiled at once, however many cores there are: each takes tens of MB of its own."""
+
+
+def precompile(runtime: "Runtime", cases: list[dict[str, Any]], seconds: float) -> None:
+    """Compiles what the submission launches in any of the cases; at the latest after `seconds` every copy is dead.
+
+    Args:
+        runtime: With the submission loaded and nothing constructed.
+        cases: The fields of the orders `construct` and `stage` for each.
+        seconds: For all of them together.
+    """
+    with suppress(Exception):  # of whatever kind: the calls will tell
+        if runtime.device.type == "cuda" and has_kernels():
+            in_copies(runtime, cases, seconds, torch.cuda.get_device_properties(runtime.device))
+
+
+def has_kernels() -> bool:
+    """Whether the submission, or a module that was first imported by it, has a kernel of Triton's as a global."""
+    jit = sys.modules.get("triton.runtime.jit")
+    if jit is None:
+        return False
+    names = list(sys.modules)
+    modules = [sys.modules.get(name) for name in names[names.index("submission") :]]
+    values = [value for module in modules for value in list(getattr(module, "__dict__", {}).values())]
+    return any(issubclass(type(value), jit.KernelInterface) for value in values)
+
+
+def in_copies(runtime: "Runtime", cases: list[dict[str, Any]], seconds: float, properties: Any) -> None:
+    """Tries the cases, all at once, on a device with these properties. Other arguments as `precompile`."""
+    at_once = min(len(os.sched_getaffinity(0)), MOST_AT_ONCE)
+    reader, writer = os.pipe()
+    try:
+        with tempfile.TemporaryDirectory(dir=Path(runtime.path).parent, ignore_cleanup_errors=True) as folder:
+            os.write(writer, bytes(at_once))
+            compilations = Compilations(Path(folder), reader, writer)
+            tries = [partial(_try, runtime, case, properties, compilations) for case in cases]
+            commands.in_forks(tries, seconds, {})
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+class Compilations:
+    """Compilations in processes of their own; what several copies need, one of them compiles.
+
+    Args:
+        claims: An empty folder, in which a copy notes what it compiles.
+        reader: Of a pipe with a byte for each compilation that may begin.
+        writer: Of that pipe.
+    """
+
+    def __init__(self, claims: Path, reader: int, writer: int) -> None:
+        self._claims = claims
+        self._reader = reader
+        self._writer = writer
+        self._children: list[int] = []
+
+    def compile_kernel(self, source: Any, target: Any = None, options: Any = None, **more: Any) -> object:
+        """Begins what `triton.compiler.compile` does; what it gives stands for a kernel and cannot be launched."""
+        work = partial(self._compile, source, target, options, more)
+        self.begin(f"{source.hash()} {options}", work)
+        return object()
+
+    def begin(self, name: str, work: Callable[[], object]) -> None:
+        """Does something in a process of its own as soon as there is room, unless this name was begun elsewhere."""
+        if not self._claim(name):
+            return
+        os.read(self._reader, 1)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                work()
+            finally:
+                os.write(self._writer, b".")
+                os._exit(0)
+        self._children.append(pid)
+
+    def finish(self) -> None:
+        """Waits for all that this process began."""
+        for pid in self._children:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+    def _compile(self, source: Any, target: Any, options: Any, more: dict[str, Any]) -> None:
+        from triton.compiler.compiler import compile as compile_now
+        from triton.runtime import driver
+
+        active: Any = driver.active
+        kernel = compile_now(source, target=target, options=options, **more)
+        form = getattr(kernel.metadata, "tensordesc_meta", None)
+        if self._claim(f"launcher {list(source.signature.values())} {form}"):  # C, which some versions compile for each
+            active.launcher_cls(kernel.src, kernel.metadata)
+
+    def _claim(self, name: str) -> bool:
+        try:
+            (self._claims / hashlib.sha256(name.encode()).hexdigest()).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+
+def _try(runtime: "Runtime", case: dict[str, Any], properties: Any, compilations: Compilations) -> int:
+    """In a copy: constructs the model for a case and calls it once."""
+    _hush()
+    runtime.channel.close()  # else the judge would not see the end of the process that it talks to
+    compilations.begin("utils", _build_utils)
+    try:
+        with imagined.imagine(properties, compilations.compile_kernel), torch.no_grad():
+            runtime.regions = dict.fromkeys(("weights", "inbox"), imagined.Region(runtime.device))  # type: ignore
+            runtime.construct(**case["construct"])
+            runtime.stage(**case["stage"])
+            runtime.model(*runtime.sets[0])
+    finally:
+        compilations.finish()
+    return 0
+
+
+def _build_utils() -> None:
+    from triton.backends.nvidia.driver import CudaUtils
+
+    CudaUtils()
+
+
+def _hush() -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (1, 2):
+        os.dup2(null, stream)
+    os.close(null)

@@ -1,0 +1,101 @@
+"""Kernels that are compiled in copies of a candidate are those that its calls need. Triton compiles without a GPU."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import rehearsal
+
+pytest.importorskip("triton")
+KERNELS = {"plain": 4, "shifted": 2, "tuned": 4, "guessed": 2}
+"""How often each is compiled for all cases: sizes that 16 divides are compiled for, and types, and constants."""
+Compilations = list[tuple[str, bool]]
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """A candidate's folder as the copies left it.
+
+    Attributes:
+        folder: The folder.
+        files: What lay in it then.
+        compiled: The kernels, and whether they were there already.
+    """
+
+    folder: Path
+    files: frozenset[Path]
+    compiled: Compilations
+
+    def named(self, pattern: str) -> list[Path]:
+        return [path for path in self.files if path.match(pattern)]
+
+
+def run(what: str, folder: Path, library: Path | None = None) -> Compilations:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment |= {"TRITON_CACHE_DIR": str(folder / "triton"), "OMP_NUM_THREADS": "1"}
+    if library is not None:
+        environment |= {"TRITON_LIBCUDA_PATH": str(library), "LD_LIBRARY_PATH": str(library)}
+    command = [sys.executable, str(rehearsal.__file__), what, str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return [(name, was_there) for name, was_there in json.loads(done.stdout)]
+
+
+def stub_of_the_driver(folder: Path) -> Path:
+    """A `libcuda.so.1` with every function that Triton's C sources call: enough to link and to load them."""
+    from triton.backends import nvidia
+
+    source = (Path(next(iter(nvidia.__path__))) / "driver.c").read_text()
+    functions = sorted(set(re.findall(r"\bcu[A-Z]\w+(?=\()", source)))
+    (folder / "stub.c").write_text("\n".join(f"int {name}(void) {{ return 999; }}" for name in functions))
+    target = folder / "libcuda.so.1"
+    subprocess.run(["gcc", "-shared", "-o", target, "-Wl,-soname,libcuda.so.1", folder / "stub.c"], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    headers = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    return stub_of_the_driver(tmp_path_factory.mktemp("driver")) if shutil.which("gcc") and headers.exists() else None
+
+
+@pytest.fixture(scope="module")
+def rehearsed(tmp_path_factory: pytest.TempPathFactory, library: Path | None) -> Rehearsed:
+    folder = tmp_path_factory.mktemp("candidate")
+    compiled = run("copies", folder, library)
+    return Rehearsed(folder, frozenset(folder.rglob("*")), compiled)
+
+
+def test_each_kernel_is_compiled_once_for_whatever_the_cases_need(rehearsed: Rehearsed) -> None:
+    assert Counter(name for name, _ in rehearsed.compiled) == KERNELS
+    assert not any(was_there for _, was_there in rehearsed.compiled)
+    assert len(rehearsed.named("*.cubin")) == len(rehearsed.compiled)
+
+
+def test_calls_on_true_tensors_find_everything_compiled(rehearsed: Rehearsed) -> None:
+    found = run("calls", rehearsed.folder)
+    assert {name for name, _ in found} == set(KERNELS)
+    assert all(was_there for _, was_there in found)
+
+
+def test_what_launches_kernels_is_compiled_too(rehearsed: Rehearsed, library: Path | None) -> None:
+    if library is None:
+        pytest.skip("no C compiler, or no headers of Python, here")
+    assert rehearsed.named("cuda_utils*.so")
+
+
+def test_no_times_of_configurations_that_never_ran_are_left(rehearsed: Rehearsed) -> None:
+    assert not rehearsed.named("*.autotune.json")
+
+
+def test_nothing_but_the_cache_is_left(rehearsed: Rehearsed) -> None:
+    at_the_top = {path.name for path in rehearsed.files if path.parent == rehearsed.folder}
+    assert at_the_top == {"submission.py", "triton", "copies.log"}

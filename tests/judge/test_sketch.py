@@ -1,0 +1,75 @@
+"""What a candidate is told of the cases before they are drawn is what they are like when they are."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.memory import Image
+from kevin_env.judge.reference import Case
+from kevin_env.judge.sketch import sketches
+from kevin_env.problem import Problem, load_problem
+
+CPU = torch.device("cpu")
+SOURCE = """
+import torch
+from torch import nn
+N = 6
+CASES = {"small": {"N": 4}, "other": {"N": 5}}
+class Model(nn.Module):
+    def __init__(self, n, table):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(n))
+        self.register_buffer("table", table.clone())
+    def forward(self, x, options):
+        return x * self.scale
+def get_inputs():
+    return [INPUTS, {"eps": 0.5, "mask": torch.randint(0, 2, (N,)).bool()}]
+def get_init_inputs():
+    return [N, torch.arange(N)]
+"""
+
+
+def problem(inputs: str) -> Problem:
+    return Problem(id="x", name="x", source=SOURCE.replace("INPUTS", inputs), cases=("main", "small", "other"))
+
+
+def forms(specs: list[dict[str, Any]]) -> list[Any]:
+    return [(spec["dtype"], spec["shape"], spec["stride"]) for spec in specs]
+
+
+@pytest.mark.parametrize("inputs", ["torch.randn(N, 3)", "torch.randn(3, N).half().t()", "torch.randn(N, 4)[:, :3]"])
+def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) -> None:
+    of = problem(inputs)
+    for name, sketch in zip(of.cases, sketches(of), strict=True):
+        case = Case(of, name, CPU)
+        case.draw_weights(1)
+        skeleton, tensors = case.draw_inputs("own", 1)
+        told = sketch["construct"]
+        assert sketch["stage"]["inputs"] == skeleton
+        assert [forms(each) for each in sketch["stage"]["sets"]] == [forms(Image(tensors, CPU).specs)]
+        assert told["init"] == tree.take_apart(case.init_inputs)[0]
+        assert forms(told["tensors"]) == [("int64", [len(case.init_inputs[1])], [1])]
+        assert {key: forms([spec]) for key, spec in told["state"].items()} == {
+            key: forms(Image([tensor], CPU).specs) for key, tensor in case.state().items()
+        }
+        assert told["parameters"] == ["scale"]
+
+
+@pytest.mark.parametrize(
+    "inputs", ["torch.randn(int(torch.randint(3, 9, ())), 3)", "torch.randn(N, 3).numpy()", "1 / 0"]
+)
+def test_a_case_that_needs_data_or_fails_is_left_out(inputs: str) -> None:
+    assert sketches(problem(inputs)) == []
+
+
+def test_every_case_of_a_problem_of_ours_is_there() -> None:
+    of = load_problem("L1_40_LayerNorm")
+    assert len(sketches(of)) == len(of.cases) > 2
+
+
+def test_constant_weights_get_their_noise_where_there_are_bytes() -> None:
+    case = Case(problem("torch.randn(N, 3)"), "main", CPU)
+    case.draw_weights(1)
+    assert not (case.state()["scale"] == 1).all()
