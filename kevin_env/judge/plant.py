@@ -5,6 +5,8 @@ take a shortcut where the clock runs. With a handful of other entries in between
 look at all.
 """
 
+import math
+
 import torch
 
 from kevin_env.judge.reference import DISTRIBUTIONS
@@ -19,14 +21,17 @@ TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries of either sign and
 
 
 def plant(tensors: list[torch.Tensor], seed: int) -> None:
-    """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root mean square."""
+    """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root mean square.
+
+    The tensors are dense, in whatever order. Nothing waits for the device.
+    """
     for i, tensor in enumerate(tensors):
         count = min(ENTRIES, tensor.numel() // SHARE)
         if not count or not tensor.is_floating_point():
             continue
         generator = torch.Generator(tensor.device).manual_seed(seed + i)
-        places = torch.randint(tensor.numel(), (count,), device=tensor.device, generator=generator)
-        size = widened(tensor).float().square().mean().sqrt()
-        values = torch.randn(count, device=tensor.device, generator=generator) * size
-        where = torch.unravel_index(places, tensor.shape)
-        tensor[where] = values.to(tensor.dtype)
+        flat = tensor.as_strided((tensor.numel(),), (1,))
+        places = torch.randint(len(flat), (count,), device=tensor.device, generator=generator)
+        norm = torch.linalg.vector_norm(widened(flat), dtype=torch.promote_types(tensor.dtype, torch.float32))
+        values = torch.randn(count, device=tensor.device, generator=generator) * norm / math.sqrt(len(flat))
+        flat[places] = values.to(tensor.dtype)

@@ -121,10 +121,11 @@ class Trial:
         self._draws += 1
         seed = seed_from(self.secret, self.case.name, distribution, self._draws)
         skeleton, tensors = self.case.draw_inputs(distribution, seed)
+        image = Image(tensors, self.bench.device, start)
         if distribution == "own" and NEEDS in self.distributions:
-            plant(tensors, seed)
+            plant(image.tensors, seed)
         # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
-        image, call = Image(tensors, self.bench.device, start), seed_from(self.secret, "call", self._draws)
+        call = seed_from(self.secret, "call", self._draws)
         return Drawn(skeleton, image, call, f"{self.case.name}/{distribution}", self.case.stochastic)
 
     def expect(self, drawn: Drawn) -> Expected:
@@ -166,7 +167,7 @@ class Trial:
 
     def admit(self, worker: Worker, gate: Gate, timeout: float) -> Player:
         """Lets a worker through a gate; what is mapped of its memory is unmapped with the trial."""
-        player = gate.admit(worker, timeout)
+        player = gate.admit(worker, timeout, ours=worker is not self.worker)
         self._open.append(player)
         return player
 
