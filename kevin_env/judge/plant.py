@@ -6,6 +6,7 @@ look at all.
 """
 
 import math
+from collections.abc import Collection
 
 import torch
 
@@ -18,6 +19,11 @@ SHARE = 64
 NEEDS = "signed"
 """The distribution whose values are planted; where the problem does not admit it, nothing is."""
 TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries of either sign and of the same size in between"
+
+
+def planted(distribution: str, admitted: Collection[str]) -> bool:
+    """Whether inputs of a distribution get such entries, in a case where these distributions are `admitted`."""
+    return distribution == "own" and NEEDS in admitted
 
 
 def plant(tensors: list[torch.Tensor], seed: int) -> None:

@@ -14,7 +14,7 @@ from kevin_env.judge.cases import Nature, open_cases, plan, usable_distributions
 from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
-from kevin_env.judge.plant import NEEDS, plant
+from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
 from kevin_env.judge.verdict import Step
 from kevin_env.judge.worker import Worker
@@ -122,7 +122,7 @@ class Trial:
         seed = seed_from(self.secret, self.case.name, distribution, self._draws)
         skeleton, tensors = self.case.draw_inputs(distribution, seed)
         image = Image(tensors, self.bench.device, start)
-        if distribution == "own" and NEEDS in self.distributions:
+        if planted(distribution, self.distributions):
             plant(image.tensors, seed)
         # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
         call = seed_from(self.secret, "call", self._draws)
