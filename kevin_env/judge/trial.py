@@ -1,6 +1,7 @@
 """One submission before one problem: every case constructed and screened, then the timed case under the clock."""
 
 import ast
+import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -17,10 +18,13 @@ from kevin_env.judge.memory import Image, SharedRegion, image_size
 from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
 from kevin_env.judge.verdict import Step
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.worker import TimedOut, Worker
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem
 
+ALL_CALLS = 10
+"""All calls of a submission together may take so many times what one may: a verdict takes dozens, during most of which
+nobody else is timed."""
 SLACK = 1 << 20
 """Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
 
@@ -57,6 +61,7 @@ class Trial:
         self.gate: Gate
         self.player: Player
         self._draws = 0
+        self._left = ALL_CALLS * options.call_timeout
         self._allowed: Allowed = {}
         self._open: list[Gate | Player] = []
 
@@ -107,9 +112,17 @@ class Trial:
         return answer, self.check(answer, [drawn])
 
     def run(self, sets: list[Drawn], count: int) -> Answer:
-        """One pass of the submission through the gate."""
+        """One pass of the submission through the gate. Errors as `screen`."""
         self.place = Place("call", sets[0].input_set)
-        return self.gate.call(self.player, sets, count, self.options.call_timeout)
+        seconds, began = min(self.options.call_timeout, self._left), time.monotonic()
+        try:
+            return self.gate.call(self.player, sets, count, seconds)
+        except TimedOut:
+            if seconds < self.options.call_timeout:
+                raise TimedOut(ALL_CALLS * self.options.call_timeout, "all calls of ModelNew together") from None
+            raise
+        finally:
+            self._left = max(0.0, self._left - (time.monotonic() - began))
 
     def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
         """Compares a pass with what the reference gives for the same inputs."""

@@ -58,11 +58,12 @@ class Ended(Trouble):
 
 
 class TimedOut(Trouble):
-    """No answer within the time allowed, `seconds`."""
+    """No answer within the time allowed, `seconds`: for the order, or for what is named."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, what: str = "") -> None:
         super().__init__(f"no answer within {seconds:g} s")
         self.seconds = seconds
+        self.what = what
 
 
 class Broken(Trouble):
