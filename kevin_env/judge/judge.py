@@ -10,11 +10,12 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Seconds, Stage, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.contest import TIMED, Contest, Wrong, asleep
+from kevin_env.judge.contest import TIMED, Contest, Wrong
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.measure import measure
+from kevin_env.judge.pauses import asleep
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import verdict
