@@ -14,6 +14,9 @@ BLOCK = 2 << 20
 STICKY = {700: "illegal_access", 716: "illegal_access", 717: "illegal_access", 718: "illegal_access"}
 """Driver error codes that an invalid memory access, instruction or address leaves behind in a context."""
 
+_BUFFER_ID = 7
+"""CU_POINTER_ATTRIBUTE_BUFFER_ID."""
+
 
 class CudaError(RuntimeError):
     """A driver call failed; `code` is CUresult."""
@@ -52,10 +55,17 @@ def free(pointer: int) -> None:
     _call("cuMemFree_v2", ctypes.c_uint64(pointer))
 
 
-def export_handle(pointer: int) -> str:
-    """The IPC handle, as hex, of the allocation that `pointer` lies in."""
+def export_handle(base: int) -> str:
+    """The IPC handle, as hex, of the allocation that begins at `base`; asked for once in the life of an allocation."""
+    identity = ctypes.c_uint64()  # of two allocations at one address, too, it is another
+    _call("cuPointerGetAttribute", ctypes.byref(identity), _BUFFER_ID, ctypes.c_uint64(base))
+    return _exported(base, identity.value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _exported(base: int, _identity: int) -> str:
     handle = _Handle()
-    _call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_uint64(pointer))
+    _call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_uint64(base))
     return bytes(handle.bytes).hex()
 
 

@@ -51,7 +51,7 @@ class Options(Frozen):
     build_timeout: float = 300.0
     """Seconds for importing the submission, compilers included."""
     call_timeout: float = 60.0
-    """Seconds for constructing the model, and for one call."""
+    """Seconds for constructing the model, and for one call; all calls together may take ten times as long."""
 
 
 class Sandbox(Frozen):

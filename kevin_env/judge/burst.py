@@ -5,6 +5,7 @@ which might be computed together: that is why gated calls decide. And a longer s
 smaller: that is why whole windows of long bursts bound it.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -17,12 +18,15 @@ from kevin_env.judge.timing import Burst, Pair, Speedup
 
 SHORT = 2
 LONG = 16
-"""Input sets of a long burst where memory allows; never fewer than `LEAST`, nor than what makes the L2 cold."""
+"""Input sets of a long burst of short calls, where memory allows; never fewer than `LEAST`, nor than what makes the L2
+cold."""
 LEAST = 8
 MOST = 64
+LONG_SECONDS = 1.2e-3
+"""What a long burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
 PAIRS = (6, 9)
 """Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, and the most."""
-STEADY = 0.01
+STEADY = 0.015
 """An interval narrower than this needs no further pairs."""
 GROWING = 4
 """Pairs that may not count: the first ones grow the allocators."""
@@ -88,7 +92,8 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     free, _ = torch.cuda.mem_get_info(device)
     fitting = int(MEMORY * free / (3 * inputs + 3 * outputs))
     least = max(LEAST, -(-cold // inputs) + SHORT)
-    return min(fitting, max(least, LONG)) if least <= min(fitting, MOST) else None
+    wanted = min(LONG, math.ceil(LONG_SECONDS / min(gated.submission, gated.reference)))
+    return min(fitting, max(least, wanted)) if least <= min(fitting, MOST) else None
 
 
 def _bursts(contest: Contest, size: int) -> list[tuple[Burst, Burst]] | None:

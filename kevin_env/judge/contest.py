@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+import torch
+
 from kevin_env.candidate import tree
 from kevin_env.judge import timing
 from kevin_env.judge.bench import PARTNER_SECONDS, null_code, ours
+from kevin_env.judge.device import event_seconds
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
+from kevin_env.judge.pauses import awake
 from kevin_env.judge.timing import Pair, Speedup
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.usage import descendants, run_time
@@ -30,6 +34,11 @@ WINDOWS = {"cpu": 2, "cuda": 4}
 """Windows of each side in a turn, of which the shortest counts: waking up, switching contexts and the work of others
 only ever lengthen one. Among them, at a random place, the submission has one more on any distribution, which is
 verified and not timed: nobody knows by counting which inputs come under the clock."""
+HOLD = 120_000
+"""Clock cycles, some 60 us, for which the null kernel keeps a GPU. As in any call of some length, its claim is written
+meanwhile; after a kernel that ends at once that would be time of the gate's, and taken away from everybody."""
+HOLDS = 5
+"""How often the judge times that kernel itself."""
 LONG_WINDOW = 5e-3
 """From windows of this length on, one is enough on a GPU: what lengthens it is little beside it."""
 
@@ -56,6 +65,7 @@ class Contest:
     null: Player
     _turns: list[dict[str, float]] = field(default_factory=list)
     _began: float | None = None
+    _hold: float = 0.0
     _stock: list[Drawn] = field(default_factory=list)
 
     @classmethod
@@ -102,6 +112,8 @@ class Contest:
             JudgeError: when a partner does.
         """
         began = self._began = self._began or time.monotonic()
+        if self.trial.bench.device.type == "cuda":
+            self._hold = event_seconds(lambda: torch.cuda._sleep(HOLD), HOLDS)  # pyright: ignore[reportPrivateUsage]
         for _ in range(random.SystemRandom().randint(*TURNS)):
             self._turns.append(self._turn())
             late = time.monotonic() - began > SECONDS
@@ -112,7 +124,8 @@ class Contest:
     @property
     def shortest(self) -> float:
         """The shortest call of the submission that was seen, in seconds."""
-        return min(turn["submission"] for turn in self._turns) - min(turn["null"] for turn in self._turns)
+        gate = min(turn["null"] for turn in self._turns) - self._hold
+        return min(turn["submission"] for turn in self._turns) - gate
 
     def stock(self, count: int) -> list[Drawn]:
         """Timed input sets for the partners, one after the other in the inbox; always the same ones."""
@@ -165,8 +178,8 @@ class Contest:
         return answer.seconds, processor
 
     def _speedup(self) -> Speedup:
-        """Of all turns, with the null kernel's window taken away from both sides."""
-        gate = statistics.median(turn["null"] for turn in self._turns)
+        """Of all turns, with what the gate costs taken away from both sides."""
+        gate = statistics.median(turn["null"] for turn in self._turns) - self._hold
         return timing.speedup_of([Pair(turn["reference"] - gate, turn["submission"] - gate) for turn in self._turns])
 
     def _turn(self) -> dict[str, float]:
@@ -203,36 +216,14 @@ class Contest:
         return 1 if long and device == "cuda" else WINDOWS[device]
 
 
-@contextmanager
-def awake(worker: Worker) -> Iterator[None]:
-    """Lets a process run that stands still otherwise."""
-    worker.freeze(False)
-    try:
-        yield
-    finally:
-        worker.freeze(True)
-
-
-@contextmanager
-def asleep(worker: Worker) -> Iterator[None]:
-    """Stops every process of a candidate while something else is measured; one that is gone is noticed later."""
-    with suppress(Trouble):
-        worker.freeze(True)
-    try:
-        yield
-    finally:
-        with suppress(Trouble):
-            worker.freeze(False)
-
-
 def _construct_null(trial: Trial, null: Worker) -> None:
     """Gives the null model outputs: on a GPU like the reference's, so that looking at them costs the same.
 
     On a CPU it has none. Outputs are copied to the outbox there; taken away as part of the gate, the copy would be paid
     to whoever gets around it.
     """
-    outputs = trial.outputs if trial.bench.device.type == "cuda" else []
-    init = tree.take_apart([[list(t.shape) for t in outputs], [t.dtype for t in outputs]])[0]
+    outputs, cycles = (trial.outputs, HOLD) if trial.bench.device.type == "cuda" else ([], 0)
+    init = tree.take_apart([[list(t.shape) for t in outputs], [t.dtype for t in outputs], cycles])[0]
     null.ask(
         "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
         compiled=False, precision="ieee",

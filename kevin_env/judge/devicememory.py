@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from kevin_env.judge.usage import descendants
+from kevin_env.judge.usage import ancestors
 from kevin_env.judge.worker import Worker
 
 WATCH_SECONDS = 0.25
@@ -64,10 +64,13 @@ class DeviceMemory:
     def _look(self) -> None:
         with self._lock:
             watched = dict(self._watched)
-        used = self._usage() if watched else {}
+        held = dict.fromkeys((worker.pid for worker in watched), 0)
+        for pid, used in (self._usage() if watched else {}).items():
+            for above in ancestors(pid):
+                if above in held:
+                    held[above] += used
         for worker, limit in watched.items():
-            held = sum(used.get(pid, 0) for pid in descendants(worker.pid))
-            if held > limit:
+            if held[worker.pid] > limit:
                 self.forget(worker)
                 worker.end(f"more than {limit >> 20} MiB of device memory")
 

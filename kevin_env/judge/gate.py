@@ -33,10 +33,14 @@ CLAIMED_SLACK = 1 << 30
 
 @dataclass
 class Player:
-    """A worker at the gate, with what the judge has mapped of its memory."""
+    """A worker at the gate, with what the judge has mapped of its memory.
+
+    `ours`: whether it runs trusted code. Its outputs are then looked at as everybody's are, but not taken.
+    """
 
     worker: Worker
     mappings: Mappings
+    ours: bool
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Call:
-    """The outputs of one call, in memory of the judge's own."""
+    """The outputs of one call, in memory of the judge's own; those of a partner where they are."""
 
     claim: CallClaim
     outputs: list[Output] = field(default_factory=list)
@@ -109,11 +113,11 @@ class Gate:
         if self._generator:
             self._generator.seed()
 
-    def admit(self, worker: Worker, timeout: float) -> Player:
+    def admit(self, worker: Worker, timeout: float, ours: bool) -> Player:
         """Lends the regions to a worker."""
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
-        return Player(worker, Mappings(self.inbox, self.outbox, self.device))
+        return Player(worker, Mappings(self.inbox, self.outbox, self.device), ours)
 
     def call(self, player: Player, sets: list[Drawn], count: int, timeout: float) -> Answer:
         """One pass: all of `sets` become visible, the model is called on the first `count` of them.
@@ -134,13 +138,15 @@ class Gate:
         called = (player.worker.answered - word) / 1e9
         claims = read_claims(answer, count)
         placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
-        stop, early, taken = self._take(player, placed)
+        stop, looked = self._look(player, placed)
+        taken = placed if player.ours else self._taken(placed)
         calls = [Call(claim, outputs) for claim, outputs in zip(claims, taken, strict=True)]
-        unchanged = all(drawn.image.unchanged_in(self.inbox) for drawn in sets)
+        changed = looked is not None and not player.ours and self._changed(looked)
+        unchanged = player.ours or all(drawn.image.unchanged_in(self.inbox) for drawn in sets)
         if not self._gpu:
             player.worker.freeze(False)
         steady = mapped == len(player.mappings)
-        return Answer((stop - start) / 1e9, called, calls, unchanged, early, steady, placed)
+        return Answer((stop - start) / 1e9, called, calls, unchanged, changed, steady, placed)
 
     def close(self) -> None:
         """Gives the regions back."""
@@ -166,25 +172,25 @@ class Gate:
         for drawn in sets:
             drawn.image.write_to(self.inbox)
 
-    def _take(self, player: Player, placed: list[list[Output]]) -> tuple[int, bool, list[list[Output]]]:
-        """Looks, stops the clock, and copies everything: freeze, snapshot, then account.
+    def _look(self, player: Player, placed: list[list[Output]]) -> tuple[int, Output | None]:
+        """Looks at an output and stops the clock; which one was looked at.
 
         On a CPU the player stands still afterwards, so that what else is looked at is as it was then.
         """
-        if not self._gpu:
+        if self._snapshot is None:
             player.worker.freeze(True)
-            stop = time.perf_counter_ns()
-            return stop, False, self._taken(placed)
-        assert self._snapshot is not None
-        there = [(c, o) for c, outputs in enumerate(placed) for o, output in enumerate(outputs) if _has_bytes(output)]
+            return time.perf_counter_ns(), None
+        there = [output for outputs in placed for output in outputs if _has_bytes(output)]
         looked = self._random.choice(there) if there else None
         if looked is not None:
-            self._snapshot.take(_bytes(placed[looked[0]][looked[1]]))
-        stop = time.perf_counter_ns()
-        taken = self._taken(placed)
+            self._snapshot.take(_bytes(looked))
+        return time.perf_counter_ns(), looked
+
+    def _changed(self, looked: Output) -> bool:
+        """Whether what was looked at has changed since, once all that was queued is done."""
+        assert self._snapshot is not None
         self._synchronize()
-        early = looked is not None and not self._snapshot.agrees(_bytes(placed[looked[0]][looked[1]]))
-        return stop, early, taken
+        return not self._snapshot.agrees(_bytes(looked))
 
     def _taken(self, placed: list[list[Output]]) -> list[list[Output]]:
         """Copies in memory of the judge's own. Of a call that claims far more than a right answer has, not all."""

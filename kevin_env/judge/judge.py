@@ -10,12 +10,14 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Seconds, Stage, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.contest import TIMED, Contest, Wrong, asleep
+from kevin_env.judge.contest import TIMED, Contest, Wrong
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.measure import measure
+from kevin_env.judge.pauses import asleep
 from kevin_env.judge.probe.look import Look, with_profile
+from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.worker import Trouble, Worker
@@ -160,7 +162,7 @@ class Judge:
         """Times a screened submission. Errors as `Contest.gated`. Hold `bench.timing`."""
         with watch("queue"), self.bench.lease.shared(), watch("load"):
             contest = Contest.prepare(trial)
-        with watch("queue"), self.bench.lease.exclusive(), watch("time"), contest.still():
+        with watch("queue"), self.bench.lease.exclusive(), watch("time"), on_its_own(str(self.device)), contest.still():
             return measure(contest, flags)
 
     def _require(self, worker: Worker, options: Options) -> None:

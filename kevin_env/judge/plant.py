@@ -5,6 +5,9 @@ take a shortcut where the clock runs. With a handful of other entries in between
 look at all.
 """
 
+import math
+from collections.abc import Collection
+
 import torch
 
 from kevin_env.judge.reference import DISTRIBUTIONS
@@ -18,15 +21,23 @@ NEEDS = "signed"
 TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries of either sign and of the same size in between"
 
 
+def planted(distribution: str, admitted: Collection[str]) -> bool:
+    """Whether inputs of a distribution get such entries, in a case where these distributions are `admitted`."""
+    return distribution == "own" and NEEDS in admitted
+
+
 def plant(tensors: list[torch.Tensor], seed: int) -> None:
-    """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root mean square."""
+    """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root mean square.
+
+    The tensors are dense, in whatever order. Nothing waits for the device.
+    """
     for i, tensor in enumerate(tensors):
         count = min(ENTRIES, tensor.numel() // SHARE)
         if not count or not tensor.is_floating_point():
             continue
         generator = torch.Generator(tensor.device).manual_seed(seed + i)
-        places = torch.randint(tensor.numel(), (count,), device=tensor.device, generator=generator)
-        size = widened(tensor).float().square().mean().sqrt()
-        values = torch.randn(count, device=tensor.device, generator=generator) * size
-        where = torch.unravel_index(places, tensor.shape)
-        tensor[where] = values.to(tensor.dtype)
+        flat = tensor.as_strided((tensor.numel(),), (1,))
+        places = torch.randint(len(flat), (count,), device=tensor.device, generator=generator)
+        norm = torch.linalg.vector_norm(widened(flat), dtype=torch.promote_types(tensor.dtype, torch.float32))
+        values = torch.randn(count, device=tensor.device, generator=generator) * norm / math.sqrt(len(flat))
+        flat[places] = values.to(tensor.dtype)

@@ -15,14 +15,17 @@ from kevin_env.judge.cases import Nature, construction, handed_over, open_cases,
 from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
-from kevin_env.judge.plant import NEEDS, plant
+from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
 from kevin_env.judge.sketch import sketches
 from kevin_env.judge.verdict import Step
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.worker import TimedOut, Worker
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem
 
+ALL_CALLS = 10
+"""All calls of a submission together may take so many times what one may: a verdict takes dozens, during most of which
+nobody else is timed."""
 SLACK = 1 << 20
 """Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
 PRECOMPILE_SECONDS = 20.0
@@ -64,6 +67,7 @@ class Trial:
         self.gate: Gate
         self.player: Player
         self._draws = 0
+        self._left = ALL_CALLS * options.call_timeout
         self._allowed: Allowed = {}
         self._open: list[Gate | Player] = []
 
@@ -127,9 +131,17 @@ class Trial:
         return answer, self.check(answer, [drawn])
 
     def run(self, sets: list[Drawn], count: int) -> Answer:
-        """One pass of the submission through the gate."""
+        """One pass of the submission through the gate. Errors as `screen`."""
         self.place = Place("call", sets[0].input_set)
-        return self.gate.call(self.player, sets, count, self.options.call_timeout)
+        seconds, began = min(self.options.call_timeout, self._left), time.monotonic()
+        try:
+            return self.gate.call(self.player, sets, count, seconds)
+        except TimedOut:
+            if seconds < self.options.call_timeout:
+                raise TimedOut(ALL_CALLS * self.options.call_timeout, "all calls of ModelNew together") from None
+            raise
+        finally:
+            self._left = max(0.0, self._left - (time.monotonic() - began))
 
     def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
         """Compares a pass with what the reference gives for the same inputs."""
@@ -141,10 +153,11 @@ class Trial:
         self._draws += 1
         seed = seed_from(self.secret, self.case.name, distribution, self._draws)
         skeleton, tensors = self.case.draw_inputs(distribution, seed)
-        if distribution == "own" and NEEDS in self.distributions:
-            plant(tensors, seed)
+        image = Image(tensors, self.bench.device, start)
+        if planted(distribution, self.distributions):
+            plant(image.tensors, seed)
         # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
-        image, call = Image(tensors, self.bench.device, start), seed_from(self.secret, "call", self._draws)
+        call = seed_from(self.secret, "call", self._draws)
         return Drawn(skeleton, image, call, f"{self.case.name}/{distribution}", self.case.stochastic)
 
     def expect(self, drawn: Drawn) -> Expected:
@@ -179,7 +192,7 @@ class Trial:
 
     def admit(self, worker: Worker, gate: Gate, timeout: float) -> Player:
         """Lets a worker through a gate; what is mapped of its memory is unmapped with the trial."""
-        player = gate.admit(worker, timeout)
+        player = gate.admit(worker, timeout, ours=worker is not self.worker)
         self._open.append(player)
         return player
 

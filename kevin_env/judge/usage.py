@@ -31,6 +31,14 @@ def descendants(of: int) -> Iterator[int]:
         todo += found
 
 
+def ancestors(pid: int) -> Iterator[int]:
+    """Every process above one, the nearest first."""
+    with contextlib.suppress(OSError, ValueError):
+        while pid > 1:
+            pid = int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+            yield pid
+
+
 def more_memory_than(allowed: int, processes: list[int]) -> bool:
     """Whether processes hold more than that together; what they share counts once, where that can be found out."""
     if sum(map(_resident, processes)) <= allowed:

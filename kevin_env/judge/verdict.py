@@ -26,7 +26,7 @@ def verdict(trouble: Trouble, step: Step, folder: str, input_set: str | None = N
         case Failed():
             return _failed(trouble.failure, step, folder, input_set)
         case TimedOut():
-            text = f"{_DOING[step]} took longer than {trouble.seconds:g} s"
+            text = f"{trouble.what or _DOING[step]} took longer than {trouble.seconds:g} s"
             return _ended(step, "timeout", text, input_set)
         case Ended(limit=str(limit)):
             return _ended(step, "killed", f"the submission was killed: it used {limit}", input_set)

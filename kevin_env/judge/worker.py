@@ -58,11 +58,12 @@ class Ended(Trouble):
 
 
 class TimedOut(Trouble):
-    """No answer within the time allowed, `seconds`."""
+    """No answer within the time allowed, `seconds`: for the order, or for what is named."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, what: str = "") -> None:
         super().__init__(f"no answer within {seconds:g} s")
         self.seconds = seconds
+        self.what = what
 
 
 class Broken(Trouble):
@@ -76,8 +77,8 @@ class Worker:
         server: Where it is forked from.
         device: `cpu` or `cuda:0`; sets how it waits, too.
         memory: Bytes of its own, in its processes and in files that are held in memory, after which it is killed.
-        tools: Whether NVIDIA's tools are to run in it: where it has a network of its own its processes may speak to each
-            other over TCP, and where it has a /proc of its own all of them may use CUDA.
+        tools: Whether NVIDIA's tools are to run in it: where it has a network of its own its processes may speak to
+            each other over TCP, and where it has a /proc of its own all of them may use CUDA.
 
     Attributes:
         folder: Where it can write, under the same name on both sides.

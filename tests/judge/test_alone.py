@@ -18,6 +18,7 @@ class ModelNew(torch.nn.Module):
 """
 HUNGRY = f"kept = bytearray(b'x') * (1 << 30)\n{RIGHT}"
 FAULTY = f"import ctypes\nctypes.string_at(0)\n{RIGHT}"
+SLOW = RIGHT.replace("return", "__import__('time').sleep(0.4); return")
 LIMIT = 600 << 20
 
 
@@ -32,10 +33,10 @@ def judge() -> Iterator[Judge]:
     judge.close()
 
 
-def judged(judge: Judge, code: str) -> tuple[Judgement, int]:
+def judged(judge: Judge, code: str, **more) -> tuple[Judgement, int]:
     """The judgement, and how often the submission was run for it."""
     stages: list[str] = []
-    options = Options(device="cpu", inputs="shipped")
+    options = Options(device="cpu", inputs="shipped", **more)
     return judge.judge(SOFTMAX, Submission(code=code), options, stages.append), stages.count("build")
 
 
@@ -51,3 +52,10 @@ def test_a_limit_is_a_verdict_only_alone(judge: Judge, monkeypatch, idle: bool, 
     judgement, found = judged(judge, code)
     assert found == runs
     assert ("more than 600 MiB of memory" in judgement.outcome.message) == (code is HUNGRY)
+
+
+def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(judge: Judge) -> None:
+    judgement, _ = judged(judge, SLOW, call_timeout=0.6)
+    assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
+    assert judgement.outcome.message == "all calls of ModelNew together took longer than 6 s"
+    assert judged(judge, SLOW.replace("0.4", "0.04"), call_timeout=0.6)[0].outcome.category == "correct"

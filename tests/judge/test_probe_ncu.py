@@ -176,4 +176,4 @@ def test_a_refusal_is_told_in_a_line(output: str, why: str) -> None:
 
 def test_a_run_that_takes_too_long_is_told_and_no_table_is_asked_for() -> None:
     runner = ScriptedRunner({"--export": Ran(None)})
-    assert "longer than 6 s" in str(run_ncu(runner, "ncu", "r", ["python"])) and len(runner.commands) == 1
+    assert "longer than 15 s" in str(run_ncu(runner, "ncu", "r", ["python"])) and len(runner.commands) == 1

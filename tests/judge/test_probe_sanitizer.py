@@ -4,6 +4,7 @@ import pytest
 
 from kevin_env.judge.probe.outside import cause_of, run_sanitizer
 from kevin_env.judge.probe.sanitizer import TOOLS, read_report
+from kevin_env.judge.probe.target import DIFFERENT
 from kevin_env.judge.probe.tools import Ran, ScriptedRunner
 from kevin_env.outcome import CompileError, Correct, Incorrect, RuntimeFailure
 from kevin_env.profile import SanitizerDigest
@@ -135,6 +136,13 @@ def test_nothing_found_and_nothing_told_are_two_things() -> None:
     assert "not whole" in str(run_sanitizer(runner(), "cs", ("memcheck",), "/f", ["python"]))
     late = ScriptedRunner({"--tool": Ran(None)})
     assert "longer than" in str(run_sanitizer(late, "cs", ("memcheck",), "/f", ["python"]))
+
+
+def test_a_program_that_ended_early_is_not_called_clean() -> None:
+    early = ScriptedRunner({"--tool": Ran(1)}, {"memcheck.log": CLEAN})
+    assert "exit code 1" in str(run_sanitizer(early, "cs", ("memcheck",), "/f", ["python"]))
+    differs = ScriptedRunner({"--tool": Ran(DIFFERENT)}, {"memcheck.log": CLEAN})
+    assert run_sanitizer(differs, "cs", ("memcheck",), "/f", ["python"]) == SanitizerDigest(tool="memcheck")
 
 
 def test_only_what_a_sanitizer_can_explain_is_looked_into() -> None:

@@ -76,6 +76,16 @@ def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_i
     assert ran.output.count("constructed") == 1 and ran.output.count(WORDS) == 3
 
 
+LOOKS = RIGHT.replace('print("called with"', "print('negative', bool((x < 0).any())); print(\"called with\"")
+
+
+def test_its_inputs_have_what_is_planted_in_those_of_a_verdict(start) -> None:
+    target, case = start(), Case(load_problem(str(FOLDER / "problems" / "relu.py")), "cpu", torch.device("cpu"))
+    for admitted, negative in (((), False), (("own", "signed"), True)):
+        target.write(case, LOOKS.replace("self.inner(x)", "x.relu()").replace("*sizes[:2]", "1, 1"), "own", 7, admitted)
+        assert f"negative {negative}" in target.run(target.command, 120, {}).output
+
+
 def test_it_can_be_loaded_only_which_is_when_extensions_are_compiled(start) -> None:
     target = start(FAILING)
     assert (target.rehearse(60, "load"), target.rehearse(60, "call")) == (0, 1)

@@ -15,14 +15,15 @@ from kevin_env.judge.probe import ncu, sanitizer
 from kevin_env.judge.probe.refusals import TRUSTED, refusal
 from kevin_env.judge.probe.tables import hot_lines
 from kevin_env.judge.probe.target import DIFFERENT, Step, Target
-from kevin_env.judge.probe.tools import Runner, ToolName, find_tool
+from kevin_env.judge.probe.tools import Ran, Runner, ToolName, find_tool
 from kevin_env.judge.reference import Case, seed_from
 from kevin_env.judge.worker import Trouble
 from kevin_env.outcome import Incorrect, Outcome, RuntimeFailure
 from kevin_env.problem import Problem
 from kevin_env.profile import NcuDigest, SanitizerDigest
 
-NCU_SECONDS = 6.0
+NCU_SECONDS = 15.0
+"""On an H200 it takes 7 to 8, two of them until torch is imported."""
 SOURCE_SECONDS = 1.5
 """What is kept of these for the tables."""
 SANITIZER_SECONDS = 40.0
@@ -94,7 +95,9 @@ class Outside:
         try:
             with self.bench.lease.shared():
                 seed = seed_from(secrets.token_hex(16), case)
-                target.write(Case(self.problem, case, self.bench.device), self.code, distribution, seed)
+                nature = self.bench.natures.get((self.problem.sha256, case, self.options.inputs))
+                admitted = nature.distributions if nature else ()
+                target.write(Case(self.problem, case, self.bench.device), self.code, distribution, seed, admitted)
                 torch.cuda.empty_cache()  # what the judge keeps for itself, the program may lack
             yield target
         finally:
@@ -175,10 +178,18 @@ def run_sanitizer(
         found = sanitizer.read_report(text, name)
         if found is not None and found.error:
             return found
-        clean = clean or found
-        late = f"it took longer than {SANITIZER_SECONDS:g} s"
-        why = why or (late if ran.late else refusal(text) or refusal(ran.output) or "its report is not whole")
+        if ran.code in (0, DIFFERENT):
+            clean = clean or found
+        why = why or _why_nothing(ran, text)
     return clean or why
+
+
+def _why_nothing(ran: Ran, report: str) -> str:
+    """Why a tool of the sanitizer told nothing: a program that ended early was not looked at to its end."""
+    if ran.late:
+        return f"it took longer than {SANITIZER_SECONDS:g} s"
+    said = refusal(report) or refusal(ran.output)
+    return said or (f"the program under it ended with exit code {ran.code}" if ran.code else "its report is not whole")
 
 
 def cause_of(outcome: Outcome) -> str | None:

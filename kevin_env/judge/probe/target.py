@@ -7,7 +7,7 @@ process; no Python code reaches either, machine code that was written for it cou
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from kevin_env.candidate.replay import DIFFERENT as DIFFERENT
 from kevin_env.judge.api import Options
 from kevin_env.judge.cases import construction, handed_over
 from kevin_env.judge.memory import Image, SharedRegion
+from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.probe.tools import OUTPUT_LIMIT, Ran
 from kevin_env.judge.reference import Case
 from kevin_env.judge.worker import Worker
@@ -56,8 +57,15 @@ class Target:
         self.command: list[str] = []
         """Runs the submission: constructs it, warms it up, calls it once more."""
 
-    def write(self, case: Case, code: str, distribution: str, seed: int) -> None:
-        """Writes everything that the program needs.
+    def write(self, case: Case, code: str, distribution: str, seed: int, admitted: Collection[str] = ()) -> None:
+        """Writes everything that the program needs, with inputs like those of a verdict.
+
+        Args:
+            case: Whose weights and inputs they are.
+            code: The submission.
+            distribution: Of the inputs.
+            seed: Of weights and inputs.
+            admitted: The distributions that the case admits, as far as they are known.
 
         Raises:
             Trouble: when the candidate does not do as it is told.
@@ -66,6 +74,8 @@ class Target:
         case.draw_weights(seed)
         skeleton, inputs = case.draw_inputs(distribution, seed + 1)
         weights, inbox = _image(handed_over(case)), _image(inputs)
+        if planted(distribution, admitted):
+            plant(inbox.tensors, seed)
         self._job = {
             "device": self.worker.device, "threads": self.threads, "step": "call",
             "load": {
