@@ -22,7 +22,7 @@ LONG = 16
 cold."""
 LEAST = 8
 MOST = 64
-LONG_SECONDS = 1.2e-3
+LONG_SECONDS = 2.4e-3
 """What a long burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
 PAIRS = (6, 9)
 """Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, and the most."""

@@ -11,8 +11,6 @@ from kevin_env.judge.flags import flag
 from kevin_env.judge.timing import Speedup
 from kevin_env.outcome import Correct, Threads
 
-ROUNDS = {"cpu": 2, "cuda": 3}
-"""Rounds of gated calls at most, by device: more than one where bursts are of no use and calls vary."""
 LONG_ENOUGH = 0.5e-3
 """A call on a CPU that is longer than the null kernel's by this tells how many threads it keeps busy."""
 
@@ -29,9 +27,7 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     """
     gated = contest.gated()
     bursts = take_bursts(contest, gated, flags)
-    for _ in range(ROUNDS[contest.trial.bench.device.type] - 1):
-        if _settled(contest, gated, bursts):
-            break
+    if not _settled(contest, gated, bursts):
         gated = contest.gated()
     told = result(gated, from_burst=False) if bursts is None else result(_refined(contest, bursts, flags), True)
     return _whole(told, contest)

@@ -1,5 +1,6 @@
 """A time that no memory allows is measured once more and then not believed."""
 
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -115,7 +116,7 @@ def test_the_judge_measures_twice_before_it_doubts(
 
     monkeypatch.setattr(Judge, "_measure", counted)
     monkeypatch.setattr("kevin_env.judge.contest.TURNS", (2, 2))
-    monkeypatch.setattr("kevin_env.judge.measure.ROUNDS", {"cpu": 1})
+    monkeypatch.setattr("kevin_env.judge.timing.STEADY", math.inf)
     source = SOURCE.format(expression="torch.softmax(x, 1)", inputs=MEGABYTE)
     code = source.replace("class Model(", "class ModelNew(")
     outcome = judge.judge(
