@@ -128,6 +128,7 @@ class Compilations:
 def _try(runtime: "Runtime", case: dict[str, Any], properties: Any, compilations: Compilations) -> int:
     """In a copy: constructs the model for a case and calls it once."""
     _hush()
+    os.nice(commands.NICENESS)
     runtime.channel.close()  # else the judge would not see the end of the process that it talks to
     compilations.begin("utils", _build_utils)
     try:

@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import socket
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,7 @@ def _become_candidate(
             os.dup2(source, target)
         os.close(log)
         os.environ.update(order["environment"])
+        tempfile.tempdir = None  # the fork server's, which was remembered
         os.chdir(order["folder"])
         os.write(writer, " ".join(_close_sandbox(level, scratch, order)).encode())
         os.close(writer)

@@ -115,7 +115,10 @@ class Trial:
         if key not in known:
             known[key] = sketches(self.problem)
         seconds = min(PRECOMPILE_SECONDS, max(0.0, left))
-        self.worker.ask("precompile", seconds + PRECOMPILE_SLACK, cases=known[key], seconds=seconds)
+        try:
+            self.worker.ask("precompile", seconds + PRECOMPILE_SLACK, cases=known[key], seconds=seconds)
+        except TimedOut as late:
+            raise TimedOut(late.seconds, "compiling its Triton kernels, which never ended,") from None
 
     def _screen_case(self, distributions: Iterable[str]) -> Incorrect | None:
         for distribution in distributions:

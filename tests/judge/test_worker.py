@@ -286,6 +286,11 @@ def test_a_worker_dies_with_a_judge_that_is_gone(submit: Submit) -> None:
     assert not _processes(ran.worker)
 
 
+def test_its_temporary_files_go_to_its_own_folder_whatever_the_fork_server_remembers(submit: Submit) -> None:
+    ran = submit("import tempfile; print('IN', tempfile.mkdtemp())")
+    assert f"IN {ran.worker.folder}/" in ran.closed().log
+
+
 def test_nothing_survives_into_the_next_candidate(submit: Submit) -> None:
     first = submit(
         "import builtins, os, sys\nbuiltins.left = 1\nos.environ['LEFT'] = '1'\nimport torch\ntorch.left = 1"

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
+from kevin_env.candidate.commands import gently
 from kevin_env.candidate.extension.ninja import run_ninja_build
 from kevin_env.candidate.extension.sources import HEADERS, Needs, read_sources
 from kevin_env.candidate.extension.stubs import add_stubs, link_flags
@@ -138,7 +139,7 @@ def _run(request: Request, needs: Needs) -> bool:
     writer(**{name: value for name, value in short.items() if name in inspect.signature(writer).parameters})
     add_stubs(folder / "build.ninja", linked, folder, library)
     workers = cpp_extension._get_num_workers(False)
-    command = ["ninja", *(["-j", str(workers)] if workers is not None else ())]
+    command = gently(["ninja", *(["-j", str(workers)] if workers is not None else ())])
     subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=SECONDS)
     shutil.copyfile(folder / library, folder / "copy")  # ninja's own stays, so that a second build has nothing to do
     (folder / "copy").replace(Path(request["build_directory"]) / library)

@@ -12,6 +12,8 @@ import threading
 
 from torch.utils import cpp_extension
 
+from kevin_env.candidate.commands import gently
+
 GRACE = 0.2
 """Seconds for ninja to print what the compiler that failed has said."""
 
@@ -23,7 +25,7 @@ def run_ninja_build(build_directory: str, verbose: bool, error_prefix: str) -> N
         RuntimeError: when a compiler fails; its cause carries what all of them printed, also when that was shown.
     """
     workers = cpp_extension._get_num_workers(verbose)
-    command = ["ninja", "-v", *(["-j", str(workers)] if workers is not None else ())]
+    command = gently(["ninja", "-v", *(["-j", str(workers)] if workers is not None else ())])
     sys.stdout.flush()
     sys.stderr.flush()
     with subprocess.Popen(command, cwd=build_directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as ninja:

@@ -1,0 +1,19 @@
+"""Programs and copies of a candidate: how they end, and whom they let go first."""
+
+import os
+import subprocess
+import sys
+import time
+
+from kevin_env.candidate.commands import NICENESS, gently, in_forks
+
+
+def test_compilers_let_others_go_first() -> None:
+    asked = gently([sys.executable, "-c", "import os; print(os.nice(0))"])
+    assert int(subprocess.check_output(asked)) == min(19, os.nice(0) + NICENESS)
+
+
+def test_copies_end_as_they_say_and_late_ones_are_killed() -> None:
+    began = time.monotonic()
+    ends = in_forks([lambda: 3, lambda: 1 // 0, lambda: time.sleep(60) or 0, lambda: os.abort()], 1.0, {})
+    assert ends == [3, 1, None, -6] and time.monotonic() - began < 30
