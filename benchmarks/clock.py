@@ -21,6 +21,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.burst import take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform
+from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.timing import speedup_of
 from kevin_env.judge.trial import Trial
 
@@ -36,9 +37,10 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
         trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
         try:
             trial.build(as_submission(code))
-            assert trial.screen() is None
-            contest = Contest.prepare(trial)
-            with contest.still():
+            with bench.lease.shared():
+                assert trial.screen() is None
+                contest = Contest.prepare(trial)
+            with bench.lease.exclusive(), on_its_own(str(bench.device)), contest.still():
                 first = contest.gated()
                 second = take_bursts(contest, first, [])
             gated.append(first.submission)
@@ -65,16 +67,15 @@ def main() -> None:
     info = inform(device)
     bench = Bench(device, info)
     rows: list[dict[str, Any]] = []
-    with bench.lease.exclusive():
-        for kernel, sizes in SIZES.items():
-            for size in sizes:
-                if options.only not in f"{kernel} {size[0]}x{size[1]}":
-                    continue
-                for row in (measured := measure(bench, kernel, *size, options.repeats)):
-                    cv = f"{row['spread']:7.2%}" if row["spread"] is not None else ""
-                    print(f"{row['name']:45} {row['value'] * 1e6:10.2f} us  cv {cv}", flush=True)
-                rows += measured
-                write_result(options.json, device_name(info), info.versions, rows)
+    for kernel, sizes in SIZES.items():
+        for size in sizes:
+            if options.only not in f"{kernel} {size[0]}x{size[1]}":
+                continue
+            for row in (measured := measure(bench, kernel, *size, options.repeats)):
+                cv = f"{row['spread']:7.2%}" if row["spread"] is not None else ""
+                print(f"{row['name']:45} {row['value'] * 1e6:10.2f} us  cv {cv}", flush=True)
+            rows += measured
+            write_result(options.json, device_name(info), info.versions, rows)
     bench.close()
 
 

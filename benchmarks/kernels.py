@@ -132,7 +132,8 @@ def times_inside(bench: Bench, problem: Problem, code: str) -> list[float]:
     trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
     try:
         trial.build(code + EVENTS.format(flush=2 * bench.info.l2, long=LONG, short=SHORT))
-        assert trial.screen() is None
+        with bench.lease.exclusive():
+            assert trial.screen() is None
         worker.ask("stage", 10, inputs={"list": []}, sets=[], seed=0)
         lines = [line for line in worker.log.splitlines() if line.startswith("TIMES")]
         return [float(value) for value in lines[-1].split()[1:]]

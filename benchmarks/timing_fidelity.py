@@ -156,8 +156,8 @@ def bias_rows(verdicts: dict[str, float], results: Results) -> None:
             problem, code = kernel_case(*case)
             if problem.id not in verdicts:
                 continue
+            inside = dict(zip(INSIDE, times_inside(bench, problem, code), strict=True))["kernels (CUPTI)"]
             with bench.lease.exclusive():
-                inside = dict(zip(INSIDE, times_inside(bench, problem, code), strict=True))["kernels (CUPTI)"]
                 by_ncu = time_by_ncu(*case)
             for name, seconds in (("bias_cupti", inside), ("bias_ncu", by_ncu)):
                 if seconds:
