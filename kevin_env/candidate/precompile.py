@@ -60,7 +60,8 @@ def in_copies(runtime: "Runtime", cases: list[dict[str, Any]], seconds: float, p
             os.write(writer, bytes(at_once))
             compilations = Compilations(Path(folder), reader, writer)
             tries = [partial(_try, runtime, case, properties, compilations) for case in cases]
-            commands.in_forks(tries, seconds, {})
+            # torch leaves a lock where whoever builds an extension is killed, and the true call would wait for it
+            commands.in_forks(tries, seconds, {"TORCH_EXTENSIONS_DIR": folder})
     finally:
         os.close(reader)
         os.close(writer)
@@ -92,6 +93,7 @@ class Compilations:
         if not self._claim(name):
             return
         os.read(self._reader, 1)
+        self._reap(os.WNOHANG)  # whoever tunes begins hundreds, and each that has ended still counts as a process
         pid = os.fork()
         if pid == 0:
             try:
@@ -103,9 +105,15 @@ class Compilations:
 
     def finish(self) -> None:
         """Waits for all that this process began."""
+        self._reap(0)
+
+    def _reap(self, options: int) -> None:
+        running: list[int] = []
         for pid in self._children:
             with suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+                if os.waitpid(pid, options)[0] == 0:
+                    running.append(pid)
+        self._children = running
 
     def _compile(self, source: Any, target: Any, options: Any, more: dict[str, Any]) -> None:
         from triton.compiler.compiler import compile as compile_now

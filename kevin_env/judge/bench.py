@@ -23,7 +23,7 @@ from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.rooflines import Rooflines
-from kevin_env.judge.sketch import Sketch
+from kevin_env.judge.sketch import Sketches
 from kevin_env.judge.worker import Trouble, Worker
 
 PARTNER_SECONDS = 600.0
@@ -55,8 +55,7 @@ class Bench:
         self.rooflines = Rooflines(self.lease, self.ceilings)
         self.natures: dict[tuple[str, str, str], Nature] = {}
         """By problem, case and way of drawing inputs."""
-        self.sketches: dict[str, list[Sketch]] = {}
-        """By problem."""
+        self.sketches = Sketches(self.lease)
         self.refusals: dict[str, str] = {}
         """By tool that was tried on a program of ours: why it cannot look into this device; empty if it can."""
         self.missing_metrics: set[str] = set()

@@ -1,4 +1,4 @@
-"""The processor on which a GPU's judge waits while it times, where no candidate runs.
+"""The processor on which a GPU's judge waits while it times, where no candidate runs that does not ask to.
 
 The judge spins there. A candidate beside it, which the scheduler likes to wake near to it, launches more slowly for as
 long as they share a core: by 20 to 100 us a call on a machine that packs them.

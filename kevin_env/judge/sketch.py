@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from kevin_env.judge.cases import construction, handed_over
+from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image
 from kevin_env.judge.reference import Case
 from kevin_env.problem import Problem, ProblemError
@@ -13,6 +14,21 @@ Sketch = dict[str, Any]
 """JSON: the fields of the orders `construct` and `stage`. Places in regions mean nothing, and no seed is secret."""
 
 _META = torch.device("meta")
+
+
+class Sketches:
+    """The sketches of every problem that was met. Making them takes the lease: they run in the clock's interpreter."""
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+        self._known: dict[str, list[Sketch]] = {}
+
+    def of(self, problem: Problem) -> list[Sketch]:
+        """As `sketches`, once for a problem. Hold no lease."""
+        if problem.sha256 not in self._known:
+            with self._lease.shared():
+                self._known[problem.sha256] = sketches(problem)
+        return self._known[problem.sha256]
 
 
 def sketches(problem: Problem) -> list[Sketch]:

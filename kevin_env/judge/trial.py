@@ -17,7 +17,6 @@ from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
 from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
-from kevin_env.judge.sketch import sketches
 from kevin_env.judge.verdict import Step
 from kevin_env.judge.worker import TimedOut, Worker
 from kevin_env.outcome import Incorrect
@@ -32,7 +31,8 @@ PRECOMPILE_SECONDS = 20.0
 """For compiling a submission's Triton kernels beforehand: several times what one takes, and one that tries hundreds of
 configurations of it holds nobody up for long. What is not compiled then is compiled by the calls."""
 PRECOMPILE_SLACK = 10.0
-"""Seconds more for the answer: the candidate ends what is late by itself. One that does not answer was made to."""
+"""Seconds more for the answer, at least: the candidate ends what is late by itself. How long that takes is for others
+to choose, who keep the processors busy, so that it has all that is left for building."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Trial:
         self._open: list[Gate | Player] = []
 
     def build(self, code: str) -> None:
-        """Imports the submission and compiles its Triton kernels. Needs no lease.
+        """Imports the submission and compiles its Triton kernels. Hold no lease: a problem's first one takes one.
 
         Raises:
             Trouble: when it does not import.
@@ -111,14 +111,13 @@ class Trial:
 
         Nothing that it answers is read, and all that it can leave is files in its own folder, as at import.
         """
-        key, known = self.problem.sha256, self.bench.sketches
-        if key not in known:
-            known[key] = sketches(self.problem)
+        cases = self.bench.sketches.of(self.problem)
         seconds = min(PRECOMPILE_SECONDS, max(0.0, left))
         try:
-            self.worker.ask("precompile", seconds + PRECOMPILE_SLACK, cases=known[key], seconds=seconds)
-        except TimedOut as late:
-            raise TimedOut(late.seconds, "compiling its Triton kernels, which never ended,") from None
+            late = max(left, seconds + PRECOMPILE_SLACK)
+            self.worker.ask("precompile", late, cases=cases, seconds=seconds)
+        except TimedOut as error:
+            raise TimedOut(error.seconds, "compiling its Triton kernels, which never ended,") from None
 
     def _screen_case(self, distributions: Iterable[str]) -> Incorrect | None:
         for distribution in distributions:

@@ -14,6 +14,7 @@ from loaded import Ran, Submit
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import inform
+from kevin_env.judge.keeper import MAX_PROCESSES
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.trial import Trial
@@ -115,6 +116,32 @@ def test_each_is_waited_for_also_where_the_kernel_takes_children_away(submit: Su
     attack = "try: os.mkdir('first')\n    except FileExistsError: time.sleep(0.8)"
     ran = submit(f"{PRELUDE}signal.signal(signal.SIGCHLD, signal.SIG_IGN)\ndef attack():\n    {attack}")
     assert 0.8 < rehearse(ran) < SECONDS
+
+
+def test_whoever_compiles_more_kernels_than_it_may_have_processes_is_left_alone(submit: Submit) -> None:
+    each = MAX_PROCESSES // CASES + 20
+    attack = f"""
+    compilations = next(each for each in gc.get_objects() if type(each) is precompile.Compilations)
+    for number in range({each}):
+        compilations.begin(f"{{os.getpid()}} {{number}}", lambda: None)
+    time.sleep(0.6)"""
+    ran = submit(f"{PRELUDE}def attack(): {attack}")
+    assert ran.end is None, ran.closed().log
+    assert ran.worker.ask("precompile", 60, cases=[CASE] * CASES, seconds=50) == {}
+    assert calls(ran) == CASES
+
+
+def test_an_extension_whose_build_was_cut_short_is_built_by_the_call(submit: Submit) -> None:
+    code = """
+from torch.utils import cpp_extension
+cpp_extension._write_ninja_file_and_build_library = lambda **_: os.getpid() == original or time.sleep(99)
+cpp_extension._import_module_from_library = lambda *_: "built"
+def attack(): return cpp_extension.load_inline("slow", ["int f() { return 3; }"], functions=["f"])
+runtime.Runtime.artefacts = lambda self, folder: {"files": attack()}
+"""
+    ran = submit(PRELUDE + code)
+    assert rehearse(ran) > SECONDS and calls(ran) == CASES
+    assert ran.worker.ask("artefacts", 10, folder="") == {"files": "built"}
 
 
 def test_a_daemon_that_leaves_its_copy_dies_with_the_candidate(submit: Submit) -> None:

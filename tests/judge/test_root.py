@@ -36,6 +36,11 @@ for place in ("/proc/sys/kernel/hostname", "/proc/sysrq-trigger", "/sys/kernel/m
         print("OPENED", place)
     except OSError:
         pass
+for place in Path("/proc").iterdir():
+    if place.name.isdigit() or place.is_symlink() or os.statvfs(place).f_flag & os.ST_RDONLY:
+        continue
+    if place.is_dir() or place.stat().st_mode & 0o222:
+        print("WRITABLE", place)
 for place in ("..", "/..", "/proc/1/root/", "/proc/self/cwd/.."):
     print(*sorted(os.listdir(place)))
 (folder / "mine").write_text("x")

@@ -1,14 +1,20 @@
 """What a candidate is told of the cases before they are drawn is what they are like when they are."""
 
+import threading
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.judge.api import Options
+from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image
 from kevin_env.judge.reference import Case
-from kevin_env.judge.sketch import sketches
+from kevin_env.judge.sketch import Sketches, sketches
+from kevin_env.judge.trial import PRECOMPILE_SECONDS, PRECOMPILE_SLACK, Trial
 from kevin_env.problem import Problem, load_problem
 
 CPU = torch.device("cpu")
@@ -69,7 +75,31 @@ def test_every_case_of_a_problem_of_ours_is_there() -> None:
     assert len(sketches(of)) == len(of.cases) > 2
 
 
+@pytest.mark.parametrize(("build", "answer"), [(300.0, 299.0), (0.0, PRECOMPILE_SLACK)])
+def test_an_answer_may_take_what_is_left_for_building(build: float, answer: float, tmp_path: Path) -> None:
+    of, told = problem("torch.randn(N, 3)"), {}
+    bench: Any = SimpleNamespace(device=torch.device("cuda"), sketches={of.sha256: []})
+    ask = lambda order, timeout, **given: told.update({order: (timeout, given.get("seconds"))})  # noqa: E731
+    worker: Any = SimpleNamespace(folder=tmp_path, ask=ask)
+    Trial(bench, of, Options(device="cuda", build_timeout=build), "00" * 16, worker).build("")
+    assert told["precompile"][0] >= answer and told["precompile"][1] <= PRECOMPILE_SECONDS
+
+
 def test_constant_weights_get_their_noise_where_there_are_bytes() -> None:
     case = Case(problem("torch.randn(N, 3)"), "main", CPU)
     case.draw_weights(1)
     assert not (case.state()["scale"] == 1).all()
+
+
+def test_none_is_made_while_others_are_timed(tmp_path: Path) -> None:
+    lease, told = Lease("sketch"), []
+    bench: Any = SimpleNamespace(device=torch.device("cuda"), sketches=Sketches(lease))
+    worker: Any = SimpleNamespace(folder=tmp_path, ask=lambda order, *_, **__: told.append(order))
+    trial = Trial(bench, problem("torch.randn(N, 3)"), Options(device="cuda"), "00" * 16, worker)
+    building = threading.Thread(target=trial.build, args=("",))
+    with lease.exclusive():
+        building.start()
+        building.join(0.5)
+        assert told == ["load"]
+    building.join()
+    assert told == ["load", "precompile"]

@@ -25,8 +25,7 @@ from kevin_env.judge.sandbox.system import (
 
 SCRATCH_SIZE = 8 << 30
 INODES = 1 << 20
-_KEPT = ("sys", "irq", "bus", "fs", "driver", "acpi", "scsi", "sysrq-trigger", "pressure", "1")
-"""Parts of /proc that uid 0 may write to without any capability; they are made read-only. 1 is the keeper."""
+_KEEPER = "1"
 
 
 def change_root(folder: Path, size: int, fresh_proc: bool) -> tuple[Path, ...]:
@@ -94,10 +93,18 @@ def _add_proc(root: Path, fresh: bool) -> None:
         mount("proc", str(proc), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     else:
         mount("/proc", str(proc), None, MS_BIND | MS_REC)
-    for place in (proc / name for name in _KEPT):
-        if place.exists():
-            mount(str(place), str(place), None, MS_BIND | MS_REC)
-            make_read_only(str(place))
+    for place in _kept(proc):
+        mount(str(place), str(place), None, MS_BIND | MS_REC)
+        make_read_only(str(place))
+
+
+def _kept(proc: Path) -> list[Path]:
+    """What uid 0 might write to without any capability: the keeper's own, and all that is of no process.
+
+    The machine's settings, the kernel's debug messages (`dynamic_debug`) and what else a kernel or a driver puts there.
+    """
+    of_none = [place for place in proc.iterdir() if not place.name.isdigit() and not place.is_symlink()]
+    return [*(place for place in of_none if place.is_dir() or place.stat().st_mode & 0o222), proc / _KEEPER]
 
 
 def _bind(place: Path, target: Path) -> None:
