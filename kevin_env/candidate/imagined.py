@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch._subclasses import fake_tensor
+from torch.utils import cpp_extension
 
 from kevin_env.candidate.region import Spec
 
@@ -51,6 +52,7 @@ def imagine(properties: Any, compile_kernel: Callable[..., Any]) -> fake_tensor.
     _answer(properties)
     _replace_tensors()
     _replace_triton(properties, compile_kernel)
+    _replace(cpp_extension, _jit_compile=_unbuilt)
     return fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
 
 
@@ -193,6 +195,11 @@ def _untimed(call: Callable[[], None], quantiles: Sequence[float]) -> list[float
     """What times a configuration: it is prepared, and as good as any."""
     call()
     return [0.0 for _ in quantiles]
+
+
+def _unbuilt(*_: Any, **__: Any) -> None:
+    """What builds a C++ extension, with a file as its lock: a copy that is killed would leave it locked for good."""
+    raise RuntimeError("an extension cannot be used without a device")
 
 
 def _not_remembered(tuner: Any, key: Any, configurations: Any, measure: Callable[[], None]) -> bool:

@@ -60,8 +60,7 @@ def in_copies(runtime: "Runtime", cases: list[dict[str, Any]], seconds: float, p
             os.write(writer, bytes(at_once))
             compilations = Compilations(Path(folder), reader, writer)
             tries = [partial(_try, runtime, case, properties, compilations) for case in cases]
-            # torch leaves a lock where whoever builds an extension is killed, and the true call would wait for it
-            commands.in_forks(tries, seconds, {"TORCH_EXTENSIONS_DIR": folder})
+            commands.in_forks(tries, seconds, {})
     finally:
         os.close(reader)
         os.close(writer)
@@ -92,8 +91,8 @@ class Compilations:
         """Does something in a process of its own as soon as there is room, unless this name was begun elsewhere."""
         if not self._claim(name):
             return
-        os.read(self._reader, 1)
         self._reap(os.WNOHANG)  # whoever tunes begins hundreds, and each that has ended still counts as a process
+        os.read(self._reader, 1)
         pid = os.fork()
         if pid == 0:
             try:
@@ -111,8 +110,11 @@ class Compilations:
         running: list[int] = []
         for pid in self._children:
             with suppress(ChildProcessError):
-                if os.waitpid(pid, options)[0] == 0:
+                ended, status = os.waitpid(pid, options)
+                if not ended:
                     running.append(pid)
+                elif os.WIFSIGNALED(status):  # a compiler that crashes gives its place back to nobody
+                    os.write(self._writer, b".")
         self._children = running
 
     def _compile(self, source: Any, target: Any, options: Any, more: dict[str, Any]) -> None:

@@ -102,7 +102,7 @@ class Contest:
                     worker.freeze(False)
 
     def gated(self) -> Speedup:
-        """The speedup from the gated calls of one round and of all before: windows less the null kernel's.
+        """The speedup from the gated calls of one round and of all before: windows less what the gate costs.
 
         Inside `still`.
 
@@ -124,8 +124,7 @@ class Contest:
     @property
     def shortest(self) -> float:
         """The shortest call of the submission that was seen, in seconds."""
-        gate = min(turn["null"] for turn in self._turns) - self._hold
-        return min(turn["submission"] for turn in self._turns) - gate
+        return min(turn["submission"] for turn in self._turns) - min(turn["gate"] for turn in self._turns)
 
     def stock(self, count: int) -> list[Drawn]:
         """Timed input sets for the partners, one after the other in the inbox; always the same ones."""
@@ -179,14 +178,15 @@ class Contest:
 
     def _speedup(self) -> Speedup:
         """Of all turns, with what the gate costs taken away from both sides."""
-        gate = statistics.median(turn["null"] for turn in self._turns) - self._hold
+        gate = statistics.median(turn["gate"] for turn in self._turns)
         return timing.speedup_of([Pair(turn["reference"] - gate, turn["submission"] - gate) for turn in self._turns])
 
     def _turn(self) -> dict[str, float]:
-        """The shortest window of each, in random order."""
+        """The shortest window of each, in random order, and what the gate costs of it."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
         order = random.SystemRandom().sample(sorted(players), len(players))
-        return {name: min(self._windows(players[name])) for name in order}
+        turn = {name: min(self._windows(players[name])) for name in order}
+        return turn | {"gate": turn["null"] - self._hold}
 
     def _windows(self, player: Player) -> list[float]:
         """Windows of one player on inputs as the problem draws them, the submission's always on fresh ones."""

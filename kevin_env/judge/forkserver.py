@@ -69,8 +69,9 @@ def _import_all() -> None:
 
 def _warm(capability: str) -> None:
     with contextlib.suppress(Exception):  # Triton is not there, or not whole: a submission that needs it will say so
-        importlib.import_module("kevin_env.candidate.imagined").warm()
         importlib.import_module("kevin_env.judge.warm").warm_triton(int(capability.replace(".", "")))
+    with contextlib.suppress(Exception):  # nor then is anything compiled beforehand
+        importlib.import_module("kevin_env.candidate.imagined").warm()
 
 
 def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log: int) -> None:

@@ -38,6 +38,7 @@ def plant(tensors: list[torch.Tensor], seed: int) -> None:
         generator = torch.Generator(tensor.device).manual_seed(seed + i)
         flat = tensor.as_strided((tensor.numel(),), (1,))
         places = torch.randint(len(flat), (count,), device=tensor.device, generator=generator)
-        norm = torch.linalg.vector_norm(widened(flat), dtype=torch.promote_types(tensor.dtype, torch.float32))
+        wide = widened(flat)
+        norm = torch.linalg.vector_norm(wide, dtype=torch.promote_types(wide.dtype, torch.float32))
         values = torch.randn(count, device=tensor.device, generator=generator) * norm / math.sqrt(len(flat))
         flat[places] = values.to(tensor.dtype)

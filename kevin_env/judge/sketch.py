@@ -1,4 +1,4 @@
-"""Input cases as shapes: what a candidate needs to compile its kernels for them before there is a device to hold."""
+"""Input cases as shapes: with these a candidate compiles its kernels for them before there is a device to hold."""
 
 from typing import Any
 
@@ -8,11 +8,18 @@ from kevin_env.judge.cases import construction, handed_over
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image
 from kevin_env.judge.reference import Case
-from kevin_env.problem import Problem, ProblemError
+from kevin_env.judge.worker import TimedOut, Worker
+from kevin_env.problem import Problem
 
 Sketch = dict[str, Any]
 """JSON: the fields of the orders `construct` and `stage`. Places in regions mean nothing, and no seed is secret."""
 
+SECONDS = 20.0
+"""For compiling a submission's Triton kernels beforehand: several times what one takes, and one that tries hundreds of
+configurations of it holds nobody up for long. What is not compiled then is compiled by the calls."""
+SLACK = 10.0
+"""Seconds more for the answer, at least: the candidate ends what is late by itself. How long that takes is for others
+to choose, who keep the processors busy, so that it has all that is left for building."""
 _META = torch.device("meta")
 
 
@@ -36,12 +43,32 @@ def sketches(problem: Problem) -> list[Sketch]:
     return [sketch for name in problem.cases if (sketch := _sketch(problem, name)) is not None]
 
 
+def precompile(worker: Worker, cases: list[Sketch], left: float) -> None:
+    """Has a loaded submission compile what would else be compiled while it holds the device.
+
+    Nothing that it answers is read, and all that it can leave is files in its own folder, as at import.
+
+    Args:
+        worker: The submission.
+        cases: For which.
+        left: Seconds of building that are left.
+
+    Raises:
+        Trouble: when it ends meanwhile, or never answers.
+    """
+    seconds = min(SECONDS, max(0.0, left))
+    try:
+        worker.ask("precompile", max(left, seconds + SLACK), cases=cases, seconds=seconds)
+    except TimedOut as late:
+        raise TimedOut(late.seconds, "compiling its Triton kernels, which never ended,") from None
+
+
 def _sketch(problem: Problem, name: str) -> Sketch | None:
     try:
         case = Case(problem, name, _META)
         case.draw_weights(0)
         skeleton, tensors = case.draw_inputs("own", 0)
         weights, inputs = (Image([t.to(_META) for t in each], _META).specs for each in (handed_over(case), tensors))
-    except (ProblemError, RuntimeError, TypeError):  # it needs data: its kernels are compiled when it is called
+    except Exception:  # it needs data, or fails: its kernels are compiled, and failures told, when it is called
         return None
     return {"construct": construction(case, weights, seed=0), "stage": {"inputs": skeleton, "sets": [inputs]}}

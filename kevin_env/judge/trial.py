@@ -17,6 +17,7 @@ from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
 from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
+from kevin_env.judge.sketch import precompile
 from kevin_env.judge.verdict import Step
 from kevin_env.judge.worker import TimedOut, Worker
 from kevin_env.outcome import Incorrect
@@ -27,12 +28,6 @@ ALL_CALLS = 10
 nobody else is timed."""
 SLACK = 1 << 20
 """Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
-PRECOMPILE_SECONDS = 20.0
-"""For compiling a submission's Triton kernels beforehand: several times what one takes, and one that tries hundreds of
-configurations of it holds nobody up for long. What is not compiled then is compiled by the calls."""
-PRECOMPILE_SLACK = 10.0
-"""Seconds more for the answer, at least: the candidate ends what is late by itself. How long that takes is for others
-to choose, who keep the processors busy, so that it has all that is left for building."""
 
 
 @dataclass
@@ -71,17 +66,25 @@ class Trial:
         self._allowed: Allowed = {}
         self._open: list[Gate | Player] = []
 
-    def build(self, code: str) -> None:
-        """Imports the submission and compiles its Triton kernels. Hold no lease: a problem's first one takes one.
+    def load(self, code: str) -> None:
+        """Imports the submission. Needs no lease.
 
         Raises:
             Trouble: when it does not import.
         """
-        path = str(self.worker.folder / "submission.py")
-        headers, start = self.options.headers, time.monotonic()
+        path, headers = str(self.worker.folder / "submission.py"), self.options.headers
         self.worker.ask("load", self.options.build_timeout, path=path, code=code, entry="ModelNew", headers=headers)
+
+    def build(self, code: str) -> None:
+        """Imports the submission and compiles its Triton kernels, for all cases. Errors as `load`.
+
+        Hold no lease: a problem's first one takes one.
+        """
+        start = time.monotonic()
+        self.load(code)
+        left = self.options.build_timeout - (time.monotonic() - start)
         if self.bench.device.type == "cuda":
-            self._precompile(self.options.build_timeout - (time.monotonic() - start))
+            precompile(self.worker, self.bench.sketches.of(self.problem), left)
 
     def screen(self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext) -> Incorrect | None:
         """Constructs and checks the submission in every case; stops at the first wrong answer.
@@ -105,19 +108,6 @@ class Trial:
     def restart(self, case: Case) -> None:
         """Constructs the submission anew in a case, behind a new gate. Errors as `screen`."""
         self._enter(case)
-
-    def _precompile(self, left: float) -> None:
-        """Has kernels compiled that would else be compiled while the submission holds the device.
-
-        Nothing that it answers is read, and all that it can leave is files in its own folder, as at import.
-        """
-        cases = self.bench.sketches.of(self.problem)
-        seconds = min(PRECOMPILE_SECONDS, max(0.0, left))
-        try:
-            late = max(left, seconds + PRECOMPILE_SLACK)
-            self.worker.ask("precompile", late, cases=cases, seconds=seconds)
-        except TimedOut as error:
-            raise TimedOut(error.seconds, "compiling its Triton kernels, which never ended,") from None
 
     def _screen_case(self, distributions: Iterable[str]) -> Incorrect | None:
         for distribution in distributions:

@@ -173,7 +173,7 @@ def test_a_candidate_has_no_loopback(start) -> None:
 
 
 NAMES = """
-import pathlib
+import os, pathlib
 own = pathlib.Path("/proc/self")
 open(next((own / "task").iterdir()) / "comm", "w").write("named")  # as CUDA's threads are, in each process
 print((own / "comm").read_text())
@@ -183,6 +183,9 @@ for place in ("/proc/1/oom_score_adj", "/proc/1/comm", "/proc/sys/kernel/core_pa
             print("GOT THROUGH", place, open(place, "r+b", buffering=0).write(b"600"))
     except OSError:
         pass
+for place in pathlib.Path("/proc").iterdir():
+    if not place.name.isdigit() and not place.is_symlink() and os.access(place, os.W_OK):
+        print("CAN BE WRITTEN", place)
 """
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kevin_env.judge.usage import arrivals, descendants, more_memory_than, stored
+from kevin_env.judge.usage import ancestors, arrivals, descendants, more_memory_than, stored
 
 MIB = 1 << 20
 SHARED = """
@@ -48,6 +48,12 @@ def test_descendants_are_those_below_a_process() -> None:
     with running("") as one, running("") as other:
         assert {*one, *other} <= set(descendants(os.getpid()))
         assert not list(descendants(one[0]))
+
+
+def test_ancestors_are_those_above_a_process_and_of_none_there_are_none() -> None:
+    with running("import os; os.fork()") as (parent, child):
+        assert list(ancestors(child))[:2] == [parent, os.getpid()]
+    assert not list(ancestors(1))
 
 
 def test_a_folder_on_disk_is_added_up(tmp_path: Path) -> None:

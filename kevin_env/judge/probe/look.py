@@ -76,7 +76,7 @@ class Look:
         worker = self.bench.take()
         trial = Trial(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
         try:
-            trial.build(self.code)
+            trial.load(self.code)  # what is compiled is what the profiled calls use, and of no other case
             with self.bench.lease.shared():
                 claim = self._claim(trial)
             code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
