@@ -13,8 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LONGEST = 120.0
-"""Seconds for an answer, on a machine whose disk or processors somebody else uses too."""
+LONGEST = 30.0
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
