@@ -26,7 +26,7 @@ LONG_SECONDS = 2.4e-3
 """What a long burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
 PAIRS = (6, 9)
 """Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, and the most."""
-STEADY = 0.015
+STEADY = 0.01
 """An interval narrower than this needs no further pairs."""
 GROWING = 4
 """Pairs that may not count: the first ones grow the allocators."""
