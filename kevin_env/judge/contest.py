@@ -15,7 +15,7 @@ from kevin_env.judge.bench import PARTNER_SECONDS, null_code, ours
 from kevin_env.judge.device import event_seconds
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.pauses import awake
-from kevin_env.judge.timing import Pair, Speedup
+from kevin_env.judge.timing import Pair, Speedup, Turn
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.usage import descendants, run_time
 from kevin_env.judge.worker import Trouble, Worker
@@ -63,9 +63,8 @@ class Contest:
     trial: Trial
     reference: Player
     null: Player
-    _turns: list[dict[str, float]] = field(default_factory=list)
+    _turns: list[Turn] = field(default_factory=list)
     _began: float | None = None
-    _hold: float = 0.0
     _stock: list[Drawn] = field(default_factory=list)
 
     @classmethod
@@ -112,10 +111,9 @@ class Contest:
             JudgeError: when a partner does.
         """
         began = self._began = self._began or time.monotonic()
-        if self.trial.bench.device.type == "cuda":
-            self._hold = event_seconds(lambda: torch.cuda._sleep(HOLD), HOLDS)  # pyright: ignore[reportPrivateUsage]
+        hold = _held() if self.trial.bench.device.type == "cuda" else 0.0
         for _ in range(random.SystemRandom().randint(*TURNS)):
-            self._turns.append(self._turn())
+            self._turns.append(self._turn(hold))
             late = time.monotonic() - began > SECONDS
             if len(self._turns) >= LEAST_PAIRS and (late or self._speedup().spread <= timing.STEADY):
                 break
@@ -124,7 +122,7 @@ class Contest:
     @property
     def shortest(self) -> float:
         """The shortest call of the submission that was seen, in seconds."""
-        return min(turn["submission"] for turn in self._turns) - min(turn["gate"] for turn in self._turns)
+        return min(turn.submission for turn in self._turns) - min(turn.gate for turn in self._turns)
 
     def stock(self, count: int) -> list[Drawn]:
         """Timed input sets for the partners, one after the other in the inbox; always the same ones."""
@@ -178,15 +176,14 @@ class Contest:
 
     def _speedup(self) -> Speedup:
         """Of all turns, with what the gate costs taken away from both sides."""
-        gate = statistics.median(turn["gate"] for turn in self._turns)
-        return timing.speedup_of([Pair(turn["reference"] - gate, turn["submission"] - gate) for turn in self._turns])
+        gate = statistics.median(turn.gate for turn in self._turns)
+        return timing.speedup_of([Pair(turn.reference - gate, turn.submission - gate) for turn in self._turns])
 
-    def _turn(self) -> dict[str, float]:
-        """The shortest window of each, in random order, and what the gate costs of it."""
+    def _turn(self, hold: float) -> Turn:
+        """The shortest window of each, taken in random order."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
         order = random.SystemRandom().sample(sorted(players), len(players))
-        turn = {name: min(self._windows(players[name])) for name in order}
-        return turn | {"gate": turn["null"] - self._hold}
+        return Turn(**{name: min(self._windows(players[name])) for name in order}, hold=hold)
 
     def _windows(self, player: Player) -> list[float]:
         """Windows of one player on inputs as the problem draws them, the submission's always on fresh ones."""
@@ -212,8 +209,13 @@ class Contest:
     def _count(self) -> int:
         """How many windows each has in the next turn."""
         device = self.trial.bench.device.type
-        long = bool(self._turns) and min(self._turns[-1].values()) > LONG_WINDOW
+        long = bool(self._turns) and self._turns[-1].shortest > LONG_WINDOW
         return 1 if long and device == "cuda" else WINDOWS[device]
+
+
+def _held() -> float:
+    """Seconds for which the null kernel keeps this GPU."""
+    return event_seconds(lambda: torch.cuda._sleep(HOLD), HOLDS)  # pyright: ignore[reportPrivateUsage]
 
 
 def _construct_null(trial: Trial, null: Worker) -> None:

@@ -24,6 +24,26 @@ SHORTEST = 4e-6
 
 
 @dataclass(frozen=True)
+class Turn:
+    """The shortest window of each side, and for how long the null kernel kept the device in its own. Seconds."""
+
+    submission: float
+    reference: float
+    null: float
+    hold: float
+
+    @property
+    def gate(self) -> float:
+        """What the gate costs of every window."""
+        return self.null - self.hold
+
+    @property
+    def shortest(self) -> float:
+        """The shortest of the windows."""
+        return min(self.submission, self.reference, self.null)
+
+
+@dataclass(frozen=True)
 class Pair:
     """One measurement of both sides under the same protocol, taken one right after the other."""
 
