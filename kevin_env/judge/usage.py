@@ -16,8 +16,7 @@ def children() -> dict[int, list[int]]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError, ValueError):
-                after_name = (entry / "stat").read_text().rpartition(")")[2].split()
-                found.setdefault(int(after_name[1]), []).append(int(entry.name))
+                found.setdefault(_parent(entry.name), []).append(int(entry.name))
     return found
 
 
@@ -35,7 +34,7 @@ def ancestors(pid: int) -> Iterator[int]:
     """Every process above one, the nearest first."""
     with contextlib.suppress(OSError, ValueError):
         while pid > 1:
-            pid = int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+            pid = _parent(pid)
             yield pid
 
 
@@ -51,7 +50,7 @@ def threads(processes: list[int]) -> int:
     total = 0
     for pid in processes:
         with contextlib.suppress(OSError, ValueError):
-            total += int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[17])
+            total += int(_after_name(pid)[17])
     return total
 
 
@@ -95,6 +94,15 @@ def _scheduled(processes: list[int]) -> dict[str, tuple[int, int]]:
                     ran, _, count = map(int, file.read(64).split())
                     found[thread.path] = ran, count
     return found
+
+
+def _parent(pid: int | str) -> int:
+    return int(_after_name(pid)[1])
+
+
+def _after_name(pid: int | str) -> list[str]:
+    """What the kernel tells of a process in one line, from its state on: the name before it may hold anything."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def _resident(pid: int) -> int:
