@@ -54,7 +54,7 @@ class Bench:
         self.floors = Floors(device, self.lease, self.ceilings)
         self.rooflines = Rooflines(self.lease, self.ceilings)
         self.natures: dict[tuple[str, str, str], Nature] = {}
-        """By problem, case and way of drawing inputs."""
+        """By `nature_key`."""
         self.sketches = Sketches(self.lease)
         self.refusals: dict[str, str] = {}
         """By tool that was tried on a program of ours: why it cannot look into this device; empty if it can."""

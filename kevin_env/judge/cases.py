@@ -36,6 +36,11 @@ class Nature:
     distributions: list[str]
 
 
+def nature_key(problem: Problem, case: str, inputs: str) -> tuple[str, str, str]:
+    """What a nature is remembered by: `inputs` is the way in which they are drawn, as in `Options`."""
+    return problem.sha256, case, inputs
+
+
 def timed_case(problem: Problem, device: torch.device) -> str:
     """The case that is timed: `main`, on a CPU `cpu` where there is one."""
     return "cpu" if device.type == "cpu" and "cpu" in problem.cases else "main"

@@ -11,7 +11,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import Nature, construction, handed_over, open_cases, plan, usable_distributions
+from kevin_env.judge.cases import Nature, construction, handed_over, nature_key, open_cases, plan, usable_distributions
 from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
@@ -212,7 +212,7 @@ class Trial:
 
     def _find_nature(self, case: Case, drawn: Drawn) -> None:
         """What holds for a case whatever is drawn: looked into once for a problem."""
-        key, natures = (self.problem.sha256, case.name, self.options.inputs), self.bench.natures
+        key, natures = nature_key(self.problem, case.name, self.options.inputs), self.bench.natures
         if key not in natures:
             case.find_randomness(drawn.skeleton, drawn.image.tensors)
             # not from the secret: a recorded turn that is judged again, by another judge, has the same distributions

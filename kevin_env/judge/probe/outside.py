@@ -10,7 +10,7 @@ import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import timed_case
+from kevin_env.judge.cases import nature_key, timed_case
 from kevin_env.judge.probe import ncu, sanitizer
 from kevin_env.judge.probe.refusals import TRUSTED, refusal
 from kevin_env.judge.probe.tables import hot_lines
@@ -95,7 +95,7 @@ class Outside:
         try:
             with self.bench.lease.shared():
                 seed = seed_from(secrets.token_hex(16), case)
-                nature = self.bench.natures.get((self.problem.sha256, case, self.options.inputs))
+                nature = self.bench.natures.get(nature_key(self.problem, case, self.options.inputs))
                 admitted = nature.distributions if nature else ()
                 target.write(Case(self.problem, case, self.bench.device), self.code, distribution, seed, admitted)
                 torch.cuda.empty_cache()  # what the judge keeps for itself, the program may lack
