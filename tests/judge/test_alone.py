@@ -1,5 +1,6 @@
 """Ends that a neighbour can cause are verdicts only when they happen alone; every candidate may use as much."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.measure import measure
 from kevin_env.problem import load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
@@ -61,3 +63,13 @@ def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(j
     assert judgement.outcome.message == "all calls of ModelNew together took longer than 5 s"
     monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 100)
     assert judged(judge, SLOW.replace("0.5", "0.01"), call_timeout=5.0)[0].outcome.category == "correct"
+
+
+def test_while_it_times_the_judge_is_on_its_own_processor(judge: Judge, monkeypatch) -> None:
+    allowed, seen = os.sched_getaffinity(0), []
+    monkeypatch.setattr("kevin_env.judge.processors.judges_own", lambda device, allowed: max(allowed))
+    monkeypatch.setattr(
+        "kevin_env.judge.judge.measure", lambda *given: (seen.append(os.sched_getaffinity(0)), measure(*given))[1]
+    )
+    assert judged(judge, RIGHT)[0].outcome.category == "correct"
+    assert seen and all(each == {max(allowed)} for each in seen) and os.sched_getaffinity(0) == allowed
