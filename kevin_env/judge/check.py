@@ -10,8 +10,10 @@ from kevin_env.candidate import tree
 from kevin_env.judge.claims import Output
 from kevin_env.judge.gate import Answer, Call
 from kevin_env.judge.memory import POISON
+from kevin_env.judge.mismatch import Mismatch
+from kevin_env.judge.pieces import pieces
 from kevin_env.judge.reference import Case, Expected
-from kevin_env.judge.verify import Mismatch, budget, compare, near, rms_budget
+from kevin_env.judge.verify import Tolerance, compare_within, near, tolerance_of
 from kevin_env.judge.worker import Broken
 from kevin_env.outcome import Incorrect
 
@@ -19,9 +21,8 @@ SHOWN = 300
 """Characters of a claimed structure or value that are told."""
 
 
-Allowed = dict[tuple[str, int], tuple[float, float]]
-"""What was allowed on an earlier input set, of each error and of their root mean square, by its name and the number of
-the output tensor."""
+Allowed = dict[tuple[str, int], Tolerance]
+"""What was allowed on an earlier input set, by its name and the number of the output tensor."""
 CLOSE = 0.5
 """An output that is within this share of what was allowed on an earlier set of the same case and distribution is right;
 the oracle, which takes ten times as long, is asked about every other."""
@@ -89,13 +90,14 @@ class _Target:
 
     def compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
         """Compares with the oracle, unless it is plain that nothing is wrong."""
-        if self.name in allowed and near(tensor, self.reference, *(CLOSE * each for each in allowed[self.name])):
+        known = allowed.get(self.name)
+        if known is not None and near(tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms):
             return None
         oracle = oracles_of(self.expected, self.references)[self.place]
-        terms = (self.reference, oracle, self.case.tolerance, self.case.precision)
-        wrong = compare(tensor, *terms)
-        if wrong is None and self.name not in allowed and self.reference.is_floating_point():
-            allowed[self.name] = budget(*terms), rms_budget(*terms)
+        tolerance = tolerance_of(self.reference, oracle, self.case.tolerance, self.case.precision)
+        wrong = compare_within(tensor, self.reference, oracle, tolerance)
+        if wrong is None and self.reference.is_floating_point():
+            allowed.setdefault(self.name, tolerance)
         return wrong
 
 
@@ -119,7 +121,7 @@ def _check_tensor(output: Output, target: _Target, allowed: Allowed) -> Mismatch
 
 
 def _poisoned(output: Output) -> bool:
-    return output.flat is not None and bool((output.flat == POISON).all())
+    return output.flat is not None and all(bool((piece == POISON).all()) for (piece,) in pieces(output.flat))
 
 
 def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:

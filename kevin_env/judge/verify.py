@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import torch
 
-from kevin_env.outcome import Difference
+from kevin_env.judge.mismatch import Mismatch, of_elements, of_form, of_the_whole
+from kevin_env.judge.pieces import Size, counts_of, size_of, spread_of
 
 REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
 """How many times the reference's own error is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16 and fp8."""
@@ -39,20 +40,25 @@ TF32_SHARE = 2.0**-9
 ten bits moves it by 2.9e-4 of its scale (root mean square), by six times that in the worst of many elements; rounding
 them to bf16 by eight times as much."""
 FEW = 16
-SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Mismatch:
-    """What is wrong with one output tensor: a kind of `Incorrect` and its facts."""
+class Tolerance:
+    """What an output may be off by.
 
-    kind: str
-    message: str
-    wrong: int | None = None
-    total: int | None = None
-    worst_error: float | None = None
-    tolerance: float | None = None
-    differences: tuple[Difference, ...] = ()
+    Attributes:
+        worst: Each element, without its own rounding.
+        rms: The root mean square of all; infinite where elements are few or may be TF32.
+        finite: Whether all of them are finite numbers, in the reference's output and the oracle's.
+    """
+
+    worst: float
+    rms: float
+    finite: bool
+
+
+EXACT = Tolerance(0.0, math.inf, True)
+"""Of what is no floating-point number, and of outputs without elements."""
 
 
 def compare(
@@ -67,19 +73,42 @@ def compare(
         multiplier: The problem's TOLERANCE, which scales the budget.
         precision: `ieee` or `tf32`.
     """
-    if got.shape != reference.shape:
-        return Mismatch("shape", f"expected shape {_shape(reference)}, got {_shape(got)}")
-    if got.dtype != reference.dtype:
-        return Mismatch("dtype", f"expected {_dtype(reference)}, got {_dtype(got)}")
+    wrong = of_form(got, reference)
+    return wrong or compare_within(got, reference, oracle, tolerance_of(reference, oracle, multiplier, precision))
+
+
+def compare_within(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance
+) -> Mismatch | None:
+    """As `compare`, for a tensor of the reference's shape and dtype and with the tolerance found before."""
+    if got.numel() == 0:
+        return None
     if not (got.is_floating_point() or got.is_complex()):
-        # a bool by its byte: torch takes every byte but 0 for true, also those that nobody wrote
-        wrong = got != reference if got.dtype != torch.bool else got.view(torch.uint8) != reference.view(torch.uint8)
-        return _report(wrong, got, reference, None, 0.0, "differ from the expected values, which are exact")
-    if got.is_complex():
-        parts = [torch.view_as_real(t.resolve_conj()) for t in (got, reference)]
-        exact = None if oracle is None else torch.view_as_real(oracle)
-        return compare(parts[0], parts[1], exact, multiplier, precision)
-    return _compare_floats(got, reference, oracle, multiplier, precision)
+        return of_elements(_differ, (got, reference), 0.0, "differ from the expected values, which are exact")
+    got, reference, exact = _real(got), _real(reference), _real(reference if oracle is None else oracle)
+    if tolerance.finite and _within(got, exact, torch.float64, tolerance.worst, tolerance.rms):
+        return None  # also without each element's own rounding
+    return _compare_floats(got, reference, exact, tolerance)
+
+
+def tolerance_of(
+    reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
+) -> Tolerance:  # fmt: skip
+    """What an output may be off by; the arguments are those of `compare`."""
+    if reference.numel() == 0 or not (reference.is_floating_point() or reference.is_complex()):
+        return EXACT
+    reference, exact = _real(reference), _real(reference if oracle is None else oracle)
+    count, spread = spread_of(exact)
+    own = Size(0.0, 0.0) if oracle is None else size_of(_off, reference, exact)
+    finite = count == exact.numel() and math.isfinite(own.rms)
+    if oracle is not None and not finite:
+        own = Size(size_of(_finite_off, reference, exact).largest, size_of(_off_where_finite, reference, exact).rms)
+    scale = spread if spread and count >= FEW else size_of(_finite_part, exact).largest
+    multiple, share = allowance(reference.dtype, precision)
+    worst = multiplier * max(multiple * own.largest if scale else 0.0, share * scale)
+    if reference.numel() < MANY or (precision != "ieee" and reference.dtype == torch.float32):
+        return Tolerance(worst, math.inf, finite)
+    return Tolerance(worst, multiplier * _rms_budget(reference, exact, own.rms, scale), finite)
 
 
 def budget(reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str) -> float:
@@ -87,29 +116,7 @@ def budget(reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: flo
 
     The arguments are those of `compare`.
     """
-    scale = _scale((reference if oracle is None else oracle).double())
-    multiple, share = allowance(reference.dtype, precision)
-    own = 0.0
-    if oracle is not None and scale:
-        own = float((reference.double() - oracle).nan_to_num(0.0, 0.0, 0.0).abs().max())
-    return multiplier * max(multiple * own, share * scale)
-
-
-def rms_budget(reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str) -> float:
-    """The root mean square of all errors that is allowed; infinite where elements are few or may be TF32.
-
-    The arguments are those of `compare`.
-    """
-    if reference.numel() < MANY or (precision != "ieee" and reference.dtype == torch.float32):
-        return math.inf
-    wanted, eps = reference.double(), torch.finfo(reference.dtype).eps
-    exact = wanted if oracle is None else oracle
-    finite = torch.isfinite(wanted)
-    own, least = _rms(torch.where(finite, wanted - exact, 0.0)), eps * _scale(exact)
-    if reference.dtype in REFERENCE_MULTIPLE:
-        return multiplier * max(RMS_MULTIPLE * own, RMS_ULPS * least)
-    rounding = eps / 4 * _rms(torch.where(finite, exact, 0.0))  # of each element, where no oracle shows it
-    return multiplier * max(LOW_RMS_MULTIPLE * max(own, rounding), LOW_RMS_ULPS * least)
+    return tolerance_of(reference, oracle, multiplier, precision).worst
 
 
 def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
@@ -147,16 +154,14 @@ def near(got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float) -
         worst: For each element.
         rms: For the root mean square of all.
     """
-    if got.numel() == 0:
-        return True
     wide = torch.float64 if got.dtype == torch.float64 else torch.float32
-    off = got.to(wide) - reference.to(wide)
-    return float(torch.linalg.vector_norm(off, math.inf)) <= worst and _rms(off) <= rms  # which no NaN is
+    return got.numel() == 0 or _within(got, reference, wide, worst, rms)
 
 
 def all_finite(outputs: list[torch.Tensor]) -> bool:
     """Whether every element of every tensor that could be something else is a finite number."""
-    return all(bool(torch.isfinite(widened(t)).all()) for t in outputs if t.is_floating_point() or t.is_complex())
+    others = [t for t in outputs if t.is_floating_point() or t.is_complex()]
+    return not any(sum(counts_of(lambda piece: ~_is_finite(piece), t)) for t in others)
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:
@@ -165,68 +170,74 @@ def widened(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _compare_floats(
-    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
+    got: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, tolerance: Tolerance
 ) -> Mismatch | None:
-    wanted = reference.double()  # fp8 has few operators of its own
-    exact = wanted if oracle is None else oracle
-    allowed = budget(reference, oracle, multiplier, precision)
-    value = got.double()
-    finite = torch.isfinite(wanted)
-    lost = finite & ~torch.isfinite(value)
-    if bool(lost.any()):
-        return _report(lost, got, exact, None, allowed, "are not finite where the expected values are", "not_finite")
-    error = torch.where(finite, (value - exact).abs(), 0.0)
-    wrong = wrong_elements(value, wanted, exact, allowed, torch.finfo(got.dtype).eps)
-    found = _report(wrong, got, exact, error, allowed, "are outside the tolerance")
-    return found or _report_rms(got, exact, error, rms_budget(reference, oracle, multiplier, precision))
+    worst, eps, tensors = tolerance.worst, torch.finfo(got.dtype).eps, (got, reference, exact)
+    lost = of_elements(_lost, tensors, worst, "are not finite where the expected values are", "not_finite")
+    if lost is not None:
+        return lost
+
+    def wrong(value: torch.Tensor, wanted: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        return wrong_elements(value.double(), wanted.double(), right.double(), worst, eps)
+
+    error = size_of(_error, *tensors)
+    found = of_elements(wrong, tensors, worst, "are outside the tolerance", error=error.largest)
+    if found is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
+        return found
+    return of_the_whole(_error, tensors, error, tolerance.rms)
 
 
-def _report_rms(got: torch.Tensor, exact: torch.Tensor, error: torch.Tensor, allowed: float) -> Mismatch | None:
-    if allowed == math.inf or (typical := _rms(error)) <= allowed:
-        return None
-    text = f"the elements are off by {typical:.3g} on the whole (root mean square), where {allowed:.3g} is allowed"
-    worst = error.flatten().topk(SHOWN).indices
-    places = (tuple(map(int, torch.unravel_index(at, got.shape))) for at in worst)
-    shown = tuple(Difference(index=at, expected=_number(exact[at]), got=_number(got[at])) for at in places)
-    return Mismatch("values", text, None, got.numel(), float(error.max()), None, shown)
+def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale: float) -> float:
+    """Of many elements, whose reference is off by `own`, before the problem's TOLERANCE."""
+    least = torch.finfo(reference.dtype).eps * scale
+    if reference.dtype in REFERENCE_MULTIPLE:
+        return max(RMS_MULTIPLE * own, RMS_ULPS * least)
+    # of each element, where no oracle shows it
+    rounding = torch.finfo(reference.dtype).eps / 4 * size_of(_exact_where_finite, reference, exact).rms
+    return max(LOW_RMS_MULTIPLE * max(own, rounding), LOW_RMS_ULPS * least)
 
 
-def _scale(values: torch.Tensor) -> float:
-    """The spread of the finite ones; their magnitude where they are few or all the same, 0 where there are none."""
-    finite = values[torch.isfinite(values)]
-    if finite.numel() == 0:
-        return 0.0
-    spread = float(finite.std()) if finite.numel() >= FEW else 0.0
-    return spread or float(finite.abs().max())
+def _within(got: torch.Tensor, wanted: torch.Tensor, wide: torch.dtype, worst: float, rms: float) -> bool:
+    off = size_of(lambda a, b: a.to(wide) - b.to(wide), got, wanted)
+    return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms  # which no NaN is
 
 
-def _rms(values: torch.Tensor) -> float:
-    return float(torch.linalg.vector_norm(values)) / math.sqrt(values.numel())
+def _differ(got: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    # a bool by its byte: torch takes every byte but 0 for true, also those that nobody wrote
+    return got != wanted if got.dtype != torch.bool else got.view(torch.uint8) != wanted.view(torch.uint8)
 
 
-def _report(
-    wrong: torch.Tensor, got: torch.Tensor, exact: torch.Tensor, error: torch.Tensor | None, allowed: float,
-    what: str, kind: str = "values",
-) -> Mismatch | None:  # fmt: skip
-    count, total = int(wrong.sum()), wrong.numel()
-    if count == 0:
-        return None
-    first = wrong.nonzero()[:SHOWN].tolist()
-    differences = tuple(
-        Difference(index=tuple(i), expected=_number(exact[tuple(i)]), got=_number(got[tuple(i)])) for i in first
-    )
-    worst = None if error is None else float(error.max())
-    return Mismatch(kind, f"{count} of {total} elements {what}", count, total, worst, allowed, differences)
+def _off(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return wanted.double() - exact
 
 
-def _number(value: torch.Tensor) -> str:
-    item = value.item()
-    return f"{item:.7g}" if isinstance(item, float) else str(item)
+def _finite_off(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return _finite_part(_off(wanted, exact))
 
 
-def _shape(tensor: torch.Tensor) -> str:
-    return str(list(tensor.shape))
+def _off_where_finite(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return torch.where(_is_finite(wanted), _off(wanted, exact), 0.0)
 
 
-def _dtype(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+def _exact_where_finite(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return torch.where(_is_finite(wanted), exact.double(), 0.0)
+
+
+def _finite_part(values: torch.Tensor) -> torch.Tensor:
+    return values.double().nan_to_num(0.0, 0.0, 0.0)
+
+
+def _is_finite(values: torch.Tensor) -> torch.Tensor:
+    return torch.isfinite(widened(values))
+
+
+def _lost(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return _is_finite(wanted) & ~_is_finite(got)
+
+
+def _error(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return torch.where(_is_finite(wanted), (got.double() - exact.double()).abs(), 0.0)
+
+
+def _real(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

@@ -9,6 +9,7 @@ from kevin_env.judge.check import Allowed, check_call
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.gate import Call
 from kevin_env.judge.memory import POISON
+from kevin_env.judge.pieces import PIECE
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.worker import Broken
 from kevin_env.problem import Problem
@@ -104,7 +105,7 @@ def test_any_strides_will_do() -> None:
     assert checked(wide[:, ::2], X) is None
 
 
-def test_what_was_never_written_is_told_apart_from_what_is_wrong() -> None:
+def test_what_was_never_written_is_told_apart_from_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     poison = torch.full((4, 6), POISON, dtype=torch.uint8).repeat_interleave(4, 1).view(torch.float32)
     assert checked(poison, X) == ("not_written", "")
     assert checked(torch.full_like(Y, -1), Y) == ("not_written", "")
@@ -112,6 +113,11 @@ def test_what_was_never_written_is_told_apart_from_what_is_wrong() -> None:
     half[:2] = X[:2]
     assert checked(half, X) == ("not_finite", "")
     assert checked(torch.full_like(Y, -1), torch.full_like(Y, -1)) is None
+    monkeypatch.setitem(PIECE, "cpu", 8)
+    late = poison.clone()
+    late[2:] = X[2:]
+    assert checked(late, X) == ("not_finite", "")
+    assert checked(poison, X) == ("not_written", "")
 
 
 def test_an_unsupported_output_says_what_it_is() -> None:
@@ -178,13 +184,16 @@ def test_an_output_close_to_the_reference_needs_no_oracle_once_an_allowance_is_k
     allowed: Allowed = {}
     assert check_call(call(X), expected(), CASE, "main/own", allowed) is None
     assert len(asked) == 1 and list(allowed) == [("main/own", 0)]
-    worst, _ = allowed["main/own", 0]
+    worst = allowed["main/own", 0].worst
     assert check_call(call(X + 0.4 * worst), expected(), CASE, "main/own", allowed) is None
     assert len(asked) == 1
     assert check_call(call(X), expected(), CASE, "main/wide", allowed) is None
     assert len(asked) == 2, "each distribution has its own"
     assert check_call(call(X + 0.8 * worst), expected(), CASE, "main/own", allowed) is None
     assert len(asked) == 3
+    further = Expected(X, lambda: X.double() + 1e-3)
+    assert check_call(call(X + 0.8 * worst), further, CASE, "main/own", allowed) is None
+    assert allowed["main/own", 0].worst == worst, "the first one's stays"
     assert check_call(call(X * float("nan")), expected(), CASE, "main/own", allowed) is not None
     assert check_call(call(X + 3 * worst), expected(), CASE, "main/own", allowed) is not None
 
@@ -196,8 +205,8 @@ def test_a_small_error_everywhere_is_not_close() -> None:
     allowed: Allowed = {}
     expected = Expected(x, lambda: exact)
     assert check_call(call(x), expected, CASE, "main/own", allowed) is None
-    worst, rms = allowed["main/own", 0]
-    assert rms < 0.45 * worst
+    worst = allowed["main/own", 0].worst
+    assert allowed["main/own", 0].rms < 0.45 * worst
     assert check_call(call(x + 0.45 * worst), expected, CASE, "main/own", allowed) is not None
     x_but_one = x.clone()
     x_but_one[3, 4] += 0.45 * worst

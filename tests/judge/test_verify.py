@@ -91,6 +91,17 @@ def test_infinities_and_nan_must_be_met_by_the_same(got: list[float], passes: bo
     assert (kind(torch.tensor(got), reference) is None) is passes
 
 
+def test_an_overflow_of_the_reference_is_not_met_by_the_number_that_overflowed() -> None:
+    exact = 1e4 * drawn(30, 30).double().clamp(-6, 6)
+    exact[4, 4] = 65520.0  # the least that is infinite in fp16
+    reference, got = exact.half(), exact.half()
+    got[4, 4] = 65504.0
+    allowed = budget(reference, exact, 1.0, "ieee")
+    assert reference[4, 4] == INF and float((got - exact).abs().max()) < allowed
+    assert kind(got, reference, exact) == "values"
+    assert kind(reference.clone(), reference, exact) is None
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64])
 def test_integers_are_exact(dtype: torch.dtype) -> None:
     reference = torch.arange(100).to(dtype)
@@ -182,6 +193,7 @@ def test_the_budget_follows_the_references_own_error_and_the_problems_tolerance(
     assert budget(reference, far, 3.0, "ieee") == pytest.approx(192e-4, rel=0.01)
     assert 0 < budget(reference, None, 1.0, "ieee") < 1e-4
     assert budget(torch.full((4,), NAN), None, 1.0, "ieee") == 0.0
+    assert budget(torch.full((64,), 1e-3), torch.zeros(64).double(), 1.0, "ieee") == 0.0
 
 
 def test_many_elements_have_a_budget_together() -> None:
@@ -240,3 +252,12 @@ def test_every_floating_point_type_can_be_near(dtype: torch.dtype) -> None:
     values = drawn(2000).to(dtype)
     assert near(values.clone(), values, 0.0, 0.0)
     assert not near(torch.ones(2000).to(dtype), values, 0.5, 0.5)
+    assert near(values[:0], values[:0], 0.0, 0.0)
+
+
+def test_what_is_not_finite_is_never_near() -> None:
+    values = drawn(2000)
+    for lost in (NAN, INF):
+        got = values.clone()
+        got[1234] = lost
+        assert not near(got, values, INF, INF) and near(values, values, INF, INF)
