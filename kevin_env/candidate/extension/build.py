@@ -15,7 +15,7 @@ import torch
 from torch.utils import cpp_extension
 
 from kevin_env.candidate.commands import gently
-from kevin_env.candidate.extension.ninja import run_ninja_build
+from kevin_env.candidate.extension.ninja import raise_error, run_ninja_build
 from kevin_env.candidate.extension.sources import HEADERS, Needs, read_sources
 from kevin_env.candidate.extension.stubs import add_stubs, link_flags
 
@@ -111,12 +111,30 @@ def _torch_header(name: str) -> str:
 
 
 def _build_short(request: Request) -> bool:
-    """Whether the library was built with the short headers. Never raises, never prints."""
+    """Whether the library was built with the short headers.
+
+    Raises:
+        RuntimeError: what torch's own build would raise, when it is certain that it could not compile this either.
+    """
+    errors = None
     try:
         needs = _needs(request)
         return needs is not None and _run(request, needs)
-    except Exception:  # the boundary round the short path
+    except subprocess.CalledProcessError as failed:
+        with contextlib.suppress(Exception):  # the boundary round the short path, as below
+            errors = _final_errors(request, failed.output)
+    except Exception:
         return False
+    if errors is not None:
+        raise_error(f"Error building extension '{request['name']}'", ["ninja"], errors.encode(), request["verbose"])
+    return False
+
+
+def _final_errors(request: Request, output: bytes) -> str | None:
+    from kevin_env.candidate.extension.final import final_errors
+
+    flags = [*request["extra_cflags"], *request["extra_cuda_cflags"]]
+    return final_errors(output.decode(errors="replace"), request["sources"], request["extra_include_paths"], flags)
 
 
 def _needs(request: Request) -> Needs | None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from typing import NoReturn
 
 from torch.utils import cpp_extension
 
@@ -31,8 +32,13 @@ def run_ninja_build(build_directory: str, verbose: bool, error_prefix: str) -> N
     with subprocess.Popen(command, cwd=build_directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as ninja:
         output = _read(ninja, verbose)
     if ninja.returncode:
-        text = f"{error_prefix}: {output.decode(errors='replace')}" if output and not verbose else error_prefix
-        raise RuntimeError(text) from subprocess.CalledProcessError(1, command, output)
+        raise_error(error_prefix, command, output, shown=verbose)
+
+
+def raise_error(error_prefix: str, command: list[str], output: bytes, shown: bool) -> NoReturn:
+    """Raises what torch raises when ninja has failed, the output in its text unless that was shown already."""
+    text = f"{error_prefix}: {output.decode(errors='replace')}" if output and not shown else error_prefix
+    raise RuntimeError(text) from subprocess.CalledProcessError(1, command, output)
 
 
 def _read(ninja: "subprocess.Popen[bytes]", verbose: bool) -> bytes:

@@ -1,0 +1,150 @@
+"""A C++ or CUDA source, cut into its declarations at global scope.
+
+It is read without preprocessing: only as far as it can be read so with certainty.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\f\v]+|//[^\n]*|/\*.*?\*/)|(?P<newline>\n)
+    |(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    |(?P<number>\.?\d(?:[eEpP][+-]|'\w|[\w.])*)|(?P<word>[A-Za-z_]\w*)
+    |(?P<mark>::|->|[-+*/%=<>!&|^~?:;,.(){}\[\]])
+    |(?P<directive>\#(?:[^\n\\]|\\\n|\\.)*)""",
+    re.DOTALL | re.VERBOSE,
+)
+_ODD = re.compile(r"<%|%>|<:|:>|%:|\?\?|<=>")
+_COMMENT = re.compile(r"//.*|/\*.*?\*/")
+_DIRECTIVE = re.compile(r"#[ \t]*(include|define|pragma)\b[ \t]*(.*)", re.DOTALL)
+_UNROLL = re.compile(r"#[ \t]*pragma[ \t]+unroll\b[ \t]*(\w*)\s*")
+_CLOSES = {")": "(", "]": "[", "}": "{"}
+_BEFORE_BODY = {")", "const", "noexcept"}
+_NOT_BEFORE_BODY = {"=", "struct", "class", "union", "enum", "namespace"}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, a number, a string or a mark.
+
+    Attributes:
+        braces: How many braces are open before it, within its declaration.
+        parentheses: How many parentheses and brackets, likewise; since the last brace.
+    """
+
+    text: str
+    kind: str
+    line: int
+    braces: int = 0
+    parentheses: int = 0
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A declaration, a definition or a directive.
+
+    Attributes:
+        kind: `declaration`, `include`, `define` or `pragma`.
+        tokens: All of it; of a directive, what follows the word it begins with.
+        body: Of a function that is defined, the place of the brace that opens its body; otherwise None.
+    """
+
+    kind: str
+    tokens: tuple[Token, ...]
+    body: int | None = None
+
+
+@dataclass
+class _Reader:
+    """What was read of the declaration that is being read."""
+
+    tokens: list[Token] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    body: int | None = None
+    broken: bool = False
+
+    def add(self, token: Token) -> bool:
+        """Takes the next token. Says whether it ends the declaration; a closing brace too many breaks it."""
+        if token.text == "{" and not self.open and self._begins_body():
+            self.body = len(self.tokens)
+        if token.text in _CLOSES:
+            self._close(token.text)
+        inner = self.open[len(self.open) - self.open[::-1].index("{") :] if "{" in self.open else self.open
+        at = Token(token.text, token.kind, token.line, self.open.count("{"), len(inner))
+        self.tokens.append(at)
+        if token.text in _CLOSES.values():
+            self.open.append(token.text)
+        return not self.open and (token.text == ";" or (token.text == "}" and self.body is not None))
+
+    def _begins_body(self) -> bool:
+        if not self.tokens or self.tokens[-1].text not in _BEFORE_BODY:
+            return False
+        return not any(t.text in _NOT_BEFORE_BODY and not t.parentheses for t in self.tokens)
+
+    def _close(self, mark: str) -> None:
+        while self.open and self.open[-1] != _CLOSES[mark]:
+            self.broken = True
+            if mark != "}" or "{" not in self.open:
+                return  # one too many; only a brace ends what was left open inside it
+            self.open.pop()
+        if self.open:
+            self.open.pop()
+        else:
+            self.broken = True
+
+
+def cut(text: str) -> Iterator[Piece]:
+    """The declarations of a source in their order; they end before what cannot be read with certainty.
+
+    A declaration in which brackets are missing is the last one.
+    """
+    reader = _Reader()
+    for token in _tokens(text):
+        if token.kind == "directive":
+            unroll = _UNROLL.fullmatch(token.text)
+            if unroll and reader.tokens:
+                if unroll[1]:
+                    reader.add(Token(unroll[1], "word" if unroll[1].isidentifier() else "number", token.line))
+                continue
+            piece = _directive(token)
+            if piece is None or reader.tokens:
+                return
+            yield piece
+        elif reader.add(token):
+            yield Piece("declaration", tuple(reader.tokens), reader.body)
+            if reader.broken:
+                return
+            reader = _Reader()
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    """Ends before what this reading would get wrong: other characters, and strings with a prefix or a suffix."""
+    at, line, before, fresh = 0, 1, "", True
+    odd = _ODD.search(text)
+    end = odd.start() if odd else len(text)
+    while at < end:
+        found = _TOKEN.match(text, at)
+        kind = found.lastgroup if found else None
+        if found is None or kind is None or found.end() > end or (kind == "directive" and not fresh):
+            return
+        if {kind, before} == {"string", "word"} or (kind == "space" and found[0].endswith("\\")):
+            return
+        if kind not in ("space", "newline"):
+            yield Token(found[0], kind, line)
+        fresh = kind == "newline" or (fresh and kind == "space")
+        at, line, before = found.end(), line + found[0].count("\n"), kind
+
+
+def _directive(token: Token) -> Piece | None:
+    found = _DIRECTIVE.fullmatch(_COMMENT.sub(" ", token.text.replace("\\\n", " ")))
+    if not found or "/*" in found[0]:
+        return None
+    if found[1] == "pragma":
+        return Piece("pragma", (token,)) if found[2].strip() == "once" else None
+    if found[1] == "include":
+        return Piece("include", (Token(found[2].strip(), "name", token.line),))
+    tokens = tuple(Token(t.text, t.kind, token.line) for t in _tokens(found[2]))
+    text = "".join(t.text for t in tokens)
+    whole = text == re.sub(r"\s", "", found[2]) or any(t.kind == "string" for t in tokens)
+    return Piece(found[1], tokens) if tokens and whole else None

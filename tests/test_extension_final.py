@@ -1,0 +1,314 @@
+"""Which errors of the short compile path are final: certain ones come back at once, all others cost the full build."""
+
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import extension_traps
+import global_names
+import pytest
+from torch.utils import cpp_extension
+
+from kevin_env.candidate.extension import ShortPath, build, install, plain
+from kevin_env.candidate.extension.declarations import cut
+from kevin_env.candidate.extension.final import final_errors
+from kevin_env.judge import Options, Submission
+from kevin_env.judge.diagnostics import diagnostics, first_line
+from kevin_env.judge.pool import LocalPool
+from kevin_env.outcome import CompileError
+from kevin_env.problem import Problem
+
+TRAPS = extension_traps.sources()
+MARKED = "// !"
+REPLACED = (
+    *("_write_ninja_file_and_build_library", "_import_module_from_library", "_run_ninja_build"),
+    "_check_and_build_extension_h_precompiler_headers",
+)
+CUDA = """#include <torch/extension.h>
+#include <cuda_runtime.h>
+#include <cfloat>
+#define TILE 16
+constexpr int WARPS = 4;
+struct Pair { float value; int index; };
+__device__ __forceinline__ Pair better(Pair a, Pair b) { return a.value > b.value ? a : b; }
+__global__ void __launch_bounds__(256) most(const float* __restrict__ x, float* __restrict__ out, int64_t n) {
+    extern __shared__ float shared[];
+    __shared__ float tile[TILE][TILE + 1];
+    const int64_t index = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
+    Pair all = {-FLT_MAX, 0};
+    float4 v = reinterpret_cast<const float4*>(x)[index];
+    #pragma unroll
+    for (int d = 16; d; d /= 2) all.value = fmaxf(all.value, __shfl_xor_sync(0xffffffff, all.value, d));
+    float sum = expf(v.x - INFINITY) + exp(x[0]) + __ldg(x + 1) + tile[0][0] * WARPS;
+    if (index < n) atomicAdd(out, sum);
+    __syncthreads();
+    FAULT  // !
+    out[index] = rsqrtf(sum);
+}
+torch::Tensor launched(torch::Tensor x) {
+    auto out = torch::empty_like(x);
+    most<<<1, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.numel());
+    return out;
+}
+"""
+
+PROBLEM = Problem(
+    id="twice",
+    name="twice",
+    source="""
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return 2 * x
+def get_inputs():
+    return [torch.randn(64, 64)]
+def get_init_inputs():
+    return []
+""",
+)
+
+
+def told(path: Path, code: str, **given: Any) -> str | None:
+    """What is final of an error in the marked line, with nothing else known of it."""
+    path.write_text(code)
+    line = next(at for at, text in enumerate(code.splitlines(), 1) if text.endswith(MARKED))
+    place = f"{path}({line})" if path.suffix == ".cu" else f"{path}:{line}:3"
+    output = given.pop("output", "FAILED: x.o \n/usr/bin/c++ -c x\n{place}: error: wrong\n  source line\n  ^\n\n")
+    asked = {"folders": [], "flags": []} | given
+    return final_errors(output.format(place=place, path=path), [str(path)], **asked)
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_what_full_headers_could_cure_is_not_final(name: str, tmp_path: Path) -> None:
+    (tmp_path / "own.h").write_text(extension_traps.OWN)
+    assert told(tmp_path / "main.cpp", TRAPS[name]) is None
+
+
+@pytest.mark.slow
+def test_full_headers_cure_the_traps(tmp_path: Path) -> None:
+    """All bodies at once, in half a minute; the other sources were once compiled one by one."""
+    bodies = enumerate(extension_traps.BODIES.values())
+    functions = "".join(f"int g{at}(int n, float* y) {{\n{body}\nreturn 0;\n}}\n" for at, body in bodies)
+    source = tmp_path / "main.cpp"
+    source.write_text("#include <torch/extension.h>\n" + functions)
+    full = [f"-I{folder}" for folder in global_names.FOLDERS]
+    command = ["g++", "-fsyntax-only", "-w", *global_names.STANDARD, *full, str(source)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[:2000]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "y[i] = fmaxf(x[i], missing);",
+        "out[index] = sum",
+        "out[index] = x;",
+        "out[index] = fmaxf(sum, 0;",
+        "float w = all.nothing;",
+        "better(all);",
+        "int index = 3 +;",
+        "out[tid] = v.q;",
+        "sum = shared[idx];",
+        'printf_("%d", index);',
+    ],
+)
+def test_errors_in_kernels_are_final(fault: str, tmp_path: Path) -> None:
+    text = told(tmp_path / "k.cu", CUDA.replace("FAULT", fault))
+    assert text is not None and text.count("error: ") == 1 and "source line" in text
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "__half h = 1;", "half2 h;", "c10::Half h = 1;", "sum = std::max(sum, 1.f);", "BLOCK_SIZE;", "nv_bfloat16 b;",
+        "cub::Sum s;", "sum = c10::cuda::compat::max(sum, 1.f);", "thrust::complex<float> c;", "assert(sum > 0);",
+        "CUDA_KERNEL_LOOP(i, n) {}", "hexp(sum);", "sum = at::numeric_limits<float>::lowest();",
+        "cuComplex c;", "INT_MAX;", "exp<float>(1.f);", "sum = ::exp;", "sum = 1_v;",
+    ],
+)  # fmt: skip
+def test_names_that_headers_could_bring_are_not_final(fault: str, tmp_path: Path) -> None:
+    assert told(tmp_path / "k.cu", CUDA.replace("FAULT", fault)) is None
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "FAILED: x.o\n{path}(2): error: no\n{place}: error: wrong\n",
+        "FAILED: x.o\n{place}: error #20-D: wrong\n",
+        "FAILED: x.o\n{place}: warning: wrong\n",
+        "FAILED: x.o\nFAILED: y.o\n{place}: error: wrong\n",
+        "FAILED: x.o\n/elsewhere/{place}: error: wrong\n",
+        "FAILED: x.o\n{place}: error: wrong\n   line\n   ^\n    detected during instantiation of f\n",
+        "FAILED: x.o\nptxas error   : wrong\n{place}: error: wrong\n",
+        "FAILED: x.o\nnvcc fatal   : wrong\n{place}: error: wrong\n",
+        "ninja: error: wrong\n",
+        "",
+    ],
+)
+def test_only_a_first_error_with_a_place_is_final(output: str, tmp_path: Path) -> None:
+    assert told(tmp_path / "k.cu", CUDA.replace("FAULT", "nothing;"), output=output) is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "final"),
+    [
+        (
+            ["-O3", "--use_fast_math", "-DTILES=3", "-lineinfo", "-std=c++17", "-gencode=arch=compute_90,code=sm_90"],
+            True,
+        ),
+        (["-Xptxas", "-v", "-U__CUDA_NO_HALF_OPERATORS__", "--expt-relaxed-constexpr", "-DNDEBUG"], True),
+        (["-Dshared=at::Tensor"], False),
+        (["-include", "torch/nn.h"], False),
+        (["-Iown"], False),
+        (["-Werror"], False),
+        (["@flags"], False),
+    ],
+)
+def test_flags_that_change_words_leave_it_open(flags: list[str], final: bool, tmp_path: Path) -> None:
+    text = told(tmp_path / "k.cu", CUDA.replace("FAULT", "nothing;"), flags=flags)
+    assert (text is not None) is final
+
+
+def test_a_header_of_the_submission_by_a_systems_name_leaves_it_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = CUDA.replace("FAULT", "nothing;")
+    assert told(tmp_path / "k.cu", code) is not None
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "cfloat").touch()
+    assert told(tmp_path / "k.cu", code, folders=[str(tmp_path / "more")]) is None
+    monkeypatch.setenv("CPATH", str(tmp_path))
+    assert told(tmp_path / "k.cu", code) is None
+
+
+def test_errors_in_templates_and_headers_are_not_final(tmp_path: Path) -> None:
+    code = CUDA.replace("FAULT", "nothing;")
+    assert told(tmp_path / "k.cu", code.replace("__global__", "template <typename T> __global__")) is None
+    (tmp_path / "own.cu").write_text(code)
+    output = f"FAILED: x.o\n{tmp_path / 'own.cu'}(19): error: wrong\n"
+    assert told(tmp_path / "k.cu", code, output=output) is None
+
+
+def test_reading_ends_where_brackets_are_missing() -> None:
+    assert len(list(cut("int f(int n) {\n  return (n;\n}\nint g() {\n  return 1;\n}\n"))) == 1
+    assert len(list(cut("int f(int n) {\n  return (n);\n}\nint g() {\n  return 1;\n}\n"))) == 2
+
+
+def test_errors_that_full_headers_may_not_have_are_not_told(tmp_path: Path) -> None:
+    code = CUDA.replace("FAULT", "nothing;")
+    output = (
+        "FAILED: x.o\n{place}: error: wrong\n  line\n\n{path}(23): error: short of it\n  line\n\n2 errors detected\n"
+    )
+    text = told(tmp_path / "k.cu", code, output=output)
+    assert text is not None and "wrong" in text and "short of it" not in text
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShortPath]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path_factory.mktemp("extensions")))
+        patch.setenv("MAX_JOBS", "1")
+        for name in REPLACED:
+            patch.setattr(cpp_extension, name, getattr(cpp_extension, name))
+        installed = install()
+        assert installed is not None
+        yield installed
+
+
+def failed(code: str, **given: Any) -> pytest.ExceptionInfo[RuntimeError]:
+    with pytest.raises(RuntimeError) as raised:
+        cpp_extension.load_inline(f"final_{uuid.uuid4().hex[:8]}", code, functions=["f"], **given)
+    return raised
+
+
+LOOP = """void scale(const float* x, float* y, int n) {
+    for (int i = 0; i < n; ++i) {
+        FAULT
+    }
+}
+torch::Tensor f(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    scale(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    return y REST
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "rest", "message"),
+    [
+        ("y[i] = x[i] * missing;", ";", "main.cpp:4:23: error: 'missing' was not declared in this scope"),
+        ("y[i] = 2 * x[i]", ";", "main.cpp:4:24: error: expected ';' before '}' token"),
+        ("y[i] = x;", ";", "main.cpp:4:16: error: cannot convert 'const float*' to 'float' in assignment"),
+        ("y[i] = x[i] * scal;", ".sum(0).softmax(0);", "main.cpp:4:23: error: 'scal' was not declared in this scope"),
+    ],
+)
+@pytest.mark.parametrize("verbose", [True, False])
+def test_a_certain_error_is_raised_as_torch_raises_it(
+    fault: str, rest: str, message: str, verbose: bool, path: ShortPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setattr(path, "_build", _never)
+    start = time.monotonic()
+    raised = failed(LOOP.replace("FAULT", fault).replace("REST", rest), verbose=verbose)
+    assert time.monotonic() - start < 20  # the full build takes 25 s of a processor
+    cause = raised.value.__cause__
+    assert isinstance(cause, subprocess.CalledProcessError)
+    text = diagnostics(cause.output.decode(), str(Path(os.environ["TORCH_EXTENSIONS_DIR"])))
+    assert first_line(text) == message and text.count("error: ") == 1 and fault in text
+    assert str(raised.value).startswith("Error building extension 'final_")
+    assert ("was not declared" in str(raised.value)) is (not verbose and "declared" in message)
+
+
+def _never(*args: Any, **kwargs: Any) -> None:
+    raise AssertionError("built with the full headers")
+
+
+_never.__signature__ = inspect.signature(cpp_extension._write_ninja_file_and_build_library)  # type: ignore[attr-defined]
+
+
+def test_a_judge_tells_a_certain_error_like_any_other(pool: LocalPool) -> None:
+    code = LOOP.replace("FAULT", "y[i] = x;").replace("REST", ";")
+    submission = f"""
+import torch
+from torch.utils.cpp_extension import load_inline
+built = load_inline("final_in_a_judge", '''{code}''', functions=["f"], verbose=True)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return built.f(x)
+"""
+    outcome = pool.submit(PROBLEM, Submission(code=submission), Options(device="cpu")).result().outcome
+    assert isinstance(outcome, CompileError) and outcome.kind == "compiler" and outcome.details is not None
+    assert outcome.message.startswith("main.cpp:4:16: error: cannot convert ")
+    assert "y[i] = x;" in outcome.details and "short" not in outcome.details
+
+
+@pytest.mark.slow
+def test_the_full_build_says_the_same(path: ShortPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = LOOP.replace("FAULT", "y[i] = x[i] * missing").replace("REST", ";")
+    said = []
+    for name in ("final", "full"):
+        if name == "full":
+            monkeypatch.setattr(build, "_final_errors", lambda *args: None)
+        cause = failed(code).value.__cause__
+        assert isinstance(cause, subprocess.CalledProcessError)
+        text = diagnostics(cause.output.decode(), os.environ["TORCH_EXTENSIONS_DIR"])
+        said.append(re.sub(r"; did you mean .*", "", text))  # that is a guess from the headers' names
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("cuda", [True, False])
+def test_the_list_has_all_names_of_this_torch(cuda: bool) -> None:
+    if cuda and shutil.which("nvcc") is None:
+        pytest.skip("no nvcc here")
+    everywhere, in_cpp, macros = map(set, plain.groups())
+    names, defined = global_names.changed(cuda)
+    assert global_names.listed(names) - everywhere - (set() if cuda else in_cpp) == set()
+    assert global_names.listed(defined) - macros == set()
