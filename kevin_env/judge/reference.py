@@ -23,6 +23,7 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.seeding import seed_torch
 from kevin_env.judge.guards import RANDOM, precision, reference_code, seeded
+from kevin_env.judge.pieces import counts_of
 from kevin_env.judge.verify import widened
 from kevin_env.parsing import parse
 from kevin_env.problem import Problem, ProblemError
@@ -114,7 +115,8 @@ class Case:
 
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         """The reference's output alone; the arguments are those of `expect`."""
-        return self._run(self.model, skeleton, tensors, seed)
+        copies = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
+        return self._run(self.model, skeleton, copies, seed)
 
     def runner(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> Callable[[], Any]:
         """A call of the reference, ready to be counted or timed. It may write to the tensors."""
@@ -129,8 +131,7 @@ class Case:
     def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
         """Notes whether the reference draws at random while it runs; no oracle can follow that."""
         runs = (tree.take_apart(self.answer(skeleton, tensors, seed))[1] for seed in (1, 2))
-        pairs = zip(*([widened(t) for t in run] for run in runs), strict=True)
-        self.stochastic = any(not torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs)
+        self.stochastic = any(any(counts_of(_unlike, *pair)) for pair in zip(*runs, strict=True))
 
     def _oracle_output(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any | None:
         if self._oracle is None or self.stochastic:
@@ -141,8 +142,7 @@ class Case:
             self._oracle = None
             return None
 
-    def _run(self, model: nn.Module, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
-        given = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
+    def _run(self, model: nn.Module, skeleton: tree.Skeleton, given: list[torch.Tensor], seed: int) -> Any:
         with reference_code(self.problem, "forward"), precision(self.precision), torch.no_grad(), RANDOM:
             seed_torch(seed)
             return model(*tree.put_together(skeleton, given))
@@ -232,10 +232,15 @@ def _in_double(model: nn.Module) -> nn.Module | None:
         return None
 
 
+def _unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    one, other = widened(one), widened(other)
+    return (one != other) & ~(one.isnan() & other.isnan())
+
+
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.is_complex():
-        return tensor.to(torch.complex128)
-    return tensor.double() if tensor.is_floating_point() else tensor
+    """A copy, in float64 where it is of numbers that are not whole."""
+    wide = torch.complex128 if tensor.is_complex() else torch.float64 if tensor.is_floating_point() else tensor.dtype
+    return tensor.to(wide, copy=True)
 
 
 def _constant(tensor: torch.Tensor) -> bool:
