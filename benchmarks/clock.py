@@ -9,6 +9,7 @@ and the kernels' own durations as CUPTI tells them. Needs a CUDA device.
 """
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,13 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
         trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
         try:
             trial.build(as_submission(code))
-            with bench.lease.shared():
-                assert trial.screen() is None
-                contest = Contest.prepare(trial)
-            with bench.lease.exclusive(), on_its_own(str(bench.device)), contest.still():
-                first = contest.gated()
-                second = take_bursts(contest, first, [])
+            with ExitStack() as partners:
+                with bench.lease.shared():
+                    assert trial.screen() is None
+                    contest = Contest.prepare(trial, partners)
+                with contest.still(), bench.lease.exclusive(), on_its_own(str(bench.device)):
+                    first = contest.gated()
+                    second = take_bursts(contest, first, [])
             gated.append(first.submission)
             if second is not None:
                 burst.append(speedup_of(second.calls).submission)

@@ -1,5 +1,6 @@
 """Programs that run where the submission is confined: profilers, sanitizers, disassemblers, the submission itself."""
 
+import ctypes
 import os
 import shutil
 import signal
@@ -22,6 +23,14 @@ def gently(command: list[str]) -> list[str]:
     """The command at a lower priority, where that can be had: whoever is timed meanwhile comes first."""
     nice = shutil.which("nice")
     return [nice, "-n", str(NICENESS), *command] if nice else command
+
+
+def flush() -> None:
+    """Python's buffers and C's, so that a log is whole when the process is killed."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # the submission may have replaced or closed them
+            stream.flush()
+    ctypes.CDLL(None).fflush(None)
 
 
 def run(command: list[str], seconds: float, environment: dict[str, str], limit: int) -> dict[str, Any]:

@@ -4,8 +4,6 @@ Orders come as frames from the judge. Between `stage` (shapes and places of the 
 and `go` the judge starts its clock and writes the inputs. What is answered after `go` is where the outputs lie.
 """
 
-import contextlib
-import ctypes
 import importlib.util
 import sys
 from pathlib import Path
@@ -52,7 +50,7 @@ class Runtime:
             if isinstance(answer, bytes):  # stops a clock; what was printed is flushed with the next order
                 self.channel.send_frame(answer)
                 continue
-            _flush()
+            commands.flush()
             self.channel.send(answer)
 
     def prepare(self, device: str, threads: int) -> Message:
@@ -93,6 +91,15 @@ class Runtime:
             self.regions[name] = map_file(self.channel.take_fds()[0], size)
         else:
             self.regions[name] = map_handle(handle, size, self.device)
+        return {}
+
+    def rest(self) -> Message:
+        """Lets go of the model, of what the judge shared, and of device memory that is kept for reuse."""
+        self.model, self.sets, self.held = None, [], []
+        while self.regions:
+            self.regions.popitem()[1].close()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
         return {}
 
     def construct(
@@ -237,11 +244,3 @@ class Runtime:
         """Waits for the device."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-
-
-def _flush() -> None:
-    """Python's buffers and C's, so that a log is whole when the process is killed."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # the submission may have replaced or closed them
-            stream.flush()
-    ctypes.CDLL(None).fflush(None)

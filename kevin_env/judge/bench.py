@@ -1,20 +1,12 @@
-"""What a judge keeps ready on its device: warm candidates, and the two partners of every timed submission.
-
-The partners are the reference and the null kernel. They run behind the same gate as a submission, in processes of
-their own that no submission ever touches, and what goes wrong with them is the judge's failure.
-"""
+"""What a judge keeps ready on its device: warm candidates, partners, and what it knows of problems and device."""
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 import torch
 
-from kevin_env.candidate import null
 from kevin_env.judge.api import DeviceInfo, JudgeError
-from kevin_env.judge.capacity import PARTNERS, SUBMISSION, capacity_of, host_memory, machine_of
+from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.cases import Nature
 from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.device import identity
@@ -22,11 +14,11 @@ from kevin_env.judge.devicememory import SHARE, DeviceMemory, nvml_usage
 from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
+from kevin_env.judge.partners import Partners, ours
 from kevin_env.judge.rooflines import Rooflines
 from kevin_env.judge.sketch import Sketches
-from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.judge.worker import Worker
 
-PARTNER_SECONDS = 600.0
 MEMORY_SHARE = 0.6
 """Of what is free when the judge starts."""
 
@@ -61,11 +53,15 @@ class Bench:
         self.missing_metrics: set[str] = set()
         """Of Nsight Compute's, those that this device does not have, likewise."""
         self.timing = threading.Lock()
-        """Held while the partners are in use: one submission is timed at a time."""
+        """Held while a submission is timed."""
+        self.yardsticks = threading.Lock()
+        """Held while floors and rooflines are in use."""
+        self.contests = threading.BoundedSemaphore(self.capacity.contests)
+        """Held by a submission from when its partners are made ready until it is timed."""
+        self.partners = Partners(self._warm_worker, self.capacity.partners)
         self._server = self._warmed(server or ForkServer(device.type))
         self._spares: list[Worker] = []
         self._starting = 0
-        self._partners: OrderedDict[str, Worker] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
         usage = nvml_usage(device) if on_gpu else None
@@ -76,7 +72,7 @@ class Bench:
 
     def take(self) -> Worker:
         """A warm candidate that has run nothing. One that has to be started first waits while others are timed."""
-        return self._watched(self._take_spare() or self._leased_worker())
+        return self._watched(self._take_spare() or self._new_worker(self.lease.shared()))
 
     def take_for_tools(self) -> Worker:
         """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it."""
@@ -89,35 +85,14 @@ class Bench:
         worker.close()
         threading.Thread(target=self._prepare_spare, daemon=True).start()
 
-    def partner(self, key: str, code: str, entry: str) -> Worker:
-        """The process that runs trusted `code`, started when it is not there. Hold `timing`.
-
-        Raises:
-            JudgeError: when it does not start.
-        """
-        if key in self._partners:
-            self._partners.move_to_end(key)
-            return self._partners[key]
-        while len(self._partners) >= PARTNERS:
-            self._partners.popitem(last=False)[1].close()
-        worker = self._new_worker()
-        with ours():
-            worker.ask("load", PARTNER_SECONDS, path=str(worker.folder / "partner.py"), code=code, entry=entry)
-        self._partners[key] = worker
-        return worker
-
-    def drop_partners(self) -> None:
-        """Ends the partners: the next submission gets fresh ones."""
-        while self._partners:
-            self._partners.popitem()[1].close()
-
     def close(self) -> None:
         """Ends every process."""
         self._closed = True
         with self._lock:
             spares, self._spares = self._spares, []
-        for worker in (*spares, *self._partners.values()):
+        for worker in spares:
             worker.close()
+        self.partners.close()
         self._server.close()
         if self._memory is not None:
             self._memory.close()
@@ -154,7 +129,7 @@ class Bench:
             self._starting += 1
         worker = None
         with suppress(JudgeError):  # whoever needs one next meets the error where it can be raised
-            worker = self._leased_worker()
+            worker = self._new_worker(self.lease.shared())
         with self._lock:
             self._starting -= 1
             if worker is not None and not self._closed:
@@ -163,26 +138,25 @@ class Bench:
         if worker is not None:
             worker.close()
 
-    def _leased_worker(self) -> Worker:
-        with self.lease.shared():
-            return self._new_worker()
-
-    def _new_worker(self) -> Worker:
-        worker = Worker(self._alive_server(), str(self.device), self.memory)
-        with ours():
-            worker.prepare(self.info.processors)
+    def _warm_worker(self) -> Worker:
+        """A warm candidate for a partner. Hold the shared lease."""
+        worker = self._take_spare() or self._new_worker(nullcontext())
+        threading.Thread(target=self._prepare_spare, daemon=True).start()
         return worker
 
+    def _forked(self) -> Worker:
+        try:
+            return Worker(self._alive_server(), str(self.device), self.memory)
+        except JudgeError:  # the fork server may have been ending
+            return Worker(self._alive_server(), str(self.device), self.memory)
 
-@contextmanager
-def ours() -> Iterator[None]:
-    """Whatever goes wrong with a process that runs no submission is the judge's failure."""
-    try:
-        yield
-    except Trouble as trouble:
-        raise JudgeError(f"a process of the judge's own failed: {type(trouble).__name__}: {trouble}") from trouble
-
-
-def null_code() -> str:
-    """The source of the null model."""
-    return Path(str(null.__file__)).read_text(encoding="utf-8")
+    def _new_worker(self, leased: AbstractContextManager[None]) -> Worker:
+        """A candidate that was not there yet; it touches the device inside `leased`."""
+        worker = self._forked()
+        try:
+            with leased, ours():
+                worker.prepare(self.info.processors)
+        except JudgeError:
+            worker.close()
+            raise
+        return worker

@@ -8,8 +8,11 @@ from pathlib import Path
 GIB = 1 << 30
 CONTEXT = 3 * GIB // 4
 """Device memory of one process that has a CUDA context and nothing else: 720 MB on an H200."""
-PARTNERS = 3
-"""How many partners a judge keeps alive (`kevin_env.judge.bench`); the oldest goes first."""
+PARTNERS, MOST_PARTNERS = 3, 20
+"""How many partners a judge keeps (`kevin_env.judge.partners`), and on a GPU with room for many contexts."""
+ROOMY = 40
+"""Contexts from which on a GPU has room for many: then one submission's partners are made ready while another's are
+timed."""
 DEVICE_SHARE = 0.4
 """Of a GPU's memory for contexts; the rest is for problems."""
 SUBMISSION = 2 * GIB
@@ -19,8 +22,10 @@ HOST_SHARE = 0.5
 CORE_SHARE = {"cpu": 0.5, "cuda": 0.75}
 """Of the cores for submissions, by device; the rest is for who is timed and for the judge."""
 MOST = 24
-ON_DEVICE = 4
-"""Submissions that are screened on a GPU at once at most: each has inputs, outputs and what is expected there."""
+EACH_ON_DEVICE = 22 * GIB
+"""Device memory of a submission that is screened: inputs, outputs and what is expected, of a large problem."""
+ON_DEVICE = (2, 6)
+"""The fewest and the most that are screened on a GPU at once; small ones may be more than fit by size."""
 WARM_SHARE, MOST_WARM = 3, 4
 """One warm candidate for so many submissions at once, and the most."""
 _CGROUP = Path("/sys/fs/cgroup")
@@ -43,11 +48,15 @@ class Capacity:
         slots: Submissions under way at once, compilers included.
         on_device: Of those, the ones that are screened at once.
         spares: Candidates that are kept warm for the next submissions.
+        contests: Submissions that are timed or about to be, each with its partners.
+        partners: Processes of partners that are kept.
     """
 
     slots: int
     on_device: int
     spares: int
+    contests: int = 1
+    partners: int = PARTNERS
 
 
 def capacity_of(machine: Machine) -> Capacity:
@@ -56,10 +65,13 @@ def capacity_of(machine: Machine) -> Capacity:
     slots = min(MOST, int(machine.cores * CORE_SHARE[device]), int(machine.memory * HOST_SHARE / SUBMISSION))
     if machine.device_memory is None:
         return Capacity(max(slots, 1), max(slots, 1), 1)
-    contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT) - 1 - PARTNERS  # the judge has one as well
+    contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT) - 1  # the judge has one as well
+    contests, partners = (2, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
+    contexts -= partners
     spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_SHARE))
     slots = max(1, min(slots, contexts - spares))
-    return Capacity(slots, min(slots, ON_DEVICE), spares)
+    on_device = min(max(ON_DEVICE[0], machine.device_memory // EACH_ON_DEVICE), ON_DEVICE[1])
+    return Capacity(slots, min(slots, on_device), spares, contests, partners)
 
 
 def machine_of(judges: int, device_memory: int | None) -> Machine:

@@ -58,7 +58,7 @@ class Measured(Frozen):
 class CeilingStore:
     """The ceilings of one device, each found once.
 
-    Not safe for threads: hold `Bench.timing`, and not the lease.
+    Not safe for threads: hold `Bench.yardsticks`, and not the lease.
 
     Args:
         device: Of the judge.

@@ -4,16 +4,16 @@ import random
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge import timing
-from kevin_env.judge.bench import PARTNER_SECONDS, null_code, ours
 from kevin_env.judge.device import event_seconds
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
+from kevin_env.judge.partners import PARTNER_SECONDS, null_code, ours
 from kevin_env.judge.pauses import awake
 from kevin_env.judge.timing import Pair, Speedup, Turn
 from kevin_env.judge.trial import Trial
@@ -39,6 +39,8 @@ HOLD = 120_000
 meanwhile; after a kernel that ends at once that would be time of the gate's, and taken away from everybody."""
 HOLDS = 5
 """How often the judge times that kernel itself."""
+MEMORY = 0.25
+"""Share of a GPU's free memory that inputs and outputs of a turn's windows may take, which are kept until its last."""
 LONG_WINDOW = 5e-3
 """From windows of this length on, one is enough on a GPU: what lengthens it is little beside it."""
 
@@ -68,14 +70,17 @@ class Contest:
     _stock: list[Drawn] = field(default_factory=list)
 
     @classmethod
-    def prepare(cls, trial: Trial) -> "Contest":
-        """Starts, constructs and warms the partners. Hold `bench.timing` and the shared lease."""
-        bench, compiled = trial.bench, trial.options.baseline == "compile"
+    def prepare(cls, trial: Trial, partners: ExitStack) -> "Contest":
+        """Starts, constructs and warms the partners, which are lent until `partners` is closed.
+
+        Hold `bench.contests` and the shared lease.
+        """
+        lent, compiled = trial.bench.partners.lent, trial.options.baseline == "compile"
         key = f"{trial.problem.sha256}/{trial.case.name}/{trial.options.baseline}"
+        reference = partners.enter_context(lent(key, trial.reference_code(), "Model"))
+        null = partners.enter_context(lent("null", null_code(), "ModelNew"))
         with ours():
-            reference = bench.partner(key, trial.reference_code(), "Model")
             trial.construct(reference, PARTNER_SECONDS, compiled)
-            null = bench.partner("null", null_code(), "ModelNew")
             _construct_null(trial, null)
             players = [trial.admit(worker, trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
         contest = cls(trial, players[0], players[1])
@@ -208,9 +213,14 @@ class Contest:
 
     def _count(self) -> int:
         """How many windows each has in the next turn."""
-        device = self.trial.bench.device.type
-        long = bool(self._turns) and self._turns[-1].shortest > LONG_WINDOW
-        return 1 if long and device == "cuda" else WINDOWS[device]
+        device = self.trial.bench.device
+        if device.type == "cpu":
+            return WINDOWS["cpu"]
+        if self._turns and self._turns[-1].shortest > LONG_WINDOW:
+            return 1
+        each = self.stock(1)[0].image.end + sum(t.nbytes for t in self.trial.outputs)
+        fitting = int(MEMORY * torch.cuda.mem_get_info(device)[0] / each) if each else WINDOWS["cuda"]
+        return min(WINDOWS["cuda"], max(1, fitting - 1))
 
 
 def _held() -> float:

@@ -54,7 +54,7 @@ class Floor:
 class Floors:
     """The floors of problems on one device, each found once. None on a CPU: what was just written lies in its caches.
 
-    Not safe for threads: hold `Bench.timing`.
+    Not safe for threads: hold `Bench.yardsticks`.
 
     Args:
         device: Of the judge.

@@ -3,8 +3,8 @@
 import secrets
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import torch
 
@@ -21,7 +21,7 @@ from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.worker import Trouble, Worker
-from kevin_env.outcome import Correct, Outcome
+from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
 
 RETRIED_ALONE = ("out_of_memory", "timeout")
@@ -80,20 +80,28 @@ class Judge:
         secret = options.secret or secrets.token_hex(16)
         trial = Trial(self.bench, problem, options, secret, worker)
         flags: list[str] = []
-        try:
-            self._require(worker, options)
-            outcome = self._outcome(trial, submission.code, watch, flags, alone)
-        finally:
-            with watch("queue"), self.bench.lease.shared():  # not while others are timed
-                self.bench.retire(worker)  # the submission is dead before anything is said of it
-                trial.close()
-        crowded = (outcome.kind in RETRIED_ALONE or worker.limited) and not self.bench.lease.idle()
-        if not alone and (crowded or worker.shot):
+        outcome = None
+        with self.bench.lease.in_use():
+            try:
+                self._require(worker, options)
+                outcome = self._outcome(trial, submission.code, watch, flags, alone)
+            except torch.OutOfMemoryError:  # the judge's own: a neighbour may hold what it lacks
+                if alone:
+                    raise
+            finally:
+                with watch("queue"), self.bench.lease.shared():  # not while others are timed
+                    self.bench.retire(worker)  # the submission is dead before anything is said of it
+                    trial.close()
+        if outcome is None or (not alone and self._crowded(outcome, worker)):
             return self._judge(problem, submission, options, watch, alone=True)
         return Judgement(
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=secret,
             log=worker.log, flags=tuple(flags),
         )  # fmt: skip
+
+    def _crowded(self, outcome: Outcome, worker: Worker) -> bool:
+        """Whether an end may be the doing of others, who were there meanwhile, or of the machine."""
+        return worker.shot or ((outcome.kind in RETRIED_ALONE or worker.limited) and not self.bench.lease.idle())
 
     def _looked_into(
         self, judgement: Judgement, problem: Problem, submission: Submission, options: Options, watch: "Stopwatch"
@@ -110,60 +118,81 @@ class Judge:
     def _outcome(
         self, trial: Trial, code: str, watch: "Stopwatch", flags: list[str], alone: bool
     ) -> Outcome:  # fmt: skip
-        lease = self.bench.lease.exclusive if alone else self.bench.lease.shared
         try:
             with watch("build"):
                 trial.build(code)
             with watch.waiting_for(self._on_device):
-                with watch("queue"), lease(), watch("load"):
-                    wrong = trial.screen(lambda: watch("verify"))
-                return wrong or self._time(trial, watch, flags)
+                return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
         except Trouble as trouble:
             return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)
 
+    def _screened(self, trial: Trial, watch: "Stopwatch", alone: bool) -> Incorrect | None:
+        """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
+        with self._leased(trial, watch, alone) as give_way:
+            for wrong in trial.screening(lambda: watch("verify")):
+                if wrong is not None:
+                    return wrong
+                if not alone and self.bench.lease.wanted():
+                    give_way()
+        return None
+
+    @contextmanager
+    def _leased(self, trial: Trial, watch: "Stopwatch", alone: bool = False) -> Iterator[Callable[[], None]]:
+        """Holds the lease, and gives what lets others have it. The submission stands still while it waits."""
+        lease = self.bench.lease
+        with ExitStack() as held:
+
+            def take() -> None:
+                with watch("queue"), asleep(trial.worker):
+                    held.close()
+                    held.enter_context(lease.exclusive() if alone else lease.shared())
+
+            take()
+            with watch("load"):
+                yield take
+
     def _time(self, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Outcome:
-        with watch("queue"):
-            self.bench.timing.acquire()
+        with watch("queue"), asleep(trial.worker):
+            self.bench.contests.acquire()
         try:
             return self._believed(self._measure(trial, watch, flags), trial, watch, flags)
         except Wrong as wrong:
             return wrong.outcome
-        except JudgeError:
-            self.bench.drop_partners()
-            raise
         finally:
-            self.bench.timing.release()
+            self.bench.contests.release()
 
     def _believed(self, outcome: Correct, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Correct:
         """The outcome against floor and roofline; what is doubted is measured again. Errors and locks as `_measure`."""
         case, bench, key = trial.case, self.bench, trial.problem.sha256
-        with watch("load"), asleep(trial.worker):
+        with watch("load"), asleep(trial.worker), bench.yardsticks:
             floor = bench.floors.of(key, case, lambda: trial.draw(TIMED))
             outcome = bench.rooflines.added(outcome, key, case, lambda: trial.draw(TIMED))
         if not doubted(outcome, floor):
             return outcome
-        with watch("queue"), bench.lease.shared(), watch("load"):
+        with self._leased(trial, watch):
             trial.restart(case)
         flags.clear()  # what was odd about times that are not told
         outcome = believed(self._measure(trial, watch, flags), floor, flags)
-        with watch("load"), asleep(trial.worker):
+        with watch("load"), asleep(trial.worker), bench.yardsticks:
             outcome = bench.rooflines.added(outcome, key, case, lambda: trial.draw(TIMED))
         if outcome.roofline is None or not outcome.roofline.above:
             return outcome
-        with watch("load"), asleep(trial.worker):
+        with watch("load"), asleep(trial.worker), bench.yardsticks:
             smaller = bench.rooflines.smaller(trial.problem, case)
         if smaller is None:
             return explained(outcome, None, flags)
-        with watch("queue"), bench.lease.shared(), watch("load"):
+        with self._leased(trial, watch):
             trial.restart(smaller)
         return explained(outcome, (smaller.name, self._measure(trial, watch, [])), flags)
 
     def _measure(self, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Correct:
-        """Times a screened submission. Errors as `Contest.gated`. Hold `bench.timing`."""
-        with watch("queue"), self.bench.lease.shared(), watch("load"):
-            contest = Contest.prepare(trial)
-        with watch("queue"), self.bench.lease.exclusive(), watch("time"), on_its_own(str(self.device)), contest.still():
-            return measure(contest, flags)
+        """Times a screened submission. Errors as `Contest.gated`. Hold `bench.contests`."""
+        alone, own = self.bench.lease.exclusive(), on_its_own(str(self.device))
+        with ExitStack() as partners:
+            with self._leased(trial, watch):
+                contest = Contest.prepare(trial, partners)
+            with watch("queue"), contest.still(), alone, self.bench.timing, watch("time"), own:
+                return measure(contest, flags)
 
     def _require(self, worker: Worker, options: Options) -> None:
         missing = [name for name, level in worker.sandbox.model_dump().items() if level == "missing"]

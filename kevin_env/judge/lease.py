@@ -1,7 +1,8 @@
 """The device lease: who may touch the device, across threads and processes of this machine.
 
 Shared by everything that runs something on the device, exclusive for the fraction of a second in which times are
-taken. It is a file lock, so a process that dies gives it back.
+taken. Whoever shares it for longer than a call asks in between whether it is wanted. It is a file lock, so a process
+that dies gives it back.
 """
 
 import fcntl
@@ -24,6 +25,7 @@ class Lease:
         folder.mkdir(mode=0o700, exist_ok=True)
         self._file = folder / f"{device}.lease"
         self._gate = folder / f"{device}.gate"
+        self._users = folder / f"{device}.users"
 
     @contextmanager
     def shared(self) -> Iterator[None]:
@@ -36,19 +38,33 @@ class Lease:
         finally:
             lock.__exit__(None, None, None)
 
+    def wanted(self) -> bool:
+        """Whether somebody holds it alone or waits to."""
+        return not _free(self._gate, fcntl.LOCK_SH)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Says to others that a submission is under way here, whether or not it is on the device."""
+        with _locked(self._users, fcntl.LOCK_SH):
+            yield
+
     def idle(self) -> bool:
-        """Whether nobody holds the device at this moment; do not ask while holding it."""
-        try:
-            with _locked(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                return True
-        except BlockingIOError:
-            return False
+        """Whether no submission is under way on this device at this moment; do not ask inside `in_use`."""
+        return _free(self._users, fcntl.LOCK_EX)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Holds the device alone."""
         with _locked(self._gate, fcntl.LOCK_EX), _locked(self._file, fcntl.LOCK_EX):
             yield
+
+
+def _free(file: Path, how: int) -> bool:
+    try:
+        with _locked(file, how | fcntl.LOCK_NB):
+            return True
+    except BlockingIOError:
+        return False
 
 
 @contextmanager

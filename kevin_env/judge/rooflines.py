@@ -23,7 +23,7 @@ SEED = 1
 
 
 class Rooflines:
-    """The work of problems on one device, each found once. Not safe for threads: hold `Bench.timing`.
+    """The work of problems on one device, each found once. Not safe for threads: hold `Bench.yardsticks`.
 
     Args:
         lease: Of the device; held while the reference is counted. Do not hold it.

@@ -2,7 +2,7 @@
 
 import ast
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -86,11 +86,22 @@ class Trial:
         if self.bench.device.type == "cuda":
             precompile(self.worker, self.bench.sketches.of(self.problem), left)
 
-    def screen(self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext) -> Incorrect | None:
-        """Constructs and checks the submission in every case; stops at the first wrong answer.
+    def screen(self) -> Incorrect | None:
+        """What `screening` finds wrong first, all at once. Hold the lease; errors as there."""
+        return next((wrong for wrong in self.screening() if wrong is not None), None)
+
+    def screening(
+        self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Iterator[Incorrect | None]:
+        """Constructs and checks the submission in every case, step by step; ends at the first wrong answer.
+
+        Hold the lease, but between the steps.
 
         Args:
             verifying: Entered while answers are asked for and checked.
+
+        Yields:
+            What was wrong in the step.
 
         Raises:
             Trouble: when the submission fails.
@@ -99,22 +110,20 @@ class Trial:
         cases = list(open_cases(self.problem, self.bench.device))
         for case in cases:
             self._enter(case)
-            with verifying():
-                wrong = self._screen_case(plan(self.distributions, case is cases[-1], self.secret, case.name))
-            if wrong is not None:
-                return wrong
-        return None
+            for distribution in plan(self.distributions, case is cases[-1], self.secret, case.name):
+                with verifying():
+                    wrong = self._screened(distribution)
+                yield wrong
+                if wrong is not None:
+                    return
 
     def restart(self, case: Case) -> None:
         """Constructs the submission anew in a case, behind a new gate. Errors as `screen`."""
         self._enter(case)
 
-    def _screen_case(self, distributions: Iterable[str]) -> Incorrect | None:
-        for distribution in distributions:
-            answer, wrong = self.checked(distribution)
-            if wrong is not None:
-                return self._told_apart(answer, wrong, distribution)
-        return None
+    def _screened(self, distribution: str) -> Incorrect | None:
+        answer, wrong = self.checked(distribution)
+        return None if wrong is None else self._told_apart(answer, wrong, distribution)
 
     def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
         """One gated call of the submission on fresh inputs, checked."""

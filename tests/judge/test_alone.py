@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.measure import measure
+from kevin_env.judge.trial import Trial
 from kevin_env.problem import load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
@@ -73,3 +75,22 @@ def test_while_it_times_the_judge_is_on_its_own_processor(judge: Judge, monkeypa
     )
     assert judged(judge, RIGHT)[0].outcome.category == "correct"
     assert seen and all(each == {max(allowed)} for each in seen) and os.sched_getaffinity(0) == allowed
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_the_judge_lacks_memory_only_when_it_does_so_alone(judge: Judge, monkeypatch, failures: int) -> None:
+    expect, left = Trial.expect, [failures]
+
+    def short_of_memory(trial: Trial, *given):
+        if left[0]:
+            left[0] -= 1
+            raise torch.OutOfMemoryError("full")
+        return expect(trial, *given)
+
+    monkeypatch.setattr(Trial, "expect", short_of_memory)
+    if failures == 2:
+        with pytest.raises(torch.OutOfMemoryError):
+            judged(judge, RIGHT)
+        return
+    judgement, runs = judged(judge, RIGHT)
+    assert (judgement.outcome.category, runs) == ("correct", 2)

@@ -13,7 +13,6 @@ from kevin_env.judge.capacity import (
     DEVICE_SHARE,
     GIB,
     HOST_SHARE,
-    PARTNERS,
     SUBMISSION,
     Capacity,
     Machine,
@@ -36,12 +35,12 @@ def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> N
     assert found.slots <= max(1, machine.cores)
     assert found.slots == 1 or found.slots * SUBMISSION <= HOST_SHARE * machine.memory
     if machine.device_memory is not None and found.slots > 1:
-        assert (1 + PARTNERS + found.slots + found.spares) * CONTEXT <= DEVICE_SHARE * machine.device_memory
+        assert (1 + found.partners + found.slots + found.spares) * CONTEXT <= DEVICE_SHARE * machine.device_memory
 
 
 def test_what_is_scarce_decides() -> None:
-    assert capacity_of(H200) == Capacity(slots=12, on_device=4, spares=4)  # cores
-    assert capacity_of(CONSUMER) == Capacity(slots=6, on_device=4, spares=2)  # both memories
+    assert capacity_of(H200) == Capacity(slots=12, on_device=6, spares=4, contests=2, partners=20)  # cores
+    assert capacity_of(CONSUMER) == Capacity(slots=6, on_device=2, spares=2, contests=1, partners=3)  # both memories
     assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
     assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, on_device=1, spares=1)
     assert capacity_of(Machine(8, 60 * GIB)).slots == 4

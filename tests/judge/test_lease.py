@@ -74,14 +74,14 @@ def test_many_share_it(name: str, hold: Hold) -> None:
     held(hold("shared"))
     held(hold("shared"))
     assert taken(Lease(name), "shared", 2)
-    assert not Lease(name).idle()
+    assert not Lease(name).wanted()
 
 
 def test_exclusive_keeps_all_others_out(name: str, hold: Hold) -> None:
     holder = hold("exclusive")
     held(holder)
     lease = Lease(name)
-    assert not lease.idle()
+    assert lease.wanted()
     assert not taken(lease, "shared", 0.2) and not taken(lease, "exclusive", 0.2)
     release(holder)
     assert taken(lease, "exclusive", 2)
@@ -100,8 +100,9 @@ def test_whoever_waits_for_the_exclusive_lease_is_not_starved(name: str, hold: H
     held(first)
     waiting = hold("exclusive")
     deadline = time.monotonic() + 20
-    while taken(Lease(name), "shared", 0.2):  # until it has started and queues
+    while not Lease(name).wanted():  # until it has started and queues
         assert time.monotonic() < deadline
+    assert not taken(Lease(name), "shared", 0.2)
     release(first)
     held(waiting)
 
@@ -113,13 +114,16 @@ def test_a_killed_holder_gives_it_back(name: str, hold: Hold) -> None:
     assert taken(Lease(name), "exclusive", 2)
 
 
-def test_it_is_idle_when_nobody_holds_it(name: str) -> None:
+def test_it_is_idle_when_no_submission_is_under_way(name: str, hold: Hold) -> None:
     lease = Lease(name)
     assert lease.idle() and lease.idle()
-    with lease.shared():
-        assert not Lease(name).idle()
-    with lease.exclusive():
-        assert not Lease(name).idle()
+    holders = [hold("in_use"), hold("in_use")]
+    for holder in holders:
+        held(holder)
+    assert taken(lease, "exclusive", 2)  # that is no hold on the device
+    for holder in holders:
+        assert not lease.idle()
+        release(holder)
     assert lease.idle()
 
 
@@ -136,7 +140,7 @@ def test_threads_of_one_process_count_each(name: str) -> None:
 
 def test_an_error_inside_gives_it_back(name: str) -> None:
     lease = Lease(name)
-    for how in ("shared", "exclusive"):
+    for how in ("shared", "exclusive", "in_use"):
         with pytest.raises(ZeroDivisionError), getattr(lease, how)():
             raise ZeroDivisionError
-        assert lease.idle()
+        assert lease.idle() and taken(lease, "exclusive", 2)

@@ -1,0 +1,130 @@
+"""The two partners of every timed submission: the reference and the null kernel.
+
+They run behind the same gate as a submission, in processes of their own that no submission ever touches, and what goes
+wrong with them is the judge's failure. One that is not in use is kept for the next submission to the same problem,
+without model and memory of the last one.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kevin_env.candidate import null
+from kevin_env.judge.api import JudgeError
+from kevin_env.judge.worker import Trouble, Worker
+
+PARTNER_SECONDS = 600.0
+
+
+class Partners:
+    """Processes that run trusted code; safe to use from many threads.
+
+    Args:
+        start: Gives a warm candidate.
+        most: How many there may be; those that were used longest ago go first. What is in use stays.
+    """
+
+    def __init__(self, start: Callable[[], Worker], most: int) -> None:
+        self._start = start
+        self._most = most
+        self._free: list[tuple[str, Worker]] = []
+        self._tired: set[Worker] = set()
+        self._used = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def lent(self, key: str, code: str, entry: str) -> Iterator[Worker]:
+        """A process that has loaded `code`, for one contest; a new one where none with this key is free.
+
+        Hold the shared lease when it starts. After a `JudgeError` it is ended: the next contest gets another.
+
+        Raises:
+            JudgeError: when it does not start.
+        """
+        with self._counted():
+            worker = self._taken(key) or self._started(code, entry)
+            self._rest()
+            sound = True
+            try:
+                yield worker
+            except JudgeError:
+                sound = False
+                raise
+            finally:
+                self._give_back(key, worker, sound)
+
+    def close(self) -> None:
+        """Ends those that are free."""
+        with self._lock:
+            free, self._free = self._free, []
+        for _, worker in free:
+            worker.close()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self._used += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._used -= 1
+
+    def _taken(self, key: str) -> Worker | None:
+        with self._lock:
+            place = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
+            if place is not None:
+                return self._free.pop(place)[1]
+            surplus = max(0, self._used + len(self._free) - self._most)
+            ended, self._free = self._free[:surplus], self._free[surplus:]
+        for _, worker in ended:
+            worker.close()
+        return None
+
+    def _started(self, code: str, entry: str) -> Worker:
+        worker = self._start()
+        try:
+            with ours():
+                worker.ask("load", PARTNER_SECONDS, path=str(worker.folder / "partner.py"), code=code, entry=entry)
+        except JudgeError:
+            worker.close()
+            raise
+        return worker
+
+    def _give_back(self, key: str, worker: Worker, sound: bool) -> None:
+        if not sound:
+            worker.close()
+            return
+        with self._lock:
+            self._free.append((key, worker))
+            self._tired.add(worker)
+
+    def _rest(self) -> None:
+        """Has those that were used and are free let go of what they hold."""
+        with self._lock:
+            tired = [each for each in self._free if each[1] in self._tired]
+            self._free = [each for each in self._free if each[1] not in self._tired]
+            self._tired.clear()
+        for key, worker in tired:
+            try:
+                worker.ask("rest", PARTNER_SECONDS)
+            except Trouble:  # whoever needs it next gets another
+                worker.close()
+                continue
+            with self._lock:
+                self._free.append((key, worker))
+
+
+@contextmanager
+def ours() -> Iterator[None]:
+    """Whatever goes wrong with a process that runs no submission is the judge's failure."""
+    try:
+        yield
+    except Trouble as trouble:
+        raise JudgeError(f"a process of the judge's own failed: {type(trouble).__name__}: {trouble}") from trouble
+
+
+def null_code() -> str:
+    """The source of the null model."""
+    return Path(str(null.__file__)).read_text(encoding="utf-8")

@@ -1,0 +1,99 @@
+"""Who runs the reference and the null kernel: lent to one contest at a time, kept for the next, ended after a fault."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from loaded import MEMORY
+
+from kevin_env.judge import JudgeError
+from kevin_env.judge.launcher import ForkServer
+from kevin_env.judge.memory import SharedRegion
+from kevin_env.judge.partners import Partners, ours
+from kevin_env.judge.usage import descendants
+from kevin_env.judge.worker import Ended, Worker
+
+CODE = "class Model: pass\n"
+
+
+def maps(worker: Worker) -> int:
+    """How often a candidate has mapped memory that the judge shared."""
+    (pid,) = [pid for pid in descendants(worker.pid) if pid != worker.pid]
+    return Path(f"/proc/{pid}/maps").read_text().count("memfd:")
+
+
+MOST = 3
+
+
+@pytest.fixture
+def started() -> list[Worker]:
+    return []
+
+
+@pytest.fixture
+def partners(server: ForkServer, started: list[Worker]) -> Iterator[Partners]:
+    def start() -> Worker:
+        started.append(Worker(server, "cpu", MEMORY))
+        return started[-1]
+
+    found = Partners(start, MOST)
+    yield found
+    found.close()
+    assert not any(each.waiting for each in started)
+
+
+def test_one_that_is_free_serves_again(partners: Partners, started: list[Worker]) -> None:
+    for _ in range(2):
+        with partners.lent("a", CODE, "Model") as first:
+            assert first is started[0] and first.waiting
+    with partners.lent("b", CODE, "Model") as other:
+        assert other is started[1]
+
+
+def test_nobody_gets_one_that_is_in_use(partners: Partners, started: list[Worker]) -> None:
+    with partners.lent("a", CODE, "Model") as first, partners.lent("a", CODE, "Model") as second:
+        assert first is not second
+    with partners.lent("a", CODE, "Model"), partners.lent("a", CODE, "Model"):
+        assert len(started) == 2
+
+
+def test_it_is_ended_after_a_fault_of_the_judge(partners: Partners, started: list[Worker]) -> None:
+    with pytest.raises(JudgeError), partners.lent("a", CODE, "Model"), ours():
+        raise Ended
+    assert not started[0].waiting
+    with partners.lent("a", CODE, "Model"):
+        assert len(started) == 2
+
+
+def test_it_is_kept_after_a_fault_of_the_submission(partners: Partners, started: list[Worker]) -> None:
+    with pytest.raises(Ended), partners.lent("a", CODE, "Model"):
+        raise Ended
+    with partners.lent("a", CODE, "Model") as again:
+        assert again is started[0] and again.waiting
+
+
+def test_the_oldest_goes_where_there_are_too_many(partners: Partners, started: list[Worker]) -> None:
+    for key in ("a", "b", "a", "c"):
+        with partners.lent(key, CODE, "Model"):
+            pass
+    with partners.lent("d", CODE, "Model"):
+        assert [each.waiting for each in started] == [True, False, True, True]  # b
+
+
+def test_one_that_is_free_holds_nothing_when_the_next_is_lent(partners: Partners, started: list[Worker]) -> None:
+    region = SharedRegion(1 << 20, torch.device("cpu"))
+    with partners.lent("a", CODE, "Model") as first:
+        first.share("inbox", region, 10)
+        held = maps(first)
+    with partners.lent("b", CODE, "Model"):
+        assert held and maps(first) < held
+    with partners.lent("a", CODE, "Model") as again:
+        assert again is first and again.waiting
+    region.close()
+
+
+def test_code_that_does_not_load_is_the_judges_failure(partners: Partners, started: list[Worker]) -> None:
+    with pytest.raises(JudgeError, match="a process of the judge's own failed"), partners.lent("a", "1 / 0", "Model"):
+        pass
+    assert not started[0].waiting

@@ -1,0 +1,80 @@
+"""Submissions on one device at once: whoever waits to be timed waits for one call of the others, and for no more."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kevin_env.judge import Options, Submission
+from kevin_env.judge.contest import Contest
+from kevin_env.judge.judge import Judge
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.usage import descendants
+from kevin_env.problem import load_problem
+
+SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
+RIGHT = Submission(
+    code="""
+import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)
+"""
+)
+OPTIONS = Options(device="cpu")
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    judge = Judge("cpu")
+    yield judge
+    judge.close()
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_others_are_timed_between_two_calls_while_the_submission_stands_still(judge: Judge, monkeypatch) -> None:
+    stages: list[str] = []
+    seen: list[tuple[int, set[str]]] = []
+    take, taken, waiting = judge.bench.take, [], []
+    monkeypatch.setattr(judge.bench, "take", lambda: taken.append(take()) or taken[-1])
+
+    def other() -> None:
+        with judge.bench.lease.exclusive():
+            seen.append((stages.count("verify"), {state(pid) for pid in descendants(taken[0].pid)}))
+
+    def watch(stage: str) -> None:
+        stages.append(stage)
+        if stage == "verify" and not waiting:
+            waiting.append(threading.Thread(target=other))
+            waiting[0].start()
+            deadline = time.monotonic() + SECONDS
+            while not judge.bench.lease.wanted() and time.monotonic() < deadline:
+                time.sleep(0.001)
+
+    assert judge.judge(SOFTMAX, RIGHT, OPTIONS, watch).outcome.category == "correct"
+    waiting[0].join()
+    assert seen == [(1, {"T"})] and stages.count("verify") > 1
+
+
+def test_partners_of_the_next_are_made_ready_while_one_waits_to_be_timed(judge: Judge, monkeypatch) -> None:
+    both, prepare = threading.Barrier(2, timeout=SECONDS), Contest.prepare
+
+    def together(trial: Trial, partners: ExitStack) -> Contest:
+        both.wait()
+        return prepare(trial, partners)
+
+    monkeypatch.setattr(Contest, "prepare", together)
+    monkeypatch.setattr(judge.bench, "contests", threading.BoundedSemaphore(2))
+    for name in ("_slots", "_on_device"):
+        monkeypatch.setattr(judge, name, threading.Semaphore(2))
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(judge.judge, SOFTMAX, RIGHT, OPTIONS, lambda _: None) for _ in range(2)]
+    assert [each.result().outcome.category for each in asked] == ["correct", "correct"]
