@@ -74,7 +74,7 @@ def run(pool: LocalPool, entries: list[Entry], device: str) -> tuple[float, list
             judged.append((entry, future.result()))
         except JudgeError as error:
             judged.append((entry, error))
-        print(f"{seconds:7.2f} s  {len(judged):4} of {len(asked)}  {_ending(judged[-1]):40} {entry.name}", flush=True)
+        print(f"{seconds:7.2f} s  {len(judged):4} of {len(asked)}  {_ending(judged[-1])}  {entry.name}", flush=True)
     return time.perf_counter() - start, judged
 
 
@@ -144,7 +144,8 @@ def _ending(judged: Judged) -> str:
     _, result = judged
     if isinstance(result, JudgeError):
         return f"JudgeError: {result}"
-    return f"{result.outcome.category}/{result.outcome.kind}"
+    stages = " ".join(f"{stage} {getattr(result.seconds, stage):5.2f}" for stage in STAGES)
+    return f"{result.outcome.category}/{result.outcome.kind:9}  {stages}"
 
 
 if __name__ == "__main__":
