@@ -80,7 +80,7 @@ class _Reader:
     def _begins_body(self) -> bool:
         if not self.tokens or self.tokens[-1].text not in _BEFORE_BODY:
             return False
-        return not any(t.text in _NOT_BEFORE_BODY and not t.parentheses for t in self.tokens)
+        return not any(t.text == "{" or (t.text in _NOT_BEFORE_BODY and not t.parentheses) for t in self.tokens)
 
     def _close(self, mark: str) -> None:
         while self.open and self.open[-1] != _CLOSES[mark]:
@@ -128,7 +128,7 @@ def _tokens(text: str) -> Iterator[Token]:
         kind = found.lastgroup if found else None
         if found is None or kind is None or found.end() > end or (kind == "directive" and not fresh):
             return
-        if {kind, before} == {"string", "word"} or (kind == "space" and found[0].endswith("\\")):
+        if {kind, before} == {"string", "word"} or (kind == "space" and found[0].rstrip().endswith("\\")):
             return
         if kind not in ("space", "newline"):
             yield Token(found[0], kind, line)
@@ -146,5 +146,5 @@ def _directive(token: Token) -> Piece | None:
         return Piece("include", (Token(found[2].strip(), "name", token.line),))
     tokens = tuple(Token(t.text, t.kind, token.line) for t in _tokens(found[2]))
     text = "".join(t.text for t in tokens)
-    whole = text == re.sub(r"\s", "", found[2]) or any(t.kind == "string" for t in tokens)
+    whole = re.sub(r"\s", "", text) == re.sub(r"\s", "", found[2])
     return Piece(found[1], tokens) if tokens and whole else None

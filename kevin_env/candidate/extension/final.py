@@ -1,8 +1,9 @@
 """Whether torch's full headers could cure what the compiler says of a source that has the short ones.
 
-They cannot if the first error lies in the body of a function all of whose words mean the same with both: neither the
-function nor anything of the source that it uses has a name that the full headers declare, or could. A compiler has
-read no more than that when it complains. Found by reading, and in doubt the answer is no: then the full headers tell.
+They cannot if the first error lies in the body of a function of the device all of whose words mean the same with both:
+neither the function nor anything of the source that it uses has a name that the full headers declare, or could. A
+compiler has read no more than that when it complains. Found by reading, and in doubt the answer is no: then the full
+headers tell. Functions of the host are always in doubt: they may call whatever a header happens to bring.
 """
 
 import contextlib
@@ -28,6 +29,8 @@ _FLAG = re.compile(
     r"|arch=\w+|gencode(?:=\S+)?|Xptxas(?:=\S+)?|Xcompiler|maxrregcount=\d+|ptxas-options=\S+|threads=?\d*|U__CUDA_NO_\w+__"
     r"|(?:ftz|prec-div|prec-sqrt|fmad)=\w+|D\w+(?:=\d*)?)|arch=\w+,code=\S+"
 )
+_LAST_LINE = re.compile(r"[^}]*\}\s*(//.*)?")
+"""Of a function after which nothing begins on the same line."""
 _VARIABLES = re.compile(r"CPATH|\w*_INCLUDE_PATH|NVCC_\w+|GCC_EXEC_PREFIX|COMPILER_PATH")
 
 
@@ -83,27 +86,25 @@ def _is_final(error: _Error, sources: Sequence[str], folders: Sequence[str], def
     found = _SEVERE.match(error.lines[0])
     if not found or found["file"] not in sources or _ELSEWHERE.search("\n".join((error.before, *error.lines))):
         return False
-    path = Path(found["file"])
-    cuda = path.suffix == ".cu"
-    number = found["nvcc"] if cuda else found["gcc"]
-    if number is None:
+    path, number = Path(found["file"]), found["nvcc"]
+    if path.suffix != ".cu" or number is None:
         return False
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return _depends_on_nothing(path, int(number), [path.parent, *map(Path, folders)], names_of(cuda, defined))
+        return _depends_on_nothing(path, int(number), [path.parent, *map(Path, folders)], names_of(defined))
     return False
 
 
 def _depends_on_nothing(path: Path, line: int, folders: Sequence[Path], names: Names) -> bool:
     """Whether a line lies inside a function that means the same with both, as far as the compiler has read."""
-    pieces = iter(cut(path.read_text(encoding="utf-8")))
+    text = path.read_text(encoding="utf-8")
+    pieces = iter(cut(text))
     for piece in pieces:
         end = piece.tokens[-1].line
         if piece.kind == "include" and not _is_system(piece.tokens[0].text, folders):
             return False
         if piece.body is not None and piece.tokens[piece.body].line < line <= end:
-            following = next(pieces, None)
-            alone = following is None or following.tokens[0].line > end
-            return alone and not _is_generic(piece) and names.are_plain(piece)
+            alone = _LAST_LINE.fullmatch(text.split("\n")[end - 1])
+            return bool(alone) and _is_of_the_device(piece) and names.are_plain(piece)
         if end >= line or _opens_namespace(piece):
             return False
         names.learn(piece)
@@ -113,6 +114,8 @@ def _depends_on_nothing(path: Path, line: int, folders: Sequence[Path], names: N
 def _is_system(name: str, folders: Sequence[Path]) -> bool:
     """Whether a header is the compiler's, or one of torch's that there is in short."""
     inner = name[1:-1]
+    if name[:1] + name[-1:] not in ("<>", '""'):
+        return False
     if (HEADERS / inner).is_file():
         return True
     return bool(_SYSTEM.fullmatch(inner)) and not any((folder / inner).exists() for folder in folders)
@@ -123,7 +126,9 @@ def _opens_namespace(piece: Piece) -> bool:
     return piece.body is None and ("using", "namespace") in itertools.pairwise(words)
 
 
-def _is_generic(piece: Piece) -> bool:
-    """Whether a function is a template: then an error may depend on what it is used for."""
-    head = piece.tokens[: piece.body]
-    return any(token.text in ("template", "auto", "operator") for token in head)
+def _is_of_the_device(piece: Piece) -> bool:
+    """Whether a function is compiled for the device alone, and no template: its errors may depend on what it is for."""
+    head = {token.text for token in piece.tokens[: piece.body]}
+    return not head.isdisjoint(("__global__", "__device__")) and head.isdisjoint(
+        ("__host__", "template", "auto", "operator")
+    )

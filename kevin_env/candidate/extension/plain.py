@@ -1,6 +1,7 @@
 """Whether the words of a source mean the same with torch's full headers and with the short ones."""
 
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -44,7 +45,10 @@ _KNOWN = re.compile(
     r"|__brev(?:ll)?|__u?mul(?:24|hi)|INFINITY|NAN|M_PI|HUGE_VALF?"
 )
 """Names of such a form that CUDA, or every short header, declares; full ones add overloads for 16-bit floats only."""
+_RESULTS = frozenset((")", "]", "mutable", "noexcept", "constexpr"))
 _BETWEEN = frozenset(("*", "&", "const", "volatile", "__restrict__", "__restrict"))
+_ELSEWHERE = frozenset(("::", "struct", "class", "enum", "union"))
+"""Behind these a word does not mean the variable of that name."""
 _AFTER = frozenset("=;,)[{:>")
 _NUMBER = re.compile(
     r"(?:0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlL]{0,3}|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFlL]?"
@@ -70,8 +74,9 @@ class Names:
         plain = self.are_plain(piece)
         if piece.kind == "include":
             self.own |= _BROUGHT.get(piece.tokens[0].text[1:-1], set())
-        elif piece.kind == "define":
-            (self.own if plain else self.macros).add(piece.tokens[0].text)
+        elif piece.kind == "define":  # what longer ones mean is settled where they are used, and may change until then
+            constant = [token.kind for token in piece.tokens[1:]] == ["number"]
+            (self.own if plain and constant else self.macros).add(piece.tokens[0].text)
         elif piece.kind == "declaration" and plain:
             self.own |= _declared(piece.tokens)
         elif piece.kind == "declaration":
@@ -80,9 +85,9 @@ class Names:
     def are_plain(self, piece: Piece) -> bool:
         """Whether all words of a piece mean the same with both headers."""
         tokens = piece.tokens
-        declared = self.own | _declared(tokens) | ({tokens[0].text} if piece.kind == "define" else set())
+        declared = _declared(tokens) | ({tokens[0].text} if piece.kind == "define" else set())
         hidden = _hidden(piece)
-        places = zip(("", *(t.text for t in tokens)), tokens, (*(t.text for t in tokens[1:]), ""), strict=False)
+        places = zip(_before(tokens), tokens, (*(t.text for t in tokens[1:]), ""), strict=False)
         return all(self._is_plain(before, token, after, declared, hidden) for before, token, after in places)
 
     def _is_plain(self, before: str, token: Token, after: str, declared: set[str], hidden: set[str]) -> bool:
@@ -91,22 +96,24 @@ class Names:
             return token.kind != "number" or bool(_NUMBER.fullmatch(word))
         if word in self.macros or word in _UNCERTAIN:
             return False
-        if before in (".", "->") or word in KEYWORDS or word in hidden:
+        if before in (".", "->") or word in KEYWORDS or (word in hidden and before not in _ELSEWHERE):
             return True
         if word in self.doubtful:
             return word in _CALLED and after == "("
-        return word in declared or not FORM.fullmatch(word) or bool(_KNOWN.fullmatch(word))
+        return word in declared or word in self.own or not FORM.fullmatch(word) or bool(_KNOWN.fullmatch(word))
 
 
-def names_of(cuda: bool, defined: set[str]) -> Names:
-    """What is known where a source begins.
+def names_of(defined: set[str]) -> Names:
+    """What is known where a source in CUDA begins; `defined`: macros that are given as flags."""
+    everywhere, _, macros = groups()
+    return Names(set(everywhere), set(macros), set(defined))
 
-    Args:
-        cuda: Whether it is in CUDA, where more is declared before it begins.
-        defined: Macros that are given as flags.
-    """
-    everywhere, in_cpp, macros = map(frozenset, groups())
-    return Names(set(everywhere if cuda else everywhere | in_cpp), set(macros), set(defined))
+
+def _before(tokens: Sequence[Token]) -> list[str]:
+    """The text before each token; the arrow of a lambda's result is told from that of a member."""
+    texts = ["", "", *(token.text for token in tokens)]
+    pairs = itertools.pairwise(texts[:-1])
+    return ["" if arrow == "->" and before in _RESULTS else arrow for before, arrow in pairs]
 
 
 @functools.cache
@@ -137,7 +144,7 @@ def _hidden(piece: Piece) -> set[str]:
     seen: set[str] = set()
     for at, token in enumerate(piece.tokens):
         inside = token.braces == 1 and not token.parentheses
-        if (at < piece.body and token.parentheses == 1) or (inside and token.text not in seen):
+        if (at < piece.body and token.parentheses == 1 and not token.braces) or (inside and token.text not in seen):
             found |= {token.text} if _is_declared(piece.tokens, at) else set()
         seen.add(token.text)
     return found
