@@ -14,6 +14,7 @@ BLOCK = 2 << 20
 STICKY = {700: "illegal_access", 716: "illegal_access", 717: "illegal_access", 718: "illegal_access"}
 """Driver error codes that an invalid memory access, instruction or address leaves behind in a context."""
 
+_OUT_OF_MEMORY = 2
 _BUFFER_ID = 7
 """CU_POINTER_ATTRIBUTE_BUFFER_ID."""
 
@@ -44,9 +45,16 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def allocate(size: int) -> int:
-    """The address of a fresh allocation of its own."""
+    """The address of a fresh allocation of its own.
+
+    Raises:
+        OutOfMemoryError: torch's, when there is no room.
+    """
     pointer = ctypes.c_uint64()
-    _call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
+    try:
+        _call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
+    except CudaError as error:
+        raise (torch.OutOfMemoryError(str(error)) if error.code == _OUT_OF_MEMORY else error) from None
     return pointer.value
 
 

@@ -94,11 +94,11 @@ class Contest:
     def still(self) -> Iterator[None]:
         """All three stand still, except while one is in its window: none disturbs another, all wake up alike."""
         partners = [self.reference.worker, self.null.worker]
-        with ours():
-            for partner in partners:
-                partner.freeze(True)
-        self.trial.worker.freeze(True)
         try:
+            with ours():
+                for partner in partners:
+                    partner.freeze(True)
+            self.trial.worker.freeze(True)
             yield
         finally:
             for worker in (self.trial.worker, *partners):
@@ -188,13 +188,14 @@ class Contest:
         """The shortest window of each, taken in random order."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
         order = random.SystemRandom().sample(sorted(players), len(players))
-        return Turn(**{name: min(self._windows(players[name])) for name in order}, hold=hold)
+        count = self._count()
+        return Turn(**{name: min(self._windows(players[name], count)) for name in order}, hold=hold)
 
-    def _windows(self, player: Player) -> list[float]:
+    def _windows(self, player: Player, count: int) -> list[float]:
         """Windows of one player on inputs as the problem draws them, the submission's always on fresh ones."""
         take = self._own_answers if player is self.trial.player else self._partners_answers
         for _ in range(3):  # a window in which new memory had to be mapped says nothing
-            answers = take(player, self._count())
+            answers = take(player, count)
             if all(answer.steady for answer in answers):
                 break
         return [answer.seconds for answer in answers]

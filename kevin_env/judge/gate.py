@@ -148,11 +148,6 @@ class Gate:
         steady = mapped == len(player.mappings)
         return Answer((stop - start) / 1e9, called, calls, unchanged, changed, steady, placed)
 
-    def close(self) -> None:
-        """Gives the regions back."""
-        self.inbox.close()
-        self.outbox.close()
-
     def _show(self, player: Player, sets: list[Drawn], veil: Veil | None) -> int:
         """Makes inputs visible, and says when the clock started: before their last byte could be read."""
         if veil is None:  # nothing of the player can be ahead of the word, so that the writing need not be timed

@@ -2,13 +2,12 @@
 
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import torch
 
-from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Seconds, Stage, Submission
+from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import TIMED, Contest, Wrong
 from kevin_env.judge.device import inform, resolve
@@ -18,6 +17,7 @@ from kevin_env.judge.measure import measure
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
+from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.worker import Trouble, Worker
@@ -50,6 +50,7 @@ class Judge:
         self.bench = Bench(self.device, self.info, server)
         self._slots = threading.Semaphore(self.bench.capacity.slots)
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
+        self._alone = threading.Lock()
 
     def judge(self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage) -> Judgement:
         """The verdict on one submission.
@@ -73,60 +74,73 @@ class Judge:
         self.bench.close()
 
     def _judge(
-        self, problem: Problem, submission: Submission, options: Options, watch: "Stopwatch", alone: bool
+        self, problem: Problem, submission: Submission, options: Options, watch: Stopwatch, alone: bool
     ) -> Judgement:
         with watch("queue"):
             worker = self.bench.take()
         secret = options.secret or secrets.token_hex(16)
         trial = Trial(self.bench, problem, options, secret, worker)
         flags: list[str] = []
-        outcome = None
+        outcome, ends = None, (False, False)
+        beside = not self.bench.lease.idle()
         with self.bench.lease.in_use():
             try:
                 self._require(worker, options)
                 outcome = self._outcome(trial, submission.code, watch, flags, alone)
+                ends = worker.shot, worker.limited  # before it is stopped, which may find it gone
             except torch.OutOfMemoryError:  # the judge's own: a neighbour may hold what it lacks
                 if alone:
                     raise
             finally:
+                with suppress(Trouble):
+                    worker.freeze(True)  # while it waits for its end, others are timed
                 with watch("queue"), self.bench.lease.shared():  # not while others are timed
                     self.bench.retire(worker)  # the submission is dead before anything is said of it
                     trial.close()
-        if outcome is None or (not alone and self._crowded(outcome, worker)):
+        beside = beside or not self.bench.lease.idle()
+        if outcome is None or (not alone and doubtful(outcome, *ends, beside)):
+            del trial  # its models and their float64 copies make room
             return self._judge(problem, submission, options, watch, alone=True)
         return Judgement(
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=secret,
             log=worker.log, flags=tuple(flags),
         )  # fmt: skip
 
-    def _crowded(self, outcome: Outcome, worker: Worker) -> bool:
-        """Whether an end may be the doing of others, who were there meanwhile, or of the machine."""
-        return worker.shot or ((outcome.kind in RETRIED_ALONE or worker.limited) and not self.bench.lease.idle())
-
     def _looked_into(
-        self, judgement: Judgement, problem: Problem, submission: Submission, options: Options, watch: "Stopwatch"
+        self, judgement: Judgement, problem: Problem, submission: Submission, options: Options, watch: Stopwatch
     ) -> Judgement:
         """The judgement with what was asked for besides it, found in fresh candidates."""
         if options.profile == "none" and not options.sanitize:
             return judgement
-        with watch("profile"):
+        with watch("profile"), self.bench.lease.in_use():
             profile = Look(self.bench, problem, submission.code, options).at(judgement.outcome)
         judgement = with_profile(judgement, profile)
         flags = (*judgement.flags, *coverage_flags(judgement.outcome))
         return judgement.model_copy(update={"seconds": watch.seconds(), "flags": flags})
 
     def _outcome(
-        self, trial: Trial, code: str, watch: "Stopwatch", flags: list[str], alone: bool
+        self, trial: Trial, code: str, watch: Stopwatch, flags: list[str], alone: bool
     ) -> Outcome:  # fmt: skip
         try:
             with watch("build"):
                 trial.build(code)
-            with watch.waiting_for(self._on_device):
+            with self._room(trial, watch, alone):
                 return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
         except Trouble as trouble:
             return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)
 
-    def _screened(self, trial: Trial, watch: "Stopwatch", alone: bool) -> Incorrect | None:
+    @contextmanager
+    def _room(self, trial: Trial, watch: Stopwatch, alone: bool) -> Iterator[None]:
+        """Holds a place on the device; all of them for who is judged alone, so that no other's memory is on it."""
+        with ExitStack() as held:
+            with asleep(trial.worker):
+                if alone:  # two that each had some would wait for each other
+                    held.enter_context(self._alone)
+                for _ in range(self.bench.capacity.on_device if alone else 1):
+                    held.enter_context(watch.waiting_for(self._on_device))
+            yield
+
+    def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
         with self._leased(trial, watch, alone) as give_way:
             for wrong in trial.screening(lambda: watch("verify")):
@@ -137,7 +151,7 @@ class Judge:
         return None
 
     @contextmanager
-    def _leased(self, trial: Trial, watch: "Stopwatch", alone: bool = False) -> Iterator[Callable[[], None]]:
+    def _leased(self, trial: Trial, watch: Stopwatch, alone: bool = False) -> Iterator[Callable[[], None]]:
         """Holds the lease, and gives what lets others have it. The submission stands still while it waits."""
         lease = self.bench.lease
         with ExitStack() as held:
@@ -148,10 +162,14 @@ class Judge:
                     held.enter_context(lease.exclusive() if alone else lease.shared())
 
             take()
-            with watch("load"):
-                yield take
+            try:
+                with watch("load"):
+                    yield take
+            except Trouble:
+                trial.worker.close()  # while the lease is held: a kernel that hangs ends with its process
+                raise
 
-    def _time(self, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Outcome:
+    def _time(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Outcome:
         with watch("queue"), asleep(trial.worker):
             self.bench.contests.acquire()
         try:
@@ -161,7 +179,7 @@ class Judge:
         finally:
             self.bench.contests.release()
 
-    def _believed(self, outcome: Correct, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Correct:
+    def _believed(self, outcome: Correct, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
         """The outcome against floor and roofline; what is doubted is measured again. Errors and locks as `_measure`."""
         case, bench, key = trial.case, self.bench, trial.problem.sha256
         with watch("load"), asleep(trial.worker), bench.yardsticks:
@@ -185,14 +203,18 @@ class Judge:
             trial.restart(smaller)
         return explained(outcome, (smaller.name, self._measure(trial, watch, [])), flags)
 
-    def _measure(self, trial: Trial, watch: "Stopwatch", flags: list[str]) -> Correct:
+    def _measure(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
         """Times a screened submission. Errors as `Contest.gated`. Hold `bench.contests`."""
         alone, own = self.bench.lease.exclusive(), on_its_own(str(self.device))
         with ExitStack() as partners:
             with self._leased(trial, watch):
                 contest = Contest.prepare(trial, partners)
             with watch("queue"), contest.still(), alone, self.bench.timing, watch("time"), own:
-                return measure(contest, flags)
+                try:
+                    return measure(contest, flags)
+                except Trouble:
+                    trial.worker.close()  # as in `_leased`
+                    raise
 
     def _require(self, worker: Worker, options: Options) -> None:
         missing = [name for name, level in worker.sandbox.model_dump().items() if level == "missing"]
@@ -202,44 +224,15 @@ class Judge:
             )
 
 
-class Stopwatch:
-    """Wall time by stage. Stages may nest: time goes to the innermost one."""
+def doubtful(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
+    """Whether a submission's end may be the doing of others, or of the machine.
 
-    def __init__(self, on_stage: OnStage) -> None:
-        self._on_stage = on_stage
-        self._spent: dict[Stage, float] = {}
-        self._stack: list[Stage] = []
-        self._since = time.monotonic()
-
-    @contextmanager
-    def __call__(self, stage: Stage) -> Iterator[None]:
-        """Books what happens inside under `stage`."""
-        self._book()
-        self._stack.append(stage)
-        self._on_stage(stage)
-        try:
-            yield
-        finally:
-            self._book()
-            self._stack.pop()
-
-    @contextmanager
-    def waiting_for(self, places: threading.Semaphore) -> Iterator[None]:
-        """Holds one of some places; until there is one, time is booked under `queue`."""
-        with self("queue"):
-            places.acquire()
-        try:
-            yield
-        finally:
-            places.release()
-
-    def seconds(self) -> Seconds:
-        """What was booked so far."""
-        return Seconds(**self._spent)
-
-    def _book(self) -> None:
-        now = time.monotonic()
-        if self._stack:
-            stage = self._stack[-1]
-            self._spent[stage] = self._spent.get(stage, 0.0) + now - self._since
-        self._since = now
+    Args:
+        outcome: Its verdict so far.
+        shot: Whether its process was killed by nobody who says so.
+        limited: Whether it was killed for a limit.
+        beside: Whether others were under way when it began, or when it ended.
+    """
+    if outcome.category not in ("compile", "runtime"):
+        return False
+    return shot or (beside and (outcome.kind in RETRIED_ALONE or limited))

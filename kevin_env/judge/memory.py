@@ -1,5 +1,6 @@
 """Memory that the judge owns and lends to candidates: one allocation per region, so nothing else is mapped with it."""
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -25,7 +26,7 @@ class SharedRegion(Region):
         self._pointer: int | None = None
         self.order: dict[str, Any] = {"size": size}
         if device.type == "cuda":
-            self._pointer = cuda.allocate(size)
+            self._pointer = _allocated(size)
             self.order["handle"] = cuda.export_handle(self._pointer)
             super().__init__(cuda.as_tensor(self._pointer, size, device))
         else:
@@ -49,6 +50,14 @@ class SharedRegion(Region):
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+def _allocated(size: int) -> int:
+    """Device memory of its own; what torch keeps for later is given back where that is needed."""
+    with contextlib.suppress(torch.OutOfMemoryError):
+        return cuda.allocate(size)
+    torch.cuda.empty_cache()
+    return cuda.allocate(size)
 
 
 class Image:

@@ -1,14 +1,16 @@
 """The two partners of every timed submission: the reference and the null kernel.
 
 They run behind the same gate as a submission, in processes of their own that no submission ever touches, and what goes
-wrong with them is the judge's failure. One that is not in use is kept for the next submission to the same problem,
-without model and memory of the last one.
+wrong with them is the judge's failure. One that is not in use is kept for the next submission to the same problem; it
+lets go of model and memory when the next one is lent.
 """
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import torch
 
 from kevin_env.candidate import null
 from kevin_env.judge.api import JudgeError
@@ -31,6 +33,7 @@ class Partners:
         self._free: list[tuple[str, Worker]] = []
         self._tired: set[Worker] = set()
         self._used = 0
+        self._closed = False
         self._lock = threading.Lock()
 
     @contextmanager
@@ -44,19 +47,20 @@ class Partners:
         """
         with self._counted():
             worker = self._taken(key) or self._started(code, entry)
-            self._rest()
             sound = True
             try:
+                self._rest()
                 yield worker
-            except JudgeError:
+            except (JudgeError, torch.OutOfMemoryError):  # what it holds is what the judge lacks
                 sound = False
                 raise
             finally:
                 self._give_back(key, worker, sound)
 
     def close(self) -> None:
-        """Ends those that are free."""
+        """Ends those that are free, and the others when they are given back."""
         with self._lock:
+            self._closed = True
             free, self._free = self._free, []
         for _, worker in free:
             worker.close()
@@ -73,14 +77,15 @@ class Partners:
 
     def _taken(self, key: str) -> Worker | None:
         with self._lock:
+            dead = [each for each in self._free if not each[1].waiting]  # ended by something outside
+            self._free = [each for each in self._free if each not in dead]
             place = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
-            if place is not None:
-                return self._free.pop(place)[1]
-            surplus = max(0, self._used + len(self._free) - self._most)
+            found = None if place is None else self._free.pop(place)[1]
+            surplus = 0 if found else max(0, self._used + len(self._free) - self._most)
             ended, self._free = self._free[:surplus], self._free[surplus:]
-        for _, worker in ended:
+        for _, worker in (*dead, *ended):
             worker.close()
-        return None
+        return found
 
     def _started(self, code: str, entry: str) -> Worker:
         worker = self._start()
@@ -93,12 +98,12 @@ class Partners:
         return worker
 
     def _give_back(self, key: str, worker: Worker, sound: bool) -> None:
-        if not sound:
-            worker.close()
-            return
         with self._lock:
-            self._free.append((key, worker))
-            self._tired.add(worker)
+            if sound and not self._closed:
+                self._free.append((key, worker))
+                self._tired.add(worker)
+                return
+        worker.close()
 
     def _rest(self) -> None:
         """Has those that were used and are free let go of what they hold."""
@@ -113,7 +118,10 @@ class Partners:
                 worker.close()
                 continue
             with self._lock:
-                self._free.append((key, worker))
+                if not self._closed:
+                    self._free.append((key, worker))
+                    continue
+            worker.close()
 
 
 @contextmanager

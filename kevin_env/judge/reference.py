@@ -131,7 +131,9 @@ class Case:
     def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
         """Notes whether the reference draws at random while it runs; no oracle can follow that."""
         runs = (tree.take_apart(self.answer(skeleton, tensors, seed))[1] for seed in (1, 2))
-        self.stochastic = any(any(counts_of(_unlike, *pair)) for pair in zip(*runs, strict=True))
+        self.stochastic = any(
+            one.shape != other.shape or any(counts_of(_unlike, one, other)) for one, other in zip(*runs, strict=True)
+        )
 
     def _oracle_output(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any | None:
         if self._oracle is None or self.stochastic:

@@ -64,7 +64,7 @@ class Trial:
         self._draws = 0
         self._left = ALL_CALLS * options.call_timeout
         self._allowed: Allowed = {}
-        self._open: list[Gate | Player] = []
+        self._open: list[Player | SharedRegion] = []
 
     def load(self, code: str) -> None:
         """Imports the submission. Needs no lease.
@@ -186,10 +186,11 @@ class Trial:
     def open_gate(self, sets: list[Drawn], answer_bytes: int, outbox: int) -> Gate:
         """A gate whose inbox holds `sets`, for calls with so many bytes of outputs; closed with the trial."""
         inbox = max(drawn.image.end for drawn in sets)
-        regions = [SharedRegion(size + size // 4 + SLACK, self.bench.device) for size in (inbox, outbox)]
-        gate = Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2, answer_bytes)
-        self._open.append(gate)
-        return gate
+        regions: list[SharedRegion] = []
+        for size in (inbox, outbox):
+            regions.append(SharedRegion(size + size // 4 + SLACK, self.bench.device))
+            self._open += regions[-1:]  # at once: there may be no room for what comes next
+        return Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2, answer_bytes)
 
     def admit(self, worker: Worker, gate: Gate, timeout: float) -> Player:
         """Lets a worker through a gate; what is mapped of its memory is unmapped with the trial."""

@@ -206,6 +206,8 @@ class Worker:
             raise JudgeError(f"a candidate process did not start: {error}; {self.log}") from error
 
     def _tell(self, order: dict[str, Any]) -> None:
+        if self._keeper.sock.fileno() < 0:  # closed by the judge: that is no end of its own
+            raise Ended
         with suppress(Closed):  # what the keeper said before it went is still to be read
             self._keeper.send(order)
         try:
@@ -221,10 +223,9 @@ class Worker:
         try:
             answer = self._keeper.receive(KEEPER_SECONDS)
             self._end = Ended(answer.get("ended"), answer.get("limit"))
-        except Closed:  # the keeper is gone too: no submission can do that
-            self._end = self._end or Ended()
-        except WireError:
-            pass
+        except WireError as error:
+            if isinstance(error, Closed):  # the keeper is gone too: no submission can do that
+                self._end = self._end or Ended()
         return self._end
 
     def _read_log(self, reader: int) -> None:

@@ -85,5 +85,6 @@ def test_of_a_call_that_claims_far_more_than_a_right_answer_not_all_is_copied(mo
     opened = gate.Gate(cpu, regions[0], regions[1], 1, answer_bytes=64 // gate.CLAIMED_FACTOR)
     output = call(0).outputs[0]
     taken = opened._taken([[output, output], [output]])
-    opened.close()
+    for region in regions:
+        region.close()
     assert [[each.flat is not None for each in outputs] for outputs in taken] == [[True, False], [True]]

@@ -1,5 +1,8 @@
 """Who runs the reference and the null kernel: lent to one contest at a time, kept for the next, ended after a fault."""
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,6 +94,27 @@ def test_one_that_is_free_holds_nothing_when_the_next_is_lent(partners: Partners
     with partners.lent("a", CODE, "Model") as again:
         assert again is first and again.waiting
     region.close()
+
+
+def test_one_that_ended_while_it_was_free_is_not_lent(partners: Partners, started: list[Worker]) -> None:
+    with partners.lent("a", CODE, "Model") as first:
+        pass
+    for pid in descendants(first.pid):
+        os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while first.waiting and time.monotonic() < deadline:
+        time.sleep(0.01)
+    with partners.lent("a", CODE, "Model") as again:
+        assert again is not first and again.waiting
+
+
+def test_one_that_is_in_use_at_the_end_is_ended_when_it_is_given_back(
+    partners: Partners, started: list[Worker]
+) -> None:
+    with partners.lent("a", CODE, "Model"):
+        partners.close()
+        assert started[0].waiting
+    assert not started[0].waiting
 
 
 def test_code_that_does_not_load_is_the_judges_failure(partners: Partners, started: list[Worker]) -> None:

@@ -1,5 +1,7 @@
 """Submissions on one device at once: whoever waits to be timed waits for one call of the others, and for no more."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ from kevin_env.judge.contest import Contest
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.usage import descendants
+from kevin_env.judge.worker import Worker
 from kevin_env.problem import load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
@@ -62,6 +65,37 @@ def test_others_are_timed_between_two_calls_while_the_submission_stands_still(ju
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, watch).outcome.category == "correct"
     waiting[0].join()
     assert seen == [(1, {"T"})] and stages.count("verify") > 1
+
+
+def test_a_submission_that_was_judged_stands_still_until_it_is_ended(judge: Judge, monkeypatch) -> None:
+    retire, seen = judge.bench.retire, []
+
+    def retired(worker: Worker) -> None:
+        seen.append({state(pid) for pid in descendants(worker.pid)})
+        retire(worker)
+
+    monkeypatch.setattr(judge.bench, "retire", retired)
+    assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
+    assert seen == [{"T"}]
+
+
+def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(judge: Judge, monkeypatch) -> None:
+    prepare = Contest.prepare
+
+    def killed(trial: Trial, partners: ExitStack) -> Contest:
+        contest = prepare(trial, partners)
+        for pid in descendants(trial.worker.pid):
+            os.kill(pid, signal.SIGKILL)
+        while trial.worker.waiting:
+            time.sleep(0.001)
+        return contest
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Contest, "prepare", killed)
+        assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "runtime"
+    free = [worker for _, worker in judge.bench.partners._free]
+    assert free and not any(state(pid) == "T" for worker in free for pid in descendants(worker.pid))
+    assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
 
 
 def test_partners_of_the_next_are_made_ready_while_one_waits_to_be_timed(judge: Judge, monkeypatch) -> None:
