@@ -15,6 +15,7 @@ STICKY = {700: "illegal_access", 716: "illegal_access", 717: "illegal_access", 7
 """Driver error codes that an invalid memory access, instruction or address leaves behind in a context."""
 
 _OUT_OF_MEMORY = 2
+"""CUDA_ERROR_OUT_OF_MEMORY."""
 _BUFFER_ID = 7
 """CU_POINTER_ATTRIBUTE_BUFFER_ID."""
 

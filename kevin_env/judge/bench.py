@@ -68,7 +68,7 @@ class Bench:
         self._memory = DeviceMemory(usage, self.timing) if usage else None
         self._prepare_spare()
         for _ in range(self.capacity.spares - 1):
-            threading.Thread(target=self._prepare_spare, daemon=True).start()
+            self._prepare_later()
 
     def take(self) -> Worker:
         """A warm candidate that has run nothing. One that has to be started first waits while others are timed."""
@@ -83,7 +83,7 @@ class Bench:
         if self._memory is not None:
             self._memory.forget(worker)
         worker.close()
-        threading.Thread(target=self._prepare_spare, daemon=True).start()
+        self._prepare_later()
 
     def close(self) -> None:
         """Ends every process."""
@@ -122,6 +122,9 @@ class Bench:
             server.warm(self.info.capability)
         return server
 
+    def _prepare_later(self) -> None:
+        threading.Thread(target=self._prepare_spare, daemon=True).start()
+
     def _prepare_spare(self) -> None:
         with self._lock:
             if self._closed or len(self._spares) + self._starting >= self.capacity.spares:
@@ -141,7 +144,7 @@ class Bench:
     def _warm_worker(self) -> Worker:
         """A warm candidate for a partner. Hold the shared lease."""
         worker = self._take_spare() or self._new_worker(nullcontext())
-        threading.Thread(target=self._prepare_spare, daemon=True).start()
+        self._prepare_later()
         return worker
 
     def _forked(self) -> Worker:

@@ -8,8 +8,6 @@ smaller: that is why whole windows of long bursts bound it.
 import math
 from dataclasses import dataclass
 
-import torch
-
 from kevin_env.judge import timing
 from kevin_env.judge.contest import TIMED, Contest
 from kevin_env.judge.flags import flag
@@ -32,8 +30,6 @@ GROWING = 4
 """Pairs that may not count: the first ones grow the allocators."""
 LONGEST_CALL = 4e-3
 """Above this the gate's own error is too small to be worth a burst."""
-MEMORY = 0.25
-"""Share of the free device memory that a burst may take."""
 LIGHT_WEIGHTS = 0.05
 """Weights up to this share of the inputs do not matter for a cold cache; see `_size`."""
 
@@ -84,13 +80,11 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     if device.type != "cuda" or trial.case.stochastic or max(gated.submission, gated.reference) > LONGEST_CALL:
         return None
     inputs = contest.stock(1)[0].image.end
-    outputs = sum(t.nbytes for t in trial.outputs)
     weights = sum(t.nbytes for t in trial.case.model.state_dict().values())
     cold = 2 * trial.bench.info.l2
     if LIGHT_WEIGHTS * inputs < weights < cold:  # small weights that are read often would stay warm
         return None
-    free, _ = torch.cuda.mem_get_info(device)
-    fitting = int(MEMORY * free / (3 * inputs + 3 * outputs))
+    fitting = contest.fitting(copies=3)
     least = max(LEAST, -(-cold // inputs) + SHORT)
     wanted = min(LONG, math.ceil(LONG_SECONDS / min(gated.submission, gated.reference)))
     return min(fitting, max(least, wanted)) if least <= min(fitting, MOST) else None

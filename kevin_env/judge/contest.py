@@ -40,7 +40,7 @@ meanwhile; after a kernel that ends at once that would be time of the gate's, an
 HOLDS = 5
 """How often the judge times that kernel itself."""
 MEMORY = 0.25
-"""Share of a GPU's free memory that inputs and outputs of a turn's windows may take, which are kept until its last."""
+"""Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows."""
 LONG_WINDOW = 5e-3
 """From windows of this length on, one is enough on a GPU: what lengthens it is little beside it."""
 
@@ -135,6 +135,12 @@ class Contest:
             self._stock.append(self.trial.draw(TIMED, self._stock[-1].image.end if self._stock else 0))
         return self._stock[:count]
 
+    def fitting(self, copies: int) -> int:
+        """How many input sets with their outputs a GPU has room for, each held so many times."""
+        each = self.stock(1)[0].image.end + sum(t.nbytes for t in self.trial.outputs)
+        free, _ = torch.cuda.mem_get_info(self.trial.bench.device)
+        return int(MEMORY * free / max(1, copies * each))
+
     def move(self, gate: Gate) -> None:
         """Takes all three to another gate."""
         with ours():
@@ -214,14 +220,11 @@ class Contest:
 
     def _count(self) -> int:
         """How many windows each has in the next turn."""
-        device = self.trial.bench.device
-        if device.type == "cpu":
+        if self.trial.bench.device.type == "cpu":
             return WINDOWS["cpu"]
         if self._turns and self._turns[-1].shortest > LONG_WINDOW:
             return 1
-        each = self.stock(1)[0].image.end + sum(t.nbytes for t in self.trial.outputs)
-        fitting = int(MEMORY * torch.cuda.mem_get_info(device)[0] / each) if each else WINDOWS["cuda"]
-        return min(WINDOWS["cuda"], max(1, fitting - 1))
+        return min(WINDOWS["cuda"], max(1, self.fitting(copies=1) - 1))
 
 
 def _held() -> float:

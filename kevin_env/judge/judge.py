@@ -14,7 +14,7 @@ from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.measure import measure
-from kevin_env.judge.pauses import asleep
+from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.stopwatch import Stopwatch
@@ -98,7 +98,7 @@ class Judge:
                     self.bench.retire(worker)  # the submission is dead before anything is said of it
                     trial.close()
         beside = beside or not self.bench.lease.idle()
-        if outcome is None or (not alone and doubtful(outcome, *ends, beside)):
+        if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
             del trial  # its models and their float64 copies make room
             return self._judge(problem, submission, options, watch, alone=True)
         return Judgement(
@@ -162,12 +162,8 @@ class Judge:
                     held.enter_context(lease.exclusive() if alone else lease.shared())
 
             take()
-            try:
-                with watch("load"):
-                    yield take
-            except Trouble:
-                trial.worker.close()  # while the lease is held: a kernel that hangs ends with its process
-                raise
+            with ended_on_trouble(trial.worker), watch("load"):
+                yield take
 
     def _time(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Outcome:
         with watch("queue"), asleep(trial.worker):
@@ -209,12 +205,11 @@ class Judge:
         with ExitStack() as partners:
             with self._leased(trial, watch):
                 contest = Contest.prepare(trial, partners)
-            with watch("queue"), contest.still(), alone, self.bench.timing, watch("time"), own:
-                try:
-                    return measure(contest, flags)
-                except Trouble:
-                    trial.worker.close()  # as in `_leased`
-                    raise
+            with (
+                watch("queue"), contest.still(), alone, self.bench.timing,
+                watch("time"), own, ended_on_trouble(trial.worker),
+            ):  # fmt: skip
+                return measure(contest, flags)
 
     def _require(self, worker: Worker, options: Options) -> None:
         missing = [name for name, level in worker.sandbox.model_dump().items() if level == "missing"]
@@ -224,7 +219,7 @@ class Judge:
             )
 
 
-def doubtful(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
+def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
     """Whether a submission's end may be the doing of others, or of the machine.
 
     Args:

@@ -40,7 +40,7 @@ class Partners:
     def lent(self, key: str, code: str, entry: str) -> Iterator[Worker]:
         """A process that has loaded `code`, for one contest; a new one where none with this key is free.
 
-        Hold the shared lease when it starts. After a `JudgeError` it is ended: the next contest gets another.
+        Hold the shared lease when it starts. After an error of the judge's it is ended: the next contest gets another.
 
         Raises:
             JudgeError: when it does not start.
@@ -55,7 +55,7 @@ class Partners:
                 sound = False
                 raise
             finally:
-                self._give_back(key, worker, sound)
+                self._keep(key, worker, tired=True) if sound else worker.close()
 
     def close(self) -> None:
         """Ends those that are free, and the others when they are given back."""
@@ -97,11 +97,11 @@ class Partners:
             raise
         return worker
 
-    def _give_back(self, key: str, worker: Worker, sound: bool) -> None:
+    def _keep(self, key: str, worker: Worker, tired: bool) -> None:
         with self._lock:
-            if sound and not self._closed:
+            if not self._closed:
                 self._free.append((key, worker))
-                self._tired.add(worker)
+                self._tired |= {worker} if tired else set()
                 return
         worker.close()
 
@@ -116,12 +116,8 @@ class Partners:
                 worker.ask("rest", PARTNER_SECONDS)
             except Trouble:  # whoever needs it next gets another
                 worker.close()
-                continue
-            with self._lock:
-                if not self._closed:
-                    self._free.append((key, worker))
-                    continue
-            worker.close()
+            else:
+                self._keep(key, worker, tired=False)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A candidate that stands still, or does not, for as long as something lasts."""
+"""A candidate that stands still, runs or ends, for as long as something lasts or because of it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,3 +26,16 @@ def asleep(worker: Worker) -> Iterator[None]:
     finally:
         with suppress(Trouble):
             worker.freeze(False)
+
+
+@contextmanager
+def ended_on_trouble(worker: Worker) -> Iterator[None]:
+    """Ends a candidate that fails inside; held inside a lease, it ends before others get the device.
+
+    Stopping its process would not do: a kernel of it that hangs ends with the process alone.
+    """
+    try:
+        yield
+    except Trouble:
+        worker.close()
+        raise

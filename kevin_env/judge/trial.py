@@ -189,7 +189,7 @@ class Trial:
         regions: list[SharedRegion] = []
         for size in (inbox, outbox):
             regions.append(SharedRegion(size + size // 4 + SLACK, self.bench.device))
-            self._open += regions[-1:]  # at once: there may be no room for what comes next
+            self._open.append(regions[-1])  # at once: there may be no room for what comes next
         return Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2, answer_bytes)
 
     def admit(self, worker: Worker, gate: Gate, timeout: float) -> Player:

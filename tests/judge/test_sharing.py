@@ -7,16 +7,18 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.judge import Judge
+from kevin_env.judge.judge import Judge, may_be_others_doing
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.usage import descendants
 from kevin_env.judge.worker import Worker
+from kevin_env.outcome import Correct, RuntimeFailure
 from kevin_env.problem import load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
@@ -77,6 +79,56 @@ def test_a_submission_that_was_judged_stands_still_until_it_is_ended(judge: Judg
     monkeypatch.setattr(judge.bench, "retire", retired)
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
     assert seen == [{"T"}]
+
+
+def test_a_submission_that_hangs_is_ended_before_others_get_the_device(judge: Judge, monkeypatch) -> None:
+    retire, left, stages = judge.bench.retire, [], []
+    monkeypatch.setattr(
+        judge.bench, "retire", lambda worker: (left.append(list(descendants(worker.pid))), retire(worker))
+    )
+    # in a screened call, and in a timed one, after which it is not judged again
+    for calls in (1, 30):
+        hangs = RIGHT.code.replace(
+            "return", f"self.n = getattr(self, 'n', 0) + 1; {calls} <= self.n and time.sleep(99); return"
+        )
+        options = Options(device="cpu", call_timeout=1.0)
+        outcome = judge.judge(SOFTMAX, Submission(code=f"import time\n{hangs}"), options, stages.append).outcome
+        assert (outcome.category, outcome.kind) == ("runtime", "timeout")
+    assert left == [[], []] and stages.count("build") == 2 and "time" in stages
+
+
+def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypatch) -> None:
+    places = threading.Semaphore(3)
+    monkeypatch.setattr(judge, "_on_device", places)
+    monkeypatch.setattr(judge.bench, "capacity", replace(judge.bench.capacity, on_device=3))
+    monkeypatch.setattr("kevin_env.judge.judge.may_be_others_doing", lambda *given: True)
+    runs: list[list[bool]] = []
+
+    def watch(stage: str) -> None:
+        if stage == "build":
+            runs.append([])
+        elif stage == "verify":
+            runs[-1].append(places.acquire(blocking=False))
+            if runs[-1][-1]:
+                places.release()
+
+    assert judge.judge(SOFTMAX, RIGHT, OPTIONS, watch).outcome.category == "correct"
+    assert len(runs) == 2 and all(runs[0]) and runs[1] and not any(runs[1])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "given", "doubted"),
+    [
+        (RuntimeFailure(kind="timeout", message=""), (False, False, True), True),
+        (RuntimeFailure(kind="timeout", message=""), (False, False, False), False),
+        (RuntimeFailure(kind="exception", message=""), (False, True, True), True),
+        (RuntimeFailure(kind="exception", message=""), (False, False, True), False),
+        (RuntimeFailure(kind="killed", message=""), (True, False, False), True),
+        (Correct(kind="timed", message=""), (True, True, True), False),  # it ended after its verdict
+    ],
+)
+def test_only_an_end_may_be_others_doing(outcome, given: tuple[bool, bool, bool], doubted: bool) -> None:
+    assert may_be_others_doing(outcome, *given) is doubted
 
 
 def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(judge: Judge, monkeypatch) -> None:

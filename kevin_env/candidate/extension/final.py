@@ -18,10 +18,10 @@ from kevin_env.candidate.extension.declarations import Piece, cut
 from kevin_env.candidate.extension.plain import Names, names_of
 from kevin_env.candidate.extension.sources import HEADERS
 
-_SEVERE = re.compile(r"^(?P<file>/[^\s:()]+)(?::(?P<gcc>\d+):\d+|\((?P<nvcc>\d+)\)): error: ")
+_SEVERE = re.compile(r"^(?P<file>/[^\s:()]+)\((?P<line>\d+)\): error: ")
+"""As nvcc tells it: with a line and no column."""
 _ERROR = re.compile(r"^(?!FAILED|ninja|\[|\d+ errors? )\S.*\b(?:error|fatal)\b")
 _ELSEWHERE = re.compile(r"instantiation|required (?:from|by|for)|detected during|in expansion of|\[-[fW]\S*\]$", re.M)
-_GUESS = re.compile(r"; did you mean .*$")
 _SYSTEM = re.compile(r"[a-z_0-9]+(?:\.h)?|cub/cub\.cuh|cooperative_groups/\w+\.h")
 _FLAG = re.compile(
     r"-?-(?:O\w*|g|w|v|W(?!error)[a-z][\w-]*|std=[\w+]+|f(?:openmp|PIC|fast-math|no-[\w-]+|unroll-loops)|m(?:arch|tune|cpu)=[\w-]+"
@@ -52,7 +52,7 @@ def final_errors(output: str, sources: Sequence[str], folders: Sequence[str], fl
     defined = {flag.lstrip("-")[1:].partition("=")[0] for flag in given if flag.lstrip("-").startswith("D")}
     final = [_is_final(error, sources, folders, defined) for error in errors]
     kept = (error for error, keep in zip(errors, final, strict=True) if keep)
-    return "".join("\n".join(_told(error)) + "\n\n" for error in kept) if final[0] else None
+    return "".join("\n".join(error.lines) + "\n\n" for error in kept) if final[0] else None
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,6 @@ class _Error:
 
     before: str
     lines: tuple[str, ...]
-
-
-def _told(error: _Error) -> Sequence[str]:
-    """Its lines without what the compiler guesses: other headers have other names that are alike."""
-    head = _GUESS.sub("", error.lines[0])
-    return error.lines if head == error.lines[0] else (head, *error.lines[1:3])
 
 
 def _errors(output: str) -> Iterator[_Error]:
@@ -86,11 +80,11 @@ def _is_final(error: _Error, sources: Sequence[str], folders: Sequence[str], def
     found = _SEVERE.match(error.lines[0])
     if not found or found["file"] not in sources or _ELSEWHERE.search("\n".join((error.before, *error.lines))):
         return False
-    path, number = Path(found["file"]), found["nvcc"]
-    if path.suffix != ".cu" or number is None:
+    path = Path(found["file"])
+    if path.suffix != ".cu":
         return False
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return _depends_on_nothing(path, int(number), [path.parent, *map(Path, folders)], names_of(defined))
+        return _depends_on_nothing(path, int(found["line"]), [path.parent, *map(Path, folders)], names_of(defined))
     return False
 
 
