@@ -17,7 +17,7 @@ from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.scripted import SCRIPTED_CPU
-from kevin_env.profile import KernelProfile, Profile
+from kevin_env.profile import KernelProfile, Metric, NcuDigest, Profile
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 Script = Callable[[str], ModuleType]
@@ -121,6 +121,102 @@ def test_what_a_tool_costs_is_told_only_where_it_answered(monkeypatch: pytest.Mo
     assert names == {"off", "profile=kernels", "profile=kernels, added"} and {row["n"] for row in rows} == {2}
     with pytest.raises(RuntimeError, match="elements differ"):
         list(cost.option_rows(Verdicts(Judgement(outcome=WRONG, **TOLD)), entry, "cpu", 2, cost.OPTIONS))
+
+
+PAGE_HEAD = '"ID","Kernel Name","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name"'
+LIMITS, MEMORY, COMMAND = "GPU Speed Of Light Throughput", "Memory Workload Analysis", "Command line profiler metrics"
+PAGE_ROWS = [
+    (0, "fill", LIMITS, "Duration", "ns", "900"),
+    (0, "fill", LIMITS, "Memory Throughput", "%", "12.00"),
+    (1, "relu", LIMITS, "Memory Throughput", "%", "91.25"),
+    (1, "relu", LIMITS, "DRAM Throughput", "%", "90.00"),
+    (1, "relu", LIMITS, "Duration", "us", "1,200.5"),
+    (1, "relu", LIMITS, "Compute (SM) Throughput", "%", "23.59"),
+    (1, "relu", "SpeedOfLight", "", "", ""),
+    (1, "relu", MEMORY, "Memory Throughput", "Gbyte/s", "4,000.0"),
+    (1, "relu", MEMORY, "L2 Hit Rate", "%", "n/a"),
+    (1, "relu", "Launch Statistics", "Cluster Scheduling Policy", "", "PolicySpread"),
+    (1, "relu", "Launch Statistics", "Registers Per Thread", "register/thread", "32"),
+    (1, "relu", COMMAND, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "sector", "1,600"),
+    (1, "relu", COMMAND, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "", "100"),
+    (1, "relu", COMMAND, "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "sector", "0"),
+]
+PAGE = "\n".join(
+    ["==PROF== Connected", PAGE_HEAD]
+    + [
+        f'"{launch}","{kernel}","0","9.0",' + ",".join(f'"{cell}"' for cell in cells) + ","
+        for launch, kernel, *cells in PAGE_ROWS
+    ]
+)
+"""As Nsight Compute prints `--page details --csv`."""
+
+
+def test_a_page_of_nsight_compute_is_read_by_hand_in_our_names_and_units(script: Script) -> None:
+    by_hand = script("by_hand")
+    found = by_hand.read_page(PAGE)
+    assert (found.kernel, found.bound) == ("relu", "memory")
+    assert found.figures == pytest.approx({
+        "duration": 1200.5e-6, "memory throughput": 0.9125, "DRAM throughput": 0.9, "compute throughput": 0.2359,
+        "registers a thread": 32, "DRAM bytes": 4e12 * 1200.5e-6, "sectors a global load": 16, "local memory bytes": 0,
+    })  # fmt: skip
+    assert by_hand.read_page(PAGE.replace("91.25", "39.99")).bound == "latency"
+    assert by_hand.read_page(PAGE.replace("23.59", "95")).bound == "compute"
+    assert by_hand.read_page(PAGE.replace("Compute (SM) Throughput", "Other")).bound is None
+    with pytest.raises(by_hand.NoAnswer, match="no duration"):
+        by_hand.read_page("==ERROR== nothing")
+
+
+def test_figures_of_a_profile_stand_beside_those_by_hand(script: Script) -> None:
+    profiles, by_hand = script("profiles"), script("by_hand")
+    metrics = (
+        Metric(name="DRAM throughput", value=0.88, unit="fraction"),
+        Metric(name="local memory bytes", value=0, unit="bytes"),
+        Metric(name="L2 hit rate", value=0.5, unit="fraction"),
+    )
+    ncu = NcuDigest(kernel="relu", own=True, seconds=2.401e-3, share=0.5, bound="compute", metrics=metrics)
+    rows = {row["name"]: row for row in profiles.compare("good", ncu, by_hand.read_page(PAGE))}
+    assert set(rows) == {f"good: {name}" for name in ("duration", "DRAM throughput", "local memory bytes", "bound")}
+    assert rows["good: DRAM throughput"]["difference"] == pytest.approx(-2.0)
+    assert rows["good: duration"]["difference"] == pytest.approx(0.0)
+    assert rows["good: local memory bytes"]["difference"] == 0
+    bound = rows["good: bound"]
+    assert (bound["value"], bound["told"], bound["by_hand"]) == (0, "compute", "memory")
+    assert "-2.00 points" in profiles.tell(rows["good: DRAM throughput"])
+    judgement = Judgement(outcome=correct(1.0), profile=Profile(ncu=ncu), **TOLD)
+    took, with_profile, without = profiles.cost("good", judgement)
+    assert with_profile["value"] > without["value"] > 0
+    for row in (*rows.values(), took, with_profile, without):
+        assert row["name"] in profiles.tell(row)
+
+
+def test_nsight_compute_is_asked_at_a_shell_and_its_refusal_is_one_line(tmp_path: Path, script: Script) -> None:
+    by_hand, tool = script("by_hand"), tmp_path / "ncu"
+    problem, submission = tmp_path / "problem.py", tmp_path / "submission.py"
+    problem.write_text(
+        "import torch\nclass Model(torch.nn.Linear): pass\n"
+        "def get_inputs(): return [torch.rand(3, 4)]\ndef get_init_inputs(): return [4, 2]\n"
+    )
+    submission.write_text(
+        "import torch\nopen('kernel.cu', 'w').close()\n"
+        "class ModelNew(torch.nn.Linear):\n"
+        "    def forward(self, x):\n"
+        "        print('called', file=open('calls', 'a'))\n        return x @ self.weight.t() + self.bias\n"
+    )
+    (tmp_path / "page").write_text(PAGE)
+    tool.write_text(
+        f"#!/bin/sh\ncase $* in *--import*) cat {tmp_path}/page; exit;; *--metrics*) "
+        "echo Failed to find metric x; exit 1;; esac\n"
+        f'while [ "$1" != --export ]; do shift; done; shift 2\n"$@" && cp calls {tmp_path} && touch report.ncu-rep\n'
+    )
+    tool.chmod(0o700)
+    assert by_hand.read_page(by_hand.ask(str(tool), submission, problem)).kernel == "relu"
+    assert (tmp_path / "calls").read_text() == "called\n" * 2, "once to warm up, once between the marks"
+    submission.write_text(submission.read_text().replace("self.bias", "1"))
+    with pytest.raises(by_hand.NoAnswer, match=r"told nothing of submission: its output is not that of the reference"):
+        by_hand.ask(str(tool), submission, problem)
+    tool.write_text("#!/bin/sh\necho ==PROF== Connected; echo ==ERROR== ERR_NVGPUCTRPERM; echo more\n")
+    with pytest.raises(by_hand.NoAnswer, match=r"submission: ==ERROR== ERR_NVGPUCTRPERM$"):
+        by_hand.ask(str(tool), submission, problem)
 
 
 def test_processes_of_an_idle_judge_are_told_apart(pool: LocalPool, script: Script) -> None:

@@ -1,0 +1,48 @@
+"""A submission called once between a profiler's marks, as a person would at a shell: no judge, no sandbox.
+
+It writes and compiles in the folder that it is started in. Without a GPU it runs on the CPU, with no marks.
+
+    ncu --profile-from-start off --clock-control none python benchmarks/one_call.py SUBMISSION PROBLEM
+"""
+
+import importlib.util
+import sys
+from typing import Any
+
+import torch
+
+
+def load(name: str, path: str) -> Any:
+    """A file as a module: Triton needs the source of its kernels."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def main() -> None:
+    submission, problem = load("submission", sys.argv[1]), load("problem", sys.argv[2])
+    on_gpu = torch.cuda.is_available()
+    device = "cuda" if on_gpu else "cpu"
+    torch.manual_seed(0)
+    with torch.no_grad(), torch.device(device):
+        arguments, inputs = problem.get_init_inputs(), problem.get_inputs()
+        model, reference = (made(*arguments).to(device) for made in (submission.ModelNew, problem.Model))
+        for own, given in zip(model.parameters(), reference.parameters(), strict=True):
+            own.copy_(given)
+        expected, found = reference(*inputs), model(*inputs)
+        if not torch.allclose(found.float(), expected.float(), rtol=0.02, atol=0.02 * expected.std().item()):
+            sys.exit("its output is not that of the reference")
+        del expected, found
+        if on_gpu:
+            torch.cuda.synchronize()
+            torch.cuda.profiler.start()
+        model(*inputs)
+        if on_gpu:
+            torch.cuda.synchronize()
+            torch.cuda.profiler.stop()
+
+
+if __name__ == "__main__":
+    main()

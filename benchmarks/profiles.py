@@ -1,0 +1,133 @@
+"""What `profile="ncu"` tells of five submissions, beside what Nsight Compute tells a person who asks it at a shell.
+
+The submissions are those of `tests/submissions/profile`; `by_hand.py` is what is done at the shell. There is a row for
+each figure that both tell: ours, by hand, and the difference, in points or relative to that by hand. Then the bound,
+what the profile took, and how long the feedback is with it and without.
+
+    python benchmarks/profiles.py --json benchmarks/results/profiles.h200.json [--keep FOLDER]
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from by_hand import ByHand, NoAnswer, ask, read_page
+from resultfile import Results, Row, device_name, plain_row
+
+from kevin_env.context import count_characters
+from kevin_env.feedback import render_feedback
+from kevin_env.judge import JudgeError, Judgement, Options, Submission
+from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.probe.tools import find_tool
+from kevin_env.problem import load_problem
+from kevin_env.profile import NcuDigest
+
+FOLDER = Path(__file__).resolve().parents[1] / "tests" / "submissions"
+NAMES = ("memory_naive", "memory_good", "compute_naive", "compute_good", "spilling")
+
+
+def paths(name: str) -> tuple[Path, Path]:
+    """The submission and its problem."""
+    file = FOLDER / "profile" / f"{name}.py"
+    lines = file.read_text().splitlines()
+    problem = next(line.removeprefix("problem: ") for line in lines if line.startswith("problem: "))
+    return file, FOLDER / "problems" / problem
+
+
+def judge(pool: LocalPool, name: str, device: str) -> tuple[Judgement, NcuDigest]:
+    """The judgement with its digest."""
+    file, problem = paths(name)
+    inputs = "shipped" if name.startswith("compute") else "varied"
+    options = Options(device=device, inputs=inputs, profile="ncu")
+    judgement = pool.submit(load_problem(str(problem)), Submission(code=file.read_text()), options).result()
+    outcome, profile = judgement.outcome, judgement.profile
+    if outcome.category != "correct":
+        raise NoAnswer(f"{name} was judged {outcome.category}: {outcome.message}")
+    if profile is None or profile.ncu is None:
+        raise NoAnswer(f"the judge's ncu told nothing of {name}: {'; '.join(profile.notes if profile else ())}")
+    return judgement, profile.ncu
+
+
+def compare(name: str, ncu: NcuDigest, by_hand: ByHand) -> Iterator[Row]:
+    """A row for each figure that both tell, and one for the bound."""
+    figures = {"duration": (ncu.seconds * ncu.share, "s")}
+    figures |= {each.name: (each.value, each.unit) for each in ncu.metrics}
+    for figure, (ours, unit) in figures.items():
+        theirs = by_hand.figures.get(figure)
+        if theirs is None:
+            continue
+        kind, relative = ("points" if unit == "fraction" else "relative"), (ours / theirs - 1 if theirs else None)
+        difference = 100 * (ours - theirs) if kind == "points" else 0.0 if ours == theirs else relative
+        row = plain_row(f"{name}: {figure}", ours, unit)
+        yield {**row, "by_hand": theirs, "difference": difference, "difference_in": kind}
+    if by_hand.bound is not None:
+        told = {"told": ncu.bound, "by_hand": by_hand.bound, "kernel": ncu.kernel, "kernel_by_hand": by_hand.kernel}
+        yield plain_row(f"{name}: bound", int(ncu.bound == by_hand.bound), "same") | told
+
+
+def cost(name: str, judgement: Judgement) -> Iterator[Row]:
+    """What a profile takes: seconds, and tokens of the feedback at four characters each."""
+    yield plain_row(f"{name}: ncu took", judgement.seconds.profile, "s")
+    for label, profile in (("with profile", judgement.profile), ("without", None)):
+        text = render_feedback(judgement.outcome, log=judgement.log, profile=profile)
+        yield plain_row(f"{name}: feedback {label}", count_characters(text), "tokens") | {"text": text}
+
+
+def tell(row: Row) -> str:
+    """A row as a line of the table."""
+    line = f"{row['name']:40} {row['value']:10.4g} {row['unit']:8}"
+    if "told" in row:
+        return f"{line}  {row['told']} in {row['kernel']}, by hand {row['by_hand']} in {row['kernel_by_hand']}"
+    if "by_hand" not in row:
+        return line.rstrip()
+    difference, points = row["difference"], row["difference_in"] == "points"
+    shown = "-" if difference is None else f"{difference:+.2f} points" if points else f"{difference:+.2%}"
+    return f"{line}  by hand {row['by_hand']:10.4g}  {shown}"
+
+
+def measure(tool: str, device: str, file: Path | None, keep: Path | None) -> list[str]:
+    """Judges all, then asks by hand, when nothing else is on the device; why some could not be compared."""
+    judged: dict[str, tuple[Judgement, NcuDigest]] = {}
+    faults: list[str] = []
+    with LocalPool() as pool:
+        info = pool.device(device)
+        for name in NAMES:
+            try:
+                judged[name] = judge(pool, name, device)
+            except NoAnswer as fault:
+                faults.append(str(fault))
+    results = Results(file, device_name(info), info.versions)
+    for name, (judgement, ncu) in judged.items():
+        rows = list(cost(name, judgement))
+        try:
+            page = ask(tool, *paths(name))
+            if keep is not None:
+                (keep / f"{name}.csv").write_text(page)
+            rows = [*compare(name, ncu, read_page(page)), *rows]
+        except NoAnswer as fault:
+            faults.append(str(fault))
+        results.put(*rows)
+        print("\n".join(map(tell, rows)), flush=True)
+    return faults
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda", choices=("cuda",))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep", type=Path, help="an existing folder for what ncu prints by hand")
+    options = parser.parse_args()
+    tool = find_tool("ncu")
+    if tool is None:
+        sys.exit("ncu is not installed here; put Nsight Compute on PATH")
+    try:
+        faults = measure(tool, options.device, options.json, options.keep)
+    except JudgeError as error:
+        sys.exit(" ".join(str(error).split()))
+    if faults:
+        sys.exit(" ".join("; ".join(faults).split()))
+
+
+if __name__ == "__main__":
+    main()
