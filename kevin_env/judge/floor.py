@@ -66,40 +66,68 @@ class Floors:
         self._device = device
         self._lease = lease
         self._ceilings = ceilings
-        self._bytes: dict[tuple[str, str], int] = {}
+        self._all: dict[tuple[str, str], int] = {}
+        self._that_matter: dict[tuple[str, str], int] = {}
 
-    def of(self, key: str, case: Case, draw: Callable[[], Drawn]) -> Floor | None:
-        """The floor of a case; None on a CPU, and where the device has no room to find it.
+    def under(self, seconds: float, key: str, case: Case, draw: Callable[[], Drawn]) -> Floor | None:
+        """The floor of a case where it rules out a call of `seconds`; None on a CPU, and where there is no room for it.
+
+        What matters of the inputs is only found out when a time is too short to read all of them: the gradients of a
+        slow reference may take long.
 
         Args:
+            seconds: The time of a call.
             key: Of its problem.
             case: With its weights drawn.
             draw: Gives an input set of it.
         """
         if self._device.type != "cuda":
             return None
-        if (key, case.name) not in self._bytes:
-            with self._lease.shared():
-                self._bytes[key, case.name] = bytes_that_matter(case, draw())
-                torch.cuda.empty_cache()
         try:
-            return Floor(self._bytes[key, case.name], self._ceilings.gpu_reading())
+            for known, count in ((self._all, bytes_of), (self._that_matter, bytes_that_matter)):
+                floor = Floor(self._known(known, count, key, case, draw), self._ceilings.gpu_reading())
+                if not floor.rules_out(seconds):
+                    return None
         except torch.OutOfMemoryError:
             return None
+        return floor
+
+    def _known(
+        self, known: dict[tuple[str, str], int], count: Callable[[Case, Drawn], int], key: str, case: Case,
+        draw: Callable[[], Drawn],
+    ) -> int:  # fmt: skip
+        if (key, case.name) not in known:
+            with self._lease.shared():
+                known[key, case.name] = count(case, draw())
+                torch.cuda.empty_cache()
+        return known[key, case.name]
+
+
+def bytes_of(_: Case, drawn: Drawn) -> int:
+    """Bytes of all floating-point inputs: no floor is higher."""
+    return sum(-(-t.nbytes // SECTOR) * SECTOR for t in drawn.image.tensors if t.is_floating_point())
 
 
 def bytes_that_matter(case: Case, drawn: Drawn) -> int:
-    """Bytes of floating-point inputs in sectors that the output depends on; 0 where gradients cannot be had."""
+    """Bytes of floating-point inputs in sectors that the output depends on; 0 where gradients cannot be had.
+
+    Raises:
+        torch.OutOfMemoryError: where there is no room for them.
+    """
     inputs = [t.detach().clone().requires_grad_(t.is_floating_point()) for t in drawn.image.tensors]
     wanted = [t for t in inputs if t.requires_grad]
     if not wanted or case.stochastic:
         return 0
     try:
-        with precision(case.precision), torch.enable_grad():  # nobody else draws or sets flags meanwhile
+        # nobody else draws or sets flags meanwhile; cuDNN's gradient of a large image filter of one channel, a
+        # Gaussian blur, took more than a minute on an H200
+        with precision(case.precision), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
             outputs = tree.take_apart(case.model(*tree.put_together(drawn.skeleton, inputs)))[1]
             sums = [_weighed(t) for t in outputs if t.requires_grad]
             gradients = torch.autograd.grad(sums, wanted, allow_unused=True)
-    except Exception:  # a reference need not be differentiable, nor leave room for its gradients
+    except torch.OutOfMemoryError:  # others may hold what is missing
+        raise
+    except Exception:  # a reference need not be differentiable
         return 0
     return sum(_touched(t, gradient) for t, gradient in zip(wanted, gradients, strict=True) if gradient is not None)
 

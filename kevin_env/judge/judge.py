@@ -12,6 +12,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import TIMED, Contest, Wrong
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
+from kevin_env.judge.floor import Floor
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.measure import measure
 from kevin_env.judge.pauses import asleep, ended_on_trouble
@@ -177,18 +178,15 @@ class Judge:
 
     def _believed(self, outcome: Correct, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
         """The outcome against floor and roofline; what is doubted is measured again. Errors and locks as `_measure`."""
-        case, bench, key = trial.case, self.bench, trial.problem.sha256
-        with watch("load"), asleep(trial.worker), bench.yardsticks:
-            floor = bench.floors.of(key, case, lambda: trial.draw(TIMED))
-            outcome = bench.rooflines.added(outcome, key, case, lambda: trial.draw(TIMED))
+        case, bench = trial.case, self.bench
+        outcome, floor = self._held(outcome, trial, watch)
         if not doubted(outcome, floor):
             return outcome
         with self._leased(trial, watch):
             trial.restart(case)
         flags.clear()  # what was odd about times that are not told
-        outcome = believed(self._measure(trial, watch, flags), floor, flags)
-        with watch("load"), asleep(trial.worker), bench.yardsticks:
-            outcome = bench.rooflines.added(outcome, key, case, lambda: trial.draw(TIMED))
+        outcome, floor = self._held(self._measure(trial, watch, flags), trial, watch)
+        outcome = believed(outcome, floor, flags)
         if outcome.roofline is None or not outcome.roofline.above:
             return outcome
         with watch("load"), asleep(trial.worker), bench.yardsticks:
@@ -198,6 +196,13 @@ class Judge:
         with self._leased(trial, watch):
             trial.restart(smaller)
         return explained(outcome, (smaller.name, self._measure(trial, watch, [])), flags)
+
+    def _held(self, outcome: Correct, trial: Trial, watch: Stopwatch) -> tuple[Correct, Floor | None]:
+        """The outcome with its roofline, and the floor that it lies below."""
+        of = trial.problem.sha256, trial.case, lambda: trial.draw(TIMED)
+        with watch("load"), asleep(trial.worker), self.bench.yardsticks:
+            floor = self.bench.floors.under(outcome.submission_seconds, *of) if outcome.submission_seconds else None
+            return self.bench.rooflines.added(outcome, *of), floor
 
     def _measure(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
         """Times a screened submission. Errors as `Contest.gated`. Hold `bench.contests`."""

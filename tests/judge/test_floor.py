@@ -99,14 +99,65 @@ def test_a_time_below_the_floor_is_not_paid() -> None:
 
 
 def test_no_floor_is_claimed_on_a_cpu() -> None:
-    assert Floors(CPU, Lease("cpu"), None).of("x", None, None) is None  # type: ignore[arg-type]
+    assert Floors(CPU, Lease("cpu"), None).under(1e-9, "x", None, None) is None  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("floors", "kind"), [([1e30], "too_noisy"), ([0.0], "timed")])
+class Reads:
+    """A device that reads a megabyte a second."""
+
+    def gpu_reading(self) -> float:
+        return float(1 << 20)
+
+
+class Reference(Case):
+    """Tells how often its model was called, and may leave no room for it."""
+
+    def __init__(self, expression: str) -> None:
+        super().__init__(
+            Problem(id="x", name="x", source=SOURCE.format(expression=expression, inputs=MEGABYTE)), "main", CPU
+        )
+        self.draw_weights(1)
+        self.calls, self.full = 0, False
+        self.model.register_forward_pre_hook(self.called)
+
+    def called(self, *_: object) -> None:
+        self.calls += 1
+        if self.full:
+            raise torch.OutOfMemoryError
+
+    def drawn(self) -> Drawn:
+        skeleton, tensors = self.draw_inputs("own", 1)
+        return Drawn(skeleton, Image(tensors, CPU), 1)
+
+
+@pytest.fixture
+def floors(monkeypatch: pytest.MonkeyPatch) -> Floors:
+    """Those of a GPU, found on the CPU."""
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    return Floors(torch.device("cuda"), Lease("test_floor"), Reads())  # type: ignore[arg-type]
+
+
+def test_gradients_are_asked_for_once_and_only_where_reading_all_inputs_would_take_longer(floors: Floors) -> None:
+    case = Reference("x[:512] * 2")
+    assert floors.under(0.81, "x", case, case.drawn) is None and case.calls == 0
+    assert floors.under(0.41, "x", case, case.drawn) is None and case.calls == 1
+    assert floors.under(0.39, "x", case, case.drawn) == Floor(1 << 19, float(1 << 20))
+    assert floors.under(0.81, "x", case, case.drawn) is None and case.calls == 1
+
+
+def test_a_device_without_room_for_gradients_is_asked_again(floors: Floors) -> None:
+    case = Reference("x * 2")
+    case.full = True
+    assert floors.under(0.1, "x", case, case.drawn) is None
+    case.full = False
+    assert floors.under(0.1, "x", case, case.drawn) == Floor(1 << 20, float(1 << 20))
+
+
+@pytest.mark.parametrize(("size", "kind"), [(1e30, "too_noisy"), (0.0, "timed")])
 def test_the_judge_measures_twice_before_it_doubts(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, floors: list[float], kind: str
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, size: float, kind: str
 ) -> None:
-    monkeypatch.setattr(Floors, "of", lambda *_: Floor(int(floors[0]), 1.0))
+    monkeypatch.setattr(Floors, "under", lambda *_: Floor(int(size), 1.0) if size else None)
     measured: list[object] = []
     measure = Judge._measure
 
