@@ -11,13 +11,17 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from episodes import WRONG, correct
+from episodes import WRONG, another, correct, problem_file
 
+from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.scripted import SCRIPTED_CPU
+from kevin_env.judge.scripted import SCRIPTED_CPU, ScriptedPool
 from kevin_env.profile import KernelProfile, Metric, NcuDigest, Profile
+from kevin_env.record import Trajectory
+from kevin_env.recorder import Recorder, read_trajectories
+from kevin_env.settings import Settings
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 Script = Callable[[str], ModuleType]
@@ -336,3 +340,20 @@ def test_kernels_are_timed_from_inside(script: Script) -> None:
         assert 0 < alone < 2 * rotated and rotated < 2 * cold
     finally:
         bench.close()
+
+
+def test_a_recorded_run_is_told_as_figures(tmp_path: Path, script: Script) -> None:
+    file, problem = tmp_path / "run.jsonl", problem_file(tmp_path)
+    pool = ScriptedPool([WRONG, correct(2.0), correct(3.0), correct(4.0)])
+    for numbers in ((1, 2), (3, 4)):
+        episode = Episode(problem, pool, Settings(max_turns=2, device="cpu"), recorder=Recorder(file))
+        episode.start()
+        for number in numbers:
+            episode.submit(another(number))
+    episodes = [each for each in read_trajectories(file) if isinstance(each, Trajectory)]
+    rows = {row["name"]: row["value"] for row in script("recorded").figures(episodes)}
+    assert (rows["episodes"], rows["turns"], rows["turns that ended correct/timed"]) == (2, 4, 3)
+    assert rows["score of a turn, first half"] == pytest.approx(2.3 / 2)
+    assert rows["score of a turn, second half"] == pytest.approx(3.8)
+    (best, other) = script("eval_solutions").best(episodes)
+    assert (best["value"], other["value"]) == (2.0, 4.0)
