@@ -126,7 +126,7 @@ def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
         if overlapping(answer.calls):
             raise _Overlap
         if own:
-            contest.verify(answer, sets)
+            contest.unverified.add(answer, sets)
         windows.append(answer)
     long, short = windows
     return Burst(long.called, short.called, long.seconds) if long.steady else None

@@ -17,9 +17,9 @@ from kevin_env.judge.partners import PARTNER_SECONDS, null_code, ours
 from kevin_env.judge.pauses import awake
 from kevin_env.judge.timing import Pair, Speedup, Turn
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.usage import descendants, run_time
 from kevin_env.judge.worker import Trouble, Worker
-from kevin_env.outcome import Incorrect
 
 TURNS = (7, 9)
 """Bounds of the random number of turns in one round. A turn gives one pair."""
@@ -45,14 +45,6 @@ LONG_WINDOW = 5e-3
 """From windows of this length on, one is enough on a GPU: what lengthens it is little beside it."""
 
 
-class Wrong(Exception):
-    """A timed call gave a wrong answer."""
-
-    def __init__(self, outcome: Incorrect) -> None:
-        super().__init__(outcome.message)
-        self.outcome = outcome
-
-
 @dataclass
 class Contest:
     """Submission, reference and null kernel at the gate of one trial.
@@ -60,17 +52,19 @@ class Contest:
     Attributes:
         trial: A trial that has been screened.
         reference, null: The partners. They run trusted code, so their inputs need not be fresh.
+        unverified: Takes the submission's answers, which are all to be compared before anything is told.
     """
 
     trial: Trial
     reference: Player
     null: Player
+    unverified: Unverified
     _turns: list[Turn] = field(default_factory=list)
     _began: float | None = None
     _stock: list[Drawn] = field(default_factory=list)
 
     @classmethod
-    def prepare(cls, trial: Trial, partners: ExitStack) -> "Contest":
+    def prepare(cls, trial: Trial, partners: ExitStack, unverified: Unverified) -> "Contest":
         """Starts, constructs and warms the partners, which are lent until `partners` is closed.
 
         Hold `bench.contests` and the shared lease.
@@ -83,7 +77,7 @@ class Contest:
             trial.construct(reference, PARTNER_SECONDS, compiled)
             _construct_null(trial, null)
             players = [trial.admit(worker, trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
-        contest = cls(trial, players[0], players[1])
+        contest = cls(trial, players[0], players[1], unverified)
         for player in players:
             for _ in range(WARM_UPS):
                 with ours():
@@ -111,7 +105,7 @@ class Contest:
         Inside `still`.
 
         Raises:
-            Wrong: when a timed call is wrong.
+            Wrong: when a timed call is wrong and is compared now already.
             Trouble: when the submission fails.
             JudgeError: when a partner does.
         """
@@ -138,7 +132,7 @@ class Contest:
     def fitting(self, copies: int) -> int:
         """How many input sets with their outputs a GPU has room for, each held so many times."""
         each = self.stock(1)[0].image.end + sum(t.nbytes for t in self.trial.outputs)
-        free, _ = torch.cuda.mem_get_info(self.trial.bench.device)
+        free = torch.cuda.mem_get_info(self.trial.bench.device)[0] + self.unverified.held
         return int(MEMORY * free / max(1, copies * each))
 
     def move(self, gate: Gate) -> None:
@@ -156,23 +150,13 @@ class Contest:
     def passes(self, player: Player, sets: list[list[Drawn]], count: int) -> list[Answer]:
         """One pass of `count` calls after the other, of one player.
 
-        The submission's answers are to be given to `verify`. Errors as `gated`.
+        The submission's answers are to be given to `unverified`. Errors as `gated`.
         """
         if player is self.trial.player:
             with awake(player.worker):
                 return [self.trial.run(each, count) for each in sets]
         with ours(), awake(player.worker):
             return [self.trial.gate.call(player, each, count, PARTNER_SECONDS) for each in sets]
-
-    def verify(self, answer: Answer, sets: list[Drawn]) -> None:
-        """Compares every output of a pass of the submission.
-
-        Raises:
-            Wrong: when one is wrong.
-        """
-        wrong = self.trial.check(answer, sets)
-        if wrong is not None:
-            raise Wrong(wrong)
 
     def spent(self, player: Player) -> tuple[float, float]:
         """Wall seconds of one gated call on a CPU, and processor seconds of the player in it. Errors as `gated`."""
@@ -182,7 +166,7 @@ class Contest:
         (answer,) = self.passes(player, [sets], 1)
         processor = (run_time(processes) - before) / 1e9
         if own:
-            self.verify(answer, sets)
+            self.unverified.add(answer, sets)
         return answer.seconds, processor
 
     def _speedup(self) -> Speedup:
@@ -212,7 +196,7 @@ class Contest:
         sets.insert(place, [self.trial.draw(chance.choice(self.trial.distributions))])
         answers = self.passes(player, sets, 1)
         for answer, drawn in zip(answers, sets, strict=True):
-            self.verify(answer, drawn)
+            self.unverified.add(answer, drawn)
         return answers[:place] + answers[place + 1 :]
 
     def _partners_answers(self, player: Player, count: int) -> list[Answer]:

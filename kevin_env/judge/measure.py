@@ -16,7 +16,7 @@ LONG_ENOUGH = 0.5e-3
 
 
 def measure(contest: Contest, flags: list[str]) -> Correct:
-    """Times a screened submission; every timed call is verified. Inside `contest.still`.
+    """Times a screened submission, to be told when `contest.unverified` has none left. Inside `contest.still`.
 
     Args:
         contest: The submission and its partners.

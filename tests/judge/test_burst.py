@@ -29,19 +29,26 @@ def call(offset: int) -> Call:
     return Call(CallClaim(skeleton={"t": 0}, tensors=[claim]), [Output(claim, torch.zeros(64, dtype=torch.uint8))])
 
 
+class Verified:
+    """Counts the answers that it is given to compare."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, answer: Answer, sets: Any) -> None:
+        self.count += 1
+
+
 class Recorded(Contest):
     """A contest in which every pass of the submission gives the same answer."""
 
     def __init__(self, trial: Any, answer: Answer) -> None:
-        super().__init__(trial, None, None)  # type: ignore[arg-type]
+        self.given = Verified()
+        super().__init__(trial, None, None, self.given)  # type: ignore[arg-type]
         self.answer = answer
-        self.verified = 0
 
     def passes(self, player: Any, sets: Any, count: int) -> list[Answer]:
         return [self.answer for _ in sets]
-
-    def verify(self, answer: Answer, sets: Any) -> None:
-        self.verified += 1
 
 
 class Place:
@@ -66,9 +73,9 @@ def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monke
     reused, fresh = Recorded(trial, answer(0, 0)), Recorded(trial, answer(0, 64))
     with pytest.raises(burst._Overlap):
         burst._burst(reused, trial.player, 8)  # type: ignore[arg-type]
-    assert reused.verified == 0
+    assert reused.given.count == 0
     assert burst._burst(fresh, trial.player, 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
-    assert fresh.verified == 2
+    assert fresh.given.count == 2
 
 
 def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
