@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from kevin_env.judge import timing
-from kevin_env.judge.contest import TIMED, Contest
+from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
 from kevin_env.judge.timing import Burst, Pair, Speedup
@@ -134,9 +134,7 @@ def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
 
 def _fresh_sets(contest: Contest, count: int, size: int) -> list[Drawn]:
     """So many fresh input sets, one after the other in the inbox, and behind them the partners' where they fit."""
-    sets, stock = [], contest.stock(size)
-    for place in range(size):
-        if place >= count and sets[-1].image.end == stock[place].image.start:
-            return sets + stock[place:]
-        sets.append(contest.trial.draw(TIMED, sets[-1].image.end if sets else 0))
-    return sets
+    fresh, stock = contest.fresh(count), contest.stock(size)
+    if fresh[-1].image.end == stock[count - 1].image.end:
+        return fresh + stock[count:]
+    return fresh + contest.fresh(size - count, fresh[-1].image.end)

@@ -15,6 +15,7 @@ from kevin_env.judge.device import event_seconds
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.partners import PARTNER_SECONDS, null_code, ours
 from kevin_env.judge.pauses import awake
+from kevin_env.judge.supply import TIMED, draw_row
 from kevin_env.judge.timing import Pair, Speedup, Turn
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
@@ -28,8 +29,6 @@ LEAST_PAIRS = 6
 SECONDS = 4.0
 """No further turn of a round begins this long after the first round began, once there are `LEAST_PAIRS`."""
 WARM_UPS = 3
-TIMED = "own"
-"""The distribution of timed inputs: how long some kernels take depends on the values."""
 WINDOWS = {"cpu": 2, "cuda": 4}
 """Windows of each side in a turn, of which the shortest counts: waking up, switching contexts and the work of others
 only ever lengthen one. Among them, at a random place, the submission has one more on any distribution, which is
@@ -125,9 +124,16 @@ class Contest:
 
     def stock(self, count: int) -> list[Drawn]:
         """Timed input sets for the partners, one after the other in the inbox; always the same ones."""
-        while len(self._stock) < count:
-            self._stock.append(self.trial.draw(TIMED, self._stock[-1].image.end if self._stock else 0))
+        if not self._stock:
+            self._stock.append(self.trial.draw(TIMED))
+        first, missing = self._stock[0].image, count - len(self._stock)
+        if missing > 0:
+            self._stock += draw_row(self.trial, missing, first.bytes.numel(), self._stock[-1].image.end)
         return self._stock[:count]
+
+    def fresh(self, count: int, start: int = 0) -> list[Drawn]:
+        """As many timed input sets that nobody has seen, one after the other in the inbox from byte `start` on."""
+        return draw_row(self.trial, count, self.stock(1)[0].image.bytes.numel(), start)
 
     def fitting(self, copies: int) -> int:
         """How many input sets with their outputs a GPU has room for, each held so many times."""

@@ -9,7 +9,7 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.contest import TIMED, Contest
+from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.launcher import ForkServer
@@ -18,6 +18,7 @@ from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.stopwatch import Stopwatch
+from kevin_env.judge.supply import TIMED
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified, Wrong
 from kevin_env.judge.verdict import verdict

@@ -1,6 +1,8 @@
 """Bursts whose outputs share memory cannot be verified, so they are neither timed nor called wrong."""
 
+import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from kevin_env.judge import burst, gate
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
-from kevin_env.judge.memory import SharedRegion
+from kevin_env.judge.memory import Image, SharedRegion, joined
 from kevin_env.judge.timing import Burst
 
 
@@ -95,3 +97,37 @@ def test_of_a_call_that_claims_far_more_than_a_right_answer_not_all_is_copied(mo
     for region in regions:
         region.close()
     assert [[each.flat is not None for each in outputs] for outputs in taken] == [[True, False], [True]]
+
+
+class Drawing:
+    """Stands where a trial does; what it draws are inputs of the sizes that it is given, one after the other."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.bench = SimpleNamespace(device=torch.device("cpu"))
+        self.sizes, self.count = sizes, 0
+
+    def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> gate.Drawn:
+        size = self.sizes[min(self.count, len(self.sizes) - 1)]
+        self.count += 1
+        return gate.Drawn({"t": 0}, Image([torch.full((size,), float(self.count))], self.bench.device, start, into), 0)
+
+
+def test_a_burst_has_fresh_sets_and_the_partners_behind_them() -> None:
+    trial: Any = Drawing(300)
+    contest = Contest(trial, None, None, None)  # type: ignore[arg-type]
+    stock = contest.stock(8)
+    short, long = burst._fresh_sets(contest, 2, 8), burst._fresh_sets(contest, 8, 8)
+    assert short[2:] == stock[2:] and not {id(each) for each in short[:2] + long} & {id(each) for each in stock}
+    for sets in (short, long):
+        starts = [each.image.start for each in sets]
+        assert starts == [i * stock[0].image.end for i in range(8)]
+    assert [len(joined([each.image for each in sets])) for sets in (stock, short, long)] == [2, 2, 1]
+
+
+def test_where_inputs_have_no_one_size_all_of_a_burst_are_fresh() -> None:
+    trial: Any = Drawing(*[300] * 8, 500, 300, 400)
+    contest = Contest(trial, None, None, None)  # type: ignore[arg-type]
+    stock = contest.stock(8)
+    sets = burst._fresh_sets(contest, 2, 8)
+    assert len(sets) == 8 and not {id(each) for each in sets} & {id(each) for each in stock}
+    assert all(a.image.end == b.image.start for a, b in itertools.pairwise(sets))
