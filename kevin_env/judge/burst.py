@@ -74,26 +74,42 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     return Bursts(timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT), size)
 
 
+def demand(contest: Contest) -> tuple[int, int]:
+    """How many input sets will probably be needed, before any call was timed: of the submission, and the partners'."""
+    found = _bounds(contest) if contest.first <= LONGEST_CALL else None
+    if found is None:
+        return contest.windows, 1
+    size = min(max(found[0], LONG), found[1])
+    return contest.windows + PAIRS[0] * (size + SHORT), size
+
+
 def _size(contest: Contest, gated: Speedup) -> int | None:
     """How many input sets a burst rotates through, so that none is in the L2 when it is read."""
-    trial, device = contest.trial, contest.trial.bench.device
-    if device.type != "cuda" or trial.case.stochastic or max(gated.submission, gated.reference) > LONGEST_CALL:
+    found = _bounds(contest) if max(gated.submission, gated.reference) <= LONGEST_CALL else None
+    if found is None:
         return None
-    inputs = contest.stock(1)[0].image.end
+    least, fitting = found
+    return min(fitting, max(least, min(LONG, math.ceil(LONG_SECONDS / min(gated.submission, gated.reference)))))
+
+
+def _bounds(contest: Contest) -> tuple[int, int] | None:
+    """The fewest and the most input sets of a burst; None where none can be of use."""
+    trial = contest.trial
+    if trial.bench.device.type != "cuda" or trial.case.stochastic:
+        return None
+    inputs = max(1, contest.supply.each)
     weights = sum(t.nbytes for t in trial.case.model.state_dict().values())
     cold = 2 * trial.bench.info.l2
     if LIGHT_WEIGHTS * inputs < weights < cold:  # small weights that are read often would stay warm
         return None
-    fitting = contest.fitting(copies=3)
-    least = max(LEAST, -(-cold // inputs) + SHORT)
-    wanted = min(LONG, math.ceil(LONG_SECONDS / min(gated.submission, gated.reference)))
-    return min(fitting, max(least, wanted)) if least <= min(fitting, MOST) else None
+    least, fitting = max(LEAST, -(-cold // inputs) + SHORT), contest.fitting(copies=3)
+    return (least, fitting) if least <= min(fitting, MOST) else None
 
 
 def _bursts(contest: Contest, size: int) -> list[tuple[Burst, Burst]] | None:
     """Pairs of the reference's and the submission's bursts; None when they cannot be verified or timed."""
     gate = contest.trial.gate
-    contest.move(contest.trial.open_gate(contest.stock(size), gate.answer_bytes, outbox=gate.outbox.size))
+    contest.move(contest.trial.open_gate(contest.supply.stock(size), gate.answer_bytes, outbox=gate.outbox.size))
     found: list[tuple[Burst, Burst]] = []
     for _ in range(PAIRS[1] + GROWING):
         try:
@@ -121,7 +137,7 @@ def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
     windows: list[Answer] = []
     for count in (size, SHORT):
         # as many sets for the short one, so that the device is prepared alike; those beyond `count` are not called
-        sets = _fresh_sets(contest, count, size) if own else contest.stock(size)
+        sets = _fresh_sets(contest, count, size) if own else contest.supply.stock(size)
         (answer,) = contest.passes(player, [sets], count)
         if overlapping(answer.calls):
             raise _Overlap
@@ -134,7 +150,7 @@ def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
 
 def _fresh_sets(contest: Contest, count: int, size: int) -> list[Drawn]:
     """So many fresh input sets, one after the other in the inbox, and behind them the partners' where they fit."""
-    fresh, stock = contest.fresh(count), contest.stock(size)
+    fresh, stock = contest.supply.take(count), contest.supply.stock(size)
     if fresh[-1].image.end == stock[count - 1].image.end:
         return fresh + stock[count:]
-    return fresh + contest.fresh(size - count, fresh[-1].image.end)
+    return fresh + contest.supply.take(size - count, fresh[-1].image.end)

@@ -11,11 +11,11 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge import timing
-from kevin_env.judge.device import event_seconds
+from kevin_env.judge.device import event_seconds, free_memory
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.partners import PARTNER_SECONDS, null_code, ours
 from kevin_env.judge.pauses import awake
-from kevin_env.judge.supply import TIMED, draw_row
+from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Pair, Speedup, Turn
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
@@ -52,15 +52,18 @@ class Contest:
         trial: A trial that has been screened.
         reference, null: The partners. They run trusted code, so their inputs need not be fresh.
         unverified: Takes the submission's answers, which are all to be compared before anything is told.
+        supply: Gives timed inputs.
+        first: What a call of the reference took while others used the device as well, in seconds.
     """
 
     trial: Trial
     reference: Player
     null: Player
     unverified: Unverified
+    supply: Supply
+    first: float = 0.0
     _turns: list[Turn] = field(default_factory=list)
     _began: float | None = None
-    _stock: list[Drawn] = field(default_factory=list)
 
     @classmethod
     def prepare(cls, trial: Trial, partners: ExitStack, unverified: Unverified) -> "Contest":
@@ -76,11 +79,14 @@ class Contest:
             trial.construct(reference, PARTNER_SECONDS, compiled)
             _construct_null(trial, null)
             players = [trial.admit(worker, trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
-        contest = cls(trial, players[0], players[1], unverified)
-        for player in players:
-            for _ in range(WARM_UPS):
-                with ours():
-                    trial.gate.call(player, contest.stock(1), 1, PARTNER_SECONDS)
+        contest = cls(trial, players[0], players[1], unverified, Supply(trial))
+        (one,) = contest.supply.stock(1)
+        with ours():
+            warm, null = (
+                min(trial.gate.call(player, [one], 1, PARTNER_SECONDS).seconds for _ in range(WARM_UPS))
+                for player in players
+            )
+        contest.first = warm - null
         return contest
 
     @contextmanager
@@ -122,23 +128,15 @@ class Contest:
         """The shortest call of the submission that was seen, in seconds."""
         return min(turn.submission for turn in self._turns) - min(turn.gate for turn in self._turns)
 
-    def stock(self, count: int) -> list[Drawn]:
-        """Timed input sets for the partners, one after the other in the inbox; always the same ones."""
-        if not self._stock:
-            self._stock.append(self.trial.draw(TIMED))
-        first, missing = self._stock[0].image, count - len(self._stock)
-        if missing > 0:
-            self._stock += draw_row(self.trial, missing, first.bytes.numel(), self._stock[-1].image.end)
-        return self._stock[:count]
-
-    def fresh(self, count: int, start: int = 0) -> list[Drawn]:
-        """As many timed input sets that nobody has seen, one after the other in the inbox from byte `start` on."""
-        return draw_row(self.trial, count, self.stock(1)[0].image.bytes.numel(), start)
+    @property
+    def windows(self) -> int:
+        """How many timed inputs a round needs at most."""
+        return TURNS[1] * self._count()
 
     def fitting(self, copies: int) -> int:
         """How many input sets with their outputs a GPU has room for, each held so many times."""
-        each = self.stock(1)[0].image.end + sum(t.nbytes for t in self.trial.outputs)
-        free = torch.cuda.mem_get_info(self.trial.bench.device)[0] + self.unverified.held
+        each = self.supply.each + sum(t.nbytes for t in self.trial.outputs)
+        free = free_memory(self.trial.bench.device) + self.unverified.held + self.supply.held
         return int(MEMORY * free / max(1, copies * each))
 
     def move(self, gate: Gate) -> None:
@@ -167,7 +165,7 @@ class Contest:
     def spent(self, player: Player) -> tuple[float, float]:
         """Wall seconds of one gated call on a CPU, and processor seconds of the player in it. Errors as `gated`."""
         own = player is self.trial.player
-        sets, processes = [self.trial.draw(TIMED)] if own else self.stock(1), list(descendants(player.worker.pid))
+        sets, processes = self.supply.take(1) if own else self.supply.stock(1), list(descendants(player.worker.pid))
         before = run_time(processes)
         (answer,) = self.passes(player, [sets], 1)
         processor = (run_time(processes) - before) / 1e9
@@ -198,7 +196,7 @@ class Contest:
 
     def _own_answers(self, player: Player, count: int) -> list[Answer]:
         chance = random.SystemRandom()
-        sets, place = [[self.trial.draw(TIMED)] for _ in range(count)], chance.randrange(count + 1)
+        sets, place = [self.supply.take(1) for _ in range(count)], chance.randrange(count + 1)
         sets.insert(place, [self.trial.draw(chance.choice(self.trial.distributions))])
         answers = self.passes(player, sets, 1)
         for answer, drawn in zip(answers, sets, strict=True):
@@ -206,7 +204,7 @@ class Contest:
         return answers[:place] + answers[place + 1 :]
 
     def _partners_answers(self, player: Player, count: int) -> list[Answer]:
-        return self.passes(player, [self.stock(1)] * count, 1)
+        return self.passes(player, [self.supply.stock(1)] * count, 1)
 
     def _count(self) -> int:
         """How many windows each has in the next turn."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from kevin_env.judge.api import DeviceInfo, JudgeError
+from kevin_env.judge.capacity import host_memory
 
 _SHARED_OPTIN, _CLOCK_KHZ, _BUS_BITS, _L2 = 97, 36, 37, 38
 
@@ -54,6 +55,11 @@ def event_seconds(call: Callable[[], object], count: int) -> float:
         stop.record()
     torch.cuda.synchronize()
     return statistics.median(start.elapsed_time(stop) for start, stop in pairs) / 1e3
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that are free on a device, which others may take as well."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else host_memory()
 
 
 def identity(device: torch.device) -> str:

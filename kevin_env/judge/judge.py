@@ -9,6 +9,7 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.bench import Bench
+from kevin_env.judge.burst import demand
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
@@ -213,8 +214,11 @@ class Judge:
         with ExitStack() as held:
             with asleep(trial.worker):
                 held.enter_context(watch.waiting_for(self.bench.contests))
-            with self._leased(trial, watch):
+            with self._leased(trial, watch) as give_way:
                 contest = Contest.prepare(trial, held, unverified)
+                for _ in contest.supply.fill(*demand(contest)):
+                    if self.bench.lease.wanted():
+                        give_way()
             with (
                 watch("queue"), contest.still(), alone, self.bench.timing,
                 watch("time"), own, ended_on_trouble(trial.worker),

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 import torch
 
-from kevin_env.judge.capacity import host_memory
+from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Answer, Drawn
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.stopwatch import Stopwatch
@@ -107,5 +107,4 @@ def _bytes_of(answer: Answer, sets: list[Drawn]) -> int:
 
 
 def _share_of_free(device: torch.device) -> int:
-    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else host_memory()
-    return int(SHARE[device.type] * free)
+    return int(SHARE[device.type] * free_memory(device))

@@ -13,6 +13,7 @@ from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
 from kevin_env.judge.memory import Image, SharedRegion, joined
+from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Burst
 
 
@@ -46,7 +47,7 @@ class Recorded(Contest):
 
     def __init__(self, trial: Any, answer: Answer) -> None:
         self.given = Verified()
-        super().__init__(trial, None, None, self.given)  # type: ignore[arg-type]
+        super().__init__(trial, None, None, self.given, None)  # type: ignore[arg-type]
         self.answer = answer
 
     def passes(self, player: Any, sets: Any, count: int) -> list[Answer]:
@@ -114,8 +115,8 @@ class Drawing:
 
 def test_a_burst_has_fresh_sets_and_the_partners_behind_them() -> None:
     trial: Any = Drawing(300)
-    contest = Contest(trial, None, None, None)  # type: ignore[arg-type]
-    stock = contest.stock(8)
+    contest = Contest(trial, None, None, None, Supply(trial, 0))  # type: ignore[arg-type]
+    stock = contest.supply.stock(8)
     short, long = burst._fresh_sets(contest, 2, 8), burst._fresh_sets(contest, 8, 8)
     assert short[2:] == stock[2:] and not {id(each) for each in short[:2] + long} & {id(each) for each in stock}
     for sets in (short, long):
@@ -126,8 +127,8 @@ def test_a_burst_has_fresh_sets_and_the_partners_behind_them() -> None:
 
 def test_where_inputs_have_no_one_size_all_of_a_burst_are_fresh() -> None:
     trial: Any = Drawing(*[300] * 8, 500, 300, 400)
-    contest = Contest(trial, None, None, None)  # type: ignore[arg-type]
-    stock = contest.stock(8)
+    contest = Contest(trial, None, None, None, Supply(trial, 0))  # type: ignore[arg-type]
+    stock = contest.supply.stock(8)
     sets = burst._fresh_sets(contest, 2, 8)
     assert len(sets) == 8 and not {id(each) for each in sets} & {id(each) for each in stock}
     assert all(a.image.end == b.image.start for a, b in itertools.pairwise(sets))
