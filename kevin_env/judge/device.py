@@ -58,8 +58,11 @@ def event_seconds(call: Callable[[], object], count: int) -> float:
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes that are free on a device, which others may take as well."""
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else host_memory()
+    """Bytes that are free for this process; of a GPU's also those that torch keeps for reuse."""
+    if device.type == "cpu":
+        return host_memory()
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + kept
 
 
 def identity(device: torch.device) -> str:

@@ -9,12 +9,11 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.burst import demand
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.launcher import ForkServer
-from kevin_env.judge.measure import measure
+from kevin_env.judge.measure import make_ready, measure
 from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
@@ -216,7 +215,7 @@ class Judge:
                 held.enter_context(watch.waiting_for(self.bench.contests))
             with self._leased(trial, watch) as give_way:
                 contest = Contest.prepare(trial, held, unverified)
-                for _ in contest.supply.fill(*demand(contest)):
+                for _ in make_ready(contest):
                     if self.bench.lease.wanted():
                         give_way()
             with (

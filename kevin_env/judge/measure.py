@@ -4,8 +4,10 @@ Gated calls decide, bursts refine: a burst shows several inputs at once, so it i
 gated call than an allowance, and no further below what its own whole windows say.
 """
 
+from collections.abc import Iterator
+
 from kevin_env.judge import timing
-from kevin_env.judge.burst import Bursts, take_bursts
+from kevin_env.judge.burst import Bursts, demand, take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.timing import Speedup
@@ -13,6 +15,13 @@ from kevin_env.outcome import Correct, Threads
 
 LONG_ENOUGH = 0.5e-3
 """A call on a CPU that is longer than the null kernel's by this tells how many threads it keeps busy."""
+
+
+def make_ready(contest: Contest) -> Iterator[None]:
+    """Draws, and makes room for, what will probably be timed. After each step others may have the device."""
+    own, partners = demand(contest)
+    yield from contest.supply.fill(own, partners)
+    contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
 
 
 def measure(contest: Contest, flags: list[str]) -> Correct:
@@ -25,6 +34,7 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     Raises:
         Wrong, Trouble, JudgeError: as `Contest.gated`.
     """
+    contest.unverified.use_room()
     gated = contest.gated()
     bursts = take_bursts(contest, gated, flags)
     if not _settled(contest, gated, bursts):

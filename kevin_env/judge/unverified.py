@@ -7,7 +7,7 @@ They are compared in the order in which they were given. Nothing is told of a su
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import torch
 
@@ -49,7 +49,22 @@ class Unverified:
         self.held = 0
         self._trial = trial
         self._budget = _share_of_free(trial.bench.device) if budget is None else budget
+        self._room: torch.Tensor | None = None
         self._waiting: deque[tuple[Answer, list[Drawn]]] = deque()
+
+    def make_room(self, count: int, each: int) -> None:
+        """Has torch keep so many times `each` bytes on a GPU for outputs; to ask the driver for them takes longer.
+
+        The memory is held until `use_room`: what torch keeps, it gives back whenever another submission ends.
+        """
+        device = self._trial.bench.device
+        if device.type == "cuda":
+            with suppress(torch.OutOfMemoryError):
+                self._room = torch.empty(min(count * each, self._budget // 2), dtype=torch.uint8, device=device)
+
+    def use_room(self) -> None:
+        """From now on outputs are taken into that memory. Hold the device alone."""
+        self._room = None
 
     def __len__(self) -> int:
         return len(self._waiting)
