@@ -83,6 +83,13 @@ def demand(contest: Contest) -> tuple[int, int]:
     return contest.windows + PAIRS[0] * (size + SHORT), size
 
 
+def open_wide(contest: Contest, size: int, still: bool) -> None:
+    """Takes all to a gate for so many input sets, unless theirs is; `still` as in `Contest.move`."""
+    gate, sets = contest.trial.gate, contest.supply.stock(size)
+    if sets[-1].image.end > gate.inbox.size:
+        contest.move(contest.trial.open_gate(sets, gate.answer_bytes, outbox=gate.outbox.size), still)
+
+
 def _size(contest: Contest, gated: Speedup) -> int | None:
     """How many input sets a burst rotates through, so that none is in the L2 when it is read."""
     found = _bounds(contest) if max(gated.submission, gated.reference) <= LONGEST_CALL else None
@@ -108,8 +115,7 @@ def _bounds(contest: Contest) -> tuple[int, int] | None:
 
 def _bursts(contest: Contest, size: int) -> list[tuple[Burst, Burst]] | None:
     """Pairs of the reference's and the submission's bursts; None when they cannot be verified or timed."""
-    gate = contest.trial.gate
-    contest.move(contest.trial.open_gate(contest.supply.stock(size), gate.answer_bytes, outbox=gate.outbox.size))
+    open_wide(contest, size, still=True)
     found: list[tuple[Burst, Burst]] = []
     for _ in range(PAIRS[1] + GROWING):
         try:

@@ -4,7 +4,7 @@ import random
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 import torch
@@ -139,15 +139,16 @@ class Contest:
         free = free_memory(self.trial.bench.device) + self.unverified.held + self.supply.held
         return int(MEMORY * free / max(1, copies * each))
 
-    def move(self, gate: Gate) -> None:
-        """Takes all three to another gate."""
+    def move(self, gate: Gate, still: bool) -> None:
+        """Takes all three to another gate; `still`: whether they stand still otherwise."""
+        woken = awake if still else nullcontext
         with ours():
             players = []
             for player in (self.reference, self.null):
-                with awake(player.worker):
+                with woken(player.worker):
                     players.append(self.trial.admit(player.worker, gate, PARTNER_SECONDS))
         self.reference, self.null = players
-        with awake(self.trial.worker):
+        with woken(self.trial.worker):
             self.trial.player = self.trial.admit(self.trial.worker, gate, self.trial.options.call_timeout)
         self.trial.gate = gate
 

@@ -7,7 +7,7 @@ gated call than an allowance, and no further below what its own whole windows sa
 from collections.abc import Iterator
 
 from kevin_env.judge import timing
-from kevin_env.judge.burst import Bursts, demand, take_bursts
+from kevin_env.judge.burst import Bursts, demand, open_wide, take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.timing import Speedup
@@ -18,9 +18,14 @@ LONG_ENOUGH = 0.5e-3
 
 
 def make_ready(contest: Contest) -> Iterator[None]:
-    """Draws, and makes room for, what will probably be timed. After each step others may have the device."""
+    """Draws, and makes room for, what will probably be timed. After each step others may have the device.
+
+    Raises:
+        Trouble, JudgeError: as `Contest.gated`.
+    """
     own, partners = demand(contest)
     yield from contest.supply.fill(own, partners)
+    open_wide(contest, partners, still=False)
     contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
 
 

@@ -132,3 +132,27 @@ def test_where_inputs_have_no_one_size_all_of_a_burst_are_fresh() -> None:
     sets = burst._fresh_sets(contest, 2, 8)
     assert len(sets) == 8 and not {id(each) for each in sets} & {id(each) for each in stock}
     assert all(a.image.end == b.image.start for a, b in itertools.pairwise(sets))
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_all_are_taken_once_to_a_gate_that_is_wide_enough(still: bool) -> None:
+    """With `still`, each is awake only while it is taken there."""
+    trial, steps = Drawing(4000), []
+    places = [SharedRegion(size, torch.device("cpu")) for size in (20_000, 200_000)]
+    narrow, wide = (gate.Gate(trial.bench.device, place, place, 1, 0) for place in places)
+    trial.gate, trial.options = narrow, SimpleNamespace(call_timeout=1.0)  # type: ignore[attr-defined]
+    workers = [
+        SimpleNamespace(freeze=lambda on, name=name: steps.append((name, on))) for name in ("ref", "null", "own")
+    ]
+    trial.worker = workers[2]  # type: ignore[attr-defined]
+    trial.open_gate = lambda sets, answer_bytes, outbox: wide  # type: ignore[attr-defined]
+    trial.admit = lambda worker, opened, timeout: steps.append(opened) or SimpleNamespace(worker=worker)  # type: ignore[attr-defined]
+    players = [SimpleNamespace(worker=worker) for worker in workers[:2]]
+    contest = Contest(trial, *players, None, Supply(trial, 0))  # type: ignore[arg-type]
+    for size in (1, 8, 8, 3):
+        burst.open_wide(contest, size, still)
+    taken = [(name, on) for name in ("ref", "null", "own") for on in (False, True)]
+    assert [step for step in steps if step is not wide] == (taken if still else [])
+    assert steps.count(wide) == 3 and contest.trial.gate is wide
+    for place in places:
+        place.close()
