@@ -20,6 +20,8 @@ LONG = 16
 cold."""
 LEAST = 8
 MOST = 64
+GLANCE = (3, 4)
+"""Bounds of the random number of gated turns before bursts: those ask only for the shortest call."""
 LONG_SECONDS = 2.4e-3
 """What a long burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
 PAIRS = (6, 9)
@@ -74,13 +76,18 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     return Bursts(timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT), size)
 
 
+def may_burst(contest: Contest) -> bool:
+    """Whether bursts may be of use, as far as that is known before calls were timed."""
+    return contest.first <= LONGEST_CALL and _bounds(contest) is not None
+
+
 def demand(contest: Contest) -> tuple[int, int]:
     """How many input sets will probably be needed, before any call was timed: of the submission, and the partners'."""
     found = _bounds(contest) if contest.first <= LONGEST_CALL else None
     if found is None:
-        return contest.windows, 1
+        return contest.windows(), 1
     size = min(max(found[0], LONG), found[1])
-    return contest.windows + PAIRS[0] * (size + SHORT), size
+    return contest.windows(GLANCE) + PAIRS[0] * (size + SHORT), size
 
 
 def open_wide(contest: Contest, size: int, still: bool) -> None:

@@ -104,10 +104,13 @@ class Contest:
                 with suppress(Trouble):  # one that is gone has been noticed already
                     worker.freeze(False)
 
-    def gated(self) -> Speedup:
+    def gated(self, turns: tuple[int, int] | None = None) -> Speedup:
         """The speedup from the gated calls of one round and of all before: windows less what the gate costs.
 
         Inside `still`.
+
+        Args:
+            turns: Bounds of the random number of turns; `TURNS` where not given.
 
         Raises:
             Wrong: when a timed call is wrong and is compared now already.
@@ -116,10 +119,10 @@ class Contest:
         """
         began = self._began = self._began or time.monotonic()
         hold = _held() if self.trial.bench.device.type == "cuda" else 0.0
-        for _ in range(random.SystemRandom().randint(*TURNS)):
+        for _ in range(random.SystemRandom().randint(*(turns or TURNS))):
             self._turns.append(self._turn(hold))
             late = time.monotonic() - began > SECONDS
-            if len(self._turns) >= LEAST_PAIRS and (late or self._speedup().spread <= timing.STEADY):
+            if self.enough and (late or self._speedup().spread <= timing.STEADY):
                 break
         return self._speedup()
 
@@ -129,9 +132,13 @@ class Contest:
         return min(turn.submission for turn in self._turns) - min(turn.gate for turn in self._turns)
 
     @property
-    def windows(self) -> int:
-        """How many timed inputs a round needs at most."""
-        return TURNS[1] * self._count()
+    def enough(self) -> bool:
+        """Whether there are turns enough for an interval."""
+        return len(self._turns) >= LEAST_PAIRS
+
+    def windows(self, turns: tuple[int, int] | None = None) -> int:
+        """How many timed inputs a round needs at most; the argument is that of `gated`."""
+        return (turns or TURNS)[1] * self._count()
 
     def fitting(self, copies: int) -> int:
         """How many input sets with their outputs a GPU has room for, each held so many times."""
