@@ -16,9 +16,10 @@ from kevin_env.judge.timing import Burst, Pair, Speedup
 
 SHORT = 2
 LONG = 16
-"""Input sets of a long burst of short calls, where memory allows; never fewer than `LEAST`, nor than what makes the L2
-cold."""
+"""Input sets of a long burst of short calls, where memory allows; never fewer than make the L2 cold."""
 LEAST = 8
+LEAST_SECONDS = 1e-3
+"""With fewer than `LEAST` sets a long burst has at least so much more than a short one, and two calls."""
 MOST = 64
 GLANCE = (3, 4)
 """Bounds of the random number of gated turns before bursts: those ask only for the shortest call."""
@@ -31,7 +32,8 @@ STEADY = 0.01
 GROWING = 4
 """Pairs that may not count: the first ones grow the allocators."""
 LONGEST_CALL = 4e-3
-"""Above this the gate's own error is too small to be worth a burst."""
+"""Above this the gate's own error is too small to be worth a burst. A reference that takes longer is timed by gated
+calls alone, and bursts of the null kernel stand for its own where they show what is the same on both sides."""
 LIGHT_WEIGHTS = 0.05
 """Weights up to this share of the inputs do not matter for a cold cache; see `_size`."""
 
@@ -41,8 +43,8 @@ class Bursts:
     """What bursts tell of one call.
 
     Attributes:
-        calls: Times of one call of each side, from differences of long and short bursts.
-        bounds: The same from whole windows of long bursts; higher, and nothing moved out of them helps.
+        calls: Times of one call of each side, from differences of long and short bursts; of a slow reference gated.
+        bounds: The submission's from whole windows of long bursts; higher, and nothing moved out of them helps.
         size: Calls in a long burst.
     """
 
@@ -69,21 +71,23 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     size = _size(contest, gated)
     if size is None:
         return None
-    bursts = _bursts(contest, size)
+    slow = gated.reference > LONGEST_CALL
+    bursts = _bursts(contest, contest.null if slow else contest.reference, size)
     if bursts is None:
         flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
         return None
-    return Bursts(timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT), size)
+    calls, bounds = timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT)
+    return Bursts(timing.beside(contest.references, calls) if slow else calls, bounds, size)
 
 
 def may_burst(contest: Contest) -> bool:
     """Whether bursts may be of use, as far as that is known before calls were timed."""
-    return contest.first <= LONGEST_CALL and _bounds(contest) is not None
+    return _bounds(contest, LEAST) is not None
 
 
 def demand(contest: Contest) -> tuple[int, int]:
     """How many input sets will probably be needed, before any call was timed: of the submission, and the partners'."""
-    found = _bounds(contest) if contest.first <= LONGEST_CALL else None
+    found = _bounds(contest, LEAST)
     if found is None:
         return contest.windows(), 1
     size = min(max(found[0], LONG), found[1])
@@ -99,15 +103,18 @@ def open_wide(contest: Contest, size: int, still: bool) -> None:
 
 def _size(contest: Contest, gated: Speedup) -> int | None:
     """How many input sets a burst rotates through, so that none is in the L2 when it is read."""
-    found = _bounds(contest) if max(gated.submission, gated.reference) <= LONGEST_CALL else None
+    if gated.submission > LONGEST_CALL:
+        return None
+    shorter = min(gated.submission, gated.reference)
+    found = _bounds(contest, min(LEAST, SHORT + max(2, math.ceil(LEAST_SECONDS / shorter))))
     if found is None:
         return None
     least, fitting = found
-    return min(fitting, max(least, min(LONG, math.ceil(LONG_SECONDS / min(gated.submission, gated.reference)))))
+    return min(fitting, max(least, LEAST, min(LONG, math.ceil(LONG_SECONDS / shorter))))
 
 
-def _bounds(contest: Contest) -> tuple[int, int] | None:
-    """The fewest and the most input sets of a burst; None where none can be of use."""
+def _bounds(contest: Contest, least: int) -> tuple[int, int] | None:
+    """The fewest input sets of a burst, `least` or more, and the most; None where none can be of use."""
     trial = contest.trial
     if trial.bench.device.type != "cuda" or trial.case.stochastic:
         return None
@@ -116,17 +123,17 @@ def _bounds(contest: Contest) -> tuple[int, int] | None:
     cold = 2 * trial.bench.info.l2
     if LIGHT_WEIGHTS * inputs < weights < cold:  # small weights that are read often would stay warm
         return None
-    least, fitting = max(LEAST, -(-cold // inputs) + SHORT), contest.fitting(copies=3)
+    least, fitting = max(least, -(-cold // inputs) + SHORT), contest.fitting(copies=3)
     return (least, fitting) if least <= min(fitting, MOST) else None
 
 
-def _bursts(contest: Contest, size: int) -> list[tuple[Burst, Burst]] | None:
-    """Pairs of the reference's and the submission's bursts; None when they cannot be verified or timed."""
+def _bursts(contest: Contest, partner: Player, size: int) -> list[tuple[Burst, Burst]] | None:
+    """Pairs of a partner's and the submission's bursts; None when they cannot be verified or timed."""
     open_wide(contest, size, still=True)
     found: list[tuple[Burst, Burst]] = []
     for _ in range(PAIRS[1] + GROWING):
         try:
-            pair = [_burst(contest, player, size) for player in (contest.reference, contest.trial.player)]
+            pair = [_burst(contest, player, size) for player in (partner, contest.trial.player)]
         except _Overlap:
             return None
         if pair[0] is not None and pair[1] is not None:
@@ -152,7 +159,7 @@ def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
         # as many sets for the short one, so that the device is prepared alike; those beyond `count` are not called
         sets = _fresh_sets(contest, count, size) if own else contest.supply.stock(size)
         (answer,) = contest.passes(player, [sets], count)
-        if overlapping(answer.calls):
+        if own and overlapping(answer.calls):
             raise _Overlap
         if own:
             contest.unverified.add(answer, sets)

@@ -38,7 +38,7 @@ HOLD = 120_000
 meanwhile; after a kernel that ends at once that would be time of the gate's, and taken away from everybody."""
 HOLDS = 5
 """How often the judge times that kernel itself."""
-MEMORY = 0.25
+MEMORY = 0.4
 """Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows."""
 LONG_WINDOW = 5e-3
 """From windows of this length on, one is enough on a GPU: what lengthens it is little beside it."""
@@ -53,7 +53,6 @@ class Contest:
         reference, null: The partners. They run trusted code, so their inputs need not be fresh.
         unverified: Takes the submission's answers, which are all to be compared before anything is told.
         supply: Gives timed inputs.
-        first: What a call of the reference took while others used the device as well, in seconds.
     """
 
     trial: Trial
@@ -61,7 +60,6 @@ class Contest:
     null: Player
     unverified: Unverified
     supply: Supply
-    first: float = 0.0
     _turns: list[Turn] = field(default_factory=list)
     _began: float | None = None
 
@@ -82,11 +80,8 @@ class Contest:
         contest = cls(trial, players[0], players[1], unverified, Supply(trial))
         (one,) = contest.supply.stock(1)
         with ours():
-            warm, null = (
-                min(trial.gate.call(player, [one], 1, PARTNER_SECONDS).seconds for _ in range(WARM_UPS))
-                for player in players
-            )
-        contest.first = warm - null
+            for player in players * WARM_UPS:
+                trial.gate.call(player, [one], 1, PARTNER_SECONDS)
         return contest
 
     @contextmanager
@@ -132,13 +127,18 @@ class Contest:
         return min(turn.submission for turn in self._turns) - min(turn.gate for turn in self._turns)
 
     @property
+    def references(self) -> list[float]:
+        """Gated times of the reference, in seconds."""
+        return [pair.reference for pair in self._pairs()]
+
+    @property
     def enough(self) -> bool:
         """Whether there are turns enough for an interval."""
         return len(self._turns) >= LEAST_PAIRS
 
     def windows(self, turns: tuple[int, int] | None = None) -> int:
         """How many timed inputs a round needs at most; the argument is that of `gated`."""
-        return (turns or TURNS)[1] * self._count()
+        return (turns or TURNS)[1] * self._count("submission")
 
     def fitting(self, copies: int) -> int:
         """How many input sets with their outputs a GPU has room for, each held so many times."""
@@ -182,16 +182,18 @@ class Contest:
         return answer.seconds, processor
 
     def _speedup(self) -> Speedup:
+        return timing.speedup_of(self._pairs())
+
+    def _pairs(self) -> list[Pair]:
         """Of all turns, with what the gate costs taken away from both sides."""
         gate = statistics.median(turn.gate for turn in self._turns)
-        return timing.speedup_of([Pair(turn.reference - gate, turn.submission - gate) for turn in self._turns])
+        return [Pair(turn.reference - gate, turn.submission - gate) for turn in self._turns]
 
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
         order = random.SystemRandom().sample(sorted(players), len(players))
-        count = self._count()
-        return Turn(**{name: min(self._windows(players[name], count)) for name in order}, hold=hold)
+        return Turn(**{name: min(self._windows(players[name], self._count(name))) for name in order}, hold=hold)
 
     def _windows(self, player: Player, count: int) -> list[float]:
         """Windows of one player on inputs as the problem draws them, the submission's always on fresh ones."""
@@ -214,11 +216,11 @@ class Contest:
     def _partners_answers(self, player: Player, count: int) -> list[Answer]:
         return self.passes(player, [self.supply.stock(1)] * count, 1)
 
-    def _count(self) -> int:
-        """How many windows each has in the next turn."""
+    def _count(self, name: str) -> int:
+        """How many windows a side has in the next turn."""
         if self.trial.bench.device.type == "cpu":
             return WINDOWS["cpu"]
-        if self._turns and self._turns[-1].shortest > LONG_WINDOW:
+        if self._turns and getattr(self._turns[-1], name) > LONG_WINDOW:
             return 1
         return min(WINDOWS["cuda"], max(1, self.fitting(copies=1) - 1))
 

@@ -14,7 +14,7 @@ from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
 from kevin_env.judge.memory import Image, SharedRegion, joined
 from kevin_env.judge.supply import Supply
-from kevin_env.judge.timing import Burst
+from kevin_env.judge.timing import Burst, Speedup, Turn
 
 
 def call(offset: int) -> Call:
@@ -86,6 +86,78 @@ def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.Mo
     trial = Place()
     mapped = Recorded(trial, replace(answer(0, 64), steady=False))
     assert burst._burst(mapped, trial.player, 8) is None  # type: ignore[arg-type]
+
+
+def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
+    contest = Recorded(Place(), answer(0, 0))
+    contest.supply = SimpleNamespace(stock=lambda count: [])  # type: ignore[assignment]
+    assert burst._burst(contest, object(), 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
+    assert contest.given.count == 0
+
+
+class Sized:
+    """Stands where a contest on a GPU does that has room for so many input sets of 100 MB."""
+
+    reference, null, references = "the reference", "the null kernel", [2.0, 3.0]
+
+    def __init__(self, room: int) -> None:
+        case = SimpleNamespace(stochastic=False, model=torch.nn.ReLU())
+        bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000))
+        self.trial = SimpleNamespace(case=case, bench=bench)
+        self.supply = SimpleNamespace(each=100_000_000)
+        self.room = room
+
+    def fitting(self, copies: int) -> int:
+        return self.room
+
+
+def gated(reference: float, submission: float) -> Speedup:
+    return Speedup(reference / submission, 0.0, 0.0, reference, submission)
+
+
+@pytest.mark.parametrize(
+    ("reference", "submission", "room", "size"),
+    [
+        (1e-4, 2e-4, 99, 16),
+        (1e-4, 2e-4, 9, 9),
+        (1e-4, 2e-4, 7, None),
+        (3e-4, 3e-4, 99, 8),
+        (3e-4, 3e-4, 6, 6),
+        (3e-4, 3e-4, 5, None),
+        (2e-3, 3e-3, 4, 4),
+        (2e-3, 3e-3, 3, None),
+        (4e-2, 1e-4, 99, 16),
+        (4e-2, 5e-3, 99, None),
+        (1e-4, 5e-3, 99, None),
+    ],
+)
+def test_a_burst_is_as_long_as_its_calls_and_the_memory_admit(
+    reference: float, submission: float, room: int, size: int | None
+) -> None:
+    assert burst._size(Sized(room), gated(reference, submission)) == size  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("reference", "partner"), [(3e-3, "the reference"), (5e-3, "the null kernel")])
+def test_the_null_kernel_stands_for_a_slow_reference(
+    monkeypatch: pytest.MonkeyPatch, reference: float, partner: str
+) -> None:
+    bursts, asked = [(Burst(9.0, 1.0, 10.0), Burst(5.0, 1.0, 6.0))] * 3, []
+    monkeypatch.setattr(burst, "_bursts", lambda contest, chosen, size: asked.append(chosen) or bursts)
+    found = burst.take_bursts(Sized(99), gated(reference, 1e-3), [])  # type: ignore[arg-type]
+    assert asked == [partner] and found is not None
+    assert {pair.submission for pair in found.calls} == {4.0 / (found.size - 2)}
+    plain = [8.0 / (found.size - 2)] * 3
+    assert [pair.reference for pair in found.calls] == (plain if partner == "the reference" else [2.0, 3.0, 2.0])
+    assert [pair.reference for pair in found.bounds] == plain
+
+
+def test_a_side_has_one_window_once_its_own_are_long() -> None:
+    contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
+    contest.fitting = lambda copies: 99  # type: ignore[method-assign]
+    sides = ("reference", "submission", "null")
+    assert [contest._count(name) for name in sides] == [4, 4, 4]
+    contest._turns = [Turn(submission=1e-3, reference=4e-2, null=1e-3, hold=0.0)]
+    assert [contest._count(name) for name in sides] == [1, 4, 4]
 
 
 def test_of_a_call_that_claims_far_more_than_a_right_answer_not_all_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
