@@ -25,6 +25,7 @@ from kevin_env.judge.device import inform
 from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.timing import speedup_of
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.unverified import Unverified
 
 
 def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) -> list[dict[str, Any]]:
@@ -38,13 +39,15 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
         trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
         try:
             trial.build(as_submission(code))
+            unverified = Unverified(trial)
             with ExitStack() as partners:
                 with bench.lease.shared():
                     assert trial.screen() is None
-                    contest = Contest.prepare(trial, partners)
+                    contest = Contest.prepare(trial, partners, unverified)
                 with contest.still(), bench.lease.exclusive(), on_its_own(str(bench.device)):
                     first = contest.gated()
                     second = take_bursts(contest, first, [])
+            unverified.compare()
             gated.append(first.submission)
             if second is not None:
                 burst.append(speedup_of(second.calls).submission)

@@ -9,17 +9,20 @@ import math
 from dataclasses import dataclass
 
 from kevin_env.judge import timing
-from kevin_env.judge.contest import TIMED, Contest
+from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
 SHORT = 2
 LONG = 16
-"""Input sets of a long burst of short calls, where memory allows; never fewer than `LEAST`, nor than what makes the L2
-cold."""
+"""Input sets of a long burst of short calls, where memory allows; never fewer than make the L2 cold."""
 LEAST = 8
+LEAST_SECONDS = 1e-3
+"""With fewer than `LEAST` sets a long burst has at least so much more than a short one, and two calls."""
 MOST = 64
+GLANCE = (3, 4)
+"""Bounds of the random number of gated turns before bursts: those ask only for the shortest call."""
 LONG_SECONDS = 2.4e-3
 """What a long burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
 PAIRS = (6, 9)
@@ -29,7 +32,8 @@ STEADY = 0.01
 GROWING = 4
 """Pairs that may not count: the first ones grow the allocators."""
 LONGEST_CALL = 4e-3
-"""Above this the gate's own error is too small to be worth a burst."""
+"""Above this the gate's own error is too small to be worth a burst. A reference that takes longer is timed by gated
+calls alone, and bursts of the null kernel stand for its own where they show what is the same on both sides."""
 LIGHT_WEIGHTS = 0.05
 """Weights up to this share of the inputs do not matter for a cold cache; see `_size`."""
 
@@ -39,8 +43,8 @@ class Bursts:
     """What bursts tell of one call.
 
     Attributes:
-        calls: Times of one call of each side, from differences of long and short bursts.
-        bounds: The same from whole windows of long bursts; higher, and nothing moved out of them helps.
+        calls: Times of one call of each side, from differences of long and short bursts; of a slow reference gated.
+        bounds: The submission's from whole windows of long bursts; higher, and nothing moved out of them helps.
         size: Calls in a long burst.
     """
 
@@ -67,37 +71,69 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     size = _size(contest, gated)
     if size is None:
         return None
-    bursts = _bursts(contest, size)
+    slow = gated.reference > LONGEST_CALL
+    bursts = _bursts(contest, contest.null if slow else contest.reference, size)
     if bursts is None:
         flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
         return None
-    return Bursts(timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT), size)
+    calls, bounds = timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT)
+    return Bursts(timing.beside(contest.references, calls) if slow else calls, bounds, size)
+
+
+def may_burst(contest: Contest) -> bool:
+    """Whether bursts may be of use, as far as that is known before calls were timed."""
+    return _bounds(contest, LEAST) is not None
+
+
+def demand(contest: Contest) -> tuple[int, int]:
+    """How many input sets will probably be needed, before any call was timed: of the submission, and the partners'."""
+    found = _bounds(contest, LEAST)
+    if found is None:
+        return contest.windows(), 1
+    size = min(max(found[0], LONG), found[1])
+    return contest.windows(GLANCE) + PAIRS[0] * (size + SHORT), size
+
+
+def open_wide(contest: Contest, size: int, still: bool) -> None:
+    """Takes all to a gate for so many input sets, unless theirs is; `still` as in `Contest.move`."""
+    gate, sets = contest.trial.gate, contest.supply.stock(size)
+    if sets[-1].image.end > gate.inbox.size:
+        contest.move(contest.trial.open_gate(sets, gate.answer_bytes, outbox=gate.outbox.size), still)
 
 
 def _size(contest: Contest, gated: Speedup) -> int | None:
     """How many input sets a burst rotates through, so that none is in the L2 when it is read."""
-    trial, device = contest.trial, contest.trial.bench.device
-    if device.type != "cuda" or trial.case.stochastic or max(gated.submission, gated.reference) > LONGEST_CALL:
+    if gated.submission > LONGEST_CALL:
         return None
-    inputs = contest.stock(1)[0].image.end
+    shorter = min(gated.submission, gated.reference)
+    found = _bounds(contest, min(LEAST, SHORT + max(2, math.ceil(LEAST_SECONDS / shorter))))
+    if found is None:
+        return None
+    least, fitting = found
+    return min(fitting, max(least, LEAST, min(LONG, math.ceil(LONG_SECONDS / shorter))))
+
+
+def _bounds(contest: Contest, least: int) -> tuple[int, int] | None:
+    """The fewest input sets of a burst, `least` or more, and the most; None where none can be of use."""
+    trial = contest.trial
+    if trial.bench.device.type != "cuda" or trial.case.stochastic:
+        return None
+    inputs = max(1, contest.supply.each)
     weights = sum(t.nbytes for t in trial.case.model.state_dict().values())
     cold = 2 * trial.bench.info.l2
     if LIGHT_WEIGHTS * inputs < weights < cold:  # small weights that are read often would stay warm
         return None
-    fitting = contest.fitting(copies=3)
-    least = max(LEAST, -(-cold // inputs) + SHORT)
-    wanted = min(LONG, math.ceil(LONG_SECONDS / min(gated.submission, gated.reference)))
-    return min(fitting, max(least, wanted)) if least <= min(fitting, MOST) else None
+    least, fitting = max(least, -(-cold // inputs) + SHORT), contest.fitting(copies=3)
+    return (least, fitting) if least <= min(fitting, MOST) else None
 
 
-def _bursts(contest: Contest, size: int) -> list[tuple[Burst, Burst]] | None:
-    """Pairs of the reference's and the submission's bursts; None when they cannot be verified or timed."""
-    gate = contest.trial.gate
-    contest.move(contest.trial.open_gate(contest.stock(size), gate.answer_bytes, outbox=gate.outbox.size))
+def _bursts(contest: Contest, partner: Player, size: int) -> list[tuple[Burst, Burst]] | None:
+    """Pairs of a partner's and the submission's bursts; None when they cannot be verified or timed."""
+    open_wide(contest, size, still=True)
     found: list[tuple[Burst, Burst]] = []
     for _ in range(PAIRS[1] + GROWING):
         try:
-            pair = [_burst(contest, player, size) for player in (contest.reference, contest.trial.player)]
+            pair = [_burst(contest, player, size) for player in (partner, contest.trial.player)]
         except _Overlap:
             return None
         if pair[0] is not None and pair[1] is not None:
@@ -121,12 +157,12 @@ def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
     windows: list[Answer] = []
     for count in (size, SHORT):
         # as many sets for the short one, so that the device is prepared alike; those beyond `count` are not called
-        sets = _fresh_sets(contest, count, size) if own else contest.stock(size)
+        sets = _fresh_sets(contest, count, size) if own else contest.supply.stock(size)
         (answer,) = contest.passes(player, [sets], count)
-        if overlapping(answer.calls):
+        if own and overlapping(answer.calls):
             raise _Overlap
         if own:
-            contest.verify(answer, sets)
+            contest.unverified.add(answer, sets)
         windows.append(answer)
     long, short = windows
     return Burst(long.called, short.called, long.seconds) if long.steady else None
@@ -134,9 +170,7 @@ def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
 
 def _fresh_sets(contest: Contest, count: int, size: int) -> list[Drawn]:
     """So many fresh input sets, one after the other in the inbox, and behind them the partners' where they fit."""
-    sets, stock = [], contest.stock(size)
-    for place in range(size):
-        if place >= count and sets[-1].image.end == stock[place].image.start:
-            return sets + stock[place:]
-        sets.append(contest.trial.draw(TIMED, sets[-1].image.end if sets else 0))
-    return sets
+    fresh, stock = contest.supply.take(count), contest.supply.stock(size)
+    if fresh[-1].image.end == stock[count - 1].image.end:
+        return fresh + stock[count:]
+    return fresh + contest.supply.take(size - count, fresh[-1].image.end)

@@ -4,22 +4,23 @@ import random
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge import timing
-from kevin_env.judge.device import event_seconds
+from kevin_env.judge.device import event_seconds, free_memory
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.partners import PARTNER_SECONDS, null_code, ours
 from kevin_env.judge.pauses import awake
+from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Pair, Speedup, Turn
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.usage import descendants, run_time
 from kevin_env.judge.worker import Trouble, Worker
-from kevin_env.outcome import Incorrect
 
 TURNS = (7, 9)
 """Bounds of the random number of turns in one round. A turn gives one pair."""
@@ -28,8 +29,6 @@ LEAST_PAIRS = 6
 SECONDS = 4.0
 """No further turn of a round begins this long after the first round began, once there are `LEAST_PAIRS`."""
 WARM_UPS = 3
-TIMED = "own"
-"""The distribution of timed inputs: how long some kernels take depends on the values."""
 WINDOWS = {"cpu": 2, "cuda": 4}
 """Windows of each side in a turn, of which the shortest counts: waking up, switching contexts and the work of others
 only ever lengthen one. Among them, at a random place, the submission has one more on any distribution, which is
@@ -39,18 +38,10 @@ HOLD = 120_000
 meanwhile; after a kernel that ends at once that would be time of the gate's, and taken away from everybody."""
 HOLDS = 5
 """How often the judge times that kernel itself."""
-MEMORY = 0.25
+MEMORY = 0.4
 """Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows."""
 LONG_WINDOW = 5e-3
 """From windows of this length on, one is enough on a GPU: what lengthens it is little beside it."""
-
-
-class Wrong(Exception):
-    """A timed call gave a wrong answer."""
-
-    def __init__(self, outcome: Incorrect) -> None:
-        super().__init__(outcome.message)
-        self.outcome = outcome
 
 
 @dataclass
@@ -60,17 +51,20 @@ class Contest:
     Attributes:
         trial: A trial that has been screened.
         reference, null: The partners. They run trusted code, so their inputs need not be fresh.
+        unverified: Takes the submission's answers, which are all to be compared before anything is told.
+        supply: Gives timed inputs.
     """
 
     trial: Trial
     reference: Player
     null: Player
+    unverified: Unverified
+    supply: Supply
     _turns: list[Turn] = field(default_factory=list)
     _began: float | None = None
-    _stock: list[Drawn] = field(default_factory=list)
 
     @classmethod
-    def prepare(cls, trial: Trial, partners: ExitStack) -> "Contest":
+    def prepare(cls, trial: Trial, partners: ExitStack, unverified: Unverified) -> "Contest":
         """Starts, constructs and warms the partners, which are lent until `partners` is closed.
 
         Hold `bench.contests` and the shared lease.
@@ -83,11 +77,11 @@ class Contest:
             trial.construct(reference, PARTNER_SECONDS, compiled)
             _construct_null(trial, null)
             players = [trial.admit(worker, trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
-        contest = cls(trial, players[0], players[1])
-        for player in players:
-            for _ in range(WARM_UPS):
-                with ours():
-                    trial.gate.call(player, contest.stock(1), 1, PARTNER_SECONDS)
+        contest = cls(trial, players[0], players[1], unverified, Supply(trial))
+        (one,) = contest.supply.stock(1)
+        with ours():
+            for player in players * WARM_UPS:
+                trial.gate.call(player, [one], 1, PARTNER_SECONDS)
         return contest
 
     @contextmanager
@@ -105,22 +99,25 @@ class Contest:
                 with suppress(Trouble):  # one that is gone has been noticed already
                     worker.freeze(False)
 
-    def gated(self) -> Speedup:
+    def gated(self, turns: tuple[int, int] | None = None) -> Speedup:
         """The speedup from the gated calls of one round and of all before: windows less what the gate costs.
 
         Inside `still`.
 
+        Args:
+            turns: Bounds of the random number of turns; `TURNS` where not given.
+
         Raises:
-            Wrong: when a timed call is wrong.
+            Wrong: when a timed call is wrong and is compared now already.
             Trouble: when the submission fails.
             JudgeError: when a partner does.
         """
         began = self._began = self._began or time.monotonic()
         hold = _held() if self.trial.bench.device.type == "cuda" else 0.0
-        for _ in range(random.SystemRandom().randint(*TURNS)):
+        for _ in range(random.SystemRandom().randint(*(turns or TURNS))):
             self._turns.append(self._turn(hold))
             late = time.monotonic() - began > SECONDS
-            if len(self._turns) >= LEAST_PAIRS and (late or self._speedup().spread <= timing.STEADY):
+            if self.enough and (late or self._speedup().spread <= timing.STEADY):
                 break
         return self._speedup()
 
@@ -129,34 +126,43 @@ class Contest:
         """The shortest call of the submission that was seen, in seconds."""
         return min(turn.submission for turn in self._turns) - min(turn.gate for turn in self._turns)
 
-    def stock(self, count: int) -> list[Drawn]:
-        """Timed input sets for the partners, one after the other in the inbox; always the same ones."""
-        while len(self._stock) < count:
-            self._stock.append(self.trial.draw(TIMED, self._stock[-1].image.end if self._stock else 0))
-        return self._stock[:count]
+    @property
+    def references(self) -> list[float]:
+        """Gated times of the reference, in seconds."""
+        return [pair.reference for pair in self._pairs()]
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are turns enough for an interval."""
+        return len(self._turns) >= LEAST_PAIRS
+
+    def windows(self, turns: tuple[int, int] | None = None) -> int:
+        """How many timed inputs a round needs at most; the argument is that of `gated`."""
+        return (turns or TURNS)[1] * self._count("submission")
 
     def fitting(self, copies: int) -> int:
         """How many input sets with their outputs a GPU has room for, each held so many times."""
-        each = self.stock(1)[0].image.end + sum(t.nbytes for t in self.trial.outputs)
-        free, _ = torch.cuda.mem_get_info(self.trial.bench.device)
+        each = self.supply.each + sum(t.nbytes for t in self.trial.outputs)
+        free = free_memory(self.trial.bench.device) + self.unverified.held + self.supply.held
         return int(MEMORY * free / max(1, copies * each))
 
-    def move(self, gate: Gate) -> None:
-        """Takes all three to another gate."""
+    def move(self, gate: Gate, still: bool) -> None:
+        """Takes all three to another gate; `still`: whether they stand still otherwise."""
+        woken = awake if still else nullcontext
         with ours():
             players = []
             for player in (self.reference, self.null):
-                with awake(player.worker):
+                with woken(player.worker):
                     players.append(self.trial.admit(player.worker, gate, PARTNER_SECONDS))
         self.reference, self.null = players
-        with awake(self.trial.worker):
+        with woken(self.trial.worker):
             self.trial.player = self.trial.admit(self.trial.worker, gate, self.trial.options.call_timeout)
         self.trial.gate = gate
 
     def passes(self, player: Player, sets: list[list[Drawn]], count: int) -> list[Answer]:
         """One pass of `count` calls after the other, of one player.
 
-        The submission's answers are to be given to `verify`. Errors as `gated`.
+        The submission's answers are to be given to `unverified`. Errors as `gated`.
         """
         if player is self.trial.player:
             with awake(player.worker):
@@ -164,38 +170,30 @@ class Contest:
         with ours(), awake(player.worker):
             return [self.trial.gate.call(player, each, count, PARTNER_SECONDS) for each in sets]
 
-    def verify(self, answer: Answer, sets: list[Drawn]) -> None:
-        """Compares every output of a pass of the submission.
-
-        Raises:
-            Wrong: when one is wrong.
-        """
-        wrong = self.trial.check(answer, sets)
-        if wrong is not None:
-            raise Wrong(wrong)
-
     def spent(self, player: Player) -> tuple[float, float]:
         """Wall seconds of one gated call on a CPU, and processor seconds of the player in it. Errors as `gated`."""
         own = player is self.trial.player
-        sets, processes = [self.trial.draw(TIMED)] if own else self.stock(1), list(descendants(player.worker.pid))
+        sets, processes = self.supply.take(1) if own else self.supply.stock(1), list(descendants(player.worker.pid))
         before = run_time(processes)
         (answer,) = self.passes(player, [sets], 1)
         processor = (run_time(processes) - before) / 1e9
         if own:
-            self.verify(answer, sets)
+            self.unverified.add(answer, sets)
         return answer.seconds, processor
 
     def _speedup(self) -> Speedup:
+        return timing.speedup_of(self._pairs())
+
+    def _pairs(self) -> list[Pair]:
         """Of all turns, with what the gate costs taken away from both sides."""
         gate = statistics.median(turn.gate for turn in self._turns)
-        return timing.speedup_of([Pair(turn.reference - gate, turn.submission - gate) for turn in self._turns])
+        return [Pair(turn.reference - gate, turn.submission - gate) for turn in self._turns]
 
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
         order = random.SystemRandom().sample(sorted(players), len(players))
-        count = self._count()
-        return Turn(**{name: min(self._windows(players[name], count)) for name in order}, hold=hold)
+        return Turn(**{name: min(self._windows(players[name], self._count(name))) for name in order}, hold=hold)
 
     def _windows(self, player: Player, count: int) -> list[float]:
         """Windows of one player on inputs as the problem draws them, the submission's always on fresh ones."""
@@ -208,21 +206,21 @@ class Contest:
 
     def _own_answers(self, player: Player, count: int) -> list[Answer]:
         chance = random.SystemRandom()
-        sets, place = [[self.trial.draw(TIMED)] for _ in range(count)], chance.randrange(count + 1)
+        sets, place = [self.supply.take(1) for _ in range(count)], chance.randrange(count + 1)
         sets.insert(place, [self.trial.draw(chance.choice(self.trial.distributions))])
         answers = self.passes(player, sets, 1)
         for answer, drawn in zip(answers, sets, strict=True):
-            self.verify(answer, drawn)
+            self.unverified.add(answer, drawn)
         return answers[:place] + answers[place + 1 :]
 
     def _partners_answers(self, player: Player, count: int) -> list[Answer]:
-        return self.passes(player, [self.stock(1)] * count, 1)
+        return self.passes(player, [self.supply.stock(1)] * count, 1)
 
-    def _count(self) -> int:
-        """How many windows each has in the next turn."""
+    def _count(self, name: str) -> int:
+        """How many windows a side has in the next turn."""
         if self.trial.bench.device.type == "cpu":
             return WINDOWS["cpu"]
-        if self._turns and self._turns[-1].shortest > LONG_WINDOW:
+        if self._turns and getattr(self._turns[-1], name) > LONG_WINDOW:
             return 1
         return min(WINDOWS["cuda"], max(1, self.fitting(copies=1) - 1))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from kevin_env.judge.api import DeviceInfo, JudgeError
+from kevin_env.judge.capacity import host_memory
 
 _SHARED_OPTIN, _CLOCK_KHZ, _BUS_BITS, _L2 = 97, 36, 37, 38
 
@@ -54,6 +55,14 @@ def event_seconds(call: Callable[[], object], count: int) -> float:
         stop.record()
     torch.cuda.synchronize()
     return statistics.median(start.elapsed_time(stop) for start, stop in pairs) / 1e3
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that are free for this process; of a GPU's also those that torch keeps for reuse."""
+    if device.type == "cpu":
+        return host_memory()
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + kept
 
 
 def identity(device: torch.device) -> str:

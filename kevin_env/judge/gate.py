@@ -18,7 +18,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.claims import CallClaim, Mappings, Output, read_claims
-from kevin_env.judge.memory import POISON, Image, SharedRegion
+from kevin_env.judge.memory import POISON, Block, Image, SharedRegion, joined
 from kevin_env.judge.snapshot import Snapshot
 from kevin_env.judge.veil import Veil
 from kevin_env.judge.worker import Worker
@@ -129,10 +129,11 @@ class Gate:
         early, late = ({}, _seed_of(sets[0])) if sets[0].draws else (_seed_of(sets[0]), {})
         player.worker.ask("stage", timeout, inputs=sets[0].skeleton, sets=specs, **early)
         self.outbox.bytes.fill_(POISON)
-        veil = Veil([drawn.image for drawn in sets], self._generator) if self._generator else None
+        blocks = joined([drawn.image for drawn in sets])
+        veil = Veil(blocks, self._generator) if self._generator else None
         mapped = len(player.mappings)
         self._synchronize()
-        start = self._show(player, sets, veil)
+        start = self._show(player, blocks, veil)
         word = time.perf_counter_ns()
         answer = player.worker.ask("go", timeout, frozen=veil is None, count=count, **late)
         called = (player.worker.answered - word) / 1e9
@@ -142,20 +143,20 @@ class Gate:
         taken = placed if player.ours else self._taken(placed)
         calls = [Call(claim, outputs) for claim, outputs in zip(claims, taken, strict=True)]
         changed = looked is not None and not player.ours and self._changed(looked)
-        unchanged = player.ours or all(drawn.image.unchanged_in(self.inbox) for drawn in sets)
+        unchanged = player.ours or all(block.unchanged_in(self.inbox) for block in blocks)
         if not self._gpu:
             player.worker.freeze(False)
         steady = mapped == len(player.mappings)
         return Answer((stop - start) / 1e9, called, calls, unchanged, changed, steady, placed)
 
-    def _show(self, player: Player, sets: list[Drawn], veil: Veil | None) -> int:
+    def _show(self, player: Player, blocks: list[Block], veil: Veil | None) -> int:
         """Makes inputs visible, and says when the clock started: before their last byte could be read."""
         if veil is None:  # nothing of the player can be ahead of the word, so that the writing need not be timed
             player.worker.freeze(True)
-            self._write(sets)
+            self._write(blocks)
             return time.perf_counter_ns()
         start = time.perf_counter_ns()
-        self._write(sets)
+        self._write(blocks)
         veil.cover(self.inbox)
         self._scratch.zero_()
         self._synchronize()
@@ -163,9 +164,9 @@ class Gate:
         self._synchronize()
         return start
 
-    def _write(self, sets: list[Drawn]) -> None:
-        for drawn in sets:
-            drawn.image.write_to(self.inbox)
+    def _write(self, blocks: list[Block]) -> None:
+        for block in blocks:
+            block.write_to(self.inbox)
 
     def _look(self, player: Player, placed: list[list[Output]]) -> tuple[int, Output | None]:
         """Looks at an output and stops the clock; which one was looked at.

@@ -9,17 +9,19 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.contest import TIMED, Contest, Wrong
+from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.launcher import ForkServer
-from kevin_env.judge.measure import measure
+from kevin_env.judge.measure import make_ready, measure
 from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.stopwatch import Stopwatch
+from kevin_env.judge.supply import TIMED
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.unverified import Unverified, Wrong
 from kevin_env.judge.verdict import verdict
 from kevin_env.judge.worker import Trouble, Worker
 from kevin_env.outcome import Correct, Incorrect, Outcome
@@ -167,17 +169,14 @@ class Judge:
                 yield take
 
     def _time(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Outcome:
-        with watch("queue"), asleep(trial.worker):
-            self.bench.contests.acquire()
         try:
             return self._believed(self._measure(trial, watch, flags), trial, watch, flags)
         except Wrong as wrong:
+            flags.clear()  # what was odd about times that are not told
             return wrong.outcome
-        finally:
-            self.bench.contests.release()
 
     def _believed(self, outcome: Correct, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
-        """The outcome against floor and roofline; what is doubted is measured again. Errors and locks as `_measure`."""
+        """The outcome against floor and roofline; what is doubted is measured again. Errors as `_measure`."""
         case, bench = trial.case, self.bench
         outcome, floor = self._held(outcome, trial, watch)
         if not doubted(outcome, floor):
@@ -205,11 +204,25 @@ class Judge:
             return self.bench.rooflines.added(outcome, *of), floor
 
     def _measure(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
-        """Times a screened submission. Errors as `Contest.gated`. Hold `bench.contests`."""
+        """Times a screened submission and compares all that it answered. Errors as `Contest.gated`."""
+        unverified = Unverified(trial)
+        try:
+            return self._timed(trial, unverified, watch, flags)
+        finally:  # also of one that failed: before that it may have answered wrongly
+            with asleep(trial.worker):
+                unverified.compare_beside_others(self.bench.lease, watch)
+
+    def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
+        """What `_measure` gives, of answers that are still to be compared. Errors as there."""
         alone, own = self.bench.lease.exclusive(), on_its_own(str(self.device))
-        with ExitStack() as partners:
-            with self._leased(trial, watch):
-                contest = Contest.prepare(trial, partners)
+        with ExitStack() as held:
+            with asleep(trial.worker):
+                held.enter_context(watch.waiting_for(self.bench.contests))
+            with self._leased(trial, watch) as give_way:
+                contest = Contest.prepare(trial, held, unverified)
+                for _ in make_ready(contest):
+                    if self.bench.lease.wanted():
+                        give_way()
             with (
                 watch("queue"), contest.still(), alone, self.bench.timing,
                 watch("time"), own, ended_on_trouble(trial.worker),

@@ -4,8 +4,10 @@ Gated calls decide, bursts refine: a burst shows several inputs at once, so it i
 gated call than an allowance, and no further below what its own whole windows say.
 """
 
+from collections.abc import Iterator
+
 from kevin_env.judge import timing
-from kevin_env.judge.burst import Bursts, take_bursts
+from kevin_env.judge.burst import GLANCE, Bursts, demand, may_burst, open_wide, take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.timing import Speedup
@@ -15,8 +17,20 @@ LONG_ENOUGH = 0.5e-3
 """A call on a CPU that is longer than the null kernel's by this tells how many threads it keeps busy."""
 
 
+def make_ready(contest: Contest) -> Iterator[None]:
+    """Draws, and makes room for, what will probably be timed. After each step others may have the device.
+
+    Raises:
+        Trouble, JudgeError: as `Contest.gated`.
+    """
+    own, partners = demand(contest)
+    yield from contest.supply.fill(own, partners)
+    open_wide(contest, partners, still=False)
+    contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
+
+
 def measure(contest: Contest, flags: list[str]) -> Correct:
-    """Times a screened submission; every timed call is verified. Inside `contest.still`.
+    """Times a screened submission, to be told when `contest.unverified` has none left. Inside `contest.still`.
 
     Args:
         contest: The submission and its partners.
@@ -25,7 +39,8 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     Raises:
         Wrong, Trouble, JudgeError: as `Contest.gated`.
     """
-    gated = contest.gated()
+    contest.unverified.use_room()
+    gated = contest.gated(GLANCE) if may_burst(contest) else contest.gated()
     bursts = take_bursts(contest, gated, flags)
     if not _settled(contest, gated, bursts):
         gated = contest.gated()
@@ -36,7 +51,7 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
 def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
     """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
     if bursts is None:
-        return gated.spread <= timing.STEADY
+        return contest.enough and gated.spread <= timing.STEADY
     return contest.shortest - timing.GATED_ALLOWANCE <= timing.speedup_of(bursts.calls).submission
 
 

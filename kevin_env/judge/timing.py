@@ -1,5 +1,6 @@
 """From window lengths to a speedup with an interval. Pure: no clock, no tensors. All times in seconds."""
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -36,11 +37,6 @@ class Turn:
     def gate(self) -> float:
         """What the gate costs of every window."""
         return self.null - self.hold
-
-    @property
-    def shortest(self) -> float:
-        """The shortest of the windows."""
-        return min(self.submission, self.reference, self.null)
 
 
 @dataclass(frozen=True)
@@ -133,8 +129,13 @@ def burst_calls(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_co
     return [Pair((ref.long - shorts[0]) / calls, (sub.long - shorts[1]) / calls) for ref, sub in bursts]
 
 
+def beside(references: Sequence[float], calls: Sequence[Pair]) -> list[Pair]:
+    """Bursts' times of the submission beside gated ones of a reference, of which there may be fewer or more."""
+    return [Pair(reference, call.submission) for reference, call in zip(itertools.cycle(references), calls)]
+
+
 def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_count: int) -> list[Pair]:
-    """As `burst_calls`, but the submission's from whole windows, with the reference's to calibrate them.
+    """As `burst_calls`, but the submission's from whole windows, with the other side's to calibrate them.
 
     Windows have the same constant costs on both sides but for the host's first launch, so this is higher than the
     difference by at most `LAUNCH_ALLOWANCE / long_count`, unless work was moved from one burst to the other.

@@ -149,12 +149,12 @@ class Trial:
         expected = map(self.expect, sets)
         return check_answer(answer, expected, self.case, sets[0].input_set, self._allowed)
 
-    def draw(self, distribution: str, start: int = 0) -> Drawn:
+    def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> Drawn:
         """A fresh input set of the case at hand, in private memory, for the inbox from byte `start` on."""
         self._draws += 1
         seed = seed_from(self.secret, self.case.name, distribution, self._draws)
         skeleton, tensors = self.case.draw_inputs(distribution, seed)
-        image = Image(tensors, self.bench.device, start)
+        image = Image(tensors, self.bench.device, start, into)
         if planted(distribution, self.distributions):
             plant(image.tensors, seed)
         # what a random model draws in its call is told to the candidate, so it comes from a seed of its own

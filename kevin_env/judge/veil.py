@@ -5,10 +5,12 @@ Whoever watches that memory, from a thread or a waiting kernel, and begins at on
 ones its output is compared for. False words are taken from elsewhere in the same input, so nothing tells them apart.
 """
 
+from collections.abc import Sequence
+
 import torch
 
 from kevin_env.candidate.region import Region
-from kevin_env.judge.memory import Image
+from kevin_env.judge.memory import Block
 
 WORDS = 4096
 """False four-byte words in each input set."""
@@ -18,22 +20,25 @@ class Veil:
     """The false words of one pass; made before its clock starts.
 
     Args:
-        images: The input sets that will be written.
+        blocks: The inputs that will be written.
         generator: Of random numbers on their device, which nothing else draws from.
     """
 
-    def __init__(self, images: list[Image], generator: torch.Generator) -> None:
+    def __init__(self, blocks: Sequence[Block], generator: torch.Generator) -> None:
         places: list[torch.Tensor] = []
         false: list[torch.Tensor] = []
         true: list[torch.Tensor] = []
-        for image in images:
-            words = image.bytes.view(torch.int32)
-            if not words.numel():
+        for block in blocks:
+            words = block.bytes.view(torch.int32)
+            each = words.numel() // block.parts
+            if not each:
                 continue
-            here, there = torch.randint(words.numel(), (2, WORDS), device=words.device, generator=generator)
-            places.append(here + image.start // words.element_size())
-            false.append(words[there])
-            true.append(words[here])
+            here, there = torch.randint(
+                each, (2, block.parts, WORDS), device=words.device, generator=generator
+            ) + torch.arange(0, words.numel(), each, device=words.device).unsqueeze(1)
+            places.append(here.flatten() + block.start // words.element_size())
+            false.append(words[there.flatten()])
+            true.append(words[here.flatten()])
         self._places, self._false, self._true = (torch.cat(part) if part else None for part in (places, false, true))
 
     def cover(self, region: Region) -> None:

@@ -1,6 +1,8 @@
 """Bursts whose outputs share memory cannot be verified, so they are neither timed nor called wrong."""
 
+import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +12,9 @@ from kevin_env.judge import burst, gate
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
-from kevin_env.judge.memory import SharedRegion
-from kevin_env.judge.timing import Burst
+from kevin_env.judge.memory import Image, SharedRegion, joined
+from kevin_env.judge.supply import Supply
+from kevin_env.judge.timing import Burst, Speedup, Turn
 
 
 def call(offset: int) -> Call:
@@ -29,19 +32,26 @@ def call(offset: int) -> Call:
     return Call(CallClaim(skeleton={"t": 0}, tensors=[claim]), [Output(claim, torch.zeros(64, dtype=torch.uint8))])
 
 
+class Verified:
+    """Counts the answers that it is given to compare."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, answer: Answer, sets: Any) -> None:
+        self.count += 1
+
+
 class Recorded(Contest):
     """A contest in which every pass of the submission gives the same answer."""
 
     def __init__(self, trial: Any, answer: Answer) -> None:
-        super().__init__(trial, None, None)  # type: ignore[arg-type]
+        self.given = Verified()
+        super().__init__(trial, None, None, self.given, None)  # type: ignore[arg-type]
         self.answer = answer
-        self.verified = 0
 
     def passes(self, player: Any, sets: Any, count: int) -> list[Answer]:
         return [self.answer for _ in sets]
-
-    def verify(self, answer: Answer, sets: Any) -> None:
-        self.verified += 1
 
 
 class Place:
@@ -66,9 +76,9 @@ def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monke
     reused, fresh = Recorded(trial, answer(0, 0)), Recorded(trial, answer(0, 64))
     with pytest.raises(burst._Overlap):
         burst._burst(reused, trial.player, 8)  # type: ignore[arg-type]
-    assert reused.verified == 0
+    assert reused.given.count == 0
     assert burst._burst(fresh, trial.player, 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
-    assert fresh.verified == 2
+    assert fresh.given.count == 2
 
 
 def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +86,78 @@ def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.Mo
     trial = Place()
     mapped = Recorded(trial, replace(answer(0, 64), steady=False))
     assert burst._burst(mapped, trial.player, 8) is None  # type: ignore[arg-type]
+
+
+def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
+    contest = Recorded(Place(), answer(0, 0))
+    contest.supply = SimpleNamespace(stock=lambda count: [])  # type: ignore[assignment]
+    assert burst._burst(contest, object(), 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
+    assert contest.given.count == 0
+
+
+class Sized:
+    """Stands where a contest on a GPU does that has room for so many input sets of 100 MB."""
+
+    reference, null, references = "the reference", "the null kernel", [2.0, 3.0]
+
+    def __init__(self, room: int) -> None:
+        case = SimpleNamespace(stochastic=False, model=torch.nn.ReLU())
+        bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000))
+        self.trial = SimpleNamespace(case=case, bench=bench)
+        self.supply = SimpleNamespace(each=100_000_000)
+        self.room = room
+
+    def fitting(self, copies: int) -> int:
+        return self.room
+
+
+def gated(reference: float, submission: float) -> Speedup:
+    return Speedup(reference / submission, 0.0, 0.0, reference, submission)
+
+
+@pytest.mark.parametrize(
+    ("reference", "submission", "room", "size"),
+    [
+        (1e-4, 2e-4, 99, 16),
+        (1e-4, 2e-4, 9, 9),
+        (1e-4, 2e-4, 7, None),
+        (3e-4, 3e-4, 99, 8),
+        (3e-4, 3e-4, 6, 6),
+        (3e-4, 3e-4, 5, None),
+        (2e-3, 3e-3, 4, 4),
+        (2e-3, 3e-3, 3, None),
+        (4e-2, 1e-4, 99, 16),
+        (4e-2, 5e-3, 99, None),
+        (1e-4, 5e-3, 99, None),
+    ],
+)
+def test_a_burst_is_as_long_as_its_calls_and_the_memory_admit(
+    reference: float, submission: float, room: int, size: int | None
+) -> None:
+    assert burst._size(Sized(room), gated(reference, submission)) == size  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("reference", "partner"), [(3e-3, "the reference"), (5e-3, "the null kernel")])
+def test_the_null_kernel_stands_for_a_slow_reference(
+    monkeypatch: pytest.MonkeyPatch, reference: float, partner: str
+) -> None:
+    bursts, asked = [(Burst(9.0, 1.0, 10.0), Burst(5.0, 1.0, 6.0))] * 3, []
+    monkeypatch.setattr(burst, "_bursts", lambda contest, chosen, size: asked.append(chosen) or bursts)
+    found = burst.take_bursts(Sized(99), gated(reference, 1e-3), [])  # type: ignore[arg-type]
+    assert asked == [partner] and found is not None
+    assert {pair.submission for pair in found.calls} == {4.0 / (found.size - 2)}
+    plain = [8.0 / (found.size - 2)] * 3
+    assert [pair.reference for pair in found.calls] == (plain if partner == "the reference" else [2.0, 3.0, 2.0])
+    assert [pair.reference for pair in found.bounds] == plain
+
+
+def test_a_side_has_one_window_once_its_own_are_long() -> None:
+    contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
+    contest.fitting = lambda copies: 99  # type: ignore[method-assign]
+    sides = ("reference", "submission", "null")
+    assert [contest._count(name) for name in sides] == [4, 4, 4]
+    contest._turns = [Turn(submission=1e-3, reference=4e-2, null=1e-3, hold=0.0)]
+    assert [contest._count(name) for name in sides] == [1, 4, 4]
 
 
 def test_of_a_call_that_claims_far_more_than_a_right_answer_not_all_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,3 +170,61 @@ def test_of_a_call_that_claims_far_more_than_a_right_answer_not_all_is_copied(mo
     for region in regions:
         region.close()
     assert [[each.flat is not None for each in outputs] for outputs in taken] == [[True, False], [True]]
+
+
+class Drawing:
+    """Stands where a trial does; what it draws are inputs of the sizes that it is given, one after the other."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.bench = SimpleNamespace(device=torch.device("cpu"))
+        self.sizes, self.count = sizes, 0
+
+    def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> gate.Drawn:
+        size = self.sizes[min(self.count, len(self.sizes) - 1)]
+        self.count += 1
+        return gate.Drawn({"t": 0}, Image([torch.full((size,), float(self.count))], self.bench.device, start, into), 0)
+
+
+def test_a_burst_has_fresh_sets_and_the_partners_behind_them() -> None:
+    trial: Any = Drawing(300)
+    contest = Contest(trial, None, None, None, Supply(trial, 0))  # type: ignore[arg-type]
+    stock = contest.supply.stock(8)
+    short, long = burst._fresh_sets(contest, 2, 8), burst._fresh_sets(contest, 8, 8)
+    assert short[2:] == stock[2:] and not {id(each) for each in short[:2] + long} & {id(each) for each in stock}
+    for sets in (short, long):
+        starts = [each.image.start for each in sets]
+        assert starts == [i * stock[0].image.end for i in range(8)]
+    assert [len(joined([each.image for each in sets])) for sets in (stock, short, long)] == [2, 2, 1]
+
+
+def test_where_inputs_have_no_one_size_all_of_a_burst_are_fresh() -> None:
+    trial: Any = Drawing(*[300] * 8, 500, 300, 400)
+    contest = Contest(trial, None, None, None, Supply(trial, 0))  # type: ignore[arg-type]
+    stock = contest.supply.stock(8)
+    sets = burst._fresh_sets(contest, 2, 8)
+    assert len(sets) == 8 and not {id(each) for each in sets} & {id(each) for each in stock}
+    assert all(a.image.end == b.image.start for a, b in itertools.pairwise(sets))
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_all_are_taken_once_to_a_gate_that_is_wide_enough(still: bool) -> None:
+    """With `still`, each is awake only while it is taken there."""
+    trial, steps = Drawing(4000), []
+    places = [SharedRegion(size, torch.device("cpu")) for size in (20_000, 200_000)]
+    narrow, wide = (gate.Gate(trial.bench.device, place, place, 1, 0) for place in places)
+    trial.gate, trial.options = narrow, SimpleNamespace(call_timeout=1.0)  # type: ignore[attr-defined]
+    workers = [
+        SimpleNamespace(freeze=lambda on, name=name: steps.append((name, on))) for name in ("ref", "null", "own")
+    ]
+    trial.worker = workers[2]  # type: ignore[attr-defined]
+    trial.open_gate = lambda sets, answer_bytes, outbox: wide  # type: ignore[attr-defined]
+    trial.admit = lambda worker, opened, timeout: steps.append(opened) or SimpleNamespace(worker=worker)  # type: ignore[attr-defined]
+    players = [SimpleNamespace(worker=worker) for worker in workers[:2]]
+    contest = Contest(trial, *players, None, Supply(trial, 0))  # type: ignore[arg-type]
+    for size in (1, 8, 8, 3):
+        burst.open_wide(contest, size, still)
+    taken = [(name, on) for name in ("ref", "null", "own") for on in (False, True)]
+    assert [step for step in steps if step is not wide] == (taken if still else [])
+    assert steps.count(wide) == 3 and contest.trial.gate is wide
+    for place in places:
+        place.close()

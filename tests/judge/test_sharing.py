@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,8 +134,8 @@ def test_only_an_end_may_be_others_doing(outcome, given: tuple[bool, bool, bool]
 def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(judge: Judge, monkeypatch) -> None:
     prepare = Contest.prepare
 
-    def killed(trial: Trial, partners: ExitStack) -> Contest:
-        contest = prepare(trial, partners)
+    def killed(trial: Trial, *given: Any) -> Contest:
+        contest = prepare(trial, *given)
         for pid in descendants(trial.worker.pid):
             os.kill(pid, signal.SIGKILL)
         while trial.worker.waiting:
@@ -153,9 +153,9 @@ def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(judge:
 def test_partners_of_the_next_are_made_ready_while_one_waits_to_be_timed(judge: Judge, monkeypatch) -> None:
     both, prepare = threading.Barrier(2, timeout=SECONDS), Contest.prepare
 
-    def together(trial: Trial, partners: ExitStack) -> Contest:
+    def together(*given: Any) -> Contest:
         both.wait()
-        return prepare(trial, partners)
+        return prepare(*given)
 
     monkeypatch.setattr(Contest, "prepare", together)
     monkeypatch.setattr(judge.bench, "contests", threading.BoundedSemaphore(2))

@@ -1,0 +1,117 @@
+"""Input sets that are drawn ahead are those that would be drawn under the clock, and each is used once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.judge import Options, Submission
+from kevin_env.judge.contest import Contest
+from kevin_env.judge.gate import Drawn
+from kevin_env.judge.judge import Judge
+from kevin_env.judge.memory import Image, joined
+from kevin_env.judge.supply import AT_ONCE, Supply
+from kevin_env.judge.trial import Trial
+from kevin_env.problem import load_problem
+
+CPU = torch.device("cpu")
+SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
+RIGHT = """
+import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)
+"""
+
+
+class Drawing:
+    """Stands where a trial does; numbers what it draws."""
+
+    def __init__(self, size: int = 300) -> None:
+        self.bench = SimpleNamespace(device=CPU)
+        self.count, self.size = 0, size
+
+    def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> Drawn:
+        self.count += 1
+        tensors = [torch.full((self.size,), float(self.count))] if self.size else []
+        return Drawn({"t": 0}, Image(tensors, CPU, start, into), self.count)
+
+
+@pytest.fixture
+def trial() -> Any:
+    return Drawing()
+
+
+def numbers(sets: list[Drawn]) -> list[int]:
+    assert all(int(each.image.tensors[0][0]) == each.seed for each in sets)
+    return [each.seed for each in sets]
+
+
+def test_sets_come_in_the_order_in_which_they_were_drawn_and_go_on_where_they_end(trial: Any) -> None:
+    supply = Supply(trial, budget=1 << 30)
+    steps = [trial.count for _ in supply.fill(20, 3)]
+    assert steps == [3, 3 + AT_ONCE, 3 + 2 * AT_ONCE, 23]
+    assert supply.held == 20 * supply.each
+    first, second = supply.take(5), supply.take(16, start=supply.each)
+    assert (numbers(first), numbers(second)) == (list(range(4, 9)), list(range(9, 25)))
+    assert [each.image.start for each in second] == [(i + 1) * supply.each for i in range(16)]
+    assert [[s["offset"] for s in each.image.specs] for each in second] == [[each.image.start] for each in second]
+    assert [len(joined([each.image for each in sets])) for sets in (first, second)] == [1, 2]
+    assert supply.held == 0 and trial.count == 24
+
+
+def test_no_more_is_drawn_ahead_than_there_is_room_for(trial: Any) -> None:
+    for budget, count in ((0, 0), (2, 2), (99, 7)):
+        supply = Supply(trial, budget * Image([torch.empty(300)], CPU).end)
+        assert len(list(supply.fill(7, 1))) == 1 + (count > 0)
+        assert supply.held == count * supply.each
+        assert len(set(numbers(supply.take(9)))) == 9
+
+
+def test_inputs_without_tensors_need_no_room() -> None:
+    trial: Any = Drawing(size=0)
+    supply = Supply(trial, budget=5)
+    assert len(list(supply.fill(3, 2))) == 2 and len(supply.take(5)) == 5 and supply.each == 0
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    judge = Judge("cpu")
+    yield judge
+    judge.close()
+
+
+def test_while_it_times_the_judge_draws_only_what_nobody_could_foresee(judge: Judge, monkeypatch) -> None:
+    """The call on any distribution that stands among timed ones."""
+    drawn: list[tuple[bool, bool]] = []
+    draw, turn, turns = Trial.draw, Contest._turn, []
+
+    def drawing(trial: Trial, distribution: str, *given: Any) -> Drawn:
+        drawn.append((judge.bench.timing.locked(), bool(given)))
+        return draw(trial, distribution, *given)
+
+    monkeypatch.setattr("kevin_env.judge.timing.STEADY", float("inf"))
+    monkeypatch.setattr(Trial, "draw", drawing)
+    monkeypatch.setattr(Contest, "_turn", lambda *given: (turns.append(1), turn(*given))[1])
+    outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
+    assert outcome.category == "correct"
+    timed = [planned for locked, planned in drawn if locked]
+    assert len(turns) >= 6 and timed == [False] * len(turns)
+
+
+def test_others_are_timed_while_sets_are_drawn_ahead(judge: Judge, monkeypatch) -> None:
+    lease, queued, fill = judge.bench.lease, [], Supply.fill
+    stages: list[str] = []
+
+    def filling(supply: Supply, *given: int) -> Iterator[None]:
+        for step in fill(supply, *given):
+            queued.append(stages.count("queue"))
+            yield step
+
+    monkeypatch.setattr(Supply, "fill", filling)
+    monkeypatch.setattr(lease, "wanted", lambda: True)
+    judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), stages.append)
+    assert len(queued) > 2 and queued == list(range(queued[0], queued[0] + len(queued)))

@@ -1,0 +1,148 @@
+"""Timed answers are compared after the device was given back, each of them, and as they were when they were given."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.gate import Answer, Call, Drawn
+from kevin_env.judge.judge import Judge
+from kevin_env.judge.memory import Image
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.unverified import Unverified, Wrong
+from kevin_env.outcome import Incorrect
+from kevin_env.problem import load_problem
+
+SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
+RIGHT = """
+import os, torch
+class ModelNew(torch.nn.Module):
+    calls = 0
+    def forward(self, x):
+        self.calls += 1
+        right = torch.softmax(x, dim=1)
+        return right
+"""
+SCREENED = 40
+"""More calls than are screened, and fewer than are made in all, once `TURNS` are as many as in the tests here."""
+WRONG = RIGHT.replace("return right", f"return right * (1 + (self.calls == {SCREENED}))")
+GONE = WRONG.replace("right =", f"os._exit(5) if self.calls == {SCREENED + 2} else None; right =")
+BUDGETS = {"cuda": 0.25, "cpu": 0.05}, {"cuda": 0.0, "cpu": 0.0}
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    judge = Judge("cpu")
+    yield judge
+    judge.close()
+
+
+def judged(judge: Judge, code: str) -> tuple[Judgement, list[str]]:
+    stages: list[str] = []
+    judgement = judge.judge(SOFTMAX, Submission(code=code), Options(device="cpu"), stages.append)
+    return judgement, stages
+
+
+@pytest.fixture
+def many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many that no luck with noise ends them before the wrong call."""
+    monkeypatch.setattr("kevin_env.judge.contest.TURNS", (14, 14))
+    monkeypatch.setattr("kevin_env.judge.timing.STEADY", 0.0)
+    monkeypatch.setattr("kevin_env.judge.contest.SECONDS", 60.0)
+
+
+@pytest.mark.parametrize("share", BUDGETS)
+@pytest.mark.parametrize("code", [WRONG, GONE])
+def test_a_wrong_timed_answer_is_told_whenever_it_is_compared(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, many_turns: None, share: dict[str, float], code: str
+) -> None:
+    monkeypatch.setattr("kevin_env.judge.unverified.SHARE", share)
+    judgement, stages = judged(judge, code)
+    outcome = judgement.outcome
+    assert isinstance(outcome, Incorrect) and (outcome.kind, judgement.flags) == ("values", ())
+    assert outcome.input_set and outcome.input_set.startswith("cpu/") and outcome.differences
+    assert ("verify" in stages[stages.index("time") :]) is (share is BUDGETS[0])
+
+
+@pytest.mark.parametrize("share", BUDGETS)
+def test_every_timed_answer_is_compared_before_anything_is_told(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, share: dict[str, float]
+) -> None:
+    given, compared, alone = [], [], []
+    run, check = Trial.run, Trial.check
+
+    def ran(trial: Trial, *sets: Any) -> Answer:
+        given.append(run(trial, *sets))
+        return given[-1]
+
+    def checked(trial: Trial, answer: Answer, sets: Any) -> Incorrect | None:
+        compared.append(answer)
+        alone.append(judge.bench.timing.locked())
+        return check(trial, answer, sets)
+
+    monkeypatch.setattr("kevin_env.judge.unverified.SHARE", share)
+    monkeypatch.setattr(Trial, "run", ran)
+    monkeypatch.setattr(Trial, "check", checked)
+    assert judged(judge, RIGHT)[0].outcome.category == "correct"
+    assert len(given) > 20 and [id(each) for each in compared] == [id(each) for each in given]
+    assert any(alone) is (share is BUDGETS[1])
+
+
+@pytest.mark.parametrize(("stay", "often"), [(0.0, True), (60.0, False)])
+def test_others_are_timed_while_answers_are_compared(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, stay: float, often: bool
+) -> None:
+    monkeypatch.setattr("kevin_env.judge.unverified.STAY", stay)
+    monkeypatch.setattr(judge.bench.lease, "wanted", lambda: True)
+    _, stages = judged(judge, RIGHT)
+    later = [stage for stage in stages[stages.index("time") :] if stage in ("queue", "verify")]
+    assert later[:2] == ["queue", "verify"] and (later.count("verify") > 10) is often
+    assert all("queue" in pair for pair in itertools.pairwise(later))
+
+
+@dataclass
+class Checking:
+    """Stands where a trial does; `wrong` is the input set that it finds a wrong answer on."""
+
+    wrong: str = ""
+    seen: list[str] = field(default_factory=list)
+
+    def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
+        self.seen.append(sets[0].input_set)
+        return Incorrect(kind="values", message="", input_set=self.wrong) if self.seen[-1] == self.wrong else None
+
+
+def drawn(name: str) -> Drawn:
+    return Drawn({"t": 0}, Image([torch.zeros(128)], torch.device("cpu")), 0, name)
+
+
+def answer(calls: int = 1) -> Answer:
+    return Answer(1.0, 1.0, [Call(None, []) for _ in range(calls)], True, False, True, [])  # type: ignore[arg-type]
+
+
+def test_what_waits_longest_is_compared_at_once_where_too_much_waits() -> None:
+    trial, size = Checking(), drawn("").image.bytes.numel()
+    unverified = Unverified(trial, budget=2 * size)  # type: ignore[arg-type]
+    for name in "ab":
+        unverified.add(answer(), [drawn(name), drawn("not called")])
+    assert (trial.seen, len(unverified), unverified.held) == ([], 2, 2 * size)
+    unverified.add(answer(), [drawn("c")])
+    assert (trial.seen, len(unverified), unverified.held) == (["a"], 2, 2 * size)
+
+
+def test_others_may_go_first_after_each_pass_and_after_a_wrong_one_nothing_is_left() -> None:
+    trial = Checking(wrong="b")
+    unverified = Unverified(trial, budget=1 << 30)  # type: ignore[arg-type]
+    for name in "abc":
+        unverified.add(answer(), [drawn(name)])
+    unverified.compare(until=lambda: True)
+    assert (trial.seen, len(unverified)) == (["a"], 2)
+    with pytest.raises(Wrong) as wrong:
+        unverified.compare()
+    assert wrong.value.outcome.input_set == "b"
+    assert (trial.seen, len(unverified), unverified.held) == (["a", "b"], 0, 0)
