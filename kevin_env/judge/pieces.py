@@ -26,14 +26,22 @@ class Size:
     rms: float
 
 
-def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+def pieces(*tensors: torch.Tensor, each: int = 1) -> Iterator[tuple[torch.Tensor, ...]]:
     """The same pieces of each tensor, as views, in the order of the elements; of an empty one an empty piece.
 
     They are cut along dimensions, since a flat view of a tensor whose elements lie in another order would be a copy.
+
+    Args:
+        tensors: Those after the first may have further dimensions, which are left whole.
+        each: How many elements are held for one of the first tensor.
     """
-    most = PIECE["cuda" if tensors[0].is_cuda else "cpu"]
-    for place in _places(tensors[0].shape, most):
+    for place in _places(tensors[0].shape, max(1, most_of(tensors[0]) // each)):
         yield tuple(tensor[place] for tensor in tensors)
+
+
+def most_of(tensor: torch.Tensor) -> int:
+    """How many elements of a tensor a piece has at most."""
+    return PIECE["cuda" if tensor.is_cuda else "cpu"]
 
 
 def size_of(values: Values, *tensors: torch.Tensor) -> Size:

@@ -1,22 +1,36 @@
 """Trivial answers are made from less than the work, and each output has those that make sense for it."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Iterator
 
 import pytest
 import torch
 
-from kevin_env.judge.lint.answers import Scene, trivial_answers
+from kevin_env.judge.lint.answers import Answer, Scene, trivial_answers
+from kevin_env.judge.lint.elements import elements
+from kevin_env.judge.lint.means import mean_of, means_along, spread_of_all, wide
+from kevin_env.judge.pieces import PIECE
 
 
-def answers(expected: torch.Tensor, *inputs: torch.Tensor) -> dict[str, Callable[[], torch.Tensor]]:
+def answers(expected: torch.Tensor, *inputs: torch.Tensor) -> dict[str, Answer]:
     scene = Scene(expected, list(inputs), lambda: expected + 1, lambda: expected + 2)
     return dict(trivial_answers(scene))
 
 
 def made(name: str, expected: torch.Tensor, *inputs: torch.Tensor) -> torch.Tensor:
-    answer = answers(expected, *inputs)[name]()
-    assert (answer.shape, answer.dtype) == (expected.shape, expected.dtype)
-    return answer
+    return whole(answers(expected, *inputs)[name], expected)
+
+
+def whole(answer: Answer, expected: torch.Tensor) -> torch.Tensor:
+    """All elements of an answer, which are the same when they are asked for in parts."""
+    found, count = answer(), expected.numel()
+    assert found is not None
+    together = found(slice(0, count, 1))
+    parts = torch.cat([found(slice(i, min(i + 2, count), 1)) for i in range(0, count, 2)])
+    thirds = together[::3]
+    for one, other in ((together, parts), (thirds, found(slice(0, count, 3)))):
+        assert one.dtype == expected.dtype and torch.equal(wide(one), wide(other))
+    return together.view(expected.shape)
 
 
 Y = torch.tensor([[1.0, -2.0, 4.0], [0.0, 8.0, -3.0]])
@@ -88,6 +102,47 @@ def test_only_a_matrix_that_is_not_symmetric_by_formula_is_transposed() -> None:
 def test_every_dtype_has_answers(dtype: torch.dtype) -> None:
     y = torch.tensor([[0.0, 1.0], [3.0, 0.0]]).to(dtype)
     scene = Scene(y, [y.flatten()], lambda: y, lambda: y)
-    for name, answer in trivial_answers(scene):
-        assert (answer().shape, answer().dtype) == (y.shape, dtype), name
-    assert answers(torch.tensor([1 + 2j, 3 - 1j]))["the mean"]().tolist() == [2 + 0.5j] * 2
+    for _, answer in trivial_answers(scene):
+        assert whole(answer, y).shape == y.shape
+    assert made("the mean", torch.tensor([1 + 2j, 3 - 1j])).tolist() == [2 + 0.5j] * 2
+
+
+def test_an_answer_of_another_form_is_none() -> None:
+    scene = Scene(Y, [], lambda: Y[:, 1:], lambda: Y.double())
+    named = dict(trivial_answers(scene))
+    assert named["another seed's output"]() is None and named["the previous output"]() is None
+
+
+def layouts(x: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The same numbers in every order of memory."""
+    yield x
+    yield x.transpose(0, -1).contiguous().transpose(0, -1)
+    yield torch.stack((x, torch.zeros_like(x)), -1)[..., 0]
+    yield x[:1].expand(x.shape)
+    if x.is_complex():
+        yield x.conj()
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.bfloat16, torch.float8_e5m2, torch.complex64, torch.bool, torch.int64]
+)
+def test_elements_means_and_spreads_are_those_of_the_whole(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces smaller than a row, than an axis and than one mean; also of what does not lie in order."""
+    drawn = 4 * torch.randn(3, 5, 7, generator=torch.Generator().manual_seed(2), dtype=torch.complex128)
+    x = drawn.to(dtype) if dtype.is_complex else drawn.real.to(dtype)
+    for most in (2, 4, 40, 1 << 18):
+        monkeypatch.setitem(PIECE, "cpu", most)
+        for y in layouts(x):
+            for part in (slice(0, 105, 1), slice(3, 100, 4), slice(7, 7, 1)):
+                assert torch.equal(wide(elements(y, part)), wide(y.resolve_conj().contiguous()).flatten()[part])
+            torch.testing.assert_close(mean_of(y), wide(y).mean())
+            for axis in range(3):
+                found = means_along(y, axis, lambda mean: mean.to(dtype))
+                assert found.dtype == dtype
+                if wide(x).dtype == dtype:
+                    torch.testing.assert_close(found, y.mean(axis))
+            if dtype.is_floating_point or dtype.is_complex:
+                assert spread_of_all(y) == pytest.approx(wide(y).std().item())
+    if dtype == torch.float64:
+        x[1, 1, 1] = math.nan
+        assert math.isnan(spread_of_all(x))

@@ -1,13 +1,19 @@
 """Trivial answers: what comes to mind of someone who does not want to do the work.
 
 Each is made from what a lazy submission could have at hand, or from less than the whole of the expected output. A
-problem that accepts one of them teaches it. Pure: tensors in, tensors out.
+problem that accepts one of them teaches it. Pure: tensors in, tensors out. None is ever made as a whole: an answer
+gives the elements that are asked for, since outputs may fill a quarter of a device.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
+
+from kevin_env.judge.lint.elements import Elements, elements, parts_of
+from kevin_env.judge.lint.means import mean_of, means_along, spread_of_all, wide
+from kevin_env.judge.pieces import pieces, size_of
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,8 @@ class Scene:
     previous: Callable[[], torch.Tensor]
 
 
-Answer = Callable[[], torch.Tensor]
+Answer = Callable[[], Elements | None]
+"""Makes an answer ready, whose elements can then be had; None where it has not the form of the output."""
 
 
 def trivial_answers(scene: Scene) -> Iterator[tuple[str, Answer]]:
@@ -37,76 +44,100 @@ def trivial_answers(scene: Scene) -> Iterator[tuple[str, Answer]]:
     transposed) says nothing and is left out.
     """
     expected = scene.expected
-    yield "zeros", lambda: torch.zeros_like(expected)
-    yield "ones", lambda: torch.ones_like(expected)
+    yield "zeros", lambda: _constant(expected.new_zeros(()))
+    yield "ones", lambda: _constant(torch.ones((), device=expected.device).to(expected.dtype))
     for i, tensor in enumerate(scene.inputs):
         if (fitted := _fitted(tensor, expected)) is not None:
-            yield f"input {i}", lambda fitted=fitted: _cast(fitted, expected.dtype)
+            yield f"input {i}", lambda fitted=fitted: lambda part: _cast(elements(fitted, part), expected.dtype)
     if expected.numel() > 1:
         yield from _constants(expected)
-        yield from _halves(expected)
+        yield "half of it, then zeros", lambda: partial(_half_then_zeros, expected)
+        yield "half of it, twice", lambda: partial(_half_twice, expected)
     yield from _distortions(expected)
-    yield "the previous output", scene.previous
-    yield "another seed's output", scene.other
+    yield "the previous output", lambda: _if_alike(scene.previous(), expected)
+    yield "another seed's output", lambda: _if_alike(scene.other(), expected)
 
 
 def _constants(expected: torch.Tensor) -> Iterator[tuple[str, Answer]]:
-    first = expected.flatten()[0]
-    yield "the first element everywhere", lambda: first.expand(expected.shape)
-    yield "the mean", lambda: _cast(_wide(expected).mean().expand(expected.shape), expected.dtype)
+    dtype = expected.dtype
+    yield "the first element everywhere", lambda: _constant(expected[(0,) * expected.dim()])
+    yield "the mean", lambda: _constant(_cast(mean_of(expected), dtype))
     if expected.dim() < 2:
         return
     for axis in range(expected.dim()):
         if expected.shape[axis] > 1:
-            yield (
-                f"the mean of axis {axis}",
-                lambda axis=axis: _cast(
-                    _wide(expected).mean(axis, keepdim=True).expand(expected.shape), expected.dtype
-                ),
-            )
+            yield f"the mean of axis {axis}", lambda axis=axis: partial(elements, _axis_means(expected, axis))
 
 
-def _halves(expected: torch.Tensor) -> Iterator[tuple[str, Answer]]:
-    """The first half of the elements, in the order in which they lie."""
-    flat = expected.flatten()
-    half = -(-flat.numel() // 2)
-    rest = flat.numel() - half
-    yield "half of it, then zeros", lambda: torch.cat((flat[:half], torch.zeros_like(flat[half:]))).view(expected.shape)
-    yield "half of it, twice", lambda: torch.cat((flat[:half], flat[:rest])).view(expected.shape)
+def _axis_means(expected: torch.Tensor, axis: int) -> torch.Tensor:
+    """In the place of every element the mean along an axis; one number in memory for all that share it."""
+    means = means_along(expected, axis, lambda mean: _cast(mean, expected.dtype))
+    return means.unsqueeze(axis).expand(expected.shape)
+
+
+def _half_then_zeros(expected: torch.Tensor, part: slice) -> torch.Tensor:
+    """The first half of the elements, in the order of their indices."""
+    values, within = elements(expected, part), len(_first_half(expected, part))
+    return torch.cat((values[:within], torch.zeros_like(values[within:])))
+
+
+def _half_twice(expected: torch.Tensor, part: slice) -> torch.Tensor:
+    first = _first_half(expected, part)
+    half, start = _half(expected), part.start + len(first) * part.step
+    again = slice(start - half, part.stop - half, part.step) if start < part.stop else slice(0, 0, 1)
+    return torch.cat((elements(expected, slice(part.start, first.stop, part.step)), elements(expected, again)))
+
+
+def _first_half(expected: torch.Tensor, part: slice) -> range:
+    """Which numbers of a part lie in the first half."""
+    return range(part.start, max(part.start, min(part.stop, _half(expected))), part.step)
+
+
+def _half(expected: torch.Tensor) -> int:
+    return -(-expected.numel() // 2)
 
 
 def _distortions(expected: torch.Tensor) -> Iterator[tuple[str, Answer]]:
     if expected.dim() >= 2 and expected.shape[-1] == expected.shape[-2] > 1 and not _symmetric(expected):
-        yield "it transposed", lambda: expected.mT
-    signs = _cast(torch.sgn(_wide(expected)), expected.dtype)
-    if not torch.equal(_wide(signs), _wide(expected)):
-        yield "its signs", lambda: signs
+        yield "it transposed", lambda: partial(elements, expected.mT)
+    if any(_unlike_its_signs(elements(expected, part)) for part in parts_of(expected)):
+        yield "its signs", lambda: lambda part: _signs(elements(expected, part))
+
+
+def _signs(values: torch.Tensor) -> torch.Tensor:
+    return _cast(torch.sgn(wide(values)), values.dtype)
+
+
+def _unlike_its_signs(values: torch.Tensor) -> bool:
+    return not torch.equal(wide(_signs(values)), wide(values))
 
 
 def _fitted(tensor: torch.Tensor, expected: torch.Tensor) -> torch.Tensor | None:
-    """The tensor in the shape of the output: reshaped, broadcast, or as much of its front as is needed."""
-    if tensor.numel() == expected.numel():
-        return tensor.reshape(expected.shape)
-    if tensor.numel() > expected.numel():
-        return tensor.flatten()[: expected.numel()].view(expected.shape)
+    """A tensor whose elements come in place of the output's: reshaped, as much of its front as needed, or broadcast."""
+    if tensor.numel() >= expected.numel():
+        return tensor
     try:
         return tensor.expand(expected.shape)
     except RuntimeError:
         return None
 
 
+def _if_alike(tensor: torch.Tensor, expected: torch.Tensor) -> Elements | None:
+    alike = tensor.shape == expected.shape and tensor.dtype == expected.dtype
+    return partial(elements, tensor) if alike else None
+
+
+def _constant(value: torch.Tensor) -> Elements:
+    return lambda part: value.expand(len(range(part.start, part.stop, part.step)))
+
+
 def _symmetric(expected: torch.Tensor) -> bool:
     """Whether its matrices are symmetric down to rounding, as a formula makes them, and not only within a tolerance."""
-    wide = _wide(expected)
     if not (expected.is_floating_point() or expected.is_complex()):
-        return torch.equal(wide, wide.mT)
+        return all(torch.equal(wide(one), wide(other)) for one, other in pieces(expected, expected.mT))
     share = min(64 * torch.finfo(expected.dtype).eps, 0.02)
-    return bool((wide - wide.mT).abs().nan_to_num(0.0).max() <= share * wide.std())
-
-
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
-    """As complex128 or float64, in which every dtype has all operators."""
-    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+    off = size_of(lambda one, other: (wide(one) - wide(other)).abs().nan_to_num(0.0), expected, expected.mT)
+    return off.largest <= share * spread_of_all(expected)
 
 
 def _cast(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

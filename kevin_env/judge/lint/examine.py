@@ -1,8 +1,7 @@
 """The lint of one problem, in the judge process of the device it is for."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 
@@ -13,7 +12,7 @@ from kevin_env.judge.lint.cost import draw_watched, measure
 from kevin_env.judge.lint.influence import find_inert
 from kevin_env.judge.lint.own import screen_reference
 from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
-from kevin_env.judge.lint.survivors import Survivors, accepted_answers, accepted_elsewhere
+from kevin_env.judge.lint.survivors import Survivors, accepted_answers, accepted_elsewhere, outlive_first
 from kevin_env.judge.lint.target import SECRET, InputSet
 from kevin_env.judge.reference import Case, seed_from
 from kevin_env.judge.verify import FEW
@@ -32,16 +31,14 @@ def examine(bench: Bench, problem: Problem, options: Options, limits: Limits) ->
     start = time.monotonic()
     examination = Examination(bench, problem, options, limits)
     with bench.lease.shared():
-        with examination.guard():
-            examination.look_at_timed_case()
+        examination.take(examination.look_at_timed_case)
         if examination.cost is not None:
-            with examination.guard():
-                examination.look_at_influence()
-        if bench.device.type == "cuda":
-            torch.cuda.empty_cache()  # candidates need the memory
-    if examination.cost is not None:
-        with examination.guard():
-            examination.judge_reference()
+            examination.take(examination.look_at_influence)
+        _give_back(bench.device)
+    if examination.runs:
+        examination.take(examination.judge_reference)
+        with bench.lease.shared():
+            _give_back(bench.device)
     return examination.report(time.monotonic() - start)
 
 
@@ -50,27 +47,36 @@ class Examination:
 
     Attributes:
         cost: Known once the timed case has been run.
+        runs: False once the reference itself has failed before that.
     """
 
     def __init__(self, bench: Bench, problem: Problem, options: Options, limits: Limits) -> None:
         self.cost: Cost | None = None
+        self.runs = True
         self._bench, self._problem, self._options, self._limits = bench, problem, options, limits
         self._findings: list[Finding] = []
         self._reference = "failed"
         self._varied = self._shipped = Survivors()
+        self._doing = ""
 
-    @contextmanager
-    def guard(self) -> Iterator[None]:
-        """A step. What the problem's own code raises is a finding."""
+    def take(self, step: Callable[[], None]) -> None:
+        """Takes a step. What the problem's own code raises is a finding; nothing of what was held is kept.
+
+        No context manager made of a generator: since Python 3.12 one that does not pass an error on leaves it, and all
+        that its frames hold, in a cycle until the next collection.
+        """
         try:
-            yield
+            step()
         except ProblemError as error:
+            self.runs, self._reference = self.cost is not None, "failed"
             self._add("reference", str(error))
-        except torch.OutOfMemoryError as error:
-            self._add("memory", f"it does not fit on the device: {error}")
+        except torch.OutOfMemoryError:
+            self._reference = "not judged"  # until it is, which is the last step
+            self._add("memory", f"the device has no room for {self._doing}; that was not done to its end")
 
     def look_at_timed_case(self) -> None:
         """What its outputs are like, what it costs and which trivial answers it accepts."""
+        self._doing = "running the reference and its float64 oracle"
         case = self._open(timed_case(self._problem, self._bench.device))
         first, peak = draw_watched(case, "own", 0)
         if not first.finite:
@@ -78,13 +84,19 @@ class Examination:
         self._look_at_outputs(case, first)
         self.cost = measure(case, first, peak)
         self._look_at_cost(self.cost)
-        self._varied, self._shipped = accepted_answers(case, first)
-        del case, first
-        shipped_only = self._options.inputs == "shipped"
+        self._doing = "trying trivial answers"
+        start = outlive_first(case, first)
+        del first  # before others are drawn
+        self._varied, self._shipped = accepted_answers(case, start)
+        del case
+        self._look_elsewhere()
+
+    def _look_elsewhere(self) -> None:
+        """Which of the trivial answers that are left the other cases accept as well."""
         others = [] if self._varied.none_left and self._shipped.none_left else self._others()
         self._varied = accepted_elsewhere(others, self._varied, further=True)
         self._shipped = accepted_elsewhere(others, self._shipped, further=False)
-        for name in (self._shipped if shipped_only else self._varied).names:
+        for name in (self._shipped if self._options.inputs == "shipped" else self._varied).names:
             self._add("answers", f"a verdict accepts {name}")
 
     def look_at_influence(self) -> None:
@@ -92,6 +104,7 @@ class Examination:
 
         There an index that has become invalid is an error; on a GPU it would end the process.
         """
+        self._doing = "changing inputs and weights one by one"
         device = torch.device("cpu") if "cpu" in self._problem.cases else self._bench.device
         inert: set[str] | None = None
         for case in open_cases(self._problem, device):
@@ -105,6 +118,7 @@ class Examination:
 
     def judge_reference(self) -> None:
         """Whether the real judge accepts the reference as a submission."""
+        self._doing = "judging the reference as its own submission"
         outcome = screen_reference(self._bench, self._problem, self._options)
         self._reference = "accepted" if outcome is None else f"{outcome.category}/{outcome.kind}"
         if outcome is not None:
@@ -158,3 +172,9 @@ class Examination:
 
     def _add(self, check: Check, message: str) -> None:
         self._findings.append(Finding(check=check, message=message))
+
+
+def _give_back(device: torch.device) -> None:
+    """Memory that is held no more and that torch keeps for later: candidates need it."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()

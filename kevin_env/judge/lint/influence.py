@@ -1,12 +1,13 @@
 """Which inputs and weights of a problem do not matter: each is changed alone, and the output has to follow."""
 
 import inspect
-from collections.abc import Iterator
 
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.judge.lint.means import spread_of_all
 from kevin_env.judge.lint.target import InputSet, inputs_of
+from kevin_env.judge.pieces import pieces, size_of
 from kevin_env.judge.reference import Case
 from kevin_env.problem import ProblemError
 
@@ -31,7 +32,7 @@ def find_inert(case: Case) -> set[str]:
         changed = _exchanged(tensor, others[i] if i < len(others) else tensor)
         if changed is not None and not _felt(case, first, [*first.tensors[:i], changed, *first.tensors[i + 1 :]]):
             found.add(names[i])
-    for name, weight in _weights(case, first):
+    for name, weight in _weights(case, first).items():
         kept = weight.clone()
         weight.copy_(_shaken(weight))
         if not _felt(case, first, first.tensors):
@@ -50,20 +51,21 @@ def _felt(case: Case, base: InputSet, tensors: list[torch.Tensor]) -> bool:
     return any(not target.accepts(outputs[i]) for i, _, target in base.targets(case))
 
 
-def _weights(case: Case, base: InputSet) -> Iterator[tuple[str, torch.Tensor]]:
+def _weights(case: Case, base: InputSet) -> dict[str, torch.Tensor]:
     """Parameters and buffers by name, without those that the call writes."""
     before = {name: tensor.clone() for name, tensor in case.model.state_dict().items()}
     case.answer(base.skeleton, base.tensors, 0)
-    for name, tensor in case.model.state_dict().items():
-        if tensor.numel() and torch.equal(before[name], tensor):
-            yield name, tensor
+    after = case.model.state_dict()
+    return {name: tensor for name, tensor in after.items() if tensor.numel() and torch.equal(before[name], tensor)}
 
 
 def _exchanged(tensor: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor | None:
     """An input in the place of another: one from another seed, or a shaken one where the seed does not decide."""
     if tensor.numel() == 0:
         return None
-    same = drawn.shape == tensor.shape and bool((_bytes(drawn) == _bytes(tensor)).all())
+    same = drawn.shape == tensor.shape and all(
+        torch.equal(_bytes(one), _bytes(other)) for one, other in pieces(drawn, tensor)
+    )
     return _shaken(tensor) if same else drawn
 
 
@@ -73,15 +75,21 @@ def _shaken(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_complex():
         return torch.view_as_complex(_shaken(torch.view_as_real(tensor)).contiguous())
     if tensor.is_floating_point():
-        wide = tensor.double()
-        spread = float(wide.std()) if tensor.numel() > 1 else 0.0
-        noise = torch.randn(tensor.shape, generator=generator, device=tensor.device, dtype=torch.float64)
-        return (wide + noise * (spread or float(wide.abs().max()) or 1.0)).to(tensor.dtype)
+        return _noisy(tensor, generator)
     if tensor.dtype == torch.bool:
         return ~tensor
     flat = tensor.flatten()
     moved = flat[torch.randperm(flat.numel(), generator=generator, device=tensor.device)].view(tensor.shape)
     return tensor + 1 if torch.equal(moved, tensor) else moved
+
+
+def _noisy(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    scale = spread_of_all(tensor) or size_of(torch.Tensor.double, tensor).largest or 1.0
+    shaken = torch.empty_like(tensor)
+    for there, values in pieces(shaken, tensor):
+        noise = torch.randn(values.shape, generator=generator, device=tensor.device, dtype=torch.float64)
+        there.copy_(noise.mul_(scale).add_(values.double()))
+    return shaken
 
 
 def _input_names(case: Case, drawn: InputSet) -> list[str]:

@@ -50,7 +50,8 @@ class LintReport(Frozen):
     device: str
     findings: tuple[Finding, ...]
     reference: str
-    """`accepted`, or category and kind of the outcome of the reference as its own submission."""
+    """`accepted`, or category and kind of the outcome of the reference as its own submission; `failed` where it does
+    not run at all, `not judged` where the device has no room to judge it."""
     accepted: tuple[Printable, ...]
     """Trivial answers that a verdict accepts, each with the output that it is right for where there are several."""
     accepted_as_shipped: tuple[Printable, ...]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from kevin_env.judge.cases import SETS, plan, usable_distributions
-from kevin_env.judge.lint.answers import Scene, trivial_answers
-from kevin_env.judge.lint.target import SECRET, InputSet, outputs_of
+from kevin_env.judge.lint.answers import Answer, Scene, trivial_answers
+from kevin_env.judge.lint.target import SECRET, InputSet, Target, outputs_of
 from kevin_env.judge.reference import Case, distributions_of, seed_from
 
 OTHER = 1000
@@ -35,8 +35,8 @@ class Survivors:
         return bool(self.seen) and not self.names
 
 
-def accepted_answers(case: Case, first: InputSet) -> tuple[Survivors, Survivors]:
-    """Who is accepted in the timed case: on a verdict's input sets, and on as many of the problem's own alone.
+def outlive_first(case: Case, first: InputSet) -> Survivors:
+    """Who is right on the first input set of the timed case.
 
     Args:
         case: The timed case, with its weights drawn.
@@ -45,11 +45,24 @@ def accepted_answers(case: Case, first: InputSet) -> tuple[Survivors, Survivors]
     Raises:
         ProblemError: when the reference fails.
     """
-    other = functools.cache(lambda: outputs_of(case, "own", OTHER))
-    start = _outlive(case, Survivors(), first, other, other)
+    other = functools.cache(functools.partial(outputs_of, case, "own", OTHER))
+    return _outlive(case, Survivors(), first, other, other)
+
+
+def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors]:
+    """Who is accepted in the timed case: on a verdict's input sets, and on as many of the problem's own alone.
+
+    Args:
+        case: The timed case, with its weights drawn.
+        start: Who is right on its first input set.
+
+    Raises:
+        ProblemError: when the reference fails.
+    """
+    first = functools.partial(outputs_of, case, "own", 0)
     further = [name for name in distributions_of(case) if name != "own"]
     own = ["own"] * (SETS - 1)
-    return _outlive_all(case, start, further, first.outputs), _outlive_all(case, start, own, first.outputs)
+    return _outlive_all(case, start, further, first), _outlive_all(case, start, own, first)
 
 
 def accepted_elsewhere(cases: Iterable[Case], before: Survivors, further: bool) -> Survivors:
@@ -73,17 +86,21 @@ def accepted_elsewhere(cases: Iterable[Case], before: Survivors, further: bool) 
     return before
 
 
-def _outlive_all(case: Case, before: Survivors, names: Sequence[str], previous: list[torch.Tensor] | None) -> Survivors:
-    """Who is left after input sets of these distributions; those on which the reference is not finite do not count."""
+def _outlive_all(case: Case, before: Survivors, names: Sequence[str], previous: Outputs | None) -> Survivors:
+    """Who is left after input sets of these distributions; those on which the reference is not finite do not count.
+
+    What it gave for an input set is found again when it is asked for later: most often nobody does.
+    """
     for number, name in enumerate(names, start=1):
         if before.none_left:
             break
         drawn = InputSet.draw(case, name, number)
         if drawn.finite:
             other = functools.cache(functools.partial(outputs_of, case, name, number + OTHER))
-            last = other if previous is None else functools.partial(list[torch.Tensor], previous)
-            before = _outlive(case, before, drawn, other, last)
-            previous = drawn.outputs
+            before = _outlive(case, before, drawn, other, previous or other)
+            previous = functools.partial(outputs_of, case, name, number)
+            del other
+        del drawn  # before the next one
     return before
 
 
@@ -103,6 +120,11 @@ def _outlive(case: Case, before: Survivors, drawn: InputSet, other: Outputs, pre
         for name, answer in trivial_answers(scene):
             label = f"{name} as output {path}" if path else name
             seen.add(label)
-            if label not in rejected and not target.accepts(answer()):
+            if label not in rejected and not _accepted(answer, target):
                 rejected.add(label)
     return Survivors(frozenset(seen), frozenset(rejected))
+
+
+def _accepted(answer: Answer, target: Target) -> bool:
+    made = answer()
+    return made is not None and target.accepts_elements(made)

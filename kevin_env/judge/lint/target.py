@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.check import oracles_of
+from kevin_env.judge.lint.elements import SAMPLE, Elements, elements, parts_of
 from kevin_env.judge.reference import Case, seed_from
 from kevin_env.judge.verify import all_finite, budget, wrong_elements
 
 SECRET = "lint"
 """What the inputs of a lint are drawn from: it is to say the same tomorrow."""
-SAMPLE = 1 << 16
-"""Elements that are compared before all of them are: most answers fall there."""
-CHUNK = 1 << 26
-"""Elements that are compared at once, so that float64 copies of a large output need not fit the device together."""
 
 
 class Target:
@@ -28,34 +26,32 @@ class Target:
     """
 
     def __init__(self, case: Case, reference: torch.Tensor, oracle: torch.Tensor | None) -> None:
-        self._shape, self._dtype = reference.shape, reference.dtype
-        self._reference = _real(reference).flatten()
-        self._exact = self._reference if oracle is None else _real(oracle).flatten()
-        self._allowed = 0.0
-        if self._reference.is_floating_point():
-            exact = None if oracle is None else self._exact
-            self._allowed = budget(self._reference, exact, case.tolerance, case.precision)
+        self._reference = reference
+        self._exact = reference if oracle is None else oracle
+        self._allowed = budget(reference, oracle, case.tolerance, case.precision)
 
     def accepts(self, answer: torch.Tensor) -> bool:
         """Whether the comparison lets an answer pass."""
-        if answer.shape != self._shape or answer.dtype != self._dtype:
-            return False
-        given = _real(answer).flatten()
-        count = given.numel()
-        parts = [slice(start, start + CHUNK) for start in range(0, count, CHUNK)]
-        if count > SAMPLE:
-            parts.insert(0, slice(None, None, -(-count // SAMPLE)))
-        return not any(bool(self._wrong(given, part).any()) for part in parts)
+        alike = answer.shape == self._reference.shape and answer.dtype == self._reference.dtype
+        return alike and self.accepts_elements(partial(elements, answer))
+
+    def accepts_elements(self, answer: Elements) -> bool:
+        """`accepts` for the elements of an answer of the right shape and dtype: no more of them than are needed."""
+        return all(self._right(answer, part) for part in parts_of(self._reference))
 
     def varying(self) -> float:
         """The share of a sample of the elements that is further from its median than the tolerance."""
-        every = slice(None, None, max(1, self._reference.numel() // SAMPLE))
-        sample = self._reference[every]
+        reference, exact = _real(self._reference), _real(self._exact)
+        every = slice(0, reference.numel(), max(1, reference.numel() // SAMPLE))
+        sample = elements(reference, every)
         median = sample[sample.double().argsort()[sample.numel() // 2]]
-        return float(self._wrong(median.expand(self._reference.shape), every).double().mean())
+        return float(self._wrong(median.expand(sample.shape), sample, elements(exact, every)).double().mean())
 
-    def _wrong(self, given: torch.Tensor, part: slice) -> torch.Tensor:
-        value, wanted, exact = given[part], self._reference[part], self._exact[part]
+    def _right(self, answer: Elements, part: slice) -> bool:
+        given, wanted, exact = answer(part), elements(self._reference, part), elements(self._exact, part)
+        return not bool(self._wrong(_real(given), _real(wanted), _real(exact)).any())
+
+    def _wrong(self, value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
         if not value.is_floating_point():
             return value != wanted
         eps = torch.finfo(value.dtype).eps

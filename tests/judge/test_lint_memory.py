@@ -1,0 +1,156 @@
+"""What a lint holds of a problem's tensors: little beside the reference's own, and nothing afterwards."""
+
+import ast
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._pytree import tree_leaves
+
+import kevin_env
+from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.lint.examine import examine
+from kevin_env.judge.lint.influence import _exchanged
+from kevin_env.judge.lint.report import Limits, LintReport
+from kevin_env.judge.pieces import PIECE
+from kevin_env.judge.work import Light
+from kevin_env.problem import Problem
+
+SIDE = 1024
+UNIT = 4 * SIDE * SIDE
+"""Bytes of the input, and of the output."""
+SOURCE = """
+import torch
+import torch.nn as nn
+class Model(nn.Module):
+    def forward(self, x):
+        return {body}
+def get_inputs():
+    return [torch.rand({side}, {side})]
+def get_init_inputs():
+    return []
+"""
+
+
+class Held(Light):
+    """Counts bytes of large tensors that are held at once; when `end` of them were seen, there is no room for more."""
+
+    def __init__(self, end: int = -1) -> None:
+        super().__init__()
+        self.most = self.seen = 0
+        self._end = end
+        self._made: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    @property
+    def now(self) -> int:
+        self._made = {key: made for key, made in self._made.items() if not made[0].expired()}
+        return sum(size for _, size in self._made.values())
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        known = len(self._made)
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor) and tensor.untyped_storage().nbytes() >= UNIT:
+                storage = tensor.untyped_storage()
+                self._made[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+        if len(self._made) > known:
+            self.seen += 1
+            self.most = max(self.most, self.now)
+            if self.seen == self._end:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 12.00 GiB. GPU 0 has a total")
+        return result
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """So that pieces are not counted, and without the collector: what is held by a cycle is held."""
+    monkeypatch.setitem(PIECE, "cpu", 1 << 14)
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def lint(bench: Bench, held: Held, body: str) -> LintReport:
+    it = Problem(id="p", name="p", source=SOURCE.format(body=body, side=SIDE), cases=("main",))
+    bench.natures.clear()
+    with held:
+        return examine(bench, it, Options(device="cpu"), Limits(cpu_seconds=20))
+
+
+@pytest.mark.parametrize(("body", "left"), [("torch.relu(x)", ("input 0",)), ("torch.sigmoid(x)", ())])
+def test_a_lint_holds_little_more_than_the_reference_and_its_oracle(
+    bench: Bench, body: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Input and output, the same in float64, and once more an input: also where answers are left for further sets."""
+    monkeypatch.setattr("kevin_env.judge.lint.examine.screen_reference", lambda *_: None)
+    held = Held()
+    report = lint(bench, held, body)
+    assert report.ok and report.accepted_as_shipped == left
+    assert 6 * UNIT <= held.most <= 7.5 * UNIT
+    assert held.now == 0
+
+
+def test_a_changed_input_is_all_that_is_made_for_one() -> None:
+    """Where the seed does not decide, by noise as large as the spread."""
+    x = 3 * torch.randn(SIDE, SIDE, generator=torch.Generator().manual_seed(1))
+    same = x.clone()
+    held = Held()
+    with held:
+        changed = _exchanged(x, same)
+    assert changed is not None and (changed - x).std().item() == pytest.approx(3, rel=0.01)
+    assert 3 * UNIT <= held.most <= 3.5 * UNIT, "both inputs and what is made"
+
+
+def test_a_reference_is_judged_where_the_lint_has_no_room(bench: Bench) -> None:
+    """After an error for want of memory at any place nothing is held, and the reference is judged all the same."""
+    whole, kinds = Held(), set()
+    lint(bench, whole, "torch.relu(x)")
+    for end in range(2, whole.seen, max(1, whole.seen // 12)):
+        held = Held(end)
+        report = lint(bench, held, "torch.relu(x)")
+        assert held.now == 0, end
+        messages = [finding.message for finding in report.findings if finding.check == "memory"]
+        for message in messages:
+            assert message.startswith("the device has no room for ") and "CUDA" not in message
+            kinds.add(message.removeprefix("the device has no room for ").partition(";")[0])
+        judged = not any("judging" in message for message in messages)
+        assert report.reference == ("accepted" if judged else "not judged"), (end, messages)
+    assert kinds == {
+        "running the reference and its float64 oracle", "trying trivial answers",
+        "changing inputs and weights one by one", "judging the reference as its own submission",
+    }  # fmt: skip
+
+
+def test_a_reference_that_fails_is_not_judged(bench: Bench) -> None:
+    report = lint(bench, Held(), "nope(x)")
+    assert report.reference == "failed" and [finding.check for finding in report.findings] == ["reference"]
+
+
+def test_no_context_manager_made_of_a_generator_keeps_an_error() -> None:
+    """Since Python 3.12 its frame refers to its caller, which has the error, whose trace has the frame: a cycle.
+
+    One that is passed on by a bare `raise` is let go of.
+    """
+    looked_at = 0
+    for file in Path(str(kevin_env.__file__)).parent.rglob("*.py"):
+        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef) and "contextmanager" in map(ast.unparse, function.decorator_list):
+                looked_at += 1
+                assert not list(keeping(function)), (file, function.name)
+    assert looked_at > 10
+
+
+def keeping(function: ast.FunctionDef) -> Iterator[ast.ExceptHandler]:
+    """Handlers of what is raised at the `yield` that end otherwise than with a bare `raise`."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Try) and any(isinstance(n, ast.Yield) for part in node.body for n in ast.walk(part)):
+            for handler in node.handlers:
+                last = handler.body[-1]
+                if not (isinstance(last, ast.Raise) and last.exc is None):
+                    yield handler
