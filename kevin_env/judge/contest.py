@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 
@@ -222,6 +223,11 @@ class Contest:
             return WINDOWS["cpu"]
         if self._turns and getattr(self._turns[-1], name) > LONG_WINDOW:
             return 1
+        return self._most_windows
+
+    @cached_property
+    def _most_windows(self) -> int:
+        """As many as a GPU has room for; looked at once, since that takes a good part of a millisecond."""
         return min(WINDOWS["cuda"], max(1, self.fitting(copies=1) - 1))
 
 

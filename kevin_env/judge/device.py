@@ -61,7 +61,8 @@ def free_memory(device: torch.device) -> int:
     """Bytes that are free for this process; of a GPU's also those that torch keeps for reuse."""
     if device.type == "cpu":
         return host_memory()
-    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    stats = torch.cuda.memory_stats(device)
+    kept = stats.get("reserved_bytes.all.current", 0) - stats.get("allocated_bytes.all.current", 0)
     return torch.cuda.mem_get_info(device)[0] + kept
 
 

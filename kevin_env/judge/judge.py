@@ -121,9 +121,7 @@ class Judge:
         flags = (*judgement.flags, *coverage_flags(judgement.outcome))
         return judgement.model_copy(update={"seconds": watch.seconds(), "flags": flags})
 
-    def _outcome(
-        self, trial: Trial, code: str, watch: Stopwatch, flags: list[str], alone: bool
-    ) -> Outcome:  # fmt: skip
+    def _outcome(self, trial: Trial, code: str, watch: Stopwatch, flags: list[str], alone: bool) -> Outcome:
         try:
             with watch("build"):
                 trial.build(code)

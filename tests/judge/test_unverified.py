@@ -12,6 +12,7 @@ import torch
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.gate import Answer, Call, Drawn
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.measure import measure
 from kevin_env.judge.memory import Image
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified, Wrong
@@ -62,6 +63,7 @@ def test_a_wrong_timed_answer_is_told_whenever_it_is_compared(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, many_turns: None, share: dict[str, float], code: str
 ) -> None:
     monkeypatch.setattr("kevin_env.judge.unverified.SHARE", share)
+    monkeypatch.setattr("kevin_env.judge.judge.measure", lambda *given: (given[1].append("odd"), measure(*given))[1])
     judgement, stages = judged(judge, code)
     outcome = judgement.outcome
     assert isinstance(outcome, Incorrect) and (outcome.kind, judgement.flags) == ("values", ())
