@@ -42,7 +42,7 @@ class Program:
                 start_new_session=True,
             )  # fmt: skip
 
-    def follow(self, seconds: float, limit: int, past: str, to: str) -> Message:
+    def follow(self, seconds: float, limit: int, past: str = "", to: str = "") -> Message:
         """Lets it go past a point and waits until it is at the next one, ends, or is late.
 
         Args:
@@ -83,6 +83,10 @@ class Orders:
     def follow(self, name: str, seconds: float, limit: int, past: str = "", to: str = "") -> Message:
         """See `Program.follow`."""
         return self._programs[name].follow(seconds, limit, past, to)
+
+    def run(self, command: list[str], seconds: float, environment: dict[str, str], limit: int) -> Message:
+        """Runs a program to its end; see `Program.follow`."""
+        return Program(command, environment).follow(seconds, limit)
 
     def write(self, path: str, text: str) -> Message:
         """Writes a file."""

@@ -5,14 +5,17 @@ them. The model is constructed, called until it is warm, and then called once be
 A program that holds stops before it reads the first, before it reads the second, and before the last call.
 """
 
+import importlib
 import json
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from kevin_env.candidate import tree
+from kevin_env.candidate import commands, tree
 from kevin_env.candidate.programs import hold
 from kevin_env.candidate.region import Region
 from kevin_env.candidate.runtime import Runtime
@@ -92,8 +95,13 @@ def _mark(device: torch.device, begin: bool) -> None:
 
 def main() -> None:
     """Does the job in the folder that is the last argument but one; the last is `hold`, or `run` to stop nowhere."""
-    folder, how = Path(sys.argv[-2]), sys.argv[-1]
-    if how == "hold":
+    folder, holding = Path(sys.argv[-2]), sys.argv[-1] == "hold"
+    if holding:
+        with suppress(ImportError):
+            importlib.import_module("triton.language")  # before anybody waits
         hold(folder, "ready")
-    job = json.loads((folder / "job.json").read_text())
-    sys.exit(replay(job, folder, holding=how == "hold"))
+    code = replay(json.loads((folder / "job.json").read_text()), folder, holding=holding)
+    if holding:  # others wait for the device: no time for what an interpreter, and whoever asked it to, does at its end
+        commands.flush()
+        os._exit(code)
+    sys.exit(code)

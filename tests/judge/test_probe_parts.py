@@ -19,13 +19,14 @@ from kevin_env.judge import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.probe import ncu
+from kevin_env.judge.probe import ahead, ncu
 from kevin_env.judge.probe.counting import NAME, Part, parts_of, run_parts
 from kevin_env.judge.probe.look import Look
 from kevin_env.judge.probe.outside import Outside
 from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import Ran
 from kevin_env.judge.reference import Case
+from kevin_env.judge.usage import descendants
 from kevin_env.judge.worker import Ended, Worker
 from kevin_env.outcome import Correct
 from kevin_env.problem import load_problem
@@ -85,7 +86,7 @@ class Leases:
         try:
             yield
         finally:
-            there = Path(f"/proc/{self._worker.pid}").exists()
+            there = any(descendants(self._worker.pid))
             self.log.append(f"{name} back" if there else f"{name} back, nobody there")
 
     def parts(self, load: float = SECONDS, calls: float = SECONDS, count: float = SECONDS) -> list[Part]:
@@ -217,6 +218,7 @@ def fake_tool(monkeypatch: pytest.MonkeyPatch, bench: Bench, code: str, call_tim
     monkeypatch.setattr(ncu, "command", lambda tool, report, target, missing=(): [sys.executable, "-c", TOOL, *target])
     monkeypatch.setattr(ncu, "show", lambda tool, report, page: [sys.executable, "-c", PAGES, page])
     monkeypatch.setitem(bench.refusals, "ncu", "")  # tried on a program of ours: the tool works
+    monkeypatch.setattr(ahead, "prepare", lambda *a: None)
     return Outside(bench, RELU, code, Options(device="cpu", call_timeout=call_timeout), [])
 
 
@@ -237,6 +239,34 @@ def test_what_goes_wrong_is_a_note(monkeypatch: pytest.MonkeyPatch, bench: Bench
     assert outside.ncu() is None
     (note,) = outside.notes
     assert why in note and _free(bench.lease)
+
+
+def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(monkeypatch, bench: Bench) -> None:
+    prepare = ahead.prepare
+    outside = fake_tool(monkeypatch, bench, MODEL)
+    monkeypatch.setattr(ahead, "prepare", prepare)
+    assert outside.ncu() is not None
+    kept = None
+    while kept is None:
+        time.sleep(0.05)
+        kept = bench.take_begun()
+    states = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][1] for pid in descendants(kept[0].pid)]
+    assert len(states) == 3 and set(states) <= set("Tt")  # the candidate, the tool, the program
+    bench.keep_begun(*kept)
+    monkeypatch.setattr(bench, "take_for_tools", lambda: pytest.fail("another was begun"))
+    outside = fake_tool(monkeypatch, bench, MODEL)
+    assert outside.ncu() is not None and not outside.notes
+    assert bench.take_begun() is None and not any(descendants(kept[0].pid))
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_one_that_does_not_fit_or_has_died_is_not_used(monkeypatch, bench: Bench, dead: bool) -> None:
+    worker = bench.take_for_tools()
+    if dead:
+        worker.end("a test")
+    bench.keep_begun(worker, frozenset() if dead else frozenset({"another"}))
+    assert fake_tool(monkeypatch, bench, MODEL).ncu() is not None
+    assert not any(descendants(worker.pid))
 
 
 def test_what_compilers_keep_is_compiled_before_the_program_needs_it(monkeypatch, bench: Bench) -> None:

@@ -123,9 +123,10 @@ class Look:
         if tool is None:
             text = worker.ask("read", DISASSEMBLY_SECONDS, path=path, limit=OUTPUT_LIMIT).get("text")
             return machine_code.read_ptx(text if isinstance(text, str) else "")
-        seconds, command = 2 * DISASSEMBLY_SECONDS, [tool, "-sass", "-res-usage", path]
-        worker.ask("begin", seconds, name="", command=command, environment={})
-        ran = worker.ask("follow", seconds, name="", seconds=DISASSEMBLY_SECONDS, limit=OUTPUT_LIMIT)
+        ran = worker.ask(
+            "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", path], seconds=DISASSEMBLY_SECONDS,
+            environment={}, limit=OUTPUT_LIMIT,
+        )  # fmt: skip
         text = ran.get("output")
         return machine_code.read_sass(text if isinstance(text, str) else "")
 

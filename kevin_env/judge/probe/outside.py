@@ -11,8 +11,8 @@ import torch
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import nature_key, timed_case
-from kevin_env.judge.probe import ncu, sanitizer
-from kevin_env.judge.probe.counting import CALLS, NAME, parts_of, read_tables, run_parts
+from kevin_env.judge.probe import ahead, ncu, sanitizer
+from kevin_env.judge.probe.counting import CALLS, parts_of, read_tables, run_parts
 from kevin_env.judge.probe.refusals import TRUSTED, refusal
 from kevin_env.judge.probe.target import DIFFERENT, Step, Target
 from kevin_env.judge.probe.tools import Ran, Runner, ToolName, find_tool, run
@@ -47,14 +47,13 @@ class Outside:
         tool = self._tool("ncu")
         if tool is None:
             return None
-        with self._target() as target:
-            report, missing = str(target.worker.folder / "report"), self.bench.missing_metrics
-            target.begin(NAME, ncu.command(tool, report, target.holding, missing), {})
+        with self._target(ahead.take(self.bench, tool, self.options)) as target:
             self._write(target, timed_case(self.problem, self.bench.device), "own")  # while torch is imported
             if not self._compiled(target):
                 return None
             ran = run_parts(target, parts_of(self.options, self.bench.lease))
-            found = ran if isinstance(ran, str) else read_tables(target, tool, report, ran.output)
+            found = ran if isinstance(ran, str) else read_tables(target, tool, ahead.report_of(target), ran.output)
+        ahead.prepare(self.bench, tool, self.options)
         return found if isinstance(found, NcuDigest) else self._refused("ncu", tool, found)
 
     def sanitizer(self, outcome: Outcome) -> SanitizerDigest | None:
@@ -63,7 +62,8 @@ class Outside:
         if tool is None or cause is None:
             return None
         case, _, distribution = (getattr(outcome, "input_set", None) or "").partition("/")
-        with self._target() as target:
+        worker = self.bench.take_for_tools()
+        with self._target(Target(worker, self.options, self.bench.info.processors)) as target:
             self._write(target, case or timed_case(self.problem, self.bench.device), distribution or "own")
             code = self._rehearsed(target, "compare" if cause == "values" else "call")
             if cause == "values" and code != DIFFERENT:
@@ -87,9 +87,8 @@ class Outside:
         return tool
 
     @contextmanager
-    def _target(self) -> Iterator[Target]:
-        """A candidate for the submission as a program; its files go afterwards."""
-        target = Target(self.bench.take_for_tools(), self.options, self.bench.info.processors)
+    def _target(self, target: Target) -> Iterator[Target]:
+        """For the submission as a program; the candidate and its files go afterwards."""
         try:
             yield target
         finally:
