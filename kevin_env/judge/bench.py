@@ -59,6 +59,8 @@ class Bench:
         self.contests = threading.BoundedSemaphore(self.capacity.contests)
         """Held by a submission from when its partners are made ready until it is timed."""
         self.partners = Partners(self._warm_worker, self.capacity.partners)
+        self.beginning = threading.Lock()
+        """Held while Nsight Compute is begun for `keep_begun`."""
         self._begun: list[tuple[Worker, frozenset[str]]] = []
         self._server = self._warmed(server or ForkServer(device.type))
         self._spares: list[Worker] = []

@@ -13,7 +13,8 @@ from kevin_env.judge.worker import Trouble, Worker
 
 def take(bench: Bench, tool: str, options: Options) -> Target:
     """A candidate in which Nsight Compute has begun a program that will hold at `ready`; it has run nothing else."""
-    worker, missing = bench.take_begun() or (None, None)
+    with bench.beginning:  # what has begun is ready before one that begins now
+        worker, missing = bench.take_begun() or (None, None)
     if worker is not None:
         with suppress(Trouble):
             worker.freeze(False)
@@ -25,7 +26,8 @@ def take(bench: Bench, tool: str, options: Options) -> Target:
 
 def prepare(bench: Bench, tool: str, options: Options) -> None:
     """Begins one for the next who asks. Nobody waits for it, and it stands still once it is ready."""
-    threading.Thread(target=_prepare, args=(bench, tool, options), daemon=True).start()
+    if bench.beginning.acquire(blocking=False):
+        threading.Thread(target=_prepare, args=(bench, tool, options), daemon=True).start()
 
 
 def report_of(target: Target) -> str:
@@ -40,15 +42,17 @@ def _begun(worker: Worker, bench: Bench, tool: str, options: Options) -> Target:
 
 
 def _prepare(bench: Bench, tool: str, options: Options) -> None:
-    missing = frozenset(bench.missing_metrics)
+    """In a thread of its own, with `bench.beginning` held for it."""
     try:
-        worker = bench.take_for_tools()
+        missing, worker = frozenset(bench.missing_metrics), bench.take_for_tools()
+        with suppress(Trouble):
+            target = _begun(worker, bench, tool, options)
+            if target.reach(NAME, START_SECONDS, "", "ready") is None:
+                worker.freeze(True)
+                bench.keep_begun(worker, missing)
+                return
+        bench.retire(worker)
     except JudgeError:  # whoever needs one next meets the error where it can be raised
         return
-    with suppress(Trouble):
-        target = _begun(worker, bench, tool, options)
-        if target.reach(NAME, START_SECONDS, "", "ready") is None:
-            worker.freeze(True)
-            bench.keep_begun(worker, missing)
-            return
-    bench.retire(worker)
+    finally:
+        bench.beginning.release()

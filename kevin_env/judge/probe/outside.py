@@ -53,8 +53,10 @@ class Outside:
                 return None
             ran = run_parts(target, parts_of(self.options, self.bench.lease))
             found = ran if isinstance(ran, str) else read_tables(target, tool, ahead.report_of(target), ran.output)
+        if isinstance(found, str):
+            return self._refused("ncu", tool, found)
         ahead.prepare(self.bench, tool, self.options)
-        return found if isinstance(found, NcuDigest) else self._refused("ncu", tool, found)
+        return found
 
     def sanitizer(self, outcome: Outcome) -> SanitizerDigest | None:
         """What compute-sanitizer finds on inputs like those on which the submission failed."""
