@@ -1,22 +1,21 @@
-"""Programs that run where the submission is confined: profilers, sanitizers, disassemblers, the submission itself."""
+"""What is done in copies of this process, and what is common to programs that run where the submission is confined."""
 
 import ctypes
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 MOST_FILES = 64
 NICENESS = 10
 """How much lower the priority of compilers is than that of who is timed."""
-_STEP = 0.005
+STEP = 0.005
+"""Seconds between two looks at what is waited for."""
 
 
 def gently(command: list[str]) -> list[str]:
@@ -31,35 +30,6 @@ def flush() -> None:
         with suppress(Exception):  # the submission may have replaced or closed them
             stream.flush()
     ctypes.CDLL(None).fflush(None)
-
-
-def run(command: list[str], seconds: float, environment: dict[str, str], limit: int) -> dict[str, Any]:
-    """Runs a command, in a session of its own, to its end or the end of its time.
-
-    Args:
-        command: The program and its arguments.
-        seconds: After which all of its session is killed.
-        environment: Variables besides those of this process.
-        limit: Bytes of output that are told.
-
-    Returns:
-        `code`, None when it was killed for being late, and `output`, stdout and stderr together.
-    """
-    place = Path(f"output-{time.monotonic_ns()}")
-    with place.open("wb") as output:
-        process = subprocess.Popen(
-            command, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            start_new_session=True,
-        )  # fmt: skip
-        try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            code = None
-        _kill_session(process.pid)
-        process.wait()
-    text = read(str(place), limit)
-    place.unlink()
-    return {"code": code, "output": text}
 
 
 def read(path: str, limit: int) -> str:
@@ -90,10 +60,10 @@ def in_forks(works: Sequence[Callable[[], int]], seconds: float, environment: di
             copies.append(_fork(work, environment))
         while len(ended) < len(copies) and time.monotonic() < deadline:
             ended |= {pid: code for pid in copies if pid not in ended and (code := _code_of(pid)) is not None}
-            time.sleep(_STEP)
+            time.sleep(STEP)
     finally:
         for pid in copies:
-            _kill_session(pid)
+            kill_session(pid)
             if pid not in ended:
                 _reap(pid)
     return [ended.get(pid) for pid in copies]
@@ -137,6 +107,7 @@ def artefacts(folder: Path) -> list[str]:
     return [str(path) for path in sorted(kept, key=lambda path: -path.stat().st_size)[:MOST_FILES]]
 
 
-def _kill_session(leader: int) -> None:
+def kill_session(leader: int) -> None:
+    """Kills all processes of a session that a process began."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from kevin_env.candidate import commands, cuda, extension, failure, precompile, profiling, tree, weights
+from kevin_env.candidate import commands, cuda, extension, failure, precompile, profiling, programs, tree, weights
 from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.region import Region, Spec, extent, map_file, map_handle, spec_of
 from kevin_env.candidate.seeding import reseed
@@ -21,10 +21,11 @@ from kevin_env.candidate.wire import Channel, Closed, encode
 Message = dict[str, Any]
 
 
-class Runtime:
+class Runtime(programs.Orders):
     """One submission's process. Every public method is an order of that name."""
 
     def __init__(self, channel: Channel) -> None:
+        super().__init__()
         self.channel = channel
         self.device = torch.device("cpu")
         self.context = False
@@ -171,33 +172,16 @@ class Runtime:
         self.regions[name].bytes.numpy().tofile(path)
         return {}
 
-    def write(self, path: str, text: str) -> Message:
-        """Writes a file."""
-        Path(path).write_text(text, encoding="utf-8")
-        return {}
-
-    def read(self, path: str, limit: int) -> Message:
-        """The beginning of a file."""
-        return {"text": commands.read(path, limit)}
-
-    def run(self, command: list[str], seconds: float, environment: dict[str, str], limit: int) -> Message:
-        """Runs a program where the submission is confined."""
-        return commands.run(command, seconds, environment, limit)
-
-    def rehearse(self, job: Message, seconds: float, environment: dict[str, str]) -> Message:
+    def rehearse(self, job: Message, folder: str, seconds: float, environment: dict[str, str]) -> Message:
         """Runs the submission in a copy of this process, so that what it compiles lies in the caches afterwards."""
         from kevin_env.candidate.replay import replay  # which imports this module
 
-        return {"code": commands.in_a_fork(lambda: replay(job), seconds, environment)}
+        return {"code": commands.in_a_fork(lambda: replay(job, Path(folder), self.channel), seconds, environment)}
 
     def precompile(self, cases: list[Message], seconds: float) -> Message:
         """Compiles Triton's kernels for these cases in copies of this process. What fails is left to the calls."""
         precompile.precompile(self, cases, seconds)
         return {}
-
-    def artefacts(self, folder: str) -> Message:
-        """Files with machine code for the device that lie in a folder."""
-        return {"files": commands.artefacts(Path(folder))}
 
     def _claim(self, output: Any) -> Message:
         """Where one call's output lies. On a CPU, and for memory that CUDA cannot share, it is copied to the outbox."""

@@ -59,6 +59,9 @@ class Bench:
         self.contests = threading.BoundedSemaphore(self.capacity.contests)
         """Held by a submission from when its partners are made ready until it is timed."""
         self.partners = Partners(self._warm_worker, self.capacity.partners)
+        self.beginning = threading.Lock()
+        """Held while Nsight Compute is begun for `keep_begun`."""
+        self._begun: list[tuple[Worker, frozenset[str]]] = []
         self._server = self._warmed(server or ForkServer(device.type))
         self._spares: list[Worker] = []
         self._starting = 0
@@ -72,11 +75,30 @@ class Bench:
 
     def take(self) -> Worker:
         """A warm candidate that has run nothing. One that has to be started first waits while others are timed."""
-        return self._watched(self._take_spare() or self._new_worker(self.lease.shared()))
+        return self.watched(self._take_spare() or self._new_worker(self.lease.shared()))
 
     def take_for_tools(self) -> Worker:
         """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it."""
-        return self._watched(Worker(self._alive_server(), str(self.device), self.memory, tools=True))
+        return self.watched(Worker(self._alive_server(), str(self.device), self.memory, tools=True))
+
+    def keep_begun(self, worker: Worker, missing: frozenset[str]) -> None:
+        """Keeps a candidate in which Nsight Compute has begun for the next, one at most; any other is ended.
+
+        Args:
+            worker: The candidate; it stands still.
+            missing: The metrics that were not asked for.
+        """
+        with self._lock:
+            kept = not self._closed and not self._begun
+            if kept:
+                self._begun.append((worker, missing))
+        if not kept:
+            self.retire(worker)
+
+    def take_begun(self) -> tuple[Worker, frozenset[str]] | None:
+        """What was kept; None when nothing is."""
+        with self._lock:
+            return self._begun.pop() if self._begun else None
 
     def retire(self, worker: Worker) -> None:
         """Kills a candidate and prepares another. Both touch the device: hold the shared lease."""
@@ -90,14 +112,16 @@ class Bench:
         self._closed = True
         with self._lock:
             spares, self._spares = self._spares, []
-        for worker in spares:
+            begun, self._begun = self._begun, []
+        for worker in (*spares, *(worker for worker, _ in begun)):
             worker.close()
         self.partners.close()
         self._server.close()
         if self._memory is not None:
             self._memory.close()
 
-    def _watched(self, worker: Worker) -> Worker:
+    def watched(self, worker: Worker) -> Worker:
+        """The same, ended when it uses more of the device's memory than a submission may."""
         if self._memory is not None:
             self._memory.watch(worker, int(torch.cuda.mem_get_info(self.device)[0] * SHARE))
         return worker

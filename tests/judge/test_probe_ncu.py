@@ -1,10 +1,12 @@
 """Nsight Compute's tables as 2025.3 prints them, and text that a submission wrote in between."""
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from kevin_env.judge.probe import ncu
+from kevin_env.judge.probe.counting import read_tables
 from kevin_env.judge.probe.ncu import LAUNCHES, METRICS, digest, read_raw
-from kevin_env.judge.probe.outside import run_ncu
 from kevin_env.judge.probe.tables import hot_lines, number, read_rows
 from kevin_env.judge.probe.tools import Ran, ScriptedRunner
 from kevin_env.profile import NcuDigest
@@ -143,6 +145,15 @@ def test_about_fifteen_metrics_are_asked_for_and_clocks_are_left_alone() -> None
     assert words[words.index("--profile-from-start") + 1] == "off"
 
 
+def test_samples_are_asked_for_as_metrics_or_with_their_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ncu.command("ncu", "report", ["python"])
+    assert "--section" not in words and "pcsamp_warp_stall_reasons" in words[words.index("--metrics") + 1]
+    monkeypatch.setattr(ncu, "SOURCE", ("section:SourceCounters",))
+    words = ncu.command("ncu", "report", ["python"])
+    assert words[words.index("--section") + 1] == "SourceCounters"
+    assert "pcsamp" not in words[words.index("--metrics") + 1]
+
+
 def test_a_metric_that_the_device_does_not_have_is_not_asked_for_again() -> None:
     text = "==PROF== Connected\n==ERROR== Failed to find metric regex:^sm__pipe_tensor_cycles_active(\\.|$)\n"
     missing = ncu.missing_in(text + "==ERROR== Failed to find metric regex:^not_ours")
@@ -151,14 +162,31 @@ def test_a_metric_that_the_device_does_not_have_is_not_asked_for_again() -> None
     assert not any("sm__pipe_tensor" in word for word in words) and any("dram__bytes.sum" in word for word in words)
 
 
-RUN = {"raw": Ran(0, raw(SOFTMAX)), "source": Ran(0, SOURCE), "--export": Ran(0, "==PROF== Report")}
+RUN = {"raw": Ran(0, raw(SOFTMAX)), "source": Ran(0, SOURCE)}
 
 
-def test_a_run_makes_a_digest_with_lines() -> None:
-    runner = ScriptedRunner(RUN)
-    found = run_ncu(runner, "/usr/bin/ncu", "/f/report", ["python"])
+class Watched(ScriptedRunner):
+    """Remembers in which order programs were begun and waited for."""
+
+    def __init__(self, answers: dict[str, Ran]) -> None:
+        super().__init__(answers)
+        self.order: list[str] = []
+
+    def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.order.append(f"begin {name}")
+        super().begin(name, command, environment)
+
+    def finish(self, name: str, seconds: float, past: str = "") -> Ran:
+        self.order.append(f"finish {name}")
+        return super().finish(name, seconds, past)
+
+
+def test_both_tables_are_read_at_once_and_make_a_digest_with_lines() -> None:
+    runner = Watched(RUN)
+    found = read_tables(runner, "/usr/bin/ncu", "/f/report", "")
     assert isinstance(found, NcuDigest) and [line.line for line in found.lines] == [12, 20]
-    assert len(runner.commands) == 3 and "/f/report.ncu-rep" in runner.commands[1]
+    assert all("/f/report.ncu-rep" in command for command in runner.commands)
+    assert runner.order == ["begin raw", "begin source", "finish raw", "finish source"]
 
 
 @pytest.mark.parametrize(("output", "why"), [
@@ -170,10 +198,11 @@ def test_a_run_makes_a_digest_with_lines() -> None:
     ("", "no kernel"),
 ])  # fmt: skip
 def test_a_refusal_is_told_in_a_line(output: str, why: str) -> None:
-    found = run_ncu(ScriptedRunner({"--export": Ran(1, output)}), "ncu", "r", ["python"])
+    found = read_tables(ScriptedRunner({}), "ncu", "r", output)
     assert isinstance(found, str) and why in found and "\n" not in found
 
 
-def test_a_run_that_takes_too_long_is_told_and_no_table_is_asked_for() -> None:
-    runner = ScriptedRunner({"--export": Ran(None)})
-    assert "longer than 15 s" in str(run_ncu(runner, "ncu", "r", ["python"])) and len(runner.commands) == 1
+def test_a_table_that_takes_too_long_is_missed_alone() -> None:
+    late = read_tables(ScriptedRunner(RUN | {"source": Ran(None)}), "ncu", "r", "")
+    assert isinstance(late, NcuDigest) and not late.lines
+    assert "no kernel" in str(read_tables(ScriptedRunner(RUN | {"raw": Ran(None)}), "ncu", "r", ""))

@@ -14,7 +14,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.probe.code import read_sass
 from kevin_env.judge.probe.target import DIFFERENT, Target
-from kevin_env.judge.probe.tools import find_tool
+from kevin_env.judge.probe.tools import find_tool, run
 from kevin_env.judge.reference import Case
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.worker import Worker
@@ -60,7 +60,8 @@ def start(server: ForkServer) -> Iterator[Callable[..., Target]]:
         found = Target(workers[-1], Options(device="cpu", headers=headers), 1)
         if code:
             case = Case(LINEAR, "cpu" if "cpu" in LINEAR.cases else "main", torch.device("cpu"))
-            found.write(case, code, "own", 7)
+            found.write_code(code)
+            found.write(case, "own", 7)
         return found
 
     yield target
@@ -71,7 +72,7 @@ def start(server: ForkServer) -> Iterator[Callable[..., Target]]:
 def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_inputs(start) -> None:
     target = start(RIGHT)
     assert target.rehearse(60) == 0
-    ran = target.run(target.command, 120, {})
+    ran = run(target, target.command, 120, {})
     assert ran.code == 0, ran.output
     assert ran.output.count("constructed") == 1 and ran.output.count(WORDS) == 3
 
@@ -82,14 +83,29 @@ LOOKS = RIGHT.replace('print("called with"', "print('negative', bool((x < 0).any
 def test_its_inputs_have_what_is_planted_in_those_of_a_verdict(start) -> None:
     target, case = start(), Case(load_problem(str(FOLDER / "problems" / "relu.py")), "cpu", torch.device("cpu"))
     for admitted, negative in (((), False), (("own", "signed"), True)):
-        target.write(case, LOOKS.replace("self.inner(x)", "x.relu()").replace("*sizes[:2]", "1, 1"), "own", 7, admitted)
-        assert f"negative {negative}" in target.run(target.command, 120, {}).output
+        target.write_code(LOOKS.replace("self.inner(x)", "x.relu()").replace("*sizes[:2]", "1, 1"))
+        target.write(case, "own", 7, admitted)
+        assert f"negative {negative}" in run(target, target.command, 120, {}).output
 
 
 def test_it_can_be_loaded_only_which_is_when_extensions_are_compiled(start) -> None:
     target = start(FAILING)
     assert (target.rehearse(60, "load"), target.rehearse(60, "call")) == (0, 1)
     assert start("raise ValueError('not today')").rehearse(60, "load") == 1
+
+
+def test_what_is_compiled_can_be_made_without_a_call(start) -> None:
+    target = start(FAILING)
+    assert target.rehearse(60, "compile") == 0 and "called with" not in target.worker.log
+    assert start("raise ValueError('not today')").rehearse(60, "compile") == 1
+
+
+def test_whoever_writes_to_its_inputs_writes_to_no_file(start) -> None:
+    target = start(
+        RIGHT.replace("return self.inner(x)", "print('first', float(x.sum())); return self.inner(x.add_(1))")
+    )
+    first, second = (run(target, target.command, 120, {}).output for _ in range(2))
+    assert "first" in first and first == second
 
 
 @pytest.mark.parametrize("headers", ["short", "full"])
@@ -99,7 +115,7 @@ def test_the_program_is_built_with_the_headers_that_the_submission_was(start, he
         "print('BUILT BY', c._write_ninja_file_and_build_library.__module__)\n"
     )
     target = start(asks + RIGHT, headers=headers)
-    ours = "BUILT BY kevin_env.candidate.extension.build" in target.run(target.command, 120, {}).output
+    ours = "BUILT BY kevin_env.candidate.extension.build" in run(target, target.command, 120, {}).output
     assert ours == (headers == "short")
 
 
@@ -115,19 +131,19 @@ def test_a_submission_that_fails_is_seen_to(start) -> None:
 
 def test_what_takes_too_long_is_stopped(start) -> None:
     assert start(RIGHT.replace("print", "__import__('time').sleep(99);print")).rehearse(0.5) is None
-    ran = start().run([sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(99)"], 1.5, {})
+    ran = run(start(), [sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(99)"], 1.5, {})
     assert ran.late and ran.output == "begun\n"
 
 
 def test_files_are_read_and_missing_ones_are_empty(start) -> None:
     target = start()
     path = str(target.worker.folder / "report")
-    target.run([sys.executable, "-c", f"open({path!r}, 'w').write('x' * 9_000_000)"], 20, {})
+    run(target, [sys.executable, "-c", f"open({path!r}, 'w').write('x' * 9_000_000)"], 20, {})
     assert 0 < len(target.read(path)) < 8 << 20 and target.read(path + "x") == ""
 
 
 def test_programs_get_variables_and_no_secrets(start) -> None:
-    ran = start().run([sys.executable, "-c", "import os; print(sorted(os.environ))"], 20, {"OURS": "1"})
+    ran = run(start(), [sys.executable, "-c", "import os; print(sorted(os.environ))"], 20, {"OURS": "1"})
     assert "'OURS'" in ran.output and "'NVCC_APPEND_FLAGS'" in ran.output and "KEVIN_TEST_SECRET" not in ran.output
 
 
@@ -139,17 +155,17 @@ def test_machine_code_is_read_where_the_submission_is_confined(start) -> None:
     target = start()
     path = str(target.worker.folder / "spilling.cu")
     target.worker.ask("write", 10, path=path, text=source)
-    built = target.run([nvcc, "-arch=sm_90", "-cubin", path, "-o", path.replace(".cu", ".cubin")], 60, {})
+    built = run(target, [nvcc, "-arch=sm_90", "-cubin", path, "-o", path.replace(".cu", ".cubin")], 60, {})
     assert built.code == 0, built.output
     (file,) = target.worker.ask("artefacts", 10, folder=str(target.worker.folder))["files"]
-    (found,) = read_sass(target.run([cuobjdump, "-sass", "-res-usage", file], 20, {}).output)
+    (found,) = read_sass(run(target, [cuobjdump, "-sass", "-res-usage", file], 20, {}).output)
     assert (found.kernel, found.registers, found.load_bytes) == ("relu_that_spills", 32, (4,))
     assert found.local_memory and found.local_accesses > 100
 
 
 def test_a_program_that_is_not_there_is_an_error_of_the_order(start) -> None:
     with pytest.raises(Exception, match="No such file"):
-        start().run(["/no/such/program"], 5, {})
+        run(start(), ["/no/such/program"], 5, {})
 
 
 @pytest.mark.parametrize("name", ["root", "user", "container"])
@@ -159,8 +175,8 @@ def test_only_tools_have_a_network_and_it_ends_at_the_sandbox(name: LevelName, s
         if worker.level != name:
             pytest.skip(f"no level {name} here")
         target = Target(worker, Options(device="cpu"), 1)
-        assert target.run([sys.executable, "-c", SPEAKS], 20, {}).output == "hello\n"
-        log = target.run([sys.executable, "-c", REACHES], 20, {}).output
+        assert run(target, [sys.executable, "-c", SPEAKS], 20, {}).output == "hello\n"
+        log = run(target, [sys.executable, "-c", REACHES], 20, {}).output
         assert log.count("refused") == 3 and "GOT THROUGH" not in log
         assert worker.sandbox.network == "enforced"
     finally:
@@ -169,7 +185,7 @@ def test_only_tools_have_a_network_and_it_ends_at_the_sandbox(name: LevelName, s
 
 def test_a_candidate_has_no_loopback(start) -> None:
     target = start(tools=False)
-    assert "hello" not in target.run([sys.executable, "-c", SPEAKS], 20, {}).output
+    assert "hello" not in run(target, [sys.executable, "-c", SPEAKS], 20, {}).output
 
 
 NAMES = """
@@ -195,6 +211,8 @@ def test_a_program_for_tools_can_name_its_threads_as_cuda_does(name: LevelName, 
     try:
         if worker.level != name:
             pytest.skip(f"no level {name} here")
-        assert Target(worker, Options(device="cpu"), 1).run([sys.executable, "-c", NAMES], 20, {}).output == "named\n\n"
+        assert (
+            run(Target(worker, Options(device="cpu"), 1), [sys.executable, "-c", NAMES], 20, {}).output == "named\n\n"
+        )
     finally:
         worker.close()

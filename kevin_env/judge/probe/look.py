@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import torch
@@ -55,20 +56,26 @@ class Look:
         cause = None if cause == "values" and self.bench.device.type == "cpu" else cause
         if profile == "none" and cause is None:
             return None
-        kernels, code = (self._tried(self._inside) if profile != "none" else None) or (None, ())
-        outside = Outside(self.bench, self.problem, self.code, self.options, self.notes)
-        ncu = self._tried(outside.ncu) if profile == "ncu" else None
-        sanitizer = self._tried(lambda: outside.sanitizer(outcome)) if cause else None
-        found = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=tuple(self.notes))
+        notes: list[str] = []
+        outside = Outside(self.bench, self.problem, self.code, self.options, notes)
+        with ThreadPoolExecutor(1) as beside:  # each touches a candidate of its own, and no other
+            counted = beside.submit(self._tried, outside.ncu, notes) if profile == "ncu" else None
+            kernels, code = (self._tried(self._inside, self.notes) if profile != "none" else None) or (None, ())
+            ncu = counted.result() if counted else None
+        sanitizer = self._tried(lambda: outside.sanitizer(outcome), notes) if cause else None
+        told = (*self.notes, *notes)
+        found = Profile(kernels=kernels, ncu=ncu, sanitizer=sanitizer, code=code, notes=told)
         return None if found == Profile() else found
 
-    def _tried(self, part: Callable[[], Found]) -> Found | None:
-        """What one part finds; None, and a note, when anything goes wrong with it."""
+    def _tried(self, part: Callable[[], Found], notes: list[str]) -> Found | None:
+        """What one part finds, in any thread; None, and a note, when anything goes wrong with it."""
         try:
+            if self.bench.device.type == "cuda":
+                torch.cuda.set_device(self.bench.device)
             return part()
         except Exception as error:  # the boundary round a look: files and output that it reads are the submission's
             text = " ".join(str(error).split())[:200]
-            self.notes.append(f"the submission could not be looked into: {text}")
+            notes.append(f"the submission could not be looked into: {text}")
             return None
 
     def _inside(self) -> tuple[KernelProfile | None, tuple[CodeFacts, ...]]:

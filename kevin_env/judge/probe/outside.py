@@ -3,34 +3,30 @@
 import secrets
 import sys
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import nature_key, timed_case
-from kevin_env.judge.probe import ncu, sanitizer
+from kevin_env.judge.probe import ahead, ncu, sanitizer
+from kevin_env.judge.probe.counting import CALLS, parts_of, read_tables, run_parts
 from kevin_env.judge.probe.refusals import TRUSTED, refusal
-from kevin_env.judge.probe.tables import hot_lines
 from kevin_env.judge.probe.target import DIFFERENT, Step, Target
-from kevin_env.judge.probe.tools import Ran, Runner, ToolName, find_tool
+from kevin_env.judge.probe.tools import Ran, Runner, ToolName, find_tool, run
 from kevin_env.judge.reference import Case, seed_from
 from kevin_env.judge.worker import Trouble
 from kevin_env.outcome import Incorrect, Outcome, RuntimeFailure
 from kevin_env.problem import Problem
 from kevin_env.profile import NcuDigest, SanitizerDigest
 
-NCU_SECONDS = 15.0
-"""On an H200 it takes 7 to 8, two of them until torch is imported."""
-SOURCE_SECONDS = 1.5
-"""What is kept of these for the tables."""
 SANITIZER_SECONDS = 40.0
 """For all of its tools together."""
 CHECK_SECONDS = 20.0
-CALLS = 4
-"""Construction and calls of a rehearsal, each of which may take as long as a call in a verdict."""
+KEEPERS = ("triton", "cpp_extension")
+"""Who keeps what was compiled, so that a program finds what a copy of the candidate left."""
 TRIES = 3
 """How often a tool is tried on a program of ours, each time without what is missing."""
 _NAMES: dict[ToolName, str] = {"ncu": "Nsight Compute", "compute-sanitizer": "compute-sanitizer"}
@@ -51,14 +47,16 @@ class Outside:
         tool = self._tool("ncu")
         if tool is None:
             return None
-        with self._target(timed_case(self.problem, self.bench.device), "own") as target:
-            if self._rehearsed(target) != 0:
-                self.notes.append("the submission did not run as a program of its own, so there is nothing to profile")
+        with self._target(ahead.take(self.bench, tool, self.options)) as target:
+            self._write(target, timed_case(self.problem, self.bench.device), "own")  # while torch is imported
+            if not self._compiled(target):
                 return None
-            with self.bench.lease.exclusive():  # counters of the memory count everyone's traffic
-                missing = self.bench.missing_metrics
-                found = run_ncu(target, tool, str(target.worker.folder / "report"), target.command, missing)
-        return found if isinstance(found, NcuDigest) else self._refused("ncu", tool, found)
+            ran = run_parts(target, parts_of(self.options, self.bench.lease))
+            found = ran if isinstance(ran, str) else read_tables(target, tool, ahead.report_of(target), ran.output)
+        if isinstance(found, str):
+            return self._refused("ncu", tool, found)
+        ahead.prepare(self.bench, tool, self.options)
+        return found
 
     def sanitizer(self, outcome: Outcome) -> SanitizerDigest | None:
         """What compute-sanitizer finds on inputs like those on which the submission failed."""
@@ -66,7 +64,9 @@ class Outside:
         if tool is None or cause is None:
             return None
         case, _, distribution = (getattr(outcome, "input_set", None) or "").partition("/")
-        with self._target(case or timed_case(self.problem, self.bench.device), distribution or "own") as target:
+        worker = self.bench.take_for_tools()
+        with self._target(Target(worker, self.options, self.bench.info.processors)) as target:
+            self._write(target, case or timed_case(self.problem, self.bench.device), distribution or "own")
             code = self._rehearsed(target, "compare" if cause == "values" else "call")
             if cause == "values" and code != DIFFERENT:
                 return None  # always wrong in the same way: that is no race, and no memory that nobody wrote
@@ -89,20 +89,37 @@ class Outside:
         return tool
 
     @contextmanager
-    def _target(self, case: str, distribution: str) -> Iterator[Target]:
-        """The submission as a program, with fresh inputs of a case; its files go afterwards."""
-        target = Target(self.bench.take_for_tools(), self.options, self.bench.info.processors)
+    def _target(self, target: Target) -> Iterator[Target]:
+        """For the submission as a program; the candidate and its files go afterwards."""
         try:
-            with self.bench.lease.shared():
-                seed = seed_from(secrets.token_hex(16), case)
-                nature = self.bench.natures.get(nature_key(self.problem, case, self.options.inputs))
-                admitted = nature.distributions if nature else ()
-                target.write(Case(self.problem, case, self.bench.device), self.code, distribution, seed, admitted)
-                torch.cuda.empty_cache()  # what the judge keeps for itself, the program may lack
             yield target
         finally:
+            with suppress(Trouble):
+                target.worker.freeze(True)  # while it waits for its end
             with self.bench.lease.shared():
                 self.bench.retire(target.worker)
+
+    def _write(self, target: Target, case: str, distribution: str) -> None:
+        """The submission and fresh inputs of a case, as files."""
+        target.write_code(self.code)
+        with self.bench.lease.shared():
+            seed = seed_from(secrets.token_hex(16), case)
+            nature = self.bench.natures.get(nature_key(self.problem, case, self.options.inputs))
+            admitted = nature.distributions if nature else ()
+            target.write(Case(self.problem, case, self.bench.device), distribution, seed, admitted)
+            torch.cuda.empty_cache()  # what the judge keeps for itself, the program may lack
+
+    def _compiled(self, target: Target) -> bool:
+        """Compiles, where it is kept, what the program needs; else notes that it does not load. Needs no lease.
+
+        A compiler that was killed may have left a lock for which the program would wait.
+        """
+        if not any(name in self.code for name in KEEPERS):
+            return True
+        if target.rehearse(self.options.build_timeout, "compile") == 0:
+            return True
+        self.notes.append("the submission did not load as a program of its own, so there is nothing to profile")
+        return False
 
     def _rehearsed(self, target: Target, step: Step = "call") -> int | None:
         """What the program exits with; nobody who is timed waits for compilers."""
@@ -133,7 +150,7 @@ class Outside:
                     known = self.bench.missing_metrics
                     profile = ncu.command(tool, report, ours, known)
                     check = sanitizer.command(tool, "memcheck", report, ours)
-                    ran = target.run(profile if name == "ncu" else check, CHECK_SECONDS, {})
+                    ran = run(target, profile if name == "ncu" else check, CHECK_SECONDS, {})
                     missing = ncu.missing_in(ran.output) - known
                     if not missing:
                         return refusal(ran.output) or refusal(target.read(report))
@@ -146,22 +163,6 @@ class Outside:
                 self.bench.retire(target.worker)
 
 
-def run_ncu(
-    runner: Runner, tool: str, report: str, target: list[str], missing: Collection[str] = ()
-) -> NcuDigest | str:
-    """A digest, or why there is none. Takes no longer than `NCU_SECONDS`."""
-    end = time.monotonic() + NCU_SECONDS
-    ran = runner.run(ncu.command(tool, report, target, missing), NCU_SECONDS - SOURCE_SECONDS, {})
-    if ran.late:
-        return f"it took longer than {NCU_SECONDS:g} s"
-    rows = runner.run(ncu.show(tool, f"{report}.ncu-rep", "raw"), max(end - time.monotonic(), 0.1), {})
-    digest = ncu.digest(ncu.read_raw(rows.output))
-    if digest is None:
-        return refusal(ran.output) or "it saw no kernel in a call"
-    source = runner.run(ncu.show(tool, f"{report}.ncu-rep", "source"), max(end - time.monotonic(), 0.1), {})
-    return digest.model_copy(update={"lines": hot_lines(source.output, digest.kernel)})
-
-
 def run_sanitizer(
     runner: Runner, tool: str, names: tuple[sanitizer.SanitizerTool, ...], folder: str, target: list[str]
 ) -> SanitizerDigest | str:
@@ -171,9 +172,8 @@ def run_sanitizer(
     why = ""
     for name in names:
         log = f"{folder}/{name}.log"
-        ran = runner.run(
-            sanitizer.command(tool, name, log, target), max(end - time.monotonic(), 1.0), sanitizer.ENVIRONMENT
-        )
+        command, seconds = sanitizer.command(tool, name, log, target), max(end - time.monotonic(), 1.0)
+        ran = run(runner, command, seconds, sanitizer.ENVIRONMENT)
         text = runner.read(log)
         found = sanitizer.read_report(text, name)
         if found is not None and found.error:

@@ -25,12 +25,12 @@ from kevin_env.judge.worker import Worker
 
 LINES = {"NVCC_APPEND_FLAGS": "-lineinfo"}
 """Has nvcc keep line numbers; the machine code stays the same. Triton always keeps them."""
-Step = Literal["load", "call", "compare"]
+Step = Literal["load", "compile", "call", "compare"]
 _FILES_SECONDS = 30.0
 _SLACK = 5.0
 _START = """
 import sys, types
-package, job = sys.argv[1:]
+package = sys.argv[1]
 for name, folder in (("kevin_env", package), ("kevin_env.candidate", package + "/candidate")):
     module = sys.modules[name] = types.ModuleType(name)
     module.__path__ = [folder]
@@ -54,15 +54,28 @@ class Target:
         self.options = options
         self.threads = threads
         self._job: dict[str, Any] = {}
-        self.command: list[str] = []
+        package = str(Path(str(candidate.__file__)).parent.parent)
+        program = [sys.executable, "-P", "-c", _START, package, str(worker.folder)]
+        self.command = [*program, "run"]
         """Runs the submission: constructs it, warms it up, calls it once more."""
+        self.holding = [*program, "hold"]
+        """The same, stopping at `ready`, `loaded` and `warm`."""
 
-    def write(self, case: Case, code: str, distribution: str, seed: int, admitted: Collection[str] = ()) -> None:
-        """Writes everything that the program needs, with inputs like those of a verdict.
+    def write_code(self, code: str) -> None:
+        """Writes what the program needs to load a submission. Errors as `write`."""
+        self._job = {
+            "device": self.worker.device, "threads": self.threads, "step": "call",
+            "load": {
+                "path": self._path("submission.py"), "code": code, "entry": "ModelNew", "headers": self.options.headers,
+            },
+        }  # fmt: skip
+        self._write("job.json", self._job)
+
+    def write(self, case: Case, distribution: str, seed: int, admitted: Collection[str] = ()) -> None:
+        """Writes what the program needs to construct and call it, with inputs like those of a verdict.
 
         Args:
             case: Whose weights and inputs they are.
-            code: The submission.
             distribution: Of the inputs.
             seed: Of weights and inputs.
             admitted: The distributions that the case admits, as far as they are known.
@@ -76,19 +89,12 @@ class Target:
         weights, inbox = _image(handed_over(case)), _image(inputs)
         if planted(distribution, admitted):
             plant(inbox.tensors, seed)
-        self._job = {
-            "device": self.worker.device, "threads": self.threads, "step": "call",
-            "load": {
-                "path": self._path("submission.py"), "code": code, "entry": "ModelNew", "headers": self.options.headers,
-            },
+        call = {
             "construct": construction(case, weights.specs, seed),
             "stage": {"inputs": skeleton, "sets": [inbox.specs], "seed": seed},
             "regions": {name: self._save(name, image) for name, image in (("weights", weights), ("inbox", inbox))},
-        }  # fmt: skip
-        path = self._path("job.json")
-        self.worker.ask("write", _FILES_SECONDS, path=path, text=json.dumps(self._job))
-        package = str(Path(str(candidate.__file__)).parent.parent)
-        self.command = [sys.executable, "-P", "-c", _START, package, path]
+        }
+        self._write("call.json", call)
 
     def rehearse(self, seconds: float, step: Step = "call") -> int | None:
         """Runs the program without any tool, so that everything is compiled.
@@ -100,21 +106,34 @@ class Target:
         Returns:
             Its exit code; None when it was stopped.
         """
-        job = self._job | {"step": step}
-        answer = self.worker.ask("rehearse", seconds + _SLACK, job=job, seconds=seconds, environment=LINES)
-        return _code(answer.get("code"))
+        job, folder = self._job | {"step": step}, str(self.worker.folder)
+        asked = {"job": job, "folder": folder, "seconds": seconds, "environment": LINES}
+        return _code(self.worker.ask("rehearse", seconds + _SLACK, **asked).get("code"))
 
-    def run(self, command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> Ran:
-        """See `Runner.run`."""
-        answer = self.worker.ask(
-            "run", seconds + _SLACK, command=list(command), seconds=seconds, environment={**LINES, **environment},
-            limit=OUTPUT_LIMIT,
-        )  # fmt: skip
-        return Ran(_code(answer.get("code")), _text(answer.get("output")))
+    def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """See `Runner.begin`."""
+        begun = {**LINES, **environment}
+        self.worker.ask("begin", _FILES_SECONDS, name=name, command=list(command), environment=begun)
+
+    def reach(self, name: str, seconds: float, past: str, to: str) -> Ran | None:
+        """See `Runner.reach`."""
+        answer = self._followed(name, seconds, past, to)
+        return None if answer.get("at") == to else _ran(answer)
+
+    def finish(self, name: str, seconds: float, past: str = "") -> Ran:
+        """See `Runner.finish`."""
+        return _ran(self._followed(name, seconds, past, ""))
 
     def read(self, path: str) -> str:
         """See `Runner.read`."""
         return _text(self.worker.ask("read", _FILES_SECONDS, path=path, limit=OUTPUT_LIMIT).get("text"))
+
+    def _followed(self, name: str, seconds: float, past: str, to: str) -> dict[str, Any]:
+        asked = {"name": name, "seconds": seconds, "limit": OUTPUT_LIMIT, "past": past, "to": to}
+        return self.worker.ask("follow", seconds + _SLACK, **asked)
+
+    def _write(self, name: str, content: dict[str, Any]) -> None:
+        self.worker.ask("write", _FILES_SECONDS, path=self._path(name), text=json.dumps(content))
 
     def _save(self, name: str, image: Image) -> str:
         """Hands an image over as a file; its path."""
@@ -133,6 +152,10 @@ class Target:
 
 def _image(tensors: list[torch.Tensor]) -> Image:
     return Image([tensor.cpu() for tensor in tensors], torch.device("cpu"))
+
+
+def _ran(claim: dict[str, Any]) -> Ran:
+    return Ran(_code(claim.get("code")), _text(claim.get("output")))
 
 
 def _code(claim: Any) -> int | None:

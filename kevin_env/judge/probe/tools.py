@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,19 +34,43 @@ class Ran:
 class Runner(Protocol):
     """Runs commands where the submission is confined. `ScriptedRunner` is one for tests."""
 
-    def run(self, command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> Ran:
-        """Runs one command and waits for it.
+    def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Starts a command beside others.
 
         Args:
+            name: What it is called from now on.
             command: The program and its arguments.
-            seconds: After which it is killed, with all that it started.
             environment: Variables besides those that are set.
         """
+        ...
+
+    def reach(self, name: str, seconds: float, past: str, to: str) -> Ran | None:
+        """Lets a program that was begun go past a point and waits until it is at the next one.
+
+        Args:
+            name: The program.
+            seconds: After which it is killed, with all that it started.
+            past: The point that it may leave; it need not have come there.
+            to: The point that is waited for.
+
+        Returns:
+            None when it says that it is there; else how it ended.
+        """
+        ...
+
+    def finish(self, name: str, seconds: float, past: str = "") -> Ran:
+        """Waits for the end of a program that was begun. Arguments as `reach`."""
         ...
 
     def read(self, path: str) -> str:
         """The beginning of a file as text; empty when it is not there."""
         ...
+
+
+def run(runner: Runner, command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> Ran:
+    """Runs one command and waits for it. Arguments as those of a `Runner`."""
+    runner.begin("", command, environment)
+    return runner.finish("", seconds)
 
 
 class ScriptedRunner:
@@ -55,18 +79,31 @@ class ScriptedRunner:
     Args:
         answers: What to answer, by a word of the command.
         files: What files hold, by the end of their path.
+        points: Which points programs come to.
     """
 
-    def __init__(self, answers: Mapping[str, Ran], files: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, answers: Mapping[str, Ran], files: Mapping[str, str] | None = None, points: Collection[str] = ()
+    ) -> None:
         self.commands: list[list[str]] = []
-        """All that were asked for, in order."""
+        """All that were begun, in order."""
         self._answers = answers
         self._files = files or {}
+        self._points = points
+        self._begun: dict[str, list[str]] = {}
 
-    def run(self, command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> Ran:
-        """See `Runner.run`."""
-        self.commands.append(list(command))
-        return next((self._answers[word] for word in command if word in self._answers), Ran(0))
+    def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """See `Runner.begin`."""
+        self._begun[name] = list(command)
+        self.commands.append(self._begun[name])
+
+    def reach(self, name: str, seconds: float, past: str, to: str) -> Ran | None:
+        """See `Runner.reach`."""
+        return None if to in self._points else self.finish(name, seconds)
+
+    def finish(self, name: str, seconds: float, past: str = "") -> Ran:
+        """See `Runner.finish`."""
+        return next((self._answers[word] for word in self._begun[name] if word in self._answers), Ran(0))
 
     def read(self, path: str) -> str:
         """See `Runner.read`."""

@@ -1,0 +1,58 @@
+"""A program under Nsight Compute that has imported what takes long, and waits for the next submission to look into."""
+
+import threading
+from contextlib import suppress
+
+from kevin_env.judge.api import JudgeError, Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.probe import ncu
+from kevin_env.judge.probe.counting import NAME, START_SECONDS
+from kevin_env.judge.probe.target import Target
+from kevin_env.judge.worker import Trouble, Worker
+
+
+def take(bench: Bench, tool: str, options: Options) -> Target:
+    """A candidate in which Nsight Compute has begun a program that will hold at `ready`; it has run nothing else."""
+    with bench.beginning:  # what has begun is ready before one that begins now
+        worker, missing = bench.take_begun() or (None, None)
+    if worker is not None:
+        with suppress(Trouble):
+            worker.freeze(False)
+            if missing == bench.missing_metrics and worker.waiting:
+                return Target(bench.watched(worker), options, bench.info.processors)
+        bench.retire(worker)
+    return _begun(bench.take_for_tools(), bench, tool, options)
+
+
+def prepare(bench: Bench, tool: str, options: Options) -> None:
+    """Begins one for the next who asks. Nobody waits for it, and it stands still once it is ready."""
+    if bench.beginning.acquire(blocking=False):
+        threading.Thread(target=_prepare, args=(bench, tool, options), daemon=True).start()
+
+
+def report_of(target: Target) -> str:
+    """Where the tool writes its report, without the ending."""
+    return str(target.worker.folder / "report")
+
+
+def _begun(worker: Worker, bench: Bench, tool: str, options: Options) -> Target:
+    target = Target(worker, options, bench.info.processors)
+    target.begin(NAME, ncu.command(tool, report_of(target), target.holding, bench.missing_metrics), {})
+    return target
+
+
+def _prepare(bench: Bench, tool: str, options: Options) -> None:
+    """In a thread of its own, with `bench.beginning` held for it."""
+    try:
+        missing, worker = frozenset(bench.missing_metrics), bench.take_for_tools()
+        with suppress(Trouble):
+            target = _begun(worker, bench, tool, options)
+            if target.reach(NAME, START_SECONDS, "", "ready") is None:
+                worker.freeze(True)
+                bench.keep_begun(worker, missing)
+                return
+        bench.retire(worker)
+    except JudgeError:  # whoever needs one next meets the error where it can be raised
+        return
+    finally:
+        bench.beginning.release()

@@ -1,0 +1,113 @@
+"""One call under Nsight Compute: the program part by part, each with a lease and a limit of its own, then the tables.
+
+Nobody waits for imports and compilers, and whoever is timed waits for the call that is counted and for no other.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+
+from kevin_env.judge.api import Options
+from kevin_env.judge.lease import Lease
+from kevin_env.judge.pauses import asleep, ended_on_trouble
+from kevin_env.judge.probe import ncu
+from kevin_env.judge.probe.refusals import refusal
+from kevin_env.judge.probe.tables import hot_lines
+from kevin_env.judge.probe.target import Target
+from kevin_env.judge.probe.tools import Ran, Runner
+from kevin_env.profile import NcuDigest
+
+NCU_SECONDS = 30.0
+"""For the call that is counted, and the tool's end. One launch takes 2 to 4 on an H200, and `ncu.LAUNCHES` of them must
+not be for nothing. Only a call that hangs or replays for ever holds the device for all of it, once."""
+START_SECONDS = 60.0
+"""For the tool's start and torch's import: 2 to 3 on an H200, more where the files are read for the first time."""
+PAGE_SECONDS = 10.0
+"""For a table: 0.8 on an H200."""
+CALLS = 4
+"""Construction and calls before the one that is looked at, each of which may take as long as a call in a verdict."""
+NAME = "ncu"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the program does between two points.
+
+    Attributes:
+        doing: In words.
+        past: The point at which it begins.
+        to: The one at which it ends; empty for the end of the program.
+        seconds: After which the program is killed.
+        lease: What is held of the device meanwhile.
+    """
+
+    doing: str
+    past: str
+    to: str
+    seconds: float
+    lease: Callable[[], AbstractContextManager[None]]
+
+
+def parts_of(options: Options, lease: Lease) -> tuple[Part, ...]:
+    """The parts of a program that was begun with `Target.holding`, in order."""
+    load, calls = START_SECONDS + options.build_timeout, CALLS * options.call_timeout
+    return (
+        Part("loading the submission", "ready", "loaded", load, nullcontext),
+        Part("constructing and calling it", "loaded", "warm", calls, lease.shared),
+        # counters of the memory count everyone's traffic
+        Part("counting a call", "warm", "", NCU_SECONDS, lease.exclusive),
+    )
+
+
+def run_parts(target: Target, parts: Iterable[Part]) -> Ran | str:
+    """Lets a program that was begun go through its parts; how it ended, or why it did not come to the last one.
+
+    All of the candidate stands still while a lease is waited for. What is late in a part is dead before its lease is
+    given back, and so is a candidate that does not answer.
+
+    Raises:
+        Trouble: when the candidate does not.
+    """
+    with ExitStack() as held:
+        for part in parts:
+            with asleep(target.worker):
+                held.close()
+                held.enter_context(part.lease())
+            with ended_on_trouble(target.worker):
+                ran = _run(target, part)
+            if ran is None:
+                continue
+            if ran.late:
+                target.worker.close()  # with whatever left the session that was killed
+                return f"{part.doing} took longer than {part.seconds:g} s"
+            if part.to:
+                said = refusal(ran.output)
+                return f"{part.doing} ended early{said and ': '}{said}"
+            return ran
+    raise AssertionError("the last part has no end")
+
+
+def _run(target: Target, part: Part) -> Ran | None:
+    if part.to:
+        return target.reach(NAME, part.seconds, part.past, part.to)
+    return target.finish(NAME, part.seconds, part.past)
+
+
+def read_tables(runner: Runner, tool: str, report: str, said: str) -> NcuDigest | str:
+    """A digest of a report, or why there is none. Takes no longer than `PAGE_SECONDS`, as both tables are read at once.
+
+    Args:
+        runner: Where the report is.
+        tool: Nsight Compute.
+        report: Its path, without the ending.
+        said: What the tool printed while it wrote it.
+    """
+    end = time.monotonic() + PAGE_SECONDS
+    for page in ("raw", "source"):
+        runner.begin(page, ncu.show(tool, f"{report}.ncu-rep", page), {})
+    digest = ncu.digest(ncu.read_raw(runner.finish("raw", PAGE_SECONDS).output))
+    if digest is None:
+        return refusal(said) or "it saw no kernel in a call"
+    source = runner.finish("source", max(end - time.monotonic(), 0.1))
+    return digest.model_copy(update={"lines": hot_lines(source.output, digest.kernel)})
