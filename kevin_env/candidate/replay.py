@@ -33,9 +33,8 @@ def replay(job: dict[str, Any], folder: Path, channel: Channel | None = None, ho
 
     Args:
         job: `device`, `threads`, `load` as the order of `Runtime`, and `step`: `load` does no more than that, `compile`
-            makes what the calls would else compile, `compare` looks if outputs change from call to call. `call.json`
-            has `construct` and `stage` as the orders, and `regions` with the file of each.
-        folder: Where the files are.
+            makes what the calls would else compile, `compare` looks if outputs change from call to call.
+        folder: Of `call.json`: `construct` and `stage` as the orders, and `regions` with the file of each.
         channel: To the judge, in a copy of the candidate.
         holding: Whether it waits at `loaded` and `warm` for the word to go on.
     """

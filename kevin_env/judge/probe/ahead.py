@@ -18,7 +18,7 @@ def take(bench: Bench, tool: str, options: Options) -> Target:
     if worker is not None:
         with suppress(Trouble):
             worker.freeze(False)
-            if missing == bench.missing_metrics and worker.waiting:
+            if missing == bench.missing_metrics:
                 return Target(bench.watched(worker), options, bench.info.processors)
         bench.retire(worker)
     return _begun(bench.take_for_tools(), bench, tool, options)
