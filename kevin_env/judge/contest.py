@@ -39,7 +39,7 @@ HOLD = 120_000
 meanwhile; after a kernel that ends at once that would be time of the gate's, and taken away from everybody."""
 HOLDS = 5
 """How often the judge times that kernel itself."""
-MEMORY = 0.4
+MEMORY = 0.3
 """Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows."""
 LONG_WINDOW = 5e-3
 """From windows of this length on, one is enough on a GPU: what lengthens it is little beside it."""

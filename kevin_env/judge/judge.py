@@ -15,6 +15,7 @@ from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.measure import make_ready, measure
+from kevin_env.judge.partners import NoRoom
 from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
@@ -91,7 +92,7 @@ class Judge:
                 self._require(worker, options)
                 outcome = self._outcome(trial, submission.code, watch, flags, alone)
                 ends = worker.shot, worker.limited  # before it is stopped, which may find it gone
-            except torch.OutOfMemoryError:  # the judge's own: a neighbour may hold what it lacks
+            except (torch.OutOfMemoryError, NoRoom):  # the judge's own: a neighbour may hold what it lacks
                 if alone:
                     raise
             finally:

@@ -15,7 +15,7 @@ import torch
 
 from kevin_env.candidate import null
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.judge.worker import Failed, Trouble, Worker
 
 PARTNER_SECONDS = 600.0
 
@@ -121,6 +121,10 @@ class Partners:
                 self._keep(key, worker, tired=False)
 
 
+class NoRoom(JudgeError):
+    """A process of the judge's own lacked memory, which others may hold."""
+
+
 class ours:
     """Whatever goes wrong with a process that runs no submission is the judge's failure.
 
@@ -133,7 +137,9 @@ class ours:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, Trouble):
-            raise JudgeError(f"a process of the judge's own failed: {type(error).__name__}: {error}") from error
+            lacked = isinstance(error, Failed) and error.failure.kind == "out_of_memory"
+            text = f"a process of the judge's own failed: {type(error).__name__}: {error}"
+            raise (NoRoom if lacked else JudgeError)(text) from error
 
 
 def null_code() -> str:

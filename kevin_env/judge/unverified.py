@@ -18,8 +18,8 @@ from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.outcome import Incorrect
 
-SHARE = {"cuda": 0.25, "cpu": 0.05}
-"""Of the memory that is free, by device: what may wait. On a CPU others use it too, and so does the submission."""
+SHARE = {"cuda": 0.08, "cpu": 0.05}
+"""Of the memory that is free, by device: what may wait. With a quarter, partners found none left on an H200."""
 
 STAY = 0.02
 """Seconds for which passes are compared before others are let go first: as long as some calls that are screened. With

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.measure import measure
 from kevin_env.judge.trial import Trial
@@ -94,3 +94,25 @@ def test_the_judge_lacks_memory_only_when_it_does_so_alone(judge: Judge, monkeyp
         return
     judgement, runs = judged(judge, RIGHT)
     assert (judgement.outcome.category, runs) == ("correct", 2)
+
+
+@pytest.mark.parametrize(("lacking", "ends"), [("torch.OutOfMemoryError", 2), ("ValueError", None)])
+def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
+    judge: Judge, monkeypatch, lacking: str, ends: int | None
+) -> None:
+    """What else goes wrong with a process of the judge's own is told at once."""
+    code, runs = Trial.reference_code, []
+
+    def failing_at_first(trial: Trial) -> str:
+        runs.append(trial)
+        if len(runs) > 1:
+            return code(trial)
+        return f"{code(trial)}\n\nclass Model(Model):\n    def forward(self, x):\n        raise {lacking}"
+
+    monkeypatch.setattr(Trial, "reference_code", failing_at_first)
+    monkeypatch.setattr(judge.bench.partners, "_taken", lambda key: None)
+    if ends is None:
+        with pytest.raises(JudgeError, match="a process of the judge's own failed: Failed"):
+            judged(judge, RIGHT)
+        return
+    assert (judged(judge, RIGHT)[0].outcome.category, len(runs)) == ("correct", ends)

@@ -145,15 +145,6 @@ def test_about_fifteen_metrics_are_asked_for_and_clocks_are_left_alone() -> None
     assert words[words.index("--profile-from-start") + 1] == "off"
 
 
-def test_samples_are_asked_for_as_metrics_or_with_their_section(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ncu.command("ncu", "report", ["python"])
-    assert "--section" not in words and "pcsamp_warp_stall_reasons" in words[words.index("--metrics") + 1]
-    monkeypatch.setattr(ncu, "SOURCE", ("section:SourceCounters",))
-    words = ncu.command("ncu", "report", ["python"])
-    assert words[words.index("--section") + 1] == "SourceCounters"
-    assert "pcsamp" not in words[words.index("--metrics") + 1]
-
-
 def test_a_metric_that_the_device_does_not_have_is_not_asked_for_again() -> None:
     text = "==PROF== Connected\n==ERROR== Failed to find metric regex:^sm__pipe_tensor_cycles_active(\\.|$)\n"
     missing = ncu.missing_in(text + "==ERROR== Failed to find metric regex:^not_ours")

@@ -13,7 +13,6 @@ LAUNCHES = 12
 LATENCY = 0.4
 """Share of what the device sustains below which neither memory nor arithmetic is what limits."""
 STALLS = 3
-_SECTION = "section:"
 DURATION = "gpu__time_duration.sum"
 _MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 _COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -37,9 +36,9 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "waves": ("launch__waves_per_multiprocessor", "count"),
 }
 """What decides, by our names: its metric and its unit."""
-SOURCE: tuple[str, ...] = ("smsp__pcsamp_sample_count", "group:smsp__pcsamp_warp_stall_reasons")
-"""What tells hot lines and why warps wait: samples. `section:SourceCounters` has them, too, and counts instructions and
-sectors of each line by patching the machine code, in passes of their own, which nobody reads here."""
+SECTION = "SourceCounters"
+"""Tells hot lines and why warps wait. Samples alone (`group:smsp__pcsamp_warp_stall_reasons`) tell the reasons, but the
+source page has no lines then, and the counted call takes as long."""
 _STALL = "smsp__pcsamp_warps_issue_stalled_"
 _NOT_STALLED = ("selected", "not_selected")
 _UNITS: Mapping[str, Mapping[str, float]] = {
@@ -58,14 +57,11 @@ def command(tool: str, report: str, target: Iterable[str], missing: Collection[s
     Clocks are left as they are: locking them takes privileges and would disturb others on the device. Metrics that are
     `missing` on the device are not asked for: with one of those Nsight Compute measures nothing.
     """
-    names = (DURATION, *(name for name, _ in METRICS.values()), *SOURCE)
-    wanted = [name for name in names if name not in missing and not name.startswith(_SECTION)]
-    sections = [name.removeprefix(_SECTION) for name in SOURCE if name.startswith(_SECTION)]
+    wanted = ",".join(name for name in (DURATION, *(name for name, _ in METRICS.values())) if name not in missing)
     return [
         tool, "--config-file", "off", "--target-processes", "application-only", "--profile-from-start", "off",
-        "--clock-control", "none", "--launch-count", str(LAUNCHES), "--metrics", ",".join(wanted),
-        *(word for name in sections for word in ("--section", name)),
-        "--import-source", "yes", "--force-overwrite", "--export", report, *target,
+        "--clock-control", "none", "--launch-count", str(LAUNCHES), "--metrics", wanted,
+        "--section", SECTION, "--import-source", "yes", "--force-overwrite", "--export", report, *target,
     ]  # fmt: skip
 
 
