@@ -21,8 +21,6 @@ LEAST = 8
 LEAST_SECONDS = 1e-3
 """With fewer than `LEAST` sets a long burst has at least so much more than a short one, and two calls."""
 MOST = 64
-GLANCE = (3, 4)
-"""Bounds of the random number of gated turns before bursts: those ask only for the shortest call."""
 LONG_SECONDS = 2.4e-3
 """What a long burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
 PAIRS = (6, 9)
@@ -80,18 +78,13 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     return Bursts(timing.beside(contest.references, calls) if slow else calls, bounds, size)
 
 
-def may_burst(contest: Contest) -> bool:
-    """Whether bursts may be of use, as far as that is known before calls were timed."""
-    return _bounds(contest, LEAST) is not None
-
-
 def demand(contest: Contest) -> tuple[int, int]:
     """How many input sets will probably be needed, before any call was timed: of the submission, and the partners'."""
     found = _bounds(contest, LEAST)
     if found is None:
-        return contest.windows(), 1
+        return contest.windows, 1
     size = min(max(found[0], LONG), found[1])
-    return contest.windows(GLANCE) + PAIRS[0] * (size + SHORT), size
+    return contest.windows + PAIRS[0] * (size + SHORT), size
 
 
 def open_wide(contest: Contest, size: int, still: bool) -> None:

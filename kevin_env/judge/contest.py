@@ -100,13 +100,10 @@ class Contest:
                 with suppress(Trouble):  # one that is gone has been noticed already
                     worker.freeze(False)
 
-    def gated(self, turns: tuple[int, int] | None = None) -> Speedup:
+    def gated(self) -> Speedup:
         """The speedup from the gated calls of one round and of all before: windows less what the gate costs.
 
         Inside `still`.
-
-        Args:
-            turns: Bounds of the random number of turns; `TURNS` where not given.
 
         Raises:
             Wrong: when a timed call is wrong and is compared now already.
@@ -115,10 +112,10 @@ class Contest:
         """
         began = self._began = self._began or time.monotonic()
         hold = _held() if self.trial.bench.device.type == "cuda" else 0.0
-        for _ in range(random.SystemRandom().randint(*(turns or TURNS))):
+        for _ in range(random.SystemRandom().randint(*TURNS)):
             self._turns.append(self._turn(hold))
             late = time.monotonic() - began > SECONDS
-            if self.enough and (late or self._speedup().spread <= timing.STEADY):
+            if len(self._turns) >= LEAST_PAIRS and (late or self._speedup().spread <= timing.STEADY):
                 break
         return self._speedup()
 
@@ -133,13 +130,9 @@ class Contest:
         return [pair.reference for pair in self._pairs()]
 
     @property
-    def enough(self) -> bool:
-        """Whether there are turns enough for an interval."""
-        return len(self._turns) >= LEAST_PAIRS
-
-    def windows(self, turns: tuple[int, int] | None = None) -> int:
-        """How many timed inputs a round needs at most; the argument is that of `gated`."""
-        return (turns or TURNS)[1] * self._count("submission")
+    def windows(self) -> int:
+        """How many timed inputs a round needs at most."""
+        return TURNS[1] * self._count("submission")
 
     def fitting(self, copies: int) -> int:
         """How many input sets with their outputs a GPU has room for, each held so many times."""

@@ -7,7 +7,7 @@ gated call than an allowance, and no further below what its own whole windows sa
 from collections.abc import Iterator
 
 from kevin_env.judge import timing
-from kevin_env.judge.burst import GLANCE, Bursts, demand, may_burst, open_wide, take_bursts
+from kevin_env.judge.burst import Bursts, demand, open_wide, take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.timing import Speedup
@@ -40,7 +40,7 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
         Wrong, Trouble, JudgeError: as `Contest.gated`.
     """
     contest.unverified.use_room()
-    gated = contest.gated(GLANCE) if may_burst(contest) else contest.gated()
+    gated = contest.gated()
     bursts = take_bursts(contest, gated, flags)
     if not _settled(contest, gated, bursts):
         gated = contest.gated()
@@ -51,7 +51,7 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
 def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
     """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
     if bursts is None:
-        return contest.enough and gated.spread <= timing.STEADY
+        return gated.spread <= timing.STEADY
     return contest.shortest - timing.GATED_ALLOWANCE <= timing.speedup_of(bursts.calls).submission
 
 
