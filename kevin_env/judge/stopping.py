@@ -12,6 +12,9 @@ from kevin_env.judge.usage import descendants
 
 STOP_SECONDS = 5.0
 STOP_PAUSE = 30e-6
+LOOKS = 2
+"""How often in a row everything has to be seen standing still: while a look goes from process to process, one that has
+not met its signal yet may continue another that was looked at already."""
 
 
 def signal_all(number: int, isolated: bool) -> None:
@@ -31,12 +34,14 @@ def stop_all(isolated: bool) -> bool:
     SIGSTOP takes effect in a whole process only when one of its threads runs and sees it. A submission chooses how
     long that takes: a thread of lowest priority may get the signal while others keep the cores busy.
     """
-    deadline = time.monotonic() + STOP_SECONDS
+    deadline, looks = time.monotonic() + STOP_SECONDS, 0
     while time.monotonic() < deadline:
         signal_all(signal.SIGSTOP, isolated)
-        if all(map(_stopped, watched(isolated))):
+        looks = looks + 1 if all(map(_stopped, watched(isolated))) else 0
+        if looks == LOOKS:
             return True
-        time.sleep(STOP_PAUSE)  # a thread needs a core to see the signal, and must not wait for this loop's time slice
+        if not looks:  # a thread needs a core to see the signal, and must not wait for this loop's time slice
+            time.sleep(STOP_PAUSE)
     return False
 
 
