@@ -32,6 +32,8 @@ GROWING = 4
 LONGEST_CALL = 4e-3
 """Above this the gate's own error is too small to be worth a burst. A reference that takes longer is timed by gated
 calls alone, and bursts of the null kernel stand for its own where they show what is the same on both sides."""
+VERIFY_SECONDS = 8.0
+"""What a slow reference may take for all calls of the fewest bursts: each of them is compared."""
 LIGHT_WEIGHTS = 0.05
 """Weights up to this share of the inputs do not matter for a cold cache; see `_size`."""
 
@@ -96,14 +98,19 @@ def open_wide(contest: Contest, size: int, still: bool) -> None:
 
 def _size(contest: Contest, gated: Speedup) -> int | None:
     """How many input sets a burst rotates through, so that none is in the L2 when it is read."""
-    if gated.submission > LONGEST_CALL:
+    slow = gated.reference > LONGEST_CALL
+    if gated.submission > LONGEST_CALL or (slow and gated.spread <= timing.STEADY):
         return None
-    shorter = min(gated.submission, gated.reference)
+    # the shortest call, not their median: whoever makes most calls longer would have shorter bursts
+    shorter = min(max(contest.shortest, timing.RESOLUTION), gated.reference)
     found = _bounds(contest, min(LEAST, SHORT + max(2, math.ceil(LEAST_SECONDS / shorter))))
     if found is None:
         return None
-    least, fitting = found
-    return min(fitting, max(least, LEAST, min(LONG, math.ceil(LONG_SECONDS / shorter))))
+    least, most = found
+    if slow:
+        most = min(most, int(VERIFY_SECONDS / PAIRS[0] / gated.reference) - SHORT)
+    size = min(most, max(least, LEAST, min(LONG, math.ceil(LONG_SECONDS / shorter))))
+    return size if size >= least else None
 
 
 def _bounds(contest: Contest, least: int) -> tuple[int, int] | None:

@@ -199,7 +199,8 @@ class Judge:
         """The outcome with its roofline, and the floor that it lies below."""
         of = trial.problem.sha256, trial.case, lambda: trial.draw(TIMED)
         with watch("load"), asleep(trial.worker), self.bench.yardsticks:
-            floor = self.bench.floors.under(outcome.submission_seconds, *of) if outcome.submission_seconds else None
+            seconds = outcome.submission_seconds if outcome.speedup else None
+            floor = None if seconds is None else self.bench.floors.under(seconds, *of)
             return self.bench.rooflines.added(outcome, *of), floor
 
     def _measure(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:

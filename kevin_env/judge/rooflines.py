@@ -85,8 +85,11 @@ class Rooflines:
 
     def _counted(self, key: str, case: Case, draw: Callable[[], Drawn | None]) -> Work | None:
         if (key, case.name) not in self._work:
-            with self._lease.shared():
-                self._work[key, case.name] = _count(case, draw())
+            try:
+                with self._lease.shared():
+                    self._work[key, case.name] = _count(case, draw())
+            except torch.OutOfMemoryError:  # others may hold what is missing
+                return None
         return self._work[key, case.name]
 
 
@@ -96,5 +99,5 @@ def _count(case: Case, drawn: Drawn | None) -> Work | None:
         if drawn is None:
             return find_work(case, *case.draw_inputs("own", SEED))
         return find_work(case, drawn.skeleton, drawn.image.tensors)
-    except (ProblemError, torch.OutOfMemoryError):
+    except ProblemError:
         return None

@@ -70,14 +70,22 @@ class Unverified:
         return len(self._waiting)
 
     def add(self, answer: Answer, sets: list[Drawn]) -> None:
-        """Has every output of a pass compared later; where too much waits, what waits longest is compared at once.
+        """`keep` and `relieve`. Errors as there."""
+        self.keep(answer, sets)
+        self.relieve()
+
+    def keep(self, answer: Answer, sets: list[Drawn]) -> None:
+        """Has every output of a pass compared later."""
+        called = sets[: len(answer.calls)]
+        self._waiting.append((answer, called))
+        self.held += _bytes_of(answer, called)
+
+    def relieve(self) -> None:
+        """Where too much waits, compares what waits longest.
 
         Raises:
             Wrong: when one that is compared now is wrong.
         """
-        called = sets[: len(answer.calls)]
-        self._waiting.append((answer, called))
-        self.held += _bytes_of(answer, called)
         if self.held > self._budget:
             self.compare(until=lambda: self.held <= self._budget)
 

@@ -100,7 +100,8 @@ class Sized:
 
     reference, null, references = "the reference", "the null kernel", [2.0, 3.0]
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, shortest: float = 1.0) -> None:
+        self.shortest = shortest
         case = SimpleNamespace(stochastic=False, model=torch.nn.ReLU())
         bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000))
         self.trial = SimpleNamespace(case=case, bench=bench)
@@ -134,7 +135,20 @@ def gated(reference: float, submission: float) -> Speedup:
 def test_a_burst_is_as_long_as_its_calls_and_the_memory_admit(
     reference: float, submission: float, room: int, size: int | None
 ) -> None:
-    assert burst._size(Sized(room), gated(reference, submission)) == size  # type: ignore[arg-type]
+    assert burst._size(Sized(room, submission), gated(reference, submission)) == size  # type: ignore[arg-type]
+
+
+def test_whoever_makes_most_calls_longer_has_no_shorter_bursts() -> None:
+    slowed = gated(1e-4, 6e-4)
+    assert burst._size(Sized(99, 6e-5), slowed) == 16  # type: ignore[arg-type]
+    assert burst._size(Sized(7, 6e-5), slowed) is None  # type: ignore[arg-type]
+
+
+def test_a_slow_reference_is_called_no_oftener_than_can_be_waited_for() -> None:
+    assert burst._size(Sized(99, 1e-4), gated(0.1, 1e-4)) == 11  # type: ignore[arg-type]
+    assert burst._size(Sized(99, 1e-4), gated(1.0, 1e-4)) is None  # type: ignore[arg-type]
+    steady = Speedup(400.0, 399.0, 401.0, 4e-2, 1e-4)
+    assert burst._size(Sized(99, 1e-4), steady) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("reference", "partner"), [(3e-3, "the reference"), (5e-3, "the null kernel")])
@@ -143,7 +157,7 @@ def test_the_null_kernel_stands_for_a_slow_reference(
 ) -> None:
     bursts, asked = [(Burst(9.0, 1.0, 10.0), Burst(5.0, 1.0, 6.0))] * 3, []
     monkeypatch.setattr(burst, "_bursts", lambda contest, chosen, size: asked.append(chosen) or bursts)
-    found = burst.take_bursts(Sized(99), gated(reference, 1e-3), [])  # type: ignore[arg-type]
+    found = burst.take_bursts(Sized(99, 1e-3), gated(reference, 1e-3), [])  # type: ignore[arg-type]
     assert asked == [partner] and found is not None
     assert {pair.submission for pair in found.calls} == {4.0 / (found.size - 2)}
     plain = [8.0 / (found.size - 2)] * 3

@@ -140,17 +140,53 @@ def test_no_context_manager_made_of_a_generator_keeps_an_error() -> None:
     looked_at = 0
     for file in Path(str(kevin_env.__file__)).parent.rglob("*.py"):
         for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(function, ast.FunctionDef) and "contextmanager" in map(ast.unparse, function.decorator_list):
+            if isinstance(function, ast.FunctionDef) and any(map(_manages, function.decorator_list)):
                 looked_at += 1
                 assert not list(keeping(function)), (file, function.name)
     assert looked_at > 10
 
 
-def keeping(function: ast.FunctionDef) -> Iterator[ast.ExceptHandler]:
-    """Handlers of what is raised at the `yield` that end otherwise than with a bare `raise`."""
+def _manages(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator).rpartition(".")[2] in ("contextmanager", "asynccontextmanager")
+
+
+def keeping(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """What is round a `yield` and does not pass on all that is raised there as it was."""
     for node in ast.walk(function):
-        if isinstance(node, ast.Try) and any(isinstance(n, ast.Yield) for part in node.body for n in ast.walk(part)):
-            for handler in node.handlers:
-                last = handler.body[-1]
-                if not (isinstance(last, ast.Raise) and last.exc is None):
-                    yield handler
+        if not isinstance(node, ast.Try | ast.TryStar | ast.With) or not _yields(node.body):
+            continue
+        if isinstance(node, ast.Try | ast.TryStar):
+            yield from (handler for handler in node.handlers if not _passed_on(handler))
+            yield from (n for part in node.finalbody for n in ast.walk(part) if isinstance(n, ast.Return))
+        else:
+            yield from (each for each in node.items if "suppress(" in ast.unparse(each))
+
+
+def _yields(body: list[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Yield) for part in body for n in ast.walk(part))
+
+
+def _passed_on(handler: ast.ExceptHandler) -> bool:
+    last = handler.body[-1]
+    returns = any(isinstance(n, ast.Return) for part in handler.body for n in ast.walk(part))
+    return isinstance(last, ast.Raise) and last.exc is None and not returns
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("try:\n  yield\n finally:\n  close()", 0),
+        ("try:\n  yield\n except OSError:\n  close()\n  raise", 0),
+        ("with suppress(OSError):\n  close()\n yield", 0),
+        ("try:\n  yield\n except OSError:\n  pass", 1),
+        ("try:\n  yield\n except OSError as e:\n  raise ValueError from e", 1),
+        ("try:\n  yield\n except OSError:\n  if a: return\n  raise", 1),
+        ("try:\n  yield\n except* OSError:\n  pass", 1),
+        ("try:\n  yield\n finally:\n  return", 1),
+        ("with contextlib.suppress(OSError):\n  yield", 1),
+    ],
+)
+def test_such_generators_are_told_from_others(body: str, kept: int) -> None:
+    (function,) = ast.parse(f"@contextlib.contextmanager\ndef f():\n {body}").body
+    assert isinstance(function, ast.FunctionDef) and _manages(function.decorator_list[0])
+    assert len(list(keeping(function))) == kept

@@ -27,7 +27,7 @@ from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import Ran
 from kevin_env.judge.reference import Case
 from kevin_env.judge.usage import descendants
-from kevin_env.judge.worker import Ended, Worker
+from kevin_env.judge.worker import Ended, Failed, Worker
 from kevin_env.outcome import Correct
 from kevin_env.problem import load_problem
 
@@ -268,6 +268,16 @@ def test_one_that_does_not_fit_or_has_died_is_not_used(monkeypatch, bench: Bench
     assert not any(descendants(worker.pid))
 
 
+def test_a_tool_that_cannot_be_started_leaves_no_candidate(monkeypatch, bench: Bench) -> None:
+    outside, taken = fake_tool(monkeypatch, bench, MODEL), []
+    take = bench.take_for_tools
+    monkeypatch.setattr(bench, "take_for_tools", lambda: (taken.append(take()), taken[-1])[1])
+    monkeypatch.setattr(ncu, "command", lambda *given: ["/nowhere/ncu"])
+    with pytest.raises(Failed):
+        outside.ncu()
+    assert len(taken) == 1 and not any(descendants(taken[0].pid))
+
+
 def test_what_compilers_keep_is_compiled_before_the_program_needs_it(monkeypatch, bench: Bench) -> None:
     steps: list[str] = []
     rehearse = Target.rehearse
@@ -277,9 +287,14 @@ def test_what_compilers_keep_is_compiled_before_the_program_needs_it(monkeypatch
         assert fake_tool(monkeypatch, bench, code).ncu() is not None and steps == expected
 
 
+def a_look(contests: int) -> Look:
+    """On a device with room for so many submissions that are timed."""
+    bench = SimpleNamespace(device=torch.device("cpu"), capacity=SimpleNamespace(contests=contests))
+    return Look(bench, RELU, MODEL, Options(device="cpu", profile="ncu"))  # type: ignore[arg-type]
+
+
 def test_the_looks_from_inside_and_outside_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = threading.Barrier(2)
-    look = Look(SimpleNamespace(device=torch.device("cpu")), RELU, MODEL, Options(device="cpu", profile="ncu"))  # type: ignore[arg-type]
+    both, look = threading.Barrier(2), a_look(2)
 
     def fail(where: str) -> None:
         both.wait(10)  # breaks unless both are there
@@ -290,3 +305,19 @@ def test_the_looks_from_inside_and_outside_are_taken_at_once(monkeypatch: pytest
     found = look.at(Correct(kind="timed", message=""))
     assert found is not None
     assert [note.split()[-1] for note in found.notes] == ["inside", "outside"]
+
+
+def test_where_there_is_room_for_one_only_the_looks_are_taken_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[str] = []
+
+    def take(where: str) -> None:
+        steps.append(where)
+        time.sleep(0.1)
+        steps.append(where)
+
+    monkeypatch.setattr(Look, "_inside", lambda self: take("inside"))
+    monkeypatch.setattr(Outside, "ncu", lambda self: take("outside"))
+    a_look(1).at(Correct(kind="timed", message=""))
+    assert steps == ["outside", "outside", "inside", "inside"]

@@ -27,7 +27,10 @@ def take(bench: Bench, tool: str, options: Options) -> Target:
 def prepare(bench: Bench, tool: str, options: Options) -> None:
     """Begins one for the next who asks. Nobody waits for it, and it stands still once it is ready."""
     if bench.beginning.acquire(blocking=False):
-        threading.Thread(target=_prepare, args=(bench, tool, options), daemon=True).start()
+        try:
+            threading.Thread(target=_prepare, args=(bench, tool, options), daemon=True).start()
+        except RuntimeError:  # no thread more: the next one begins its own
+            bench.beginning.release()
 
 
 def report_of(target: Target) -> str:
@@ -37,7 +40,11 @@ def report_of(target: Target) -> str:
 
 def _begun(worker: Worker, bench: Bench, tool: str, options: Options) -> Target:
     target = Target(worker, options, bench.info.processors)
-    target.begin(NAME, ncu.command(tool, report_of(target), target.holding, bench.missing_metrics), {})
+    try:
+        target.begin(NAME, ncu.command(tool, report_of(target), target.holding, bench.missing_metrics), {})
+    except Trouble:
+        bench.retire(worker)
+        raise
     return target
 
 
@@ -45,14 +52,14 @@ def _prepare(bench: Bench, tool: str, options: Options) -> None:
     """In a thread of its own, with `bench.beginning` held for it."""
     try:
         missing, worker = frozenset(bench.missing_metrics), bench.take_for_tools()
+        target = _begun(worker, bench, tool, options)
         with suppress(Trouble):
-            target = _begun(worker, bench, tool, options)
             if target.reach(NAME, START_SECONDS, "", "ready") is None:
                 worker.freeze(True)
                 bench.keep_begun(worker, missing)
                 return
         bench.retire(worker)
-    except JudgeError:  # whoever needs one next meets the error where it can be raised
+    except (JudgeError, Trouble):  # whoever needs one next meets the error where it can be raised
         return
     finally:
         bench.beginning.release()

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 import torch
@@ -60,6 +60,8 @@ class Look:
         outside = Outside(self.bench, self.problem, self.code, self.options, notes)
         with ThreadPoolExecutor(1) as beside:  # each touches a candidate of its own, and no other
             counted = beside.submit(self._tried, outside.ncu, notes) if profile == "ncu" else None
+            if counted and self.bench.capacity.contests == 1:  # no room for both at once
+                wait((counted,))
             kernels, code = (self._tried(self._inside, self.notes) if profile != "none" else None) or (None, ())
             ncu = counted.result() if counted else None
         sanitizer = self._tried(lambda: outside.sanitizer(outcome), notes) if cause else None

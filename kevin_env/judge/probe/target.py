@@ -1,8 +1,8 @@
 """The submission as a program in a sandbox of its own, which NVIDIA's tools start and look into.
 
-The candidate that starts the tools has not imported the submission: what it says of them is not the submission's word.
-The tools' own reports lie where the submission can write while it runs, and the part of them that collects lives in its
-process; no Python code reaches either, machine code that was written for it could.
+The candidate that starts the tools has not imported the submission. But copies of it and the program have: what
+outlives those may answer in its place, and the tools' reports lie where it can write; the threat model says what rests
+on it.
 """
 
 import json
