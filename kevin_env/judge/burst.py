@@ -14,7 +14,8 @@ from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
-SHORT = 2
+SHORT, SHORTS = 2, 3
+"""Calls in a short burst, and how many short ones each side has: their median stands in every difference."""
 LONG = 16
 """Input sets of a long burst of short calls, where memory allows; never fewer than make the L2 cold."""
 LEAST = 8
@@ -46,15 +47,17 @@ class Bursts:
         calls: Times of one call of each side, from differences of long and short bursts; of a slow reference gated.
         bounds: The submission's from whole windows of long bursts; higher, and nothing moved out of them helps.
         size: Calls in a long burst.
+        allowed: How far below the shortest gated call they are believed.
     """
 
     calls: list[Pair]
     bounds: list[Pair]
     size: int
+    allowed: float
 
     def least(self, shortest: float) -> float:
         """The shortest call that is believed, where `shortest` is the shortest gated one."""
-        return timing.least_call(self.bounds, shortest, self.size)
+        return timing.least_call(self.bounds, shortest, self.allowed, self.size)
 
 
 def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | None:
@@ -77,7 +80,18 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
         flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
         return None
     calls, bounds = timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT)
-    return Bursts(timing.beside(contest.references, calls) if slow else calls, bounds, size)
+    if slow:
+        return Bursts(timing.beside(contest.references, calls), bounds, size, timing.GATED_ALLOWANCE)
+    allowed = timing.allowance(contest.shortest_reference, timing.speedup_of(calls).reference)
+    return Bursts(calls, bounds, size, allowed)
+
+
+def first_look(contest: Contest) -> Speedup:
+    """A round of gated calls: a short one where bursts will probably tell the time. Errors as `Contest.gated`."""
+    if _bounds(contest, LEAST) is None:
+        return contest.gated()
+    few = contest.gated(few=True)
+    return contest.gated() if few.reference > LONGEST_CALL else few
 
 
 def demand(contest: Contest) -> tuple[int, int]:
@@ -133,7 +147,8 @@ def _bursts(contest: Contest, partner: Player, size: int) -> list[tuple[Burst, B
     found: list[tuple[Burst, Burst]] = []
     for _ in range(PAIRS[1] + GROWING):
         try:
-            pair = [_burst(contest, player, size) for player in (partner, contest.trial.player)]
+            short = len(found) < SHORTS
+            pair = [_burst(contest, player, size, short) for player in (partner, contest.trial.player)]
         except _Overlap:
             return None
         if pair[0] is not None and pair[1] is not None:
@@ -151,11 +166,11 @@ class _Overlap(Exception):
     """Only the last output of a burst is left to be seen, so the others cannot be verified."""
 
 
-def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
-    """One side's long and short burst; None when memory had to be mapped inside the long one's window."""
+def _burst(contest: Contest, player: Player, size: int, short: bool) -> Burst | None:
+    """One side's long burst, and a short one; None when memory had to be mapped inside the long one's window."""
     own = player is contest.trial.player
     windows: list[Answer] = []
-    for count in (size, SHORT):
+    for count in (size, SHORT) if short else (size,):
         # as many sets for the short one, so that the device is prepared alike; those beyond `count` are not called
         sets = _fresh_sets(contest, count, size) if own else contest.supply.stock(size)
         (answer,) = contest.passes(player, [sets], count)
@@ -164,8 +179,8 @@ def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
         if own:
             contest.unverified.add(answer, sets)
         windows.append(answer)
-    long, short = windows
-    return Burst(long.called, short.called, long.seconds) if long.steady else None
+    long = windows[0]
+    return Burst(long.called, windows[1].called if short else None, long.seconds) if long.steady else None
 
 
 def _fresh_sets(contest: Contest, count: int, size: int) -> list[Drawn]:

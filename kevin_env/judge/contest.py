@@ -8,23 +8,22 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import torch
-
-from kevin_env.candidate import tree
 from kevin_env.judge import timing
-from kevin_env.judge.device import event_seconds, free_memory
+from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
-from kevin_env.judge.partners import PARTNER_SECONDS, null_code, ours
+from kevin_env.judge.nullkernel import construct_null, held, null_code
+from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import awake
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Pair, Speedup, Turn
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.usage import descendants, run_time
-from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.judge.worker import Trouble
 
-TURNS = (7, 9)
-"""Bounds of the random number of turns in one round. A turn gives one pair."""
+TURNS, FEW_TURNS = (7, 9), (3, 4)
+"""Bounds of the random number of turns in one round; a turn gives one pair. Where bursts will tell the time, gated
+calls only have to say how far they are believed: few will do, and a whole round follows where they are not."""
 LEAST_PAIRS = 6
 """The fewest whose extremes are a 95 % interval of their median."""
 SECONDS = 4.0
@@ -34,11 +33,6 @@ WINDOWS = {"cpu": 2, "cuda": 4}
 """Windows of each side in a turn, of which the shortest counts: waking up, switching contexts and the work of others
 only ever lengthen one. Among them, at a random place, the submission has one more on any distribution, which is
 verified and not timed: nobody knows by counting which inputs come under the clock."""
-HOLD = 120_000
-"""Clock cycles, some 60 us, for which the null kernel keeps a GPU. As in any call of some length, its claim is written
-meanwhile; after a kernel that ends at once that would be time of the gate's, and taken away from everybody."""
-HOLDS = 5
-"""How often the judge times that kernel itself."""
 MEMORY = 0.3
 """Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows."""
 LONG_WINDOW = 5e-3
@@ -76,7 +70,7 @@ class Contest:
         null = partners.enter_context(lent("null", null_code(), "ModelNew"))
         with ours():
             trial.construct(reference, PARTNER_SECONDS, compiled)
-            _construct_null(trial, null)
+            construct_null(trial, null)
             players = [trial.admit(worker, trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
         contest = cls(trial, players[0], players[1], unverified, Supply(trial))
         (one,) = contest.supply.stock(1)
@@ -89,21 +83,28 @@ class Contest:
     def still(self) -> Iterator[None]:
         """All three stand still, except while one is in its window: none disturbs another, all wake up alike."""
         partners = [self.reference.worker, self.null.worker]
+        everyone = (self.trial.worker, *partners)
         try:
+            for worker in everyone:
+                worker.attend(True)
             with ours():
                 for partner in partners:
                     partner.freeze(True)
             self.trial.worker.freeze(True)
             yield
         finally:
-            for worker in (self.trial.worker, *partners):
+            for worker in everyone:
+                worker.attend(False)
                 with suppress(Trouble):  # one that is gone has been noticed already
                     worker.freeze(False)
 
-    def gated(self) -> Speedup:
+    def gated(self, few: bool = False) -> Speedup:
         """The speedup from the gated calls of one round and of all before: windows less what the gate costs.
 
         Inside `still`.
+
+        Args:
+            few: Whether it has `FEW_TURNS`.
 
         Raises:
             Wrong: when a timed call is wrong and is compared now already.
@@ -111,8 +112,8 @@ class Contest:
             JudgeError: when a partner does.
         """
         began = self._began = self._began or time.monotonic()
-        hold = _held() if self.trial.bench.device.type == "cuda" else 0.0
-        for _ in range(random.SystemRandom().randint(*TURNS)):
+        hold = held() if self.trial.bench.device.type == "cuda" else 0.0
+        for _ in range(random.SystemRandom().randint(*(FEW_TURNS if few else TURNS))):
             self._turns.append(self._turn(hold))
             late = time.monotonic() - began > SECONDS
             if len(self._turns) >= LEAST_PAIRS and (late or self._speedup().spread <= timing.STEADY):
@@ -125,13 +126,18 @@ class Contest:
         return min(turn.submission for turn in self._turns) - min(turn.gate for turn in self._turns)
 
     @property
+    def shortest_reference(self) -> float:
+        """The same of the reference."""
+        return min(turn.reference for turn in self._turns) - min(turn.gate for turn in self._turns)
+
+    @property
     def references(self) -> list[float]:
         """Gated times of the reference, in seconds."""
         return [pair.reference for pair in self._pairs()]
 
     @property
     def windows(self) -> int:
-        """How many timed inputs a round needs at most."""
+        """How many timed inputs a whole round needs at most."""
         return TURNS[1] * self._count("submission")
 
     def fitting(self, copies: int) -> int:
@@ -225,22 +231,3 @@ class Contest:
     def _most_windows(self) -> int:
         """As many as a GPU has room for; looked at once, since that takes a good part of a millisecond."""
         return min(WINDOWS["cuda"], max(1, self.fitting(copies=1) - 1))
-
-
-def _held() -> float:
-    """Seconds for which the null kernel keeps this GPU."""
-    return event_seconds(lambda: torch.cuda._sleep(HOLD), HOLDS)  # pyright: ignore[reportPrivateUsage]
-
-
-def _construct_null(trial: Trial, null: Worker) -> None:
-    """Gives the null model outputs: on a GPU like the reference's, so that looking at them costs the same.
-
-    On a CPU it has none. Outputs are copied to the outbox there; taken away as part of the gate, the copy would be paid
-    to whoever gets around it.
-    """
-    outputs, cycles = (trial.outputs, HOLD) if trial.bench.device.type == "cuda" else ([], 0)
-    init = tree.take_apart([[list(t.shape) for t in outputs], [t.dtype for t in outputs], cycles])[0]
-    null.ask(
-        "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
-        compiled=False, precision="ieee",
-    )  # fmt: skip

@@ -27,6 +27,15 @@ class Folder:
         with suppress(OSError):  # some network file systems lock no folders; then nobody can take it for a leftover
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Where its candidate's caches and temporary files go: nothing outlives it, nothing was there before."""
+        caches = {
+            "HOME": "", "TMPDIR": "", "XDG_CACHE_HOME": "cache", "TRITON_CACHE_DIR": "triton", "TRITON_HOME": "",
+            "TORCH_EXTENSIONS_DIR": "extensions", "TORCHINDUCTOR_CACHE_DIR": "inductor", "CUDA_CACHE_PATH": "cuda",
+        }  # fmt: skip
+        return {name: str(self.path / sub) for name, sub in caches.items()} | {"PYTHONDONTWRITEBYTECODE": "1"}
+
     def remove(self) -> None:
         """Removes it with all that is in it, and the candidate's control group. Twice is fine."""
         groups.remove(self.path.name)

@@ -7,7 +7,7 @@ gated call than an allowance, and no further below what its own whole windows sa
 from collections.abc import Iterator
 
 from kevin_env.judge import timing
-from kevin_env.judge.burst import Bursts, demand, open_wide, take_bursts
+from kevin_env.judge.burst import Bursts, demand, first_look, open_wide, take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.timing import Speedup
@@ -40,11 +40,11 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
         Wrong, Trouble, JudgeError: as `Contest.gated`.
     """
     contest.unverified.use_room()
-    gated = contest.gated()
+    gated = first_look(contest)
     bursts = take_bursts(contest, gated, flags)
     if not _settled(contest, gated, bursts):
         gated = contest.gated()
-    told = result(gated, from_burst=False) if bursts is None else result(_refined(contest, bursts, flags), True)
+    told = result(gated) if bursts is None else result(_refined(contest, bursts, flags), bursts.allowed)
     return _whole(told, contest)
 
 
@@ -52,7 +52,7 @@ def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
     """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
     if bursts is None:
         return gated.spread <= timing.STEADY
-    return contest.shortest - timing.GATED_ALLOWANCE <= timing.speedup_of(bursts.calls).submission
+    return contest.shortest - bursts.allowed <= timing.speedup_of(bursts.calls).submission
 
 
 def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
@@ -64,8 +64,8 @@ def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
     return timing.speedup_of(timing.not_below(bursts.calls, least))
 
 
-def result(speedup: Speedup, from_burst: bool) -> Correct:
-    """The outcome that a speedup makes."""
+def result(speedup: Speedup, allowed: float = 0.0) -> Correct:
+    """The outcome that a speedup makes; `allowed`: how far below the shortest gated call it may lie."""
     told = speedup.told
     text = f"{speedup.ratio:.3g}x the reference's speed" if told else "the time was too noisy to tell a speedup"
     return Correct(
@@ -75,7 +75,7 @@ def result(speedup: Speedup, from_burst: bool) -> Correct:
         speedup_interval=(speedup.low, speedup.high) if told else None,
         reference_seconds=speedup.reference,
         submission_seconds=speedup.submission,
-        max_unseen_gain=timing.largest_unseen_gain(speedup.submission, from_burst),
+        max_unseen_gain=timing.largest_unseen_gain(speedup.submission, allowed),
     )
 
 

@@ -8,12 +8,10 @@ lets go of model and memory when the next one is lent.
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from kevin_env.candidate import null
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.worker import Failed, Trouble, Worker
 
@@ -140,8 +138,3 @@ class ours:
             lacked = isinstance(error, Failed) and error.failure.kind == "out_of_memory"
             text = f"a process of the judge's own failed: {type(error).__name__}: {error}"
             raise (NoRoom if lacked else JudgeError)(text) from error
-
-
-def null_code() -> str:
-    """The source of the null model."""
-    return Path(str(null.__file__)).read_text(encoding="utf-8")

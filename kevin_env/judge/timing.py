@@ -12,9 +12,8 @@ NOISY = 0.25
 STEADY = 0.03
 """An interval narrower than this needs no further pairs."""
 GATED_ALLOWANCE = 100e-6
-"""How far below the shortest gated call a burst is believed: 10 us of the gate's own error, and the host's launch,
-which a burst hides: on an H200 35 to 50 us of a Triton kernel, in some processes 100 us all the time. It is also the
-most that a submission can gain from seeing a burst's inputs at once."""
+"""How far below the shortest gated call a burst is believed at least: 10 us of the gate's own error, and the host's
+launch, which a burst hides: on an H200 35 to 50 us of a Triton kernel, in some processes 100 us all the time."""
 LAUNCH_ALLOWANCE = 150e-6
 """By how much a submission's first launch may take longer than the reference's: on an H200, in a process that has just
 stood still, 70 us for a Triton kernel, 190 us for one that is launched through ctypes. What is more counts as work."""
@@ -113,18 +112,18 @@ class Burst:
 
     Attributes:
         long, short: From the word to the claim. Constant costs cancel in their difference, but whoever makes the
-            short one longer makes the difference smaller.
+            short one longer makes the difference smaller. Without a short one, that of others stands for it.
         window: The long one as a gated call is timed, from the first visible byte to the look: it has all the work.
     """
 
     long: float
-    short: float
+    short: float | None
     window: float
 
 
 def burst_calls(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_count: int) -> list[Pair]:
     """Time of one call of the reference and of the submission, from each pair of long bursts less the short ones."""
-    shorts = [statistics.median(pair[side].short for pair in bursts) for side in (0, 1)]
+    shorts = [statistics.median(short for pair in bursts if (short := pair[side].short) is not None) for side in (0, 1)]
     calls = long_count - short_count
     return [Pair((ref.long - shorts[0]) / calls, (sub.long - shorts[1]) / calls) for ref, sub in bursts]
 
@@ -147,16 +146,31 @@ def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_c
     ]
 
 
-def least_call(bounds: Sequence[Pair], shortest: float, long_count: int) -> float:
+def allowance(shortest: float, call: float) -> float:
+    """How far below the shortest gated call a burst is believed on this host. Never more than twice `GATED_ALLOWANCE`.
+
+    It is also the most that a submission can gain from seeing a burst's inputs at once. Hosts launch at different
+    speeds, and nobody but the host decides what the launch of the reference costs: on one H200 with slow processors 92
+    us, and 195 us that of a Triton kernel.
+
+    Args:
+        shortest: The shortest gated call of the reference.
+        call: One call of it as bursts tell.
+    """
+    return GATED_ALLOWANCE + min(max(0.0, shortest - call), GATED_ALLOWANCE)
+
+
+def least_call(bounds: Sequence[Pair], shortest: float, allowed: float, long_count: int) -> float:
     """The shortest time of a submission's call that a burst is believed.
 
     Args:
         bounds: What whole windows of its long bursts say.
         shortest: Its shortest gated call.
+        allowed: What `allowance` says.
         long_count: Calls in a long burst.
     """
     bound = statistics.median(pair.submission for pair in bounds)
-    return max(bound - LAUNCH_ALLOWANCE / long_count, shortest - GATED_ALLOWANCE)
+    return max(bound - LAUNCH_ALLOWANCE / long_count, shortest - allowed)
 
 
 def not_below(calls: Sequence[Pair], least: float) -> list[Pair]:
@@ -164,6 +178,6 @@ def not_below(calls: Sequence[Pair], least: float) -> list[Pair]:
     return [Pair(call.reference, max(call.submission, least)) for call in calls]
 
 
-def largest_unseen_gain(seconds: float, from_burst: bool) -> float:
-    """The share of a call's time that the allowance could hide from the clock; 0 for a gated figure."""
-    return GATED_ALLOWANCE / (seconds + GATED_ALLOWANCE) if from_burst else 0.0
+def largest_unseen_gain(seconds: float, allowed: float) -> float:
+    """The share of a call's time that an allowance could hide from the clock; 0 for a gated figure, which has none."""
+    return allowed / (seconds + allowed)

@@ -9,7 +9,6 @@ import signal
 import socket
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -93,17 +92,17 @@ class Worker:
         self.folder = self._folder.path
         self._log = bytearray()
         self._end: Ended | None = None
-        spin = device != "cpu"
+        self._on_gpu = device != "cpu"
         channel, theirs = socket.socketpair()
         lifeline, keeper = socket.socketpair()
         reader, log = os.pipe()
         order = {
-            "folder": str(self.folder), "environment": _environment(self.folder), "spin": spin, "memory": memory,
+            "folder": str(self.folder), "environment": self._folder.environment, "spin": self._on_gpu, "memory": memory,
             "device": device, "tools": tools,
         }  # fmt: skip
         self._drain = threading.Thread(target=self._read_log, args=(reader,), daemon=True)
         self._drain.start()
-        self._channel = Channel(channel, spin=spin)
+        self._channel = Channel(channel)
         self._keeper = Channel(lifeline)
         try:
             with theirs, keeper, os.fdopen(log, "wb") as pipe:
@@ -147,6 +146,13 @@ class Worker:
         self.ask("region", timeout, region.fds, name=name, **region.order)
         if region.fds:  # memory of this machine that is not the candidate's own
             self._tell({"lent": name, "size": region.size})
+
+    def attend(self, closely: bool) -> None:
+        """Whether the judge burns a core while it waits for an answer on a GPU, to meet it without delay.
+
+        For times alone: threads that wait so hinder each other, as they take turns with Python's one lock.
+        """
+        self._channel.spin = closely and self._on_gpu
 
     def freeze(self, frozen: bool) -> None:
         """Stops every process of the candidate, or lets them go on.
@@ -232,15 +238,6 @@ class Worker:
         with os.fdopen(reader, "rb", buffering=0) as pipe:
             while chunk := pipe.read(1 << 16):
                 self._log += chunk[: max(0, LOG_LIMIT - len(self._log))]
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """Where caches and temporary files go: nothing outlives the candidate, nothing was there before."""
-    caches = {
-        "HOME": "", "TMPDIR": "", "XDG_CACHE_HOME": "cache", "TRITON_CACHE_DIR": "triton", "TRITON_HOME": "",
-        "TORCH_EXTENSIONS_DIR": "extensions", "TORCHINDUCTOR_CACHE_DIR": "inductor", "CUDA_CACHE_PATH": "cuda",
-    }  # fmt: skip
-    return {name: str(folder / sub) for name, sub in caches.items()} | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _read_failure(claim: Any) -> Failure:

@@ -1,6 +1,7 @@
 import math
 import random
 import statistics
+from dataclasses import replace
 
 import pytest
 
@@ -75,8 +76,8 @@ def test_the_ratio_does_not_depend_on_the_order_of_the_pairs() -> None:
 
 
 def test_a_burst_is_believed_down_to_the_allowance_below_the_shortest_gated_call() -> None:
-    gated, allowance = 300e-6, timing.GATED_ALLOWANCE
-    least = least_call([Pair(1e-4, 1e-4)], gated, 16)
+    gated, allowance = 300e-6, 120e-6
+    least = least_call([Pair(1e-4, 1e-4)], gated, allowance, 16)
     assert least == pytest.approx(gated - allowance)
     told = not_below([Pair(1e-4, call) for call in (gated, gated * 10, gated - allowance / 2, 1e-6)], least)
     assert [pair.submission for pair in told] == pytest.approx([gated, gated * 10, gated - allowance / 2, least])
@@ -97,6 +98,12 @@ def test_one_call_of_a_burst_is_the_difference_of_two() -> None:
     assert (pair.reference, pair.submission) == (pytest.approx(11e-6), pytest.approx(7e-6))
 
 
+def test_a_side_needs_no_short_burst_beside_each_long_one() -> None:
+    without = replace(burst(7e-6), short=None)
+    pairs = burst_calls([(burst(11e-6), burst(7e-6)), (replace(burst(11e-6), short=None), without)], LONG, SHORT)
+    assert [(pair.reference, pair.submission) for pair in pairs] == [(pytest.approx(11e-6), pytest.approx(7e-6))] * 2
+
+
 def test_one_short_burst_that_went_wrong_does_not_matter() -> None:
     pairs = burst_calls([(burst(11e-6), burst(7e-6, wasted=waste)) for waste in (0.0, 90e-6, 0.0)], LONG, SHORT)
     assert [pair.submission for pair in pairs] == [pytest.approx(7e-6)] * 3
@@ -112,13 +119,21 @@ def test_whoever_makes_the_short_burst_longer_is_held_to_the_long_one(side: Burs
     call, bound = burst_calls(bursts, LONG, SHORT)[0].submission, burst_bounds(bursts, LONG, SHORT)[0].submission
     assert bound == pytest.approx(100e-6, rel=0.1)
     assert (call == pytest.approx(100e-6)) is honest
-    least = least_call(burst_bounds(bursts, LONG, SHORT), 0.0, LONG)
+    least = least_call(burst_bounds(bursts, LONG, SHORT), 0.0, timing.GATED_ALLOWANCE, LONG)
     (told, *_) = not_below(burst_calls(bursts, LONG, SHORT), least)
     assert told.submission == pytest.approx(100e-6, rel=0.1), "the time that was wasted does not pay"
     assert (told.submission == call) is honest
 
 
 def test_what_the_allowance_could_hide_is_told_and_is_nothing_for_a_gated_figure() -> None:
-    assert largest_unseen_gain(timing.GATED_ALLOWANCE, from_burst=True) == pytest.approx(0.5)
-    assert largest_unseen_gain(1.0, from_burst=True) < 1e-4
-    assert largest_unseen_gain(timing.GATED_ALLOWANCE, from_burst=False) == 0.0
+    assert largest_unseen_gain(1e-4, allowed=1e-4) == pytest.approx(0.5)
+    assert largest_unseen_gain(1.0, allowed=1e-4) < 1e-4
+    assert largest_unseen_gain(1e-4, allowed=0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("shortest", "call", "allowed"),
+    [(2e-4, 2e-4, 1e-4), (2.9e-4, 2e-4, 1.9e-4), (9e-4, 2e-4, 2e-4), (1e-4, 2e-4, 1e-4)],
+)
+def test_hosts_that_launch_slowly_are_allowed_more_up_to_a_bound(shortest: float, call: float, allowed: float) -> None:
+    assert timing.allowance(shortest, call) == pytest.approx(allowed)

@@ -1,0 +1,42 @@
+"""The kernel that does nothing for a known time: its calls tell what the gate costs."""
+
+from pathlib import Path
+
+import torch
+
+from kevin_env.candidate import null as model
+from kevin_env.candidate import tree
+from kevin_env.judge.device import event_seconds
+from kevin_env.judge.partners import PARTNER_SECONDS
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.worker import Worker
+
+HOLD = 120_000
+"""Clock cycles, some 60 us, for which the null kernel keeps a GPU. As in any call of some length, its claim is written
+meanwhile; after a kernel that ends at once that would be time of the gate's, and taken away from everybody."""
+HOLDS = 5
+"""How often the judge times that kernel itself."""
+
+
+def null_code() -> str:
+    """The source of its model."""
+    return Path(str(model.__file__)).read_text(encoding="utf-8")
+
+
+def held() -> float:
+    """Seconds for which the null kernel keeps this GPU."""
+    return event_seconds(lambda: torch.cuda._sleep(HOLD), HOLDS)  # pyright: ignore[reportPrivateUsage]
+
+
+def construct_null(trial: Trial, null: Worker) -> None:
+    """Gives the null model outputs: on a GPU like the reference's, so that looking at them costs the same.
+
+    On a CPU it has none. Outputs are copied to the outbox there; taken away as part of the gate, the copy would be paid
+    to whoever gets around it.
+    """
+    outputs, cycles = (trial.outputs, HOLD) if trial.bench.device.type == "cuda" else ([], 0)
+    init = tree.take_apart([[list(t.shape) for t in outputs], [t.dtype for t in outputs], cycles])[0]
+    null.ask(
+        "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
+        compiled=False, precision="ieee",
+    )  # fmt: skip
