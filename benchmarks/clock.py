@@ -22,6 +22,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.burst import take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform
+from kevin_env.judge.measure import make_ready
 from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.timing import speedup_of
 from kevin_env.judge.trial import Trial
@@ -44,7 +45,10 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
                 with bench.lease.shared():
                     assert trial.screen() is None
                     contest = Contest.prepare(trial, partners, unverified)
+                    for _ in make_ready(contest):
+                        pass
                 with contest.still(), bench.lease.exclusive(), on_its_own(str(bench.device)):
+                    unverified.use_room()
                     first = contest.gated()
                     second = take_bursts(contest, first, [])
             unverified.compare()

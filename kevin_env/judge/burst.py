@@ -6,12 +6,14 @@ smaller: that is why whole windows of long bursts bound it.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kevin_env.judge import timing
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
+from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
 SHORT, SHORTS = 2, 3
@@ -108,6 +110,26 @@ def open_wide(contest: Contest, size: int, still: bool) -> None:
     gate, sets = contest.trial.gate, contest.supply.stock(size)
     if sets[-1].image.end > gate.inbox.size:
         contest.move(contest.trial.open_gate(sets, gate.answer_bytes, outbox=gate.outbox.size), still)
+
+
+def rehearse(contest: Contest, size: int) -> Iterator[None]:
+    """A burst of each side that is not timed, so that later ones find memory, and mapped. Outside `still`.
+
+    Yields:
+        After each; others may have the device.
+
+    Raises:
+        Wrong, Trouble, JudgeError: as in `Contest.gated`.
+    """
+    with ours():
+        contest.trial.gate.call(contest.reference, contest.supply.stock(size), size, PARTNER_SECONDS)
+    yield
+    sets = contest.supply.take(size)
+    answer = contest.trial.run(sets, size)
+    if not overlapping(answer.calls):
+        contest.unverified.keep(answer, sets)
+        contest.unverified.compare()
+    yield
 
 
 def _size(contest: Contest, gated: Speedup) -> int | None:

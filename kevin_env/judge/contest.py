@@ -57,10 +57,12 @@ class Contest:
     supply: Supply
     _turns: list[Turn] = field(default_factory=list)
     _began: float | None = None
+    _lately: dict[str, float] = field(default_factory=dict)
+    """The last window of each side that was seen, in seconds."""
 
     @classmethod
     def prepare(cls, trial: Trial, partners: ExitStack, unverified: Unverified) -> "Contest":
-        """Starts, constructs and warms the partners, which are lent until `partners` is closed.
+        """Starts and constructs the partners, which are lent until `partners` is closed.
 
         Hold `bench.contests` and the shared lease.
         """
@@ -72,12 +74,22 @@ class Contest:
             trial.construct(reference, PARTNER_SECONDS, compiled)
             construct_null(trial, null)
             players = [trial.admit(worker, trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
-        contest = cls(trial, players[0], players[1], unverified, Supply(trial))
-        (one,) = contest.supply.stock(1)
-        with ours():
-            for player in players * WARM_UPS:
-                trial.gate.call(player, [one], 1, PARTNER_SECONDS)
-        return contest
+        return cls(trial, players[0], players[1], unverified, Supply(trial))
+
+    def warm(self) -> Iterator[None]:
+        """Calls the partners a few times; others may have the device in between."""
+        self._lately["submission"] = self.trial.lately
+        for _ in range(WARM_UPS):
+            for name, player in (("reference", self.reference), ("null", self.null)):
+                with ours():
+                    answer = self.trial.gate.call(player, self.supply.stock(1), 1, PARTNER_SECONDS)
+                self._lately[name] = answer.seconds
+                yield
+
+    @property
+    def slow(self) -> bool:
+        """Whether windows of the submission or the reference are long."""
+        return max(self._lately.values(), default=0.0) > LONG_WINDOW
 
     @contextmanager
     def still(self) -> Iterator[None]:
@@ -193,16 +205,18 @@ class Contest:
         """The shortest window of each, taken in random order."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
         order = random.SystemRandom().sample(sorted(players), len(players))
-        return Turn(**{name: min(self._windows(players[name], self._count(name))) for name in order}, hold=hold)
+        for name in order:
+            self._lately[name] = self._shortest_window(players[name], self._count(name))
+        return Turn(**self._lately, hold=hold)
 
-    def _windows(self, player: Player, count: int) -> list[float]:
-        """Windows of one player on inputs as the problem draws them, the submission's always on fresh ones."""
+    def _shortest_window(self, player: Player, count: int) -> float:
+        """Of one player on inputs as the problem draws them, the submission's always on fresh ones. Seconds."""
         take = self._own_answers if player is self.trial.player else self._partners_answers
         for _ in range(3):  # a window in which new memory had to be mapped says nothing
             answers = take(player, count)
             if all(answer.steady for answer in answers):
                 break
-        return [answer.seconds for answer in answers]
+        return min(answer.seconds for answer in answers)
 
     def _own_answers(self, player: Player, count: int) -> list[Answer]:
         chance = random.SystemRandom()
@@ -223,7 +237,7 @@ class Contest:
         """How many windows a side has in the next turn."""
         if self.trial.bench.device.type == "cpu":
             return WINDOWS["cpu"]
-        if self._turns and getattr(self._turns[-1], name) > LONG_WINDOW:
+        if self._lately.get(name, 0.0) > LONG_WINDOW:
             return 1
         return self._most_windows
 

@@ -181,7 +181,7 @@ class Judge:
         if not doubted(outcome, floor):
             return outcome
         with self._leased(trial, watch):
-            trial.restart(case)
+            trial.enter(case)
         flags.clear()  # what was odd about times that are not told
         outcome, floor = self._held(self._measure(trial, watch, flags), trial, watch)
         outcome = believed(outcome, floor, flags)
@@ -192,7 +192,7 @@ class Judge:
         if smaller is None:
             return explained(outcome, None, flags)
         with self._leased(trial, watch):
-            trial.restart(smaller)
+            trial.enter(smaller)
         return explained(outcome, (smaller.name, self._measure(trial, watch, [])), flags)
 
     def _held(self, outcome: Correct, trial: Trial, watch: Stopwatch) -> tuple[Correct, Floor | None]:

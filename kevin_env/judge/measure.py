@@ -7,7 +7,7 @@ gated call than an allowance, and no further below what its own whole windows sa
 from collections.abc import Iterator
 
 from kevin_env.judge import timing
-from kevin_env.judge.burst import Bursts, demand, first_look, open_wide, take_bursts
+from kevin_env.judge.burst import Bursts, demand, first_look, open_wide, rehearse, take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.timing import Speedup
@@ -21,12 +21,15 @@ def make_ready(contest: Contest) -> Iterator[None]:
     """Draws, and makes room for, what will probably be timed. After each step others may have the device.
 
     Raises:
-        Trouble, JudgeError: as `Contest.gated`.
+        Wrong, Trouble, JudgeError: as `Contest.gated`.
     """
+    yield from contest.warm()
     own, partners = demand(contest)
     yield from contest.supply.fill(own, partners)
     open_wide(contest, partners, still=False)
     contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
+    if partners > 1 and not contest.slow:
+        yield from rehearse(contest, partners)
 
 
 def measure(contest: Contest, flags: list[str]) -> Correct:

@@ -47,6 +47,7 @@ class Trial:
         outputs: What a right answer to it looks like: tensors of its shapes and dtypes, without bytes.
         gate: Its gate.
         player: The submission at that gate.
+        lately: Seconds of the last window in which it was screened.
     """
 
     def __init__(self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker) -> None:
@@ -61,6 +62,7 @@ class Trial:
         self.outputs: list[torch.Tensor]
         self.gate: Gate
         self.player: Player
+        self.lately = 0.0
         self._draws = 0
         self._left = ALL_CALLS * options.call_timeout
         self._allowed: Allowed = {}
@@ -109,17 +111,14 @@ class Trial:
         """
         cases = list(open_cases(self.problem, self.bench.device))
         for case in cases:
-            self._enter(case)
+            self.enter(case)
+            yield None
             for distribution in plan(self.distributions, case is cases[-1], self.secret, case.name):
                 with verifying():
                     wrong = self._screened(distribution)
                 yield wrong
                 if wrong is not None:
                     return
-
-    def restart(self, case: Case) -> None:
-        """Constructs the submission anew in a case, behind a new gate. Errors as `screen`."""
-        self._enter(case)
 
     def _screened(self, distribution: str) -> Incorrect | None:
         answer, wrong = self.checked(distribution)
@@ -129,6 +128,7 @@ class Trial:
         """One gated call of the submission on fresh inputs, checked."""
         drawn = self.draw(distribution)
         answer = self.run([drawn], 1)
+        self.lately = answer.seconds
         return answer, self.check(answer, [drawn])
 
     def run(self, sets: list[Drawn], count: int) -> Answer:
@@ -206,7 +206,8 @@ class Trial:
         if self.bench.device.type == "cuda":
             torch.cuda.empty_cache()  # what the judge keeps for itself, a submission on a small device may lack
 
-    def _enter(self, case: Case) -> None:
+    def enter(self, case: Case) -> None:
+        """Constructs the submission in a case, behind a gate of its own. Hold the lease; errors as `screen`."""
         self.close()
         self.case = case
         case.draw_weights(seed_from(self.secret, case.name, "weights"))

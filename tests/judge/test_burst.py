@@ -14,7 +14,7 @@ from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
 from kevin_env.judge.memory import Image, SharedRegion, joined
 from kevin_env.judge.supply import Supply
-from kevin_env.judge.timing import Burst, Speedup, Turn
+from kevin_env.judge.timing import Burst, Speedup
 
 
 def call(offset: int) -> Call:
@@ -172,7 +172,7 @@ def test_a_side_has_one_window_once_its_own_are_long() -> None:
     contest.fitting = lambda copies: 99  # type: ignore[method-assign]
     sides = ("reference", "submission", "null")
     assert [contest._count(name) for name in sides] == [4, 4, 4]
-    contest._turns = [Turn(submission=1e-3, reference=4e-2, null=1e-3, hold=0.0)]
+    contest._lately = {"submission": 1e-3, "reference": 4e-2, "null": 1e-3}
     assert [contest._count(name) for name in sides] == [1, 4, 4]
 
 

@@ -100,7 +100,7 @@ class Look:
 
     def _claim(self, trial: Trial) -> dict[str, object]:
         device = self.bench.device
-        trial.restart(Case(self.problem, timed_case(self.problem, device), device))
+        trial.enter(Case(self.problem, timed_case(self.problem, device), device))
         drawn = trial.draw("own")
         drawn.image.write_to(trial.gate.inbox)
         if device.type == "cuda":
