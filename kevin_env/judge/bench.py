@@ -69,9 +69,8 @@ class Bench:
         self._closed = False
         usage = nvml_usage(device) if on_gpu else None
         self._memory = DeviceMemory(usage, self.timing) if usage else None
+        self._begin_spares(self._claim_spares() - 1)
         self._prepare_spare()
-        for _ in range(self.capacity.spares - 1):
-            self._prepare_later()
 
     def take(self) -> Worker:
         """A warm candidate that has run nothing. One that has to be started first waits while others are timed."""
@@ -147,13 +146,23 @@ class Bench:
         return server
 
     def _prepare_later(self) -> None:
-        threading.Thread(target=self._prepare_spare, daemon=True).start()
+        self._begin_spares(self._claim_spares())
+
+    def _claim_spares(self) -> int:
+        """How many spares to start now: once half are missing all of those, since nobody is timed meanwhile."""
+        with self._lock:
+            missing = self.capacity.spares - len(self._spares) - self._starting
+            if self._closed or missing < max(1, self.capacity.spares // 2):
+                return 0
+            self._starting += missing
+            return missing
+
+    def _begin_spares(self, count: int) -> None:
+        for _ in range(count):
+            threading.Thread(target=self._prepare_spare, daemon=True).start()
 
     def _prepare_spare(self) -> None:
-        with self._lock:
-            if self._closed or len(self._spares) + self._starting >= self.capacity.spares:
-                return
-            self._starting += 1
+        """Starts one that was claimed."""
         worker = None
         with suppress(JudgeError):  # whoever needs one next meets the error where it can be raised
             worker = self._new_worker(self.lease.shared())

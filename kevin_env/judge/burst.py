@@ -17,14 +17,14 @@ from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
 SHORT, SHORTS = 2, 3
-"""Calls in a short burst, and how many short ones each side has: their median stands in every difference."""
+"""Calls in a short burst, and how many short ones each side has: the shortest stands in every difference."""
 LONG = 16
 """Input sets of a long burst of short calls, where memory allows; never fewer than make the L2 cold."""
 LEAST = 8
 LEAST_SECONDS = 1e-3
 """With fewer than `LEAST` sets a long burst has at least so much more than a short one, and two calls."""
 MOST = 64
-LONG_SECONDS = 2.4e-3
+LONG_SECONDS = 1.6e-3
 """What a long burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
 PAIRS = (6, 9)
 """Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, and the most."""

@@ -26,8 +26,10 @@ EACH_ON_DEVICE = 22 * GIB
 """Device memory of a submission that is screened: inputs, outputs and what is expected, of a large problem."""
 ON_DEVICE = (2, 6)
 """The fewest and the most that are screened on a GPU at once; small ones may be more than fit by size."""
-WARM_SHARE, MOST_WARM = 3, 4
+WARM_SHARE, MOST_WARM = 2, 8
 """One warm candidate for so many submissions at once, and the most."""
+WARM_CONTEXTS = 3
+"""And one for so many contexts that a GPU has room for."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -68,7 +70,7 @@ def capacity_of(machine: Machine) -> Capacity:
     contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT) - 1  # the judge has one as well
     contests, partners = (2, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
     contexts -= partners
-    spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_SHARE))
+    spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_CONTEXTS))
     slots = max(1, min(slots, contexts - spares))
     on_device = min(max(ON_DEVICE[0], machine.device_memory // EACH_ON_DEVICE), ON_DEVICE[1])
     return Capacity(slots, min(slots, on_device), spares, contests, partners)

@@ -122,8 +122,11 @@ class Burst:
 
 
 def burst_calls(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_count: int) -> list[Pair]:
-    """Time of one call of the reference and of the submission, from each pair of long bursts less the short ones."""
-    shorts = [statistics.median(short for pair in bursts if (short := pair[side].short) is not None) for side in (0, 1)]
+    """Time of one call of the reference and of the submission, from each pair of long bursts less the shortest short.
+
+    What disturbs a burst only ever lengthens it, and a short one that is too long makes calls too short.
+    """
+    shorts = [min(short for pair in bursts if (short := pair[side].short) is not None) for side in (0, 1)]
     calls = long_count - short_count
     return [Pair((ref.long - shorts[0]) / calls, (sub.long - shorts[1]) / calls) for ref, sub in bursts]
 

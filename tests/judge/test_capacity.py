@@ -39,7 +39,7 @@ def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> N
 
 
 def test_what_is_scarce_decides() -> None:
-    assert capacity_of(H200) == Capacity(slots=12, on_device=6, spares=4, contests=2, partners=20)  # cores
+    assert capacity_of(H200) == Capacity(slots=12, on_device=6, spares=6, contests=2, partners=20)  # cores
     assert capacity_of(CONSUMER) == Capacity(slots=6, on_device=2, spares=2, contests=1, partners=3)  # both memories
     assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
     assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, on_device=1, spares=1)
