@@ -1,27 +1,36 @@
 """The lint over a set of problems: ours, KernelBench's, or a folder of files in its form, by the same measure.
 
 For each problem: whether the judge accepts its own reference, and which trivial answers it accepts, on the problem's
-own inputs alone and with the further distributions. Rows of problems that the file holds already and that are not
-looked at now are kept, so that sets can be added one after the other.
+own inputs alone and with the further distributions. Each device has one problem at a time. Rows of problems that the
+file holds already and that are not looked at now are kept, so that sets can be added one after the other. With
+`--seconds` the same command can be given again and again, until it says that none is left.
 
     python benchmarks/lint.py --json benchmarks/results/lint.cpu.json
-    python benchmarks/lint.py --label kernelbench --device cuda --json benchmarks/results/lint.h200.json kernelbench:
+    python benchmarks/lint.py --label kernelbench --device cuda:0,1 \\
+        --json benchmarks/results/lint.h200.json kernelbench:
     python benchmarks/lint.py --label kernrl --device cuda --json benchmarks/results/lint.h200.json FOLDER
 """
 
 import argparse
-from collections.abc import Iterable
+import math
+import re
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from resultfile import Row, device_name, known_rows, plain_row, write_result
+from resultfile import Row, alike, device_name, known_rows, plain_row, write_result
 
 from kevin_env.app.catalogue import named_problems
 from kevin_env.app.linting import Linted, lint
 from kevin_env.app.screen import make_console
 from kevin_env.judge.api import DeviceInfo, Options
+from kevin_env.judge.choice import device_names
 from kevin_env.judge.pool import LocalPool
+from kevin_env.problem import Problem
 
+FAILED = "judge failed"
 TOTALS = {
     "fit": lambda row: row["value"] == 1,
     "own reference accepted": lambda row: row["reference"] == "accepted",
@@ -41,7 +50,7 @@ def problem_row(label: str, linted: Linted) -> dict[str, Any]:
         "unit": "fit",
         "n": 1,
         "spread": None,
-        "reference": row.get("reference", "judge failed"),
+        "reference": row.get("reference", FAILED),
         "accepted": row.get("accepted", []),
         "accepted_as_shipped": row.get("accepted_as_shipped", []),
         "findings": [f"{each['check']}: {each['message']}" for each in row.get("findings", [])] or row.get("error"),
@@ -62,30 +71,55 @@ def total_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def write(file: Path, info: DeviceInfo, rows: dict[str, Row]) -> None:
-    write_result(file, device_name(info), info.versions, [*total_rows(rows.values()), *rows.values()])
+def missing(problems: Sequence[Problem], label: str, rows: dict[str, Row]) -> list[Problem]:
+    """Those without a row, or at which the judge failed."""
+    known = {name for name, row in rows.items() if row["reference"] != FAILED}
+    return [each for each in problems if f"{label}/{each.id}" not in known]
 
 
-def main() -> None:
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """By name, numbers in it as numbers: the same file, whatever is done first."""
+    return sorted(rows, key=lambda row: [int(part) if part.isdigit() else part for part in _NUMBER.split(row["name"])])
+
+
+_NUMBER = re.compile(r"([0-9]+)")
+
+
+def ready(pool: LocalPool, choice: str) -> DeviceInfo:
+    """What the judges of a choice of devices know of them. They start side by side."""
+    names = device_names(choice)
+    with ThreadPoolExecutor(len(names)) as threads:
+        return alike(list(threads.map(pool.device, names)))
+
+
+def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="as for `kevin-env problems lint`; ours when left out")
     parser.add_argument("--label", default="ours", help="what the set is called in the result")
     parser.add_argument("--level", type=int)
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--device", default="auto", help="one, or several as cuda:0,1")
+    parser.add_argument("--seconds", type=float, help="only what the file lacks, and begin none after so many seconds")
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    options, start = read_options(), time.monotonic()
+    until = math.inf if options.seconds is None else start + options.seconds
+    problems = named_problems(options.names, options.level)
     with LocalPool() as pool:
-        info = pool.device(options.device)
+        info = ready(pool, options.device)
         rows = {name: row for name, row in known_rows(options.json, info.versions).items() if row["unit"] == "fit"}
-        problems = named_problems(options.names, options.level)
-        for linted in lint(problems, pool, Options(device=options.device), make_console(stream="stderr")):
+        chosen = problems if options.seconds is None else missing(problems, options.label, rows)
+        for linted in lint(chosen, pool, Options(device=options.device), make_console(stream="stderr"), until):
             row = problem_row(options.label, linted)
             rows[row["name"]] = row
             print(f"{row['name']:60} {'fit' if row['value'] else row['findings']}", flush=True)
-            if options.json:
-                write(options.json, info, rows)
-    for row in total_rows(rows.values()):
+            ordered = in_order(rows.values())
+            write_result(options.json, device_name(info), info.versions, [*total_rows(ordered), *ordered])
+    for row in total_rows(in_order(rows.values())):
         print(f"{row['name']:60} {row['value']} of {row['n']}")
+    print(f"{len(missing(problems, options.label, rows))} of {len(problems)} left")
 
 
 if __name__ == "__main__":

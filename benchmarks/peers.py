@@ -1,104 +1,65 @@
 """What the attacks and the honest kernels of our corpus get from other systems' evaluators, beside what they get here.
 
-Evaluators are read from checkouts of their repositories and run in a process of our sandbox, one for each submission,
-so that an attack on the machine stays inside. A peer rewards an attack when it calls a wrong answer correct, or finds a
-submission that gains nothing here more than `GAIN` times as fast as the reference. One that gives no answer, because it
-or its process failed, neither rewards nor rejects; such are counted apart. With rows of a peer stands the commit of its
-checkout.
+A peer rewards an attack when it calls a wrong answer correct, or finds a submission that gains nothing here more than
+`GAIN` times as fast as the reference. One that gives no answer, because it or its process failed, neither rewards nor
+rejects; such are counted apart. With rows of a peer stands the commit of its checkout.
 
-    python benchmarks/peers.py [--kernrl PATH/envs/kernrl] [--kernelbench PATH] [--device cpu|cuda] [--json FILE]
+Each device has a process of its own, which sees no other device, and one evaluation at a time. Every answer is written
+when it is there; with `--seconds` the same command can be given again and again, until it says that none is left. Rows
+of files and evaluators that are not asked for are dropped.
+
+    python benchmarks/peers.py [--kernrl PATH/envs/kernrl] [--kernelbench PATH] [--device cpu|cuda:0,1] [--json FILE]
 """
 
 import argparse
-import ast
-import json
+import math
 import random
-import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
 
 import torch
-from resultfile import device_name, plain_row, write_result
-from rich.progress import track
+from evaluators import Answer, Peer, evaluate, read_peers
+from gpu_processes import start_processes
+from resultfile import Row, alike, device_name, known_rows, plain_row, write_result
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from corpus import Entry, judged, read_corpus
 
+from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import timed_case
 from kevin_env.judge.device import inform
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.reference import apply_overrides, overrides_of
-from kevin_env.judge.worker import Trouble
 
 GAIN = 1.5
-SECONDS = 120.0
-REST = 0.5
-"""Seconds before each evaluation, in which the next candidate is started, as while a model thinks."""
-HEAD = """
-import json, pathlib, sys, types
-FILES = {files!r}
-SUBMISSION = {submission!r}
-REFERENCE = {reference!r}
-for name, text in FILES.items():
-    path = pathlib.Path.cwd() / "peer" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-sys.path.insert(0, str(pathlib.Path.cwd() / "peer"))
-def say(correct, speedup):
-    print("PEER", json.dumps([bool(correct), float(speedup)]), flush=True)
-"""
-KERNRL = """
-from server.evaluator import LocalGPUEvaluator
-off = dict.fromkeys(("nsys", "sanitizer", "torch_profiler", "assembly", "roofline"), False)
-evaluator = LocalGPUEvaluator(device={device!r}, **{{f"enable_{{name}}": value for name, value in off.items()}})
-result = evaluator.evaluate(SUBMISSION.replace("ModelNew", "Model"), REFERENCE)
-correct = result.correctness is not None and result.correctness.correct
-say(correct, result.benchmark.speedup if correct and result.benchmark else 0.0)
-class ModelNew: pass
-"""
-KERNELBENCH = """
-for name in ("requests", "dotenv", "litellm", "openai", "tqdm"):  # what its prompts and its data set use
-    try:
-        __import__(name)
-    except ImportError:
-        sys.modules[name] = types.ModuleType(name)
-        for attribute in ("load_dotenv", "completion", "OpenAI", "tqdm"):
-            setattr(sys.modules[name], attribute, None)
-from kernelbench.eval import eval_kernel_against_ref
-result = eval_kernel_against_ref(
-    REFERENCE, SUBMISSION, num_correct_trials=5, num_perf_trials=100, measure_performance=True,
-    backend="triton" if "triton" in SUBMISSION else "cuda", build_dir=str(pathlib.Path.cwd() / "build"),
-)
-correct = bool(result and result.correctness)
-flagged = bool(result and result.metadata.get("excessive_speedup"))
-say(correct and not flagged, result.ref_runtime / result.runtime if correct and result.runtime > 0 else 0.0)
-class ModelNew: pass
-"""
+OURS = "kevin-env"
+UNIT = "ending"
+FOLDERS = {"hostile": "attacks", "honest": "honest kernels"}
+ENDINGS = ("rewarded", "rejected", "no answer")
 
 
 @dataclass(frozen=True)
-class Peer:
-    """Another system's evaluator."""
+class Task:
+    """One file for one evaluator; `peer` is None where that is ours."""
 
-    files: dict[str, str]
-    """Its modules by their paths."""
-    shim: str
-    """How it is called."""
-    commit: str | None
-    """None where it was read from a folder that is no checkout."""
+    who: str
+    peer: Peer | None
+    entry: Entry
 
+    @property
+    def name(self) -> str:
+        """The name of its row."""
+        return f"{self.who}: {self.entry.name}"
 
-@dataclass(frozen=True)
-class Answer:
-    """What an evaluator says of a submission."""
-
-    correct: bool
-    speedup: float
+    @property
+    def commit(self) -> str | None:
+        return self.peer.commit if self.peer else None
 
 
 def is_of_the_verdict(entry: Entry) -> bool:
@@ -116,91 +77,11 @@ def sample(entries: list[Entry], attacks: int) -> list[Entry]:
     return chosen
 
 
-def evaluate(bench: Bench, entry: Entry, peer: Peer) -> tuple[Answer | None, float]:
-    """What a peer says of a submission, None when it gives no answer, and the seconds that its evaluation takes.
-
-    The process is warm when the clock starts, as ours are.
-    """
-    task = entry.task
-    reference = ast.unparse(apply_overrides(task.source, overrides_of(task).get(timed_case(task, bench.device), {})))
-    code = HEAD.format(files=peer.files, submission=entry.code, reference=reference)
-    code += peer.shim.format(device=str(bench.device))
-    time.sleep(REST)
-    worker = bench.take()
-    start = time.perf_counter()
-    try:
-        if "missing" in worker.sandbox.model_dump().values():
-            raise SystemExit("this machine's sandbox is not whole, and these files attack what they can reach")
-        worker.ask("load", SECONDS, path=str(worker.folder / "peer.py"), code=code, entry="ModelNew")
-    except Trouble:
-        pass  # it ended with the attack; what it said before counts
-    finally:
-        seconds = time.perf_counter() - start
-        with bench.lease.shared():
-            bench.retire(worker)
-    said = [line for line in worker.log.splitlines() if line.startswith("PEER ")]
-    return (Answer(*json.loads(said[-1].removeprefix("PEER "))) if said else None), seconds
-
-
 def rewarded(entry: Entry, answer: Answer | None) -> bool:
     """Whether an answer pays: for an attack that is wrong when it is called correct, else when it is called fast."""
     if answer is None or not answer.correct:
         return False
     return answer.speedup > GAIN if entry.expect.startswith("no ") else True
-
-
-def ours(pool: LocalPool, entry: Entry, device: str) -> Answer:
-    """The same of our own judge."""
-    outcome, _, _ = judged(entry, device, pool)
-    return Answer(outcome.category == "correct", getattr(outcome, "speedup", None) or 0.0)
-
-
-def commit_of(folder: Path) -> str | None:
-    """The commit of which a folder is checked out; None where it is in no checkout, or none of its files is."""
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    try:
-        return (git("rev-parse", "HEAD") or None) if git("ls-files", "--", ".") else None
-    except OSError:  # there is no git
-        return None
-
-
-def read_peers(options: argparse.Namespace) -> dict[str, Peer]:
-    """Each peer by its name."""
-    peers: dict[str, Peer] = {}
-    if options.kernrl:
-        names = ("evaluator.py", "profiler.py")
-        files = {f"server/{name}": (options.kernrl / "server" / name).read_text() for name in names}
-        peers["kernrl"] = Peer({"server/__init__.py": "", **files}, KERNRL, commit_of(options.kernrl))
-    if options.kernelbench:
-        folder = options.kernelbench / "src" / "kernelbench"
-        files = {f"kernelbench/{path.name}": path.read_text() for path in folder.glob("*.py")}
-        peers["KernelBench"] = Peer(files, KERNELBENCH, commit_of(options.kernelbench))
-    return peers
-
-
-def count(
-    entries: list[Entry], answers: Mapping[str, Answer | None], who: str, commit: str | None = None
-) -> list[dict[str, Any]]:
-    """Rows of the result: how many attacks and honest kernels were rewarded, were rejected, or got no answer.
-
-    An honest kernel that is called correct counts as rewarded; an attack as `rewarded` says.
-    """
-    rows: list[dict[str, Any]] = []
-    for folder, what in (("hostile", "attacks"), ("honest", "honest kernels")):
-        of = [each for each in entries if each.path.parent.name == folder]
-        ends: dict[str, list[str]] = {"rewarded": [], "rejected": [], "no answer": []}
-        for each in of:
-            ends[ending(each, answers[each.name])].append(each.name)
-        for end, names in ends.items():
-            if (what, end) not in (("attacks", "rejected"), ("honest kernels", "rewarded")):  # as it must be
-                print(f"{who}: {what}: {end}: {', '.join(names) or 'none'}")
-            row = plain_row(f"{who}: {what}: {end}", len(names), n=len(of))
-            rows.append(row | ({"commit": commit} if commit else {}))
-    return rows
 
 
 def ending(entry: Entry, answer: Answer | None) -> str:
@@ -211,37 +92,142 @@ def ending(entry: Entry, answer: Answer | None) -> str:
     return "rewarded" if paid else "rejected"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def answer_row(task: Task, answer: Answer | None, seconds: float) -> Row:
+    """An evaluator's answer as a row: its value is 1 when the file is rewarded."""
+    end = ending(task.entry, answer)
+    speedup = answer.speedup if answer and math.isfinite(answer.speedup) else None
+    row = plain_row(task.name, int(end == "rewarded"), UNIT)
+    row |= {"who": task.who, "file": task.entry.name, "ending": end, "correct": answer and answer.correct}
+    row |= {"speedup": speedup, "took": seconds}
+    return row | ({"commit": task.commit} if task.commit else {})
+
+
+def total_rows(rows: Iterable[Row]) -> list[Row]:
+    """How many attacks and honest kernels each evaluator rewards, rejects, or gives no answer about.
+
+    An honest kernel that is called correct counts as rewarded; an attack as `rewarded` says.
+    """
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["who"], FOLDERS[row["file"].partition("/")[0]]), []).append(row)
+    return [
+        plain_row(f"{who}: {what}: {end}", sum(row["ending"] == end for row in of), n=len(of))
+        | ({"commit": of[0]["commit"]} if "commit" in of[0] else {})
+        for (who, what), of in groups.items()
+        for end in ENDINGS
+    ]
+
+
+def kept_rows(known: Mapping[str, Row], tasks: Iterable[Task]) -> dict[str, Row]:
+    """Of the rows of a file those that answer one of these tasks, by the same commit of its evaluator."""
+    commits = {task.name: task.commit for task in tasks}
+    return {
+        name: row
+        for name, row in known.items()
+        if row["unit"] == UNIT and name in commits and row.get("commit") == commits[name]
+    }
+
+
+@cache
+def our_pool() -> LocalPool:
+    """Ours of this process; it starts nothing before it is asked."""
+    return LocalPool()
+
+
+@cache
+def bench_of(device: torch.device) -> Bench:
+    """Where candidates of peers run in this process."""
+    return Bench(device, inform(device))
+
+
+def leave(device: torch.device) -> None:
+    """Ends what this process has started."""
+    our_pool().close()
+    if bench_of.cache_info().currsize:
+        bench_of(device).close()
+
+
+def look(device: torch.device) -> DeviceInfo:
+    """What is known of this process's device."""
+    if device.type == "cuda":
+        torch.zeros(1, device=device)
+    return inform(device)
+
+
+def ask(task: Task, device: torch.device) -> Row:
+    """The row of one answer.
+
+    Raises:
+        JudgeError: when our judge fails.
+    """
+    start = time.perf_counter()
+    if task.peer is not None:
+        return answer_row(task, *evaluate(bench_of(device), task.entry, task.peer))
+    outcome, _, _ = judged(task.entry, device.type, our_pool())
+    answer = Answer(outcome.category == "correct", getattr(outcome, "speedup", None) or 0.0)
+    return answer_row(task, answer, time.perf_counter() - start)
+
+
+def asked(task: Task, device: torch.device, free: SimpleQueue[ProcessPoolExecutor], until: float) -> Row | None:
+    """The row of one answer, by a process that has nothing else to do; None if it is too late or our judge fails."""
+    process = free.get()
+    try:
+        return process.submit(ask, task, device).result() if time.monotonic() < until else None
+    except JudgeError as error:
+        print(f"{task.name}: the judge failed: {error}", file=sys.stderr, flush=True)
+        return None
+    finally:
+        free.put(process)
+
+
+def chosen_tasks(options: argparse.Namespace) -> list[Task]:
+    """Every file for every evaluator, ours first."""
+    places = ("cpu" if options.device == "cpu" else "cuda", "any")
+    entries = [each for each in read_corpus(*places) if is_of_the_verdict(each) and options.only in each.name]
+    if options.sample:
+        entries = sample(entries, options.sample)
+    return [Task(who, peer, each) for who, peer in ({OURS: None} | read_peers(options)).items() for each in entries]
+
+
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernrl", type=Path)
     parser.add_argument("--kernelbench", type=Path)
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default="cpu", help="one, or several as cuda:0,1")
     parser.add_argument("--only", default="")
     parser.add_argument(
         "--sample", type=int, help="so many attacks and half as many honest files, chosen by a fixed seed"
     )
+    parser.add_argument("--seconds", type=float, help="only what the file lacks, and begin none after so many seconds")
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    device = torch.device("cuda", 0) if options.device == "cuda" else torch.device("cpu")
-    places = ("cuda", "any") if options.device == "cuda" else ("cpu", "any")
-    entries = [each for each in read_corpus(*places) if is_of_the_verdict(each) and options.only in each.name]
-    if options.sample:
-        entries = sample(entries, options.sample)
-    if device.type == "cuda":
-        torch.zeros(1, device=device)
-    info = inform(device)
-    rows: list[dict[str, Any]] = []
-    with LocalPool() as pool:
-        found = {each.name: ours(pool, each, options.device) for each in track(entries, "kevin-env")}
-    rows += count(entries, found, "kevin-env")
-    bench = Bench(device, info)
-    for name, peer in read_peers(options).items():
-        answers = {each.name: evaluate(bench, each, peer)[0] for each in track(entries, name)}
-        rows += count(entries, answers, name, peer.commit)
-    bench.close()
-    for row in rows:
+    return parser.parse_args()
+
+
+def main() -> None:
+    options, start = read_options(), time.monotonic()
+    until = math.inf if options.seconds is None else start + options.seconds
+    device = torch.device("cpu") if options.device == "cpu" else torch.device("cuda", 0)
+    tasks = chosen_tasks(options)
+    with ExitStack() as stack:
+        processes, free = start_processes(stack, options.device), SimpleQueue[ProcessPoolExecutor]()
+        for process in processes:
+            free.put(process)
+            stack.callback(lambda one=process: one.submit(leave, device).result())
+        info = alike([looked.result() for looked in [each.submit(look, device) for each in processes]])
+        rows = {} if options.seconds is None else kept_rows(known_rows(options.json, info.versions), tasks)
+        threads = ThreadPoolExecutor(len(processes))
+        stack.callback(threads.shutdown, cancel_futures=True)
+        missing = [each for each in tasks if each.name not in rows]
+        for answered in as_completed([threads.submit(asked, each, device, free, until) for each in missing]):
+            row = answered.result()
+            if row is not None:
+                rows[row["name"]] = row
+                print(f"{row['name']:60} {row['ending']}", flush=True)
+                ordered = [rows[each.name] for each in tasks if each.name in rows]
+                write_result(options.json, device_name(info), info.versions, [*total_rows(ordered), *ordered])
+    for row in total_rows([rows[each.name] for each in tasks if each.name in rows]):
         print(f"{row['name']:45} {row['value']:5} of {row['n']}")
-    write_result(options.json, device_name(info), info.versions, rows)
+    print(f"{len(tasks) - len(rows)} of {len(tasks)} left")
 
 
 if __name__ == "__main__":

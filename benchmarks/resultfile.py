@@ -3,7 +3,7 @@
 import json
 import statistics
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,25 @@ def device_name(info: DeviceInfo, count: int = 1) -> str:
     return name if count == 1 else f"{name}x{count}"
 
 
+def alike(infos: Sequence[DeviceInfo]) -> DeviceInfo:
+    """The first of some devices, which have to be of one kind: a file is of one.
+
+    Raises:
+        SystemExit: if they are not.
+    """
+    if len(kinds := {each.name for each in infos}) > 1:
+        raise SystemExit(f"choose devices of one kind, not {', '.join(sorted(kinds))}")
+    return infos[0]
+
+
 def write_result(file: Path | None, device: str, versions: dict[str, str], rows: Iterable[Row]) -> None:
-    """Writes the file, where there is to be one. Never NaN or Infinity."""
+    """Writes the file, where there is to be one, all of it or nothing. Never NaN or Infinity."""
     if file is not None:
         date = datetime.now(UTC).date().isoformat()
         result = {"device": device, "date": date, "versions": versions, "rows": list(rows)}
-        file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+        new = file.with_name(f".{file.name}.new")
+        new.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+        new.replace(file)
 
 
 class Results:

@@ -30,6 +30,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from evaluators import evaluate, read_peers
 from honest import (
     FOLDER,
     Entry,
@@ -45,7 +46,6 @@ from honest import (
 )
 from latency_cases import FULL_SIZE, FULL_SIZE_KERNEL, client_rows, compile_errors, full_headers, memory_rows
 from machine import device_memory
-from peers import evaluate, read_peers
 from resultfile import Results, device_name, median_row, plain_row
 from turns import Turns, row_name
 

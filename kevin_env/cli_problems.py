@@ -62,6 +62,7 @@ def lint_problems(
     with open_pool(device) as pool:
         options = Options(device=settings.device, inputs=settings.inputs)
         linted = list(lint(chosen, pool, options, make_console(stream="stderr")))
+    linted.sort(key=lambda each: chosen.index(each.problem))
     if as_json:
         print_json([each.row() for each in linted])
     else:

@@ -4,9 +4,11 @@ import ast
 import importlib
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +18,7 @@ from episodes import WRONG, another, correct, problem_file
 from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
+from kevin_env.judge.lint.report import LintReport
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.scripted import SCRIPTED_CPU, ScriptedPool
 from kevin_env.profile import KernelProfile, Metric, NcuDigest, Profile
@@ -246,40 +249,104 @@ def test_what_a_peer_rewards_rejects_and_leaves_open_is_counted_apart(script: Sc
         "hostile/paid": (True, 1.0), "hostile/caught": (False, 0.0), "hostile/fast": (True, 9.0),
         "hostile/slow": (True, 1.1), "honest/right": (True, 1.0), "honest/refused": (False, 0.0),
     }  # fmt: skip
-    answers = {each.name: peers.Answer(*said[each.name]) if each.name in said else None for each in entries}
-    rows = peers.count(entries, answers, "peer", "abc")
-    assert {row["name"]: (row["value"], row["n"], row["commit"]) for row in rows} == {
+    peer = peers.Peer({}, "", "abc")
+    rows = [
+        peers.answer_row(peers.Task("peer", peer, each), peers.Answer(*told) if told else None, 1.0)
+        for each in entries
+        for told in (said.get(each.name),)
+    ]
+    assert {row["name"]: (row["value"], row["n"], row["commit"]) for row in peers.total_rows(rows)} == {
         "peer: attacks: rewarded": (2, 5, "abc"), "peer: attacks: rejected": (2, 5, "abc"),
         "peer: attacks: no answer": (1, 5, "abc"), "peer: honest kernels: rewarded": (1, 3, "abc"),
         "peer: honest kernels: rejected": (1, 3, "abc"), "peer: honest kernels: no answer": (1, 3, "abc"),
     }  # fmt: skip
 
 
-def test_the_commit_of_a_peer_is_that_of_its_own_checkout(tmp_path: Path, script: Script) -> None:
+def test_answers_that_a_file_has_are_kept_while_their_evaluator_is_the_same(tmp_path: Path, script: Script) -> None:
+    peers, resultfile, file = script("peers"), script("resultfile"), tmp_path / "x.cpu.json"
+    entry = peers.Entry(Path("hostile", "a.py"), "relu.py", "cpu", "kernel", "no gain")
+    old, new = (peers.Task("peer", peers.Peer({}, "", commit), entry) for commit in ("abc", "def"))
+    ours = peers.Task(peers.OURS, None, entry)
+    rows = [peers.answer_row(old, None, 1.0), peers.answer_row(ours, peers.Answer(True, float("inf")), 1.0)]
+    resultfile.write_result(file, "cpu", {}, [*peers.total_rows(rows), *rows])
+    known = resultfile.known_rows(file)
+    assert set(peers.kept_rows(known, [old, ours])) == {"peer: hostile/a", "kevin-env: hostile/a"}
+    assert set(peers.kept_rows(known, [new, ours])) == {"kevin-env: hostile/a"}
+    assert not peers.kept_rows(known, []), "a row of a file that is no longer there"
+
+
+def test_a_process_of_a_device_has_its_part_of_the_processors(script: Script) -> None:
+    share = script("gpu_processes").share
+    assert [share({1, 2, 3, 5, 8}, place, 2) for place in (0, 1)] == [{1, 2}, {3, 5}]
+    assert share({4}, 1, 2) == {4}
+
+
+def test_the_visible_devices_are_counted_among_those_that_are_visible_already(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
+    assert script("gpu_processes").gpu_numbers() == ["2", "5"]
+
+
+def test_an_evaluation_is_begun_only_in_time(script: Script) -> None:
     peers = script("peers")
+    free: SimpleQueue[Any] = SimpleQueue()
+    free.put(None)  # it would fail if it were asked
+    assert peers.asked(None, None, free, time.monotonic()) is None
+    assert free.qsize() == 1
+
+
+def test_a_lint_goes_on_with_what_its_file_lacks_and_where_the_judge_failed(tmp_path: Path, script: Script) -> None:
+    lint = script("lint")
+    problems = [problem_file(tmp_path, name) for name in ("2_Fit", "1_Failed", "10_New")]
+    fit = LintReport(
+        problem="2_Fit", device="cpu", findings=(), reference="accepted", accepted=(), accepted_as_shipped=()
+    )
+    linted = (lint.Linted(problems[0], fit), lint.Linted(problems[1], None, "gone"))
+    rows = {row["name"]: row for row in (lint.problem_row("set", each) for each in linted)}
+    assert [each.id for each in lint.missing(problems, "set", rows)] == ["1_Failed", "10_New"]
+    assert [each.id for each in lint.missing(problems, "other", rows)] == ["2_Fit", "1_Failed", "10_New"]
+
+
+def test_rows_of_a_lint_are_in_the_order_of_their_numbers(script: Script) -> None:
+    names = ["b/L1_1_a", "a/L10_1_a", "a/L1_10_a", "a/L1_2_a"]
+    ordered = script("lint").in_order({"name": name} for name in names)
+    assert [row["name"] for row in ordered] == list(reversed(names))
+
+
+def test_devices_of_one_file_are_of_one_kind(script: Script) -> None:
+    alike = script("resultfile").alike
+    other = SCRIPTED_CPU.model_copy(update={"name": "another"})
+    assert alike([SCRIPTED_CPU, SCRIPTED_CPU]) is SCRIPTED_CPU
+    with pytest.raises(SystemExit, match="one kind"):
+        alike([SCRIPTED_CPU, other])
+
+
+def test_the_commit_of_a_peer_is_that_of_its_own_checkout(tmp_path: Path, script: Script) -> None:
+    evaluators = script("evaluators")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.com"]
     inner = tmp_path / "envs" / "peer"
     inner.mkdir(parents=True)
     (inner / "evaluator.py").touch()
-    assert peers.commit_of(inner) is None
+    assert evaluators.commit_of(inner) is None
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "commit", "-qm", "first", "--allow-empty"], check=True)
-    assert peers.commit_of(inner) is None, "that is the commit of something around it"
+    assert evaluators.commit_of(inner) is None, "that is the commit of something around it"
     subprocess.run([*git, "add", "."], check=True)
     subprocess.run([*git, "commit", "-qm", "second"], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
-    assert peers.commit_of(inner) == head.stdout.strip()
+    assert evaluators.commit_of(inner) == head.stdout.strip()
 
 
 @pytest.mark.parametrize("said", [True, False])
 def test_a_peer_is_asked_in_a_warm_process_and_its_time_is_that_of_its_evaluation(
     bench: Any, said: bool, script: Script
 ) -> None:
-    peers, honest = script("peers"), script("honest")
+    evaluators, honest = script("evaluators"), script("honest")
     shim = "import time; time.sleep(0.2)\n" + ("say(True, 2.0)\n" if said else "") + "class ModelNew: pass\n"
     entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
-    answer, seconds = peers.evaluate(bench, entry, peers.Peer({"a/__init__.py": ""}, shim, None))
-    assert answer == (peers.Answer(True, 2.0) if said else None)
+    answer, seconds = evaluators.evaluate(bench, entry, evaluators.Peer({"a/__init__.py": ""}, shim, None))
+    assert answer == (evaluators.Answer(True, 2.0) if said else None)
     assert 0.2 < seconds < 5
 
 

@@ -272,6 +272,61 @@ def test_a_lint_has_a_row_for_each_problem_and_says_what_is_wrong(tmp_path: Path
     assert json.loads(json.dumps(rows, allow_nan=False))[0]["cost"]["flops"] == cost.flops
 
 
+class DevicesLinter:
+    """Is done at once with all problems but the slow one, which is done when it is told; fails on the broken device."""
+
+    def __init__(self, slow: str = "", broken: str = "") -> None:
+        self.slow, self.broken = slow, broken
+        self.asked: list[tuple[str, str]] = []
+        self.slow_one: Future[LintReport] = Future()
+
+    def lint(self, problem: Problem, options: Options) -> Future[LintReport]:
+        self.asked.append((problem.id, options.device))
+        if problem.id == self.slow:
+            return self.slow_one
+        future: Future[LintReport] = Future()
+        if options.device == self.broken:
+            future.set_exception(JudgeError("gone"))
+        else:
+            future.set_result(FIT)
+        return future
+
+
+def test_each_device_lints_one_problem_at_a_time(tmp_path: Path) -> None:
+    problems = [problem_file(tmp_path, f"{number}_P") for number in (1, 2, 3)]
+    linter = DevicesLinter(slow="1_P")
+    found = lint(problems, linter, Options(device="cuda:0,1"), Console(file=io.StringIO()))
+    assert next(found).problem.id == "2_P"
+    assert linter.asked == [("1_P", "cuda:0"), ("2_P", "cuda:1")], "a third was begun beside one of them"
+    assert next(found).problem.id == "3_P"
+    assert linter.asked[2:] == [("3_P", "cuda:1")], "the device that was free"
+    linter.slow_one.set_result(FIT)
+    assert [each.problem.id for each in found] == ["1_P"]
+
+
+def test_a_device_whose_judge_fails_does_not_take_every_problem(tmp_path: Path) -> None:
+    problems = [problem_file(tmp_path, f"{number}_P") for number in (1, 2, 3, 4)]
+    linter = DevicesLinter(slow="1_P", broken="cuda:1")
+    found = lint(problems, linter, Options(device="cuda:0,1"), Console(file=io.StringIO()))
+    assert next(found).report is None
+    linter.slow_one.set_result(FIT)
+    assert [each.problem.id for each in found] == ["1_P", "3_P", "4_P"]
+    assert [device for _, device in linter.asked] == ["cuda:0", "cuda:1", "cuda:0", "cuda:0"]
+
+
+def test_a_device_whose_judge_fails_goes_on_where_there_is_no_other(tmp_path: Path) -> None:
+    problems = [problem_file(tmp_path, f"{number}_P") for number in (1, 2)]
+    linter = DevicesLinter(broken="cuda:1")
+    assert len(list(lint(problems, linter, Options(device="cuda:1"), Console(file=io.StringIO())))) == 2
+
+
+def test_a_lint_begins_no_problem_when_its_time_is_over(tmp_path: Path) -> None:
+    problems = [problem_file(tmp_path, "1_P")]
+    linter = DevicesLinter()
+    assert not list(lint(problems, linter, Options(), Console(file=io.StringIO()), until=time.monotonic()))
+    assert not linter.asked
+
+
 def test_the_inputs_of_a_recorded_turn_are_as_they_were(tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     with closing(ScriptedPool([correct(2.0)])) as pool:

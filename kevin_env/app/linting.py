@@ -1,7 +1,10 @@
-"""Lints problems, a few at a time, and tells of each in the order given."""
+"""Lints problems, one at a time on each device, and tells of each when it is done."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +15,7 @@ from rich.table import Table
 from kevin_env.app.errors import JUDGE_FAILED
 from kevin_env.app.screen import show, shown
 from kevin_env.judge.api import JudgeError, Options
+from kevin_env.judge.choice import REST, device_names
 from kevin_env.judge.lint.report import LintReport
 from kevin_env.outcome import printable
 from kevin_env.problem import Problem
@@ -44,15 +48,61 @@ class Linted:
         return {"id": report.pop("problem"), "ok": self.report.ok, "path": self.problem.path, **report}
 
 
-def lint(problems: Sequence[Problem], linter: Linter, options: Options, console: Console) -> Iterator[Linted]:
-    """Lints them one after the other, so that none disturbs the times of another; `console` shows how far it is."""
+def lint(
+    problems: Sequence[Problem], linter: Linter, options: Options, console: Console, until: float = math.inf
+) -> Iterator[Linted]:
+    """Lints them, one at a time on each device of `options.device`, so that none disturbs the times of another.
+
+    Gives each when it is done, so from several devices in another order than theirs.
+
+    Args:
+        problems: What is linted.
+        linter: What lints them.
+        options: Of the lint.
+        console: Shows how far it is.
+        until: By `time.monotonic`; none is begun later, and those that have not begun are left out.
+    """
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(problems))
-        for problem in problems:
-            progress.update(task, description=printable(problem.id))
-            yield _lint(problem, linter, options)
+
+        def tell(names: str) -> None:
+            progress.update(task, description=printable(names))
+
+        for linted in _spread(problems, linter, options, until, tell):
             progress.advance(task)
+            yield linted
+
+
+def _spread(
+    problems: Sequence[Problem], linter: Linter, options: Options, until: float, tell: Callable[[str], None]
+) -> Iterator[Linted]:
+    """As `lint`; tells what is under way."""
+    waiting, under_way = deque(problems), dict[Future[LintReport], tuple[Problem, str]]()
+    free = dict.fromkeys(device_names(options.device), -math.inf)
+    while True:
+        while waiting and (now := time.monotonic()) < until and (device := _next(free, now, bool(under_way))):
+            del free[device]
+            problem = waiting.popleft()
+            under_way[linter.lint(problem, options.model_copy(update={"device": device}))] = problem, device
+        if not under_way:
+            return
+        tell(", ".join(problem.id for problem, _ in under_way.values()))
+        wait(under_way, return_when=FIRST_COMPLETED)
+        for future in [each for each in under_way if each.done()]:
+            problem, device = under_way.pop(future)
+            linted = _linted(problem, future)
+            free[device] = -math.inf if linted.report else time.monotonic() + REST
+            yield linted
+
+
+def _next(free: dict[str, float], now: float, busy: bool) -> str | None:
+    """The free device that may begin first, by the time of each; None if there is none.
+
+    One whose judge failed is soon free again, and would take every problem: it rests while others are busy.
+    """
+    device = min(free, key=free.__getitem__, default=None)
+    return None if device is None or (busy and free[device] > now) else device
 
 
 def show_lint(console: Console, linted: Sequence[Linted]) -> None:
@@ -84,9 +134,9 @@ def exit_code(linted: Sequence[Linted]) -> int:
     return 0 if all(each.report.ok for each in linted if each.report) else UNFIT
 
 
-def _lint(problem: Problem, linter: Linter, options: Options) -> Linted:
+def _linted(problem: Problem, done: Future[LintReport]) -> Linted:
     try:
-        return Linted(problem, linter.lint(problem, options).result())
+        return Linted(problem, done.result())
     except JudgeError as error:
         return Linted(problem, None, printable(str(error)))
 

@@ -1,0 +1,139 @@
+"""Evaluators of other systems, asked about one submission each in a process of our sandbox. Used by other scripts.
+
+They are read from checkouts of their repositories. Each submission has a process of its own, so that an attack on the
+machine stays inside.
+"""
+
+import argparse
+import ast
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from corpus import Entry
+
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.cases import timed_case
+from kevin_env.judge.reference import apply_overrides, overrides_of
+from kevin_env.judge.worker import Trouble
+
+SECONDS = 120.0
+REST = 0.5
+"""Seconds before each evaluation, in which the next candidate is started, as while a model thinks."""
+HEAD = """
+import json, pathlib, sys, types
+FILES = {files!r}
+SUBMISSION = {submission!r}
+REFERENCE = {reference!r}
+for name, text in FILES.items():
+    path = pathlib.Path.cwd() / "peer" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+sys.path.insert(0, str(pathlib.Path.cwd() / "peer"))
+def say(correct, speedup):
+    print("PEER", json.dumps([bool(correct), float(speedup)]), flush=True)
+"""
+KERNRL = """
+from server.evaluator import LocalGPUEvaluator
+off = dict.fromkeys(("nsys", "sanitizer", "torch_profiler", "assembly", "roofline"), False)
+evaluator = LocalGPUEvaluator(device={device!r}, **{{f"enable_{{name}}": value for name, value in off.items()}})
+result = evaluator.evaluate(SUBMISSION.replace("ModelNew", "Model"), REFERENCE)
+correct = result.correctness is not None and result.correctness.correct
+say(correct, result.benchmark.speedup if correct and result.benchmark else 0.0)
+class ModelNew: pass
+"""
+KERNELBENCH = """
+for name in ("requests", "dotenv", "litellm", "openai", "tqdm"):  # what its prompts and its data set use
+    try:
+        __import__(name)
+    except ImportError:
+        sys.modules[name] = types.ModuleType(name)
+        for attribute in ("load_dotenv", "completion", "OpenAI", "tqdm"):
+            setattr(sys.modules[name], attribute, None)
+from kernelbench.eval import eval_kernel_against_ref
+result = eval_kernel_against_ref(
+    REFERENCE, SUBMISSION, num_correct_trials=5, num_perf_trials=100, measure_performance=True,
+    backend="triton" if "triton" in SUBMISSION else "cuda", build_dir=str(pathlib.Path.cwd() / "build"),
+)
+correct = bool(result and result.correctness)
+flagged = bool(result and result.metadata.get("excessive_speedup"))
+say(correct and not flagged, result.ref_runtime / result.runtime if correct and result.runtime > 0 else 0.0)
+class ModelNew: pass
+"""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another system's evaluator."""
+
+    files: dict[str, str]
+    """Its modules by their paths."""
+    shim: str
+    """How it is called."""
+    commit: str | None
+    """None where it was read from a folder that is no checkout."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an evaluator says of a submission."""
+
+    correct: bool
+    speedup: float
+
+
+def evaluate(bench: Bench, entry: Entry, peer: Peer) -> tuple[Answer | None, float]:
+    """What a peer says of a submission, None when it gives no answer, and the seconds that its evaluation takes.
+
+    The process is warm when the clock starts, as ours are.
+    """
+    task = entry.task
+    reference = ast.unparse(apply_overrides(task.source, overrides_of(task).get(timed_case(task, bench.device), {})))
+    code = HEAD.format(files=peer.files, submission=entry.code, reference=reference)
+    code += peer.shim.format(device=str(bench.device))
+    time.sleep(REST)
+    worker = bench.take()
+    start = time.perf_counter()
+    try:
+        if "missing" in worker.sandbox.model_dump().values():
+            raise SystemExit("this machine's sandbox is not whole, and these files attack what they can reach")
+        worker.ask("load", SECONDS, path=str(worker.folder / "peer.py"), code=code, entry="ModelNew")
+    except Trouble:
+        pass  # it ended with the attack; what it said before counts
+    finally:
+        seconds = time.perf_counter() - start
+        with bench.lease.shared():
+            bench.retire(worker)
+    said = [line for line in worker.log.splitlines() if line.startswith("PEER ")]
+    return (Answer(*json.loads(said[-1].removeprefix("PEER "))) if said else None), seconds
+
+
+def commit_of(folder: Path) -> str | None:
+    """The commit of which a folder is checked out; None where it is in no checkout, or none of its files is."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        return (git("rev-parse", "HEAD") or None) if git("ls-files", "--", ".") else None
+    except OSError:  # there is no git
+        return None
+
+
+def read_peers(options: argparse.Namespace) -> dict[str, Peer]:
+    """Each peer by its name."""
+    peers: dict[str, Peer] = {}
+    if options.kernrl:
+        names = ("evaluator.py", "profiler.py")
+        files = {f"server/{name}": (options.kernrl / "server" / name).read_text() for name in names}
+        peers["kernrl"] = Peer({"server/__init__.py": "", **files}, KERNRL, commit_of(options.kernrl))
+    if options.kernelbench:
+        folder = options.kernelbench / "src" / "kernelbench"
+        files = {f"kernelbench/{path.name}": path.read_text() for path in folder.glob("*.py")}
+        peers["KernelBench"] = Peer(files, KERNELBENCH, commit_of(options.kernelbench))
+    return peers

@@ -1,0 +1,48 @@
+"""A process for each of several devices, that sees no other. Used by other scripts."""
+
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+
+import torch
+
+from kevin_env.judge.choice import device_names
+
+
+def start_processes(stack: ExitStack, choice: str) -> list[ProcessPoolExecutor]:
+    """One for each device of a choice such as `cuda:0,1`, where a GPU is `cuda:0`. They end with the stack."""
+    names = device_names(choice)
+    numbers = gpu_numbers()
+    visible = [numbers[int(each.partition(":")[2])] if each != "cpu" else "" for each in names]
+    spawn = multiprocessing.get_context("spawn")
+    return [
+        stack.enter_context(ProcessPoolExecutor(1, spawn, _enter, (place, len(names), each)))
+        for place, each in enumerate(visible)
+    ]
+
+
+def gpu_numbers() -> list[str]:
+    """What CUDA_VISIBLE_DEVICES calls the GPUs that this process sees."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return chosen.split(",") if chosen else [str(number) for number in range(torch.cuda.device_count())]
+
+
+def share(processors: set[int], place: int, places: int) -> set[int]:
+    """One of so many equal parts of the processors; all of them where there are fewer than parts."""
+    many = len(processors) // places
+    return set(sorted(processors)[place * many : (place + 1) * many]) or processors
+
+
+def _enter(place: int, places: int, visible: str) -> None:
+    """Runs in the process: its one GPU, its part of the processors, and its end with its parent.
+
+    Processors are shared out, so that what compiles for one device stays off the one on which the judge of another
+    waits: each judge takes its device to be the only one.
+    """
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible
+    os.sched_setaffinity(0, share(os.sched_getaffinity(0), place, places))
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
