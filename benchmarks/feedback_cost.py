@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from resultfile import Row, device_name, median_row, write_result
+from resultfile import Results, Row, device_name, median_row
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from corpus import FOLDER, Entry, read_entry
@@ -134,11 +134,10 @@ def main() -> None:
     options = parser.parse_args()
     os.environ |= STEADY  # as a judge has it, before torch is loaded
     with LocalPool() as pool:
-        info, rows = pool.device(options.device), []
+        info = pool.device(options.device)
+        results = Results(options.json, device_name(info), info.versions)
         for row in all_rows(pool, options.device, options.rounds):
-            rows.append(row)
-            print(f"{row['name']:44} {row['value']:10.4g} {row['unit']}  n = {row['n']}", flush=True)
-    write_result(options.json, device_name(info), info.versions, rows)
+            results.tell(row)
 
 
 if __name__ == "__main__":
