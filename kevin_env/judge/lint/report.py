@@ -20,6 +20,9 @@ class Limits(Frozen):
     """The most that the main case holds at once on a GPU, its oracle included."""
     cuda_seconds: float = 200e-6
     """Of one call of the reference there, at least: what is shorter is all launch."""
+    first_seconds: float = 10.0
+    """Of opening the timed case, drawing an input set, and one more call of the reference and of its oracle, at most:
+    a verdict takes dozens of calls."""
 
 
 class Finding(Frozen):
@@ -51,7 +54,7 @@ class LintReport(Frozen):
     findings: tuple[Finding, ...]
     reference: str
     """`accepted`, or category and kind of the outcome of the reference as its own submission; `failed` where it does
-    not run at all, `not judged` where the device has no room to judge it."""
+    not run at all, `not judged` where the device has no room to judge it or the first calls took too long."""
     accepted: tuple[Printable, ...]
     """Trivial answers that a verdict accepts, each with the output that it is right for where there are several."""
     accepted_as_shipped: tuple[Printable, ...]
