@@ -4,9 +4,9 @@ import contextlib
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+import torch
 from corpus import FOLDER, read_entry
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
@@ -150,8 +150,9 @@ def test_a_neighbour_that_fills_the_memory_is_nobodys_verdict() -> None:
         assert judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category == "correct"
 
 
-@pytest.mark.skipif(not Path("/dev/nvidia1").exists(), reason="one device here")
 def test_several_devices_share_the_work(pool: LocalPool) -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one device here")
     entry = read_entry(FOLDER / "honest" / "softmax_triton.py")
     both = Options(device="cuda:0,1")
     futures = [pool.submit(SOFTMAX, Submission(code=f"{entry.code}\n# {i}\n"), both) for i in range(4)]

@@ -9,7 +9,7 @@ from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.cases import Nature
 from kevin_env.judge.ceilings import CeilingStore
-from kevin_env.judge.device import identity
+from kevin_env.judge.device import free_memory, identity
 from kevin_env.judge.devicememory import SHARE, DeviceMemory, nvml_usage
 from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
@@ -38,7 +38,8 @@ class Bench:
         on_gpu = device.type == "cuda"
         self.memory = max(SUBMISSION, int(host_memory() * MEMORY_SHARE))
         """Bytes that a candidate may use, the same for all: a verdict does not depend on who else works here."""
-        self.capacity = capacity_of(machine_of(*((torch.cuda.device_count(), info.memory) if on_gpu else (1, None))))
+        free = (torch.cuda.device_count(), free_memory(device)) if on_gpu else (1, None)
+        self.capacity = capacity_of(machine_of(*free))
         self.lease = Lease(identity(device))
         self.ceilings = CeilingStore(device, info, self.lease)
         if on_gpu:

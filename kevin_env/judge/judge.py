@@ -9,8 +9,9 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.bench import Bench
+from kevin_env.judge.blame import lacked_what_others_hold, may_be_others_doing
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.device import inform, resolve
+from kevin_env.judge.device import free_memory, inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.launcher import ForkServer
@@ -27,11 +28,6 @@ from kevin_env.judge.verdict import verdict
 from kevin_env.judge.worker import Trouble, Worker
 from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
-
-RETRIED_ALONE = ("out_of_memory", "timeout")
-"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone. So are a limit, since
-that of device memory follows from what is free, and a SIGKILL, which the kernel gives to somebody when the machine's
-memory is used up."""
 
 
 class Judge:
@@ -105,6 +101,9 @@ class Judge:
         if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
             del trial  # its models and their float64 copies make room
             return self._judge(problem, submission, options, watch, alone=True)
+        memory = self.info.memory if self.device.type == "cuda" else None
+        if lacked_what_others_hold(outcome, ends[1], free_memory(self.device), memory):
+            raise JudgeError("the submission lacked device memory, which others hold: free it, or judge elsewhere")
         return Judgement(
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=secret,
             log=worker.log, flags=tuple(flags),
@@ -235,17 +234,3 @@ class Judge:
             raise JudgeError(
                 f"this machine's sandbox gives no protection of {', '.join(missing)}; see kevin-env doctor"
             )
-
-
-def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
-    """Whether a submission's end may be the doing of others, or of the machine.
-
-    Args:
-        outcome: Its verdict so far.
-        shot: Whether its process was killed by nobody who says so.
-        limited: Whether it was killed for a limit.
-        beside: Whether others were under way when it began, or when it ended.
-    """
-    if outcome.category not in ("compile", "runtime"):
-        return False
-    return shot or (beside and (outcome.kind in RETRIED_ALONE or limited))
