@@ -10,7 +10,6 @@ checkout.
 """
 
 import argparse
-import ast
 import json
 import random
 import subprocess
@@ -31,8 +30,8 @@ from corpus import Entry, judged, read_corpus
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import timed_case
 from kevin_env.judge.device import inform
+from kevin_env.judge.overrides import source_of
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.reference import apply_overrides, overrides_of
 from kevin_env.judge.worker import Trouble
 
 GAIN = 1.5
@@ -122,7 +121,7 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> tuple[Answer | None, flo
     The process is warm when the clock starts, as ours are.
     """
     task = entry.task
-    reference = ast.unparse(apply_overrides(task.source, overrides_of(task).get(timed_case(task, bench.device), {})))
+    reference = source_of(task, timed_case(task, bench.device))
     code = HEAD.format(files=peer.files, submission=entry.code, reference=reference)
     code += peer.shim.format(device=str(bench.device))
     time.sleep(REST)

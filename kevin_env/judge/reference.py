@@ -4,7 +4,6 @@ The only place that executes a problem's code. Everything random comes from a se
 that a recorded turn can be judged again on the same inputs.
 """
 
-import ast
 import copy
 import hashlib
 import linecache
@@ -14,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
@@ -23,9 +22,9 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.seeding import seed_torch
 from kevin_env.judge.guards import RANDOM, precision, reference_code, seeded
+from kevin_env.judge.overrides import apply_overrides, overrides_of
 from kevin_env.judge.pieces import counts_of
 from kevin_env.judge.verify import widened
-from kevin_env.parsing import parse
 from kevin_env.problem import Problem, ProblemError
 
 DISTRIBUTIONS = {
@@ -164,43 +163,6 @@ def distributions_of(case: Case) -> list[str]:
         raise ProblemError(f"DISTRIBUTIONS names {', '.join(sorted(unknown))}; known are {', '.join(DISTRIBUTIONS)}")
     _, tensors = case.draw_inputs("own", 0)
     return [d for d in named if d == "own" or any(t.is_floating_point() for t in tensors)]
-
-
-def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
-    """The literal `CASES` of a problem's source: overrides of module constants by case name."""
-    for node in parse(problem.source).body:
-        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        if isinstance(target, ast.Name) and target.id == "CASES" and value is not None:
-            try:
-                return ast.literal_eval(value)
-            except ValueError as error:
-                raise ProblemError(f"{problem.id}: CASES is not a literal dict of dicts") from error
-    return {}
-
-
-def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
-    """The source's tree with module constants replaced where they are assigned, before anything is derived from them.
-
-    Raises:
-        ProblemError: when a name is not assigned at module level.
-    """
-    module = parse(source)
-    left = set(overrides)
-    for node in module.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
-        if isinstance(node, ast.Assign | ast.AnnAssign) and name in overrides:
-            node.value = ast.copy_location(_literal(overrides[name]), node)
-            left.discard(name)
-    if left:
-        raise ProblemError(f"a case overrides {', '.join(sorted(left))}, which the problem does not assign")
-    return ast.fix_missing_locations(module)
-
-
-def _literal(value: Any) -> ast.expr:
-    """A value that came from a literal, as one again."""
-    return cast("ast.Expr", parse(repr(value)).body[0]).value
 
 
 def _execute(problem: Problem, case: str, device: torch.device) -> ModuleType:

@@ -1,6 +1,5 @@
 """One submission before one problem: every case constructed and screened, then the timed case under the clock."""
 
-import ast
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -15,8 +14,9 @@ from kevin_env.judge.cases import Nature, construction, handed_over, nature_key,
 from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
+from kevin_env.judge.overrides import source_of
 from kevin_env.judge.plant import plant, planted
-from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
+from kevin_env.judge.reference import Case, Expected, seed_from
 from kevin_env.judge.sketch import precompile
 from kevin_env.judge.verdict import Step
 from kevin_env.judge.worker import TimedOut, Worker
@@ -180,8 +180,7 @@ class Trial:
 
     def reference_code(self) -> str:
         """The problem's source with the constants of the case at hand."""
-        overrides = overrides_of(self.problem).get(self.case.name, {})
-        return ast.unparse(apply_overrides(self.problem.source, overrides))
+        return source_of(self.problem, self.case.name)
 
     def open_gate(self, sets: list[Drawn], answer_bytes: int, outbox: int) -> Gate:
         """A gate whose inbox holds `sets`, for calls with so many bytes of outputs; closed with the trial."""

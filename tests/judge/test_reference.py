@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.reference import Case, apply_overrides, distributions_of, overrides_of, seed_from
+from kevin_env.judge.overrides import apply_overrides, overrides_of
+from kevin_env.judge.reference import Case, distributions_of, seed_from
 from kevin_env.problem import Problem, ProblemError
 
 CPU = torch.device("cpu")
