@@ -83,7 +83,7 @@ class Judge:
         with watch("queue"):
             worker = self.bench.take()
         secret = options.secret or secrets.token_hex(16)
-        trial = Trial(self.bench, problem, options, secret, worker)
+        trial = Trial(self.bench, problem, options, secret, worker, needs_oracle=not alone)
         flags: list[str] = []
         outcome, ends = None, (False, False)
         beside = not self.bench.lease.idle()

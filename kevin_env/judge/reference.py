@@ -49,12 +49,19 @@ class Expected:
 
     @cached_property
     def oracle(self) -> Any | None:
-        """The same from float64 arithmetic, when it is first asked for; None where it cannot be had."""
+        """The same from float64 arithmetic, when it is first asked for; None where it cannot be had.
+
+        Raises:
+            torch.OutOfMemoryError: when there is no room for it, and the case needs it.
+        """
         return self._make_oracle()
 
 
 class Case:
     """One input case of a problem on one device: the module with the case's constants, and its model.
+
+    Attributes:
+        needs_oracle: Whether it is an error that there is no room for the oracle; else there is none then.
 
     Raises:
         ProblemError: when the reference's own code fails.
@@ -72,10 +79,15 @@ class Case:
         self.model: nn.Module
         self._names: list[str] = []
         self.stochastic = False
+        self.needs_oracle = False
         self._oracle: nn.Module | None = None
 
     def draw_weights(self, seed: int) -> None:
-        """Constructs the model anew. Parameters that are constant (norm scales, zero biases) get some noise."""
+        """Constructs the model anew. Parameters that are constant (norm scales, zero biases) get some noise.
+
+        Raises:
+            torch.OutOfMemoryError: when there is no room for it, or for an oracle that is needed.
+        """
         with reference_code(self.problem, "Model"), seeded(seed, self.device), torch.no_grad():
             with Creation() as creation:
                 model = self.module.Model(*self.init_inputs)
@@ -84,7 +96,7 @@ class Case:
             for parameter in self.model.parameters():
                 if parameter.is_floating_point() and parameter.numel() > 1 and _constant(parameter):
                     parameter.add_(torch.randn_like(parameter), alpha=0.1)
-        self._oracle = _in_double(self.model)
+        self._oracle = self._if_possible(lambda: copy.deepcopy(self.model).double())
 
     def state(self) -> dict[str, torch.Tensor]:
         """The model's parameters and buffers by name, in the order in which they were created."""
@@ -135,12 +147,22 @@ class Case:
         )
 
     def _oracle_output(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any | None:
-        if self._oracle is None or self.stochastic:
+        oracle = self._oracle
+        if oracle is None or self.stochastic:
             return None
+        output = self._if_possible(lambda: self._run(oracle, skeleton, [_doubled(t) for t in tensors], seed))
+        self._oracle = None if output is None else oracle
+        return output
+
+    def _if_possible(self, make: Callable[[], Any]) -> Any | None:
+        """A part of the oracle; None for a reference that holds what cannot be copied, or that insists on a dtype."""
         try:
-            return self._run(self._oracle, skeleton, [_doubled(t) for t in tensors], seed)
-        except Exception:  # a reference that insists on a dtype has no oracle
-            self._oracle = None
+            return make()
+        except torch.OutOfMemoryError:
+            if self.needs_oracle:
+                raise
+            return None
+        except Exception:
             return None
 
     def _run(self, model: nn.Module, skeleton: tree.Skeleton, given: list[torch.Tensor], seed: int) -> Any:
@@ -187,13 +209,6 @@ def _redraw(tensor: torch.Tensor, distribution: str) -> torch.Tensor:
     elif distribution == "offset":
         drawn += 4
     return torch.empty_like(tensor).copy_(drawn)
-
-
-def _in_double(model: nn.Module) -> nn.Module | None:
-    try:
-        return copy.deepcopy(model).double()
-    except Exception:  # a reference may hold what cannot be copied; then there is no oracle
-        return None
 
 
 def _unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

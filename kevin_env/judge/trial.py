@@ -39,7 +39,7 @@ class Place:
 
 
 class Trial:
-    """One submission, one problem, one secret.
+    """One submission, one problem, one secret. `needs_oracle` is as in `Case`, for each of its cases.
 
     Attributes:
         place: What the submission was last told to do.
@@ -49,7 +49,9 @@ class Trial:
         player: The submission at that gate.
     """
 
-    def __init__(self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker) -> None:
+    def __init__(
+        self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker, needs_oracle: bool = False
+    ) -> None:
         self.bench = bench
         self.problem = problem
         self.options = options
@@ -61,6 +63,7 @@ class Trial:
         self.outputs: list[torch.Tensor]
         self.gate: Gate
         self.player: Player
+        self._needs_oracle = needs_oracle
         self._draws = 0
         self._left = ALL_CALLS * options.call_timeout
         self._allowed: Allowed = {}
@@ -171,7 +174,8 @@ class Trial:
         region = SharedRegion(image.end, self.bench.device)
         try:
             image.write_to(region)
-            self._synchronize()
+            if self.bench.device.type == "cuda":
+                torch.cuda.synchronize(self.bench.device)
             worker.share("weights", region, timeout)
             seed = seed_from(self.secret, self.case.name, "weights")
             worker.ask("construct", timeout, **construction(self.case, image.specs, seed, compiled))
@@ -207,7 +211,7 @@ class Trial:
 
     def _enter(self, case: Case) -> None:
         self.close()
-        self.case = case
+        self.case, case.needs_oracle = case, self._needs_oracle
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
         first = self.draw("own")
         self._find_nature(case, first)
@@ -242,7 +246,3 @@ class Trial:
             return wrong
         text = f"{wrong.message}; the same inputs gave a right answer at a second call"
         return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
-
-    def _synchronize(self) -> None:
-        if self.bench.device.type == "cuda":
-            torch.cuda.synchronize(self.bench.device)

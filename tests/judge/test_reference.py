@@ -163,6 +163,22 @@ def test_a_reference_that_insists_on_a_dtype_has_no_oracle(body: str) -> None:
         assert output.shape == (4, 8) and oracle is None
 
 
+@pytest.mark.parametrize("place", ["forward", "double"])
+def test_an_oracle_without_room_is_an_error_only_where_it_is_needed(place: str) -> None:
+    """Whatever else it fails for, it will always fail for."""
+    condition = "x.dtype == torch.float64" if place == "forward" else "False"
+    body = f"self.full() if {condition} else x\n    def full(self): raise torch.OutOfMemoryError"
+    opened = case(body + ("\n    double = full" if place == "double" else ""))
+    assert outputs(opened)[1] is None
+    opened.needs_oracle = True
+    with pytest.raises(torch.OutOfMemoryError):
+        opened.draw_weights(1)
+        outputs(opened)
+    insisting = case("x if x.dtype == torch.float32 else 1 / 0")
+    insisting.needs_oracle = True
+    assert outputs(insisting)[1] is None
+
+
 def test_a_reference_may_write_to_its_inputs() -> None:
     opened = case("x.mul_(2)")
     skeleton, tensors = opened.draw_inputs("own", 1)
