@@ -23,15 +23,10 @@ from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.supply import TIMED
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified, Wrong
-from kevin_env.judge.verdict import verdict
+from kevin_env.judge.verdict import may_be_others_doing, verdict
 from kevin_env.judge.worker import Trouble, Worker
 from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
-
-RETRIED_ALONE = ("out_of_memory", "timeout")
-"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone. So are a limit, since
-that of device memory follows from what is free, and a SIGKILL, which the kernel gives to somebody when the machine's
-memory is used up."""
 
 
 class Judge:
@@ -80,8 +75,7 @@ class Judge:
     def _judge(
         self, problem: Problem, submission: Submission, options: Options, watch: Stopwatch, alone: bool
     ) -> Judgement:
-        with watch("queue"):
-            worker = self.bench.take()
+        worker = self._taken(watch)
         secret = options.secret or secrets.token_hex(16)
         trial = Trial(self.bench, problem, options, secret, worker, needs_oracle=not alone)
         flags: list[str] = []
@@ -110,6 +104,15 @@ class Judge:
             log=worker.log, flags=tuple(flags),
         )  # fmt: skip
 
+    def _taken(self, watch: Stopwatch) -> Worker:
+        """A candidate that has run nothing. One that does not start may lack what others on the device hold."""
+        with watch("queue"), ExitStack() as held:
+            try:
+                return self.bench.take()
+            except JudgeError:
+                self._take_places(held, watch, alone=True)
+                return self.bench.take()
+
     def _looked_into(
         self, judgement: Judgement, problem: Problem, submission: Submission, options: Options, watch: Stopwatch
     ) -> Judgement:
@@ -133,14 +136,18 @@ class Judge:
 
     @contextmanager
     def _room(self, trial: Trial, watch: Stopwatch, alone: bool) -> Iterator[None]:
-        """Holds a place on the device; all of them for who is judged alone, so that no other's memory is on it."""
+        """Holds its places on the device. The submission stands still while it waits for them."""
         with ExitStack() as held:
             with asleep(trial.worker):
-                if alone:  # two that each had some would wait for each other
-                    held.enter_context(self._alone)
-                for _ in range(self.bench.capacity.on_device if alone else 1):
-                    held.enter_context(watch.waiting_for(self._on_device))
+                self._take_places(held, watch, alone)
             yield
+
+    def _take_places(self, held: ExitStack, watch: Stopwatch, alone: bool) -> None:
+        """A place on the device; all of them for who is judged alone, so that no other's memory is on it."""
+        if alone:  # two that each had some would wait for each other
+            held.enter_context(self._alone)
+        for _ in range(self.bench.capacity.on_device if alone else 1):
+            held.enter_context(watch.waiting_for(self._on_device))
 
     def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
@@ -235,17 +242,3 @@ class Judge:
             raise JudgeError(
                 f"this machine's sandbox gives no protection of {', '.join(missing)}; see kevin-env doctor"
             )
-
-
-def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
-    """Whether a submission's end may be the doing of others, or of the machine.
-
-    Args:
-        outcome: Its verdict so far.
-        shot: Whether its process was killed by nobody who says so.
-        limited: Whether it was killed for a limit.
-        beside: Whether others were under way when it began, or when it ended.
-    """
-    if outcome.category not in ("compile", "runtime"):
-        return False
-    return shot or (beside and (outcome.kind in RETRIED_ALONE or limited))

@@ -5,11 +5,15 @@ from typing import Literal, get_args
 
 from kevin_env.judge.diagnostics import clip, diagnostics, first_line, is_link_error, traceback_of
 from kevin_env.judge.worker import Broken, Ended, Failed, Failure, TimedOut, Trouble
-from kevin_env.outcome import CompileError, RuntimeFailure
+from kevin_env.outcome import CompileError, Outcome, RuntimeFailure
 
 Step = Literal["build", "construct", "call"]
 """What the candidate had been told to do."""
 
+RETRIED_ALONE = ("out_of_memory", "timeout")
+"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone. So are a limit, since
+that of device memory follows from what is free, and a SIGKILL, which the kernel gives to somebody when the machine's
+memory is used up."""
 _RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
 
 
@@ -36,6 +40,20 @@ def verdict(trouble: Trouble, step: Step, folder: str, input_set: str | None = N
             return _ended(step, "protocol", f"the process did not follow the protocol: {trouble}", input_set)
         case _:
             raise AssertionError(f"no verdict for {trouble!r}")
+
+
+def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
+    """Whether a submission's end may be the doing of others, or of the machine.
+
+    Args:
+        outcome: Its verdict so far.
+        shot: Whether its process was killed by nobody who says so.
+        limited: Whether it was killed for a limit.
+        beside: Whether others were under way when it began, or when it ended.
+    """
+    if outcome.category not in ("compile", "runtime"):
+        return False
+    return shot or (beside and (outcome.kind in RETRIED_ALONE or limited))
 
 
 _DOING = {"build": "importing the submission", "construct": "constructing ModelNew", "call": "one call of ModelNew"}

@@ -11,6 +11,7 @@ from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.measure import measure
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem, load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
@@ -145,3 +146,26 @@ def test_there_is_no_room_for_an_oracle_only_when_there_is_none_alone(
     problem = Problem(id="short", name="short", source=f"{SHORT}LEFT = pathlib.Path({str(left)!r})\n")
     judgement, found = judged(judge, RIGHT.replace("torch.softmax(x, dim=1)", answer), problem)
     assert (judgement.outcome.category, found) == ("correct", runs), judgement.outcome
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_candidate_that_does_not_start_is_tried_again_when_nobody_else_is_on_the_device(
+    judge: Judge, monkeypatch, failures: int
+) -> None:
+    take, others = judge.bench.take, list[bool]()
+
+    def full() -> Worker:
+        others.append(judge._on_device.acquire(blocking=False))
+        if others[-1]:
+            judge._on_device.release()
+        if len(others) <= failures:
+            raise JudgeError("no room for a context")
+        return take()
+
+    monkeypatch.setattr(judge.bench, "take", full)
+    if failures == 1:
+        assert judged(judge, RIGHT)[0].outcome.category == "correct"
+    else:
+        with pytest.raises(JudgeError, match="no room for a context"):
+            judged(judge, RIGHT)
+    assert others == [True, False]
