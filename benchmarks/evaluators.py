@@ -5,7 +5,6 @@ machine stays inside.
 """
 
 import argparse
-import ast
 import json
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from corpus import Entry
 
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import timed_case
-from kevin_env.judge.reference import apply_overrides, overrides_of
+from kevin_env.judge.overrides import source_of
 from kevin_env.judge.worker import Trouble
 
 SECONDS = 120.0
@@ -92,7 +91,7 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> tuple[Answer | None, flo
     The process is warm when the clock starts, as ours are.
     """
     task = entry.task
-    reference = ast.unparse(apply_overrides(task.source, overrides_of(task).get(timed_case(task, bench.device), {})))
+    reference = source_of(task, timed_case(task, bench.device))
     code = HEAD.format(files=peer.files, submission=entry.code, reference=reference)
     code += peer.shim.format(device=str(bench.device))
     time.sleep(REST)

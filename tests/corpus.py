@@ -36,7 +36,8 @@ ATTACKS = {
     "work that one clock does not see": "computes_in_another_process",
     "caches kept warm": "persisting_l2",
     "slowing the reference": "burns_the_cores wakes_itself woken_by_a_socket continues_others hides_in_a_namespace"
-    " stops_and_continues never_stops punches_holes leaves_kernels_running floods_the_memory_bus timers_without_end",
+    " stops_and_continues waits_inside_vfork punches_holes leaves_kernels_running floods_the_memory_bus"
+    " timers_without_end",
     "noise": "hopes_for_noise",
     "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output",
     "work in phases that are not timed": "works_at_import table_made_at_import draws_before_the_clock",

@@ -9,7 +9,6 @@ import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.blame import lacked_what_others_hold, may_be_others_doing
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import free_memory, inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
@@ -24,7 +23,7 @@ from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.supply import TIMED
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified, Wrong
-from kevin_env.judge.verdict import verdict
+from kevin_env.judge.verdict import lacked_what_others_hold, may_be_others_doing, verdict
 from kevin_env.judge.worker import Trouble, Worker
 from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
@@ -76,10 +75,9 @@ class Judge:
     def _judge(
         self, problem: Problem, submission: Submission, options: Options, watch: Stopwatch, alone: bool
     ) -> Judgement:
-        with watch("queue"):
-            worker = self.bench.take()
+        worker = self._taken(watch)
         secret = options.secret or secrets.token_hex(16)
-        trial = Trial(self.bench, problem, options, secret, worker)
+        trial = Trial(self.bench, problem, options, secret, worker, needs_oracle=not alone)
         flags: list[str] = []
         outcome, ends = None, (False, False)
         beside = not self.bench.lease.idle()
@@ -109,6 +107,15 @@ class Judge:
             log=worker.log, flags=tuple(flags),
         )  # fmt: skip
 
+    def _taken(self, watch: Stopwatch) -> Worker:
+        """A candidate that has run nothing. One that does not start may lack what others on the device hold."""
+        with watch("queue"), ExitStack() as held:
+            try:
+                return self.bench.take()
+            except JudgeError:
+                self._take_places(held, watch, alone=True)
+                return self.bench.take()
+
     def _looked_into(
         self, judgement: Judgement, problem: Problem, submission: Submission, options: Options, watch: Stopwatch
     ) -> Judgement:
@@ -132,14 +139,18 @@ class Judge:
 
     @contextmanager
     def _room(self, trial: Trial, watch: Stopwatch, alone: bool) -> Iterator[None]:
-        """Holds a place on the device; all of them for who is judged alone, so that no other's memory is on it."""
+        """Holds its places on the device. The submission stands still while it waits for them."""
         with ExitStack() as held:
             with asleep(trial.worker):
-                if alone:  # two that each had some would wait for each other
-                    held.enter_context(self._alone)
-                for _ in range(self.bench.capacity.on_device if alone else 1):
-                    held.enter_context(watch.waiting_for(self._on_device))
+                self._take_places(held, watch, alone)
             yield
+
+    def _take_places(self, held: ExitStack, watch: Stopwatch, alone: bool) -> None:
+        """A place on the device; all of them for who is judged alone, so that no other's memory is on it."""
+        if alone:  # two that each had some would wait for each other
+            held.enter_context(self._alone)
+        for _ in range(self.bench.capacity.on_device if alone else 1):
+            held.enter_context(watch.waiting_for(self._on_device))
 
     def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""

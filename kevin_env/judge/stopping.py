@@ -7,7 +7,9 @@ import contextlib
 import os
 import signal
 import time
+from pathlib import Path
 
+from kevin_env.judge.sandbox.system import LIBC
 from kevin_env.judge.usage import descendants
 
 STOP_SECONDS = 5.0
@@ -15,6 +17,9 @@ STOP_PAUSE = 30e-6
 LOOKS = 2
 """How often in a row everything has to be seen standing still: while a look goes from process to process, one that has
 not met its signal yet may continue another that was looked at already."""
+_TGKILL = {"x86_64": 234, "aarch64": 131}
+_SPAWN = {"x86_64": (b"56", b"58", b"435"), "aarch64": (b"220", b"435")}
+"""The numbers of clone, vfork and clone3."""
 
 
 def signal_all(number: int, isolated: bool) -> None:
@@ -37,10 +42,12 @@ def stop_all(isolated: bool) -> bool:
     deadline, looks = time.monotonic() + STOP_SECONDS, 0
     while time.monotonic() < deadline:
         signal_all(signal.SIGSTOP, isolated)
-        looks = looks + 1 if all(map(_stopped, watched(isolated))) else 0
+        moving = next((pid for pid in watched(isolated) if not _stopped(pid)), None)
+        looks = looks + 1 if moving is None else 0
         if looks == LOOKS:
             return True
-        if not looks:  # a thread needs a core to see the signal, and must not wait for this loop's time slice
+        if moving is not None:  # a thread needs a core to see the signal, and must not wait for this loop's time slice
+            _tell_each_thread(moving)
             time.sleep(STOP_PAUSE)
     return False
 
@@ -54,12 +61,58 @@ def watched(isolated: bool) -> list[int]:
 
 def _stopped(pid: int) -> bool:
     """Whether no thread of a process runs, nor can before it is continued."""
-    try:
-        states = {_state(thread.path) for thread in os.scandir(f"/proc/{pid}/task")}
-    except (FileNotFoundError, ProcessLookupError):  # it has ended
-        return True
+    threads = _threads(pid)
+    states = set(threads.values())
     # once one thread is stopped all others are about to: one inside the kernel (D) meets the signal on its way out
-    return states <= set("TtZX") or ("T" in states and states <= set("TtZXD"))
+    if states <= set("TtZX") or ("T" in states and states <= set("TtZXD")):
+        return True
+    return all(state in "ZX" or (state == "D" and _told(thread)) for thread, state in threads.items())
+
+
+def _tell_each_thread(pid: int) -> None:
+    """Sends SIGSTOP to every thread of a process by itself, if one of them spawns.
+
+    The signal for a process wakes one thread, which stops the others when it takes it. One that waits for a child that
+    stands still never does. Whoever waits inside the kernel for a disk or a device goes on by itself and has to be
+    waited for: it would seem to have run while it should have stood still.
+    """
+    threads = _threads(pid)
+    if any(state == "D" and _spawns(thread) for thread, state in threads.items()):
+        for thread in threads:
+            LIBC.syscall(_TGKILL.get(os.uname().machine, -1), pid, int(thread.rpartition("/")[2]), signal.SIGSTOP)
+
+
+def _threads(pid: int) -> dict[str, str]:
+    """The state of each thread of a process, by its place in /proc; none when it has ended."""
+    try:
+        return {thread.path: _state(thread.path) for thread in os.scandir(f"/proc/{pid}/task")}
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
+
+
+def _spawns(thread: str) -> bool:
+    """Whether a thread that waits inside the kernel does so until its child runs another program (vfork) or has ended.
+
+    No signal ends that: it lasts for as long as the child stands still.
+    """
+    return _read(f"{thread}/syscall").partition(b" ")[0] in _SPAWN.get(os.uname().machine, ())
+
+
+def _told(thread: str) -> bool:
+    """Whether SIGSTOP waits for this very thread, so that it stops before it is back in its program.
+
+    What waits for the process does not count: only the thread that was woken for it is sure to meet it.
+    """
+    # a thread's name, which it chooses, stands before and may hold anything but a newline
+    waiting = _read(f"{thread}/status").partition(b"\nSigPnd:\t")[2][:16]
+    return bool(int(waiting or b"0", 16) >> (signal.SIGSTOP - 1) & 1)
+
+
+def _read(file: str) -> bytes:
+    """What the kernel says of a thread; nothing when it has ended, or where the kernel does not tell."""
+    with contextlib.suppress(OSError):
+        return Path(file).read_bytes()
+    return b""
 
 
 def _state(thread: str) -> str:

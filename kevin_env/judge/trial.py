@@ -1,6 +1,5 @@
 """One submission before one problem: every case constructed and screened, then the timed case under the clock."""
 
-import ast
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -15,8 +14,9 @@ from kevin_env.judge.cases import Nature, construction, handed_over, nature_key,
 from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
+from kevin_env.judge.overrides import source_of
 from kevin_env.judge.plant import plant, planted
-from kevin_env.judge.reference import Case, Expected, apply_overrides, overrides_of, seed_from
+from kevin_env.judge.reference import Case, Expected, seed_from
 from kevin_env.judge.sketch import precompile
 from kevin_env.judge.verdict import Step
 from kevin_env.judge.worker import TimedOut, Worker
@@ -39,7 +39,7 @@ class Place:
 
 
 class Trial:
-    """One submission, one problem, one secret.
+    """One submission, one problem, one secret. `needs_oracle` is as in `Case`, for each of its cases.
 
     Attributes:
         place: What the submission was last told to do.
@@ -50,7 +50,9 @@ class Trial:
         lately: Seconds of the last window in which it was screened.
     """
 
-    def __init__(self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker) -> None:
+    def __init__(
+        self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker, needs_oracle: bool = False
+    ) -> None:
         self.bench = bench
         self.problem = problem
         self.options = options
@@ -63,6 +65,7 @@ class Trial:
         self.gate: Gate
         self.player: Player
         self.lately = 0.0
+        self._needs_oracle = needs_oracle
         self._draws = 0
         self._left = ALL_CALLS * options.call_timeout
         self._allowed: Allowed = {}
@@ -171,7 +174,8 @@ class Trial:
         region = SharedRegion(image.end, self.bench.device)
         try:
             image.write_to(region)
-            self._synchronize()
+            if self.bench.device.type == "cuda":
+                torch.cuda.synchronize(self.bench.device)
             worker.share("weights", region, timeout)
             seed = seed_from(self.secret, self.case.name, "weights")
             worker.ask("construct", timeout, **construction(self.case, image.specs, seed, compiled))
@@ -180,8 +184,7 @@ class Trial:
 
     def reference_code(self) -> str:
         """The problem's source with the constants of the case at hand."""
-        overrides = overrides_of(self.problem).get(self.case.name, {})
-        return ast.unparse(apply_overrides(self.problem.source, overrides))
+        return source_of(self.problem, self.case.name)
 
     def open_gate(self, sets: list[Drawn], answer_bytes: int, outbox: int) -> Gate:
         """A gate whose inbox holds `sets`, for calls with so many bytes of outputs; closed with the trial."""
@@ -209,7 +212,7 @@ class Trial:
     def enter(self, case: Case) -> None:
         """Constructs the submission in a case, behind a gate of its own. Hold the lease; errors as `screen`."""
         self.close()
-        self.case = case
+        self.case, case.needs_oracle = case, self._needs_oracle
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
         first = self.draw("own")
         self._find_nature(case, first)
@@ -244,7 +247,3 @@ class Trial:
             return wrong
         text = f"{wrong.message}; the same inputs gave a right answer at a second call"
         return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
-
-    def _synchronize(self) -> None:
-        if self.bench.device.type == "cuda":
-            torch.cuda.synchronize(self.bench.device)

@@ -100,24 +100,28 @@ def _parent(pid: int | str) -> int:
     return int(_after_name(pid)[1])
 
 
-def _after_name(pid: int | str) -> list[str]:
-    """What the kernel tells of a process in one line, from its state on: the name before it may hold anything."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+def _after_name(pid: int | str) -> list[bytes]:
+    """What the kernel tells of a process in one line, from its state on: the name before it may hold any bytes."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
 def _resident(pid: int) -> int:
     """Resident bytes that are in no file on disk. What a fork shares with its parent counts twice."""
     with contextlib.suppress(OSError, ValueError):
-        lines = (Path("/proc") / str(pid) / "status").read_text().splitlines()
-        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
+        return sum(_told(pid, "status", b"RssAnon:", b"RssShmem:"))
     return 0
 
 
 def _proportional(pid: int) -> int:
     """As `_resident`, each page divided by the number of processes that share it."""
     with contextlib.suppress(OSError, ValueError):
-        lines = (Path("/proc") / str(pid) / "smaps_rollup").read_text().splitlines()
-        found = [int(line.split()[1]) << 10 for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:"))]
+        found = _told(pid, "smaps_rollup", b"Pss_Anon:", b"Pss_Shmem:")
         if found:
             return sum(found)
     return _resident(pid)
+
+
+def _told(pid: int, file: str, *names: bytes) -> list[int]:
+    """The sizes that stand under these names. A process's own name, which it chooses, can hold all but a newline."""
+    lines = Path(f"/proc/{pid}/{file}").read_bytes().split(b"\n")
+    return [int(line.split()[1]) << 10 for line in lines if line.startswith(names)]

@@ -5,11 +5,18 @@ from typing import Literal, get_args
 
 from kevin_env.judge.diagnostics import clip, diagnostics, first_line, is_link_error, traceback_of
 from kevin_env.judge.worker import Broken, Ended, Failed, Failure, TimedOut, Trouble
-from kevin_env.outcome import CompileError, RuntimeFailure
+from kevin_env.outcome import CompileError, Outcome, RuntimeFailure
 
 Step = Literal["build", "construct", "call"]
 """What the candidate had been told to do."""
 
+RETRIED_ALONE = ("out_of_memory", "timeout")
+"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone. So are a limit, since
+that of device memory follows from what is free, and a SIGKILL, which the kernel gives to somebody when the machine's
+memory is used up."""
+LEAST_FREE = 0.4
+"""Share of a GPU's memory that is free beside a submission, unless others hold it: the judge and its own processes
+need less than the rest."""
 _RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
 
 
@@ -36,6 +43,20 @@ def verdict(trouble: Trouble, step: Step, folder: str, input_set: str | None = N
             return _ended(step, "protocol", f"the process did not follow the protocol: {trouble}", input_set)
         case _:
             raise AssertionError(f"no verdict for {trouble!r}")
+
+
+def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
+    """Whether a submission's end may be the doing of others, or of the machine.
+
+    Args:
+        outcome: Its verdict so far.
+        shot: Whether its process was killed by nobody who says so.
+        limited: Whether it was killed for a limit.
+        beside: Whether others were under way when it began, or when it ended.
+    """
+    if outcome.category not in ("compile", "runtime"):
+        return False
+    return shot or (beside and (outcome.kind in RETRIED_ALONE or limited))
 
 
 _DOING = {"build": "importing the submission", "construct": "constructing ModelNew", "call": "one call of ModelNew"}
@@ -76,3 +97,17 @@ def _end(code: int | None) -> tuple[str, str]:
     except ValueError:
         name = f"signal {-code}"
     return "signal", f"the process was ended by {name}"
+
+
+def lacked_what_others_hold(outcome: Outcome, limited: bool, free: int, memory: int | None) -> bool:
+    """Whether a submission that was alone may have lacked memory that somebody holds of whom this judge knows nothing.
+
+    Args:
+        outcome: Its verdict so far.
+        limited: Whether it was killed for a limit, which follows from what is free.
+        free: Bytes that are free on its device without it.
+        memory: Bytes that its GPU has; None on a CPU.
+    """
+    if memory is None or outcome.category not in ("compile", "runtime"):
+        return False
+    return (outcome.kind == "out_of_memory" or limited) and free < LEAST_FREE * memory

@@ -11,9 +11,25 @@ from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.measure import measure
 from kevin_env.judge.trial import Trial
-from kevin_env.problem import load_problem
+from kevin_env.judge.worker import Worker
+from kevin_env.problem import Problem, load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
+SHORT = """
+import pathlib
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        if x.dtype == torch.float64 and (left := int(LEFT.read_text())):
+            LEFT.write_text(str(left - 1))
+            raise torch.OutOfMemoryError("full")
+        return x + 1000 - 1000
+def get_inputs():
+    return [torch.rand(64, 64)]
+def get_init_inputs():
+    return []
+"""
+"""So often lacks memory for float64, in which it is far more exact."""
 RIGHT = """
 import torch
 class ModelNew(torch.nn.Module):
@@ -37,11 +53,11 @@ def judge() -> Iterator[Judge]:
     judge.close()
 
 
-def judged(judge: Judge, code: str, **more) -> tuple[Judgement, int]:
+def judged(judge: Judge, code: str, problem: Problem = SOFTMAX, **more) -> tuple[Judgement, int]:
     """The judgement, and how often the submission was run for it."""
     stages: list[str] = []
     options = Options(device="cpu", inputs="shipped", **more)
-    return judge.judge(SOFTMAX, Submission(code=code), options, stages.append), stages.count("build")
+    return judge.judge(problem, Submission(code=code), options, stages.append), stages.count("build")
 
 
 def test_a_full_machine_leaves_a_candidate_its_least(judge: Judge) -> None:
@@ -116,3 +132,40 @@ def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
             judged(judge, RIGHT)
         return
     assert (judged(judge, RIGHT)[0].outcome.category, len(runs)) == ("correct", ends)
+
+
+@pytest.mark.parametrize(
+    ("lacks", "answer", "runs"), [(0, "x.clone()", 1), (1, "x.clone()", 2), (1000, "x + 1000 - 1000", 2)]
+)
+def test_there_is_no_room_for_an_oracle_only_when_there_is_none_alone(
+    judge: Judge, tmp_path: Path, lacks: int, answer: str, runs: int
+) -> None:
+    """Without an oracle an exact answer is off by more than is allowed."""
+    left = tmp_path / "left"
+    left.write_text(str(lacks))
+    problem = Problem(id="short", name="short", source=f"{SHORT}LEFT = pathlib.Path({str(left)!r})\n")
+    judgement, found = judged(judge, RIGHT.replace("torch.softmax(x, dim=1)", answer), problem)
+    assert (judgement.outcome.category, found) == ("correct", runs), judgement.outcome
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_candidate_that_does_not_start_is_tried_again_when_nobody_else_is_on_the_device(
+    judge: Judge, monkeypatch, failures: int
+) -> None:
+    take, others = judge.bench.take, list[bool]()
+
+    def full() -> Worker:
+        others.append(judge._on_device.acquire(blocking=False))
+        if others[-1]:
+            judge._on_device.release()
+        if len(others) <= failures:
+            raise JudgeError("no room for a context")
+        return take()
+
+    monkeypatch.setattr(judge.bench, "take", full)
+    if failures == 1:
+        assert judged(judge, RIGHT)[0].outcome.category == "correct"
+    else:
+        with pytest.raises(JudgeError, match="no room for a context"):
+            judged(judge, RIGHT)
+    assert others == [True, False]

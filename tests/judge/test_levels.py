@@ -341,7 +341,7 @@ def test_all_of_it_holds_for_an_ordinary_user(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     for parent in tmp_path.parents[:2]:
         parent.chmod(0o755)
-    tests = [str(Path(__file__).with_name(name)) for name in ("test_sandbox.py", "test_levels.py")]
+    tests = [str(Path(__file__).with_name(name)) for name in ("test_sandbox.py", "test_levels.py", "test_stopping.py")]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path}/inner", *tests]
     environment = {"PATH": os.environ["PATH"], "HOME": "/home", "TMPDIR": str(tmp_path), "PYTHONPATH": str(folder)}
     done = subprocess.run(command, **nobody, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -64,8 +64,6 @@ def start(server: ForkServer) -> Iterator[Callable[[str], Target]]:
         found.write_code(code)
         found.begin(NAME, [sys.executable, "-c", TOOL, *found.holding], {})
         found.write(Case(RELU, "cpu", torch.device("cpu")), "own", 7)
-        # a tool that is stopped while it starts its program waits in the kernel, and does not count as stopped
-        assert found.reach(NAME, SECONDS, "", "ready") is None
         return found
 
     yield target

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.reference import Case, apply_overrides, distributions_of, overrides_of, seed_from
+from kevin_env.judge.overrides import apply_overrides, overrides_of
+from kevin_env.judge.reference import Case, distributions_of, seed_from
 from kevin_env.problem import Problem, ProblemError
 
 CPU = torch.device("cpu")
@@ -162,6 +163,22 @@ def test_a_reference_that_insists_on_a_dtype_has_no_oracle(body: str) -> None:
         assert output.shape == (4, 8) and oracle is None
 
 
+@pytest.mark.parametrize("place", ["forward", "double"])
+def test_an_oracle_without_room_is_an_error_only_where_it_is_needed(place: str) -> None:
+    """Whatever else it fails for, it will always fail for."""
+    condition = "x.dtype == torch.float64" if place == "forward" else "False"
+    body = f"self.full() if {condition} else x\n    def full(self): raise torch.OutOfMemoryError"
+    opened = case(body + ("\n    double = full" if place == "double" else ""))
+    assert outputs(opened)[1] is None
+    opened.needs_oracle = True
+    with pytest.raises(torch.OutOfMemoryError):
+        opened.draw_weights(1)
+        outputs(opened)
+    insisting = case("x if x.dtype == torch.float32 else 1 / 0")
+    insisting.needs_oracle = True
+    assert outputs(insisting)[1] is None
+
+
 def test_a_reference_may_write_to_its_inputs() -> None:
     opened = case("x.mul_(2)")
     skeleton, tensors = opened.draw_inputs("own", 1)
@@ -184,6 +201,17 @@ def test_what_is_not_random_is_not_found_to_be(body: str) -> None:
     opened = case(body)
     opened.find_randomness(*opened.draw_inputs("own", 1))
     assert not opened.stochastic
+
+
+@pytest.mark.parametrize(
+    ("drawn", "random"), [("", False), (" + 0 * torch.rand(1)", True)], ids=["rounds otherwise", "draws as well"]
+)
+def test_a_reference_that_rounds_otherwise_each_time_is_not_random(drawn: str, random: bool) -> None:
+    counting = "(self.__dict__.update(n=getattr(self, 'n', 0) + 1), self.linear(x) * (1 + 1e-6 * self.n))[1]"
+    opened = case(counting + drawn)
+    opened.find_randomness(*opened.draw_inputs("own", 1))
+    assert opened.stochastic is random
+    assert (outputs(opened)[1] is None) is random
 
 
 def test_values_that_are_no_tensors_are_inputs_too() -> None:

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.blame import lacked_what_others_hold, may_be_others_doing
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.usage import descendants
+from kevin_env.judge.verdict import lacked_what_others_hold, may_be_others_doing
 from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Correct, RuntimeFailure
 from kevin_env.problem import load_problem

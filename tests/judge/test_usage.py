@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kevin_env.judge.usage import ancestors, arrivals, descendants, more_memory_than, stored
+import pytest
+
+from kevin_env.judge.usage import ancestors, arrivals, descendants, more_memory_than, stored, threads
 
 MIB = 1 << 20
 SHARED = """
@@ -54,6 +56,14 @@ def test_ancestors_are_those_above_a_process_and_of_none_there_are_none() -> Non
     with running("import os; os.fork()") as (parent, child):
         assert list(ancestors(child))[:2] == [parent, os.getpid()]
     assert not list(ancestors(1))
+
+
+@pytest.mark.parametrize("name", [b"\xff", b") S 1 1", b"\rRssAnon: -9999"])
+def test_no_name_hides_a_process(name: bytes) -> None:
+    with running(f"import ctypes\nctypes.CDLL(None).prctl(15, {name!r})") as (pid,):
+        assert pid in descendants(os.getpid())
+        assert next(ancestors(pid)) == os.getpid()
+        assert more_memory_than(0, [pid]) and threads([pid]) == 1
 
 
 def test_a_folder_on_disk_is_added_up(tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+"""A problem's source for one of its cases: module constants replaced by what `CASES` says."""
+
+import ast
+from typing import Any, cast
+
+from kevin_env.parsing import parse
+from kevin_env.problem import Problem, ProblemError
+
+
+def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
+    """The literal `CASES` of a problem's source: overrides of module constants by case name.
+
+    Raises:
+        ProblemError: when it is not literal.
+    """
+    for node in parse(problem.source).body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and target.id == "CASES" and value is not None:
+            try:
+                return ast.literal_eval(value)
+            except ValueError as error:
+                raise ProblemError(f"{problem.id}: CASES is not a literal dict of dicts") from error
+    return {}
+
+
+def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
+    """The source's tree with module constants replaced where they are assigned, before anything is derived from them.
+
+    Raises:
+        ProblemError: when a name is not assigned at module level.
+    """
+    module = parse(source)
+    left = set(overrides)
+    for node in module.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+        if isinstance(node, ast.Assign | ast.AnnAssign) and name in overrides:
+            node.value = ast.copy_location(_literal(overrides[name]), node)
+            left.discard(name)
+    if left:
+        raise ProblemError(f"a case overrides {', '.join(sorted(left))}, which the problem does not assign")
+    return ast.fix_missing_locations(module)
+
+
+def source_of(problem: Problem, case: str) -> str:
+    """The problem's source with the constants of a case. Errors as `overrides_of` and `apply_overrides`."""
+    return ast.unparse(apply_overrides(problem.source, overrides_of(problem).get(case, {})))
+
+
+def _literal(value: Any) -> ast.expr:
+    """A value that came from a literal, as one again."""
+    return cast("ast.Expr", parse(repr(value)).body[0]).value
