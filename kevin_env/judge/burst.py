@@ -16,15 +16,14 @@ from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
-SHORT, SHORTS = 2, 3
-"""Calls in a short burst, and how many short ones each side has: the shortest stands in every difference."""
+SHORT = 2
 LONG = 16
 """Input sets of a long burst of short calls, where memory allows; never fewer than make the L2 cold."""
 LEAST = 8
 LEAST_SECONDS = 1e-3
 """With fewer than `LEAST` sets a long burst has at least so much more than a short one, and two calls."""
 MOST = 64
-LONG_SECONDS = 1.6e-3
+LONG_SECONDS = 2.4e-3
 """What a long burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
 PAIRS = (6, 9)
 """Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, and the most."""
@@ -169,8 +168,7 @@ def _bursts(contest: Contest, partner: Player, size: int) -> list[tuple[Burst, B
     found: list[tuple[Burst, Burst]] = []
     for _ in range(PAIRS[1] + GROWING):
         try:
-            short = len(found) < SHORTS
-            pair = [_burst(contest, player, size, short) for player in (partner, contest.trial.player)]
+            pair = [_burst(contest, player, size) for player in (partner, contest.trial.player)]
         except _Overlap:
             return None
         if pair[0] is not None and pair[1] is not None:
@@ -188,11 +186,11 @@ class _Overlap(Exception):
     """Only the last output of a burst is left to be seen, so the others cannot be verified."""
 
 
-def _burst(contest: Contest, player: Player, size: int, short: bool) -> Burst | None:
-    """One side's long burst, and a short one; None when memory had to be mapped inside the long one's window."""
+def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
+    """One side's long and short burst; None when memory had to be mapped inside the long one's window."""
     own = player is contest.trial.player
     windows: list[Answer] = []
-    for count in (size, SHORT) if short else (size,):
+    for count in (size, SHORT):
         # as many sets for the short one, so that the device is prepared alike; those beyond `count` are not called
         sets = _fresh_sets(contest, count, size) if own else contest.supply.stock(size)
         (answer,) = contest.passes(player, [sets], count)
@@ -201,8 +199,8 @@ def _burst(contest: Contest, player: Player, size: int, short: bool) -> Burst | 
         if own:
             contest.unverified.add(answer, sets)
         windows.append(answer)
-    long = windows[0]
-    return Burst(long.called, windows[1].called if short else None, long.seconds) if long.steady else None
+    long, short = windows
+    return Burst(long.called, short.called, long.seconds) if long.steady else None
 
 
 def _fresh_sets(contest: Contest, count: int, size: int) -> list[Drawn]:

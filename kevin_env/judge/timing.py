@@ -112,21 +112,18 @@ class Burst:
 
     Attributes:
         long, short: From the word to the claim. Constant costs cancel in their difference, but whoever makes the
-            short one longer makes the difference smaller. Without a short one, that of others stands for it.
+            short one longer makes the difference smaller.
         window: The long one as a gated call is timed, from the first visible byte to the look: it has all the work.
     """
 
     long: float
-    short: float | None
+    short: float
     window: float
 
 
 def burst_calls(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_count: int) -> list[Pair]:
-    """Time of one call of the reference and of the submission, from each pair of long bursts less the shortest short.
-
-    What disturbs a burst only ever lengthens it, and a short one that is too long makes calls too short.
-    """
-    shorts = [min(short for pair in bursts if (short := pair[side].short) is not None) for side in (0, 1)]
+    """Time of one call of the reference and of the submission, from each pair of long bursts less the short ones."""
+    shorts = [statistics.median(pair[side].short for pair in bursts) for side in (0, 1)]
     calls = long_count - short_count
     return [Pair((ref.long - shorts[0]) / calls, (sub.long - shorts[1]) / calls) for ref, sub in bursts]
 

@@ -75,25 +75,23 @@ def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monke
     trial = Place()
     reused, fresh = Recorded(trial, answer(0, 0)), Recorded(trial, answer(0, 64))
     with pytest.raises(burst._Overlap):
-        burst._burst(reused, trial.player, 8, short=True)  # type: ignore[arg-type]
+        burst._burst(reused, trial.player, 8)  # type: ignore[arg-type]
     assert reused.given.count == 0
-    assert burst._burst(fresh, trial.player, 8, short=True) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
+    assert burst._burst(fresh, trial.player, 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
     assert fresh.given.count == 2
-    assert burst._burst(fresh, trial.player, 8, short=False) == Burst(1.0, None, 1.0)  # type: ignore[arg-type]
-    assert fresh.given.count == 3
 
 
 def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(burst, "_fresh_sets", lambda contest, count, size: [])
     trial = Place()
     mapped = Recorded(trial, replace(answer(0, 64), steady=False))
-    assert burst._burst(mapped, trial.player, 8, short=True) is None  # type: ignore[arg-type]
+    assert burst._burst(mapped, trial.player, 8) is None  # type: ignore[arg-type]
 
 
 def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
     contest = Recorded(Place(), answer(0, 0))
     contest.supply = SimpleNamespace(stock=lambda count: [])  # type: ignore[assignment]
-    assert burst._burst(contest, object(), 8, short=True) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
+    assert burst._burst(contest, object(), 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
     assert contest.given.count == 0
 
 

@@ -9,6 +9,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import open_cases, timed_case
 from kevin_env.judge.lint.cost import draw_watched, measure
+from kevin_env.judge.lint.deadline import Deadline, TooSlow
 from kevin_env.judge.lint.influence import find_inert
 from kevin_env.judge.lint.own import screen_reference
 from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
@@ -42,10 +43,6 @@ def examine(bench: Bench, problem: Problem, options: Options, limits: Limits) ->
     return examination.report(time.monotonic() - start)
 
 
-class TooSlow(Exception):
-    """A reference takes so long that nothing further is looked at."""
-
-
 class Examination:
     """The steps of a lint, and what they found so far.
 
@@ -71,9 +68,10 @@ class Examination:
         """
         try:
             step()
-        except TooSlow as slow:
+        except TooSlow:
             self.runs, self._reference = False, "not judged"
-            self._add("time", f"{slow}; nothing else was looked at")
+            limit = f"more than {self._limits.first_seconds:.0f} s"
+            self._add("time", f"an input set and the first calls take {limit}; nothing else was looked at")
         except ProblemError as error:
             self.runs, self._reference = self.cost is not None, "failed"
             self._add("reference", str(error))
@@ -84,11 +82,9 @@ class Examination:
     def look_at_timed_case(self) -> None:
         """What its outputs are like, what it costs and which trivial answers it accepts."""
         self._doing = "running the reference and its float64 oracle"
-        began = time.monotonic()
-        case = self._open(timed_case(self._problem, self._bench.device))
-        self._give_up_after(time.monotonic() - began)
-        first, peak = draw_watched(case, "own", 0)
-        self._give_up_after(time.monotonic() - began)
+        with Deadline(self._limits.first_seconds):
+            case = self._open(timed_case(self._problem, self._bench.device))
+            first, peak = draw_watched(case, "own", 0)
         if not first.finite:
             raise ProblemError("the reference's output is not finite on its own inputs")
         self._look_at_outputs(case, first)
@@ -100,15 +96,6 @@ class Examination:
         self._varied, self._shipped = accepted_answers(case, start)
         del case
         self._look_elsewhere()
-
-    def _give_up_after(self, seconds: float) -> None:
-        """Looks no further where the first calls took too long.
-
-        Raises:
-            TooSlow: then.
-        """
-        if seconds > self._limits.first_seconds:
-            raise TooSlow(f"the first calls took {seconds:.0f} s, more than {self._limits.first_seconds:.0f} s")
 
     def _look_elsewhere(self) -> None:
         """Which of the trivial answers that are left the other cases accept as well."""

@@ -20,7 +20,7 @@ class Limits(Frozen):
     """The most that the main case holds at once on a GPU, its oracle included."""
     cuda_seconds: float = 200e-6
     """Of one call of the reference there, at least: what is shorter is all launch."""
-    first_seconds: float = 4.0
+    first_seconds: float = 10.0
     """Of opening the timed case, drawing an input set, and one more call of the reference and of its oracle, at most:
     a verdict takes dozens of calls."""
 
