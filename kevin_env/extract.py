@@ -9,7 +9,7 @@ from typing import Literal
 
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import FormatError, Frozen, Printable
-from kevin_env.parsing import defines, nodes_of, tree_of
+from kevin_env.parsing import defines, nodes_of, texts_of, tree_of
 
 Language = Literal["cuda", "triton", "cpp", "python"]
 
@@ -81,14 +81,12 @@ def guess_language(code: str) -> Language:
     tree = _parse(code)
     if tree is None:
         return "python"
-    nodes = nodes_of(tree)
-    imported = {name for node in nodes for name in _imported(node)}
-    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    if "triton" in imported and any(_is_jit(node) for node in nodes):
+    imported = _imported(tree)
+    if "triton" in imported and any(_is_jit(function) for function in nodes_of(tree, ast.FunctionDef)):
         return "triton"
+    calls = nodes_of(tree, ast.Call)
     has_sources = any(keyword.arg == "cuda_sources" for call in calls for keyword in call.keywords)
-    if has_sources or any("__global__" in text for text in texts):
+    if has_sources or any("__global__" in text for text in texts_of(tree)):
         return "cuda"
     builds = any(_called(call) in ("load_inline", "load") for call in calls) and "torch" in imported
     return "cpp" if builds or "ctypes" in imported else "python"
@@ -105,6 +103,8 @@ def part_reasoning(reply: str) -> tuple[str, str, bool]:
 
     The opening tag may be missing, and counts at the beginning of a line only, so that code may speak of one.
     """
+    if "<think" not in reply and "</think" not in reply:  # sooner told than by the expressions, and true of most
+        return reply, "", False
     opened, closed = REASONING_OPENS.search(reply), REASONING_CLOSES.search(reply)
     kept: list[str] = []
     thought: list[str] = []
@@ -193,19 +193,15 @@ def _shortened(text: str) -> str:
     return text[: ends[-1] if ends else SUMMARY_LIMIT].rstrip()
 
 
-def _imported(node: ast.AST) -> set[str]:
-    """Top-level packages that an import statement names."""
-    match node:
-        case ast.Import(names=names):
-            return {alias.name.split(".")[0] for alias in names}
-        case ast.ImportFrom(module=str(module)):
-            return {module.split(".")[0]}
-        case _:
-            return set()
+def _imported(tree: ast.Module) -> set[str]:
+    """Top-level packages that import statements name."""
+    modules = [alias.name for node in nodes_of(tree, ast.Import) for alias in node.names]
+    modules += [node.module for node in nodes_of(tree, ast.ImportFrom) if node.module]
+    return {module.split(".")[0] for module in modules}
 
 
-def _is_jit(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef) and any(_called(each) == "jit" for each in node.decorator_list)
+def _is_jit(node: ast.FunctionDef) -> bool:
+    return any(_called(each) == "jit" for each in node.decorator_list)
 
 
 def _called(node: ast.AST) -> str:

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import jinja2
 
@@ -65,8 +65,7 @@ class TaskSettings:
     """References with kernels for them to show besides."""
 
 
-@dataclass(frozen=True)
-class PastTurn:
+class PastTurn(NamedTuple):
     """What the history says of one turn."""
 
     number: int
@@ -83,7 +82,6 @@ def render_system() -> str:
 
 def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
     """The task: reference, device, what is checked, what is allowed, how to answer."""
-    example = data_folder("prompts") / "examples" / f"{settings.language}.py"
     return _template("task.j2").render(
         statement=problem.statement.strip(),
         source=_without_docstring(problem.source) if problem.statement else problem.source,
@@ -94,7 +92,7 @@ def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
         tolerance=facts.tolerance,
         precision=facts.precision,
         weights=facts.weights,
-        **vars(settings) | {"example": example.read_text(encoding="utf-8") if settings.example else ""},
+        **vars(settings) | {"example": _example(settings.language) if settings.example else ""},
     )
 
 
@@ -210,6 +208,10 @@ def _measured(outcome: Correct) -> dict[str, Any]:
         "roofline": outcome.roofline,
         "threads": outcome.threads,
     }
+
+
+def _example(language: str) -> str:
+    return (data_folder("prompts") / "examples" / f"{language}.py").read_text(encoding="utf-8")
 
 
 def _without_docstring(source: str) -> str:

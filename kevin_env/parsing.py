@@ -3,8 +3,10 @@
 import ast
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar, cast
 
+Node = TypeVar("Node", bound=ast.AST)
 _ATTEMPTS = 10
 
 
@@ -32,30 +34,55 @@ def tree_of(code: str) -> ast.Module:
     return parse(code)
 
 
+def nodes_of(tree: ast.Module, kind: type[Node] = ast.AST) -> Sequence[Node]:
+    """Every node of that kind in a tree that nobody changes, in the order of `ast.walk`."""
+    return cast("Sequence[Node]", _read_whole(tree)[0].get(kind, ()))
+
+
 @functools.lru_cache(maxsize=8)
-def nodes_of(tree: ast.Module) -> tuple[ast.AST, ...]:
-    """Every node of a tree that nobody changes, as `ast.walk` gives them."""
-    return tuple(walk(tree))
+def _read_whole(tree: ast.Module) -> tuple[dict[type[ast.AST], list[ast.AST]], list[object]]:
+    """Its nodes by their kinds, and their fields."""
+    nodes, fields = _read(tree)
+    kinds: dict[type[ast.AST], list[ast.AST]] = {ast.AST: nodes}
+    for node in nodes:
+        kinds.setdefault(type(node), []).append(node)
+    return kinds, fields
+
+
+def texts_of(tree: ast.Module) -> list[str]:
+    """Every string in a tree that nobody changes."""
+    return [node.value for node in nodes_of(tree, ast.Constant) if isinstance(node.value, str)]
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
-    """As `ast.walk`, in the same order at a third of its price: every turn walks its code several times."""
-    found = [node]
-    for each in found:
+    """As `ast.walk`, in the same order and quicker: every turn walks its code."""
+    return _read(node)[0]
+
+
+def _read(node: ast.AST) -> tuple[list[ast.AST], list[object]]:
+    """The node and all in it, in the order of `ast.walk`, and one by one what their fields hold: `...` for a node."""
+    nodes, fields = [node], list[object]()
+    for each in nodes:
         for name in each._fields:
             value = getattr(each, name, None)
             if isinstance(value, ast.AST):
-                found.append(value)
+                nodes.append(value)
+                fields.append(...)
             elif isinstance(value, list):
-                found += [child for child in value if isinstance(child, ast.AST)]
-    return found
+                several: list[object] = value
+                nodes += [child for child in several if isinstance(child, ast.AST)]
+                fields.append([... if isinstance(child, ast.AST) else child for child in several])
+            else:
+                fields.append(value)
+    return nodes, fields
 
 
 @functools.lru_cache(maxsize=256)  # asked when code comes, and once more of the turn that it makes
 def meaning_of(code: str) -> bytes:
     """A hash of code that is the same for code that differs in comments and layout alone."""
     try:
-        text = ast.dump(tree_of(code))
+        kinds, fields = _read_whole(tree_of(code))
+        text = repr(([type(node).__name__ for node in kinds[ast.AST]], fields))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         text = code
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()

@@ -56,8 +56,7 @@ def data_folder(name: str) -> Path:
         ProblemError: if it is in none of these places.
     """
     override = os.environ.get(f"KEVIN_ENV_{name.upper()}")
-    package = _package()
-    places = [Path(override)] if override else [package / "_data" / name, package.parent / name]
+    places = (Path(override),) if override else _shipped(name)
     for place in places:
         if place.is_dir():
             return place
@@ -65,8 +64,9 @@ def data_folder(name: str) -> Path:
 
 
 @functools.cache
-def _package() -> Path:
-    return Path(str(resources.files("kevin_env")))
+def _shipped(name: str) -> tuple[Path, Path]:
+    package = Path(str(resources.files("kevin_env")))
+    return package / "_data" / name, package.parent / name
 
 
 def load_problem(name: str) -> Problem:

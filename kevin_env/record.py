@@ -23,7 +23,7 @@ StopReason = Literal[
 
 def _encodable(text: str) -> str:
     """`text` with each lone surrogate, which UTF-8 has no bytes for, as a question mark."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 Encodable = Annotated[str, AfterValidator(_encodable)]

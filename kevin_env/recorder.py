@@ -195,7 +195,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _turn_line(episode_id: str, turn: Turn) -> str:
-    return json.dumps({"episode_id": episode_id} | turn.model_dump(mode="json"), allow_nan=False)
+    """The turn as one JSON object, whose first field says of which episode it is."""
+    return f'{{"episode_id":{json.dumps(episode_id)},{turn.model_dump_json()[1:]}'
 
 
 def _episode_id(line: bytes) -> str | None:

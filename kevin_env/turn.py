@@ -134,8 +134,9 @@ def _same(submission: Submission, earlier: tuple[Turn, ...]) -> Turn | None:
 
 def _new_in(evidence: Judgement | Turn | None, earlier: tuple[Turn, ...]) -> Profile | None:
     """The profile without notes that an earlier turn has told."""
-    told = tuple(note for turn in earlier if turn.profile for note in turn.profile.notes)
-    return evidence.profile.without(told) if evidence and evidence.profile else None
+    if evidence is None or evidence.profile is None:
+        return None
+    return evidence.profile.without(tuple(note for turn in earlier if turn.profile for note in turn.profile.notes))
 
 
 def _turn(

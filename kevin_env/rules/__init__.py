@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
-from kevin_env.parsing import defines, nodes_of, parse
+from kevin_env.parsing import defines, nodes_of, tree_of
 from kevin_env.rules.plain import plain
 from kevin_env.rules.reader import Finding
 from kevin_env.rules.submission import SubmissionReader
-from kevin_env.rules.syntax import classes, last_name
+from kevin_env.rules.syntax import last_name
 from kevin_env.rules.values import Class, Imported, Value
 from kevin_env.rules.vocabulary import MODULE_PATHS
 
@@ -47,7 +47,7 @@ def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError
 def _check_kernel(tree: ast.Module) -> FormatError | RulesViolation | None:
     """Of every class that the name may stand for: it may be given to another class, also here one and there another."""
     reader = SubmissionReader(tree)
-    named = [node for node in classes(tree) if node.name == "ModelNew"]
+    named = [node for node in nodes_of(tree, ast.ClassDef) if node.name == "ModelNew"]
     models = reader.models() or named[-1:]
     for model in models:
         found = _check_reference(tree, model, reader) or _check_forward(
@@ -62,7 +62,7 @@ def _parse(code: str) -> ast.Module | CompileError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
-            return parse(code)  # not a shared tree: this one is rewritten
+            return tree_of(code)
     except SyntaxError as error:
         message = f"{type(error).__name__}: {error.msg}"
         return CompileError(kind="syntax", message=message, line=error.lineno, details=_place(code, error))
@@ -81,15 +81,14 @@ def _place(code: str, error: SyntaxError) -> str:
 
 
 def _check_reference(tree: ast.Module, model: ast.ClassDef, reader: SubmissionReader) -> RulesViolation | None:
-    stored = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    stored = {node.id for node in nodes_of(tree, ast.Name) if isinstance(node.ctx, ast.Store)}
     for node in reader.lineage(model):
         bases = zip(node.bases, reader.bases[node], strict=True)
         if any(_is_reference(base, value, "Model" not in stored) for base, value in bases):
             return _inherits("ModelNew inherits from the reference Model", model.lineno)
     for node in nodes_of(tree):
-        imported = _imported_reference(node)
-        if imported:
-            return _inherits(f"the code imports {imported}", getattr(node, "lineno", 1))
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and (imported := _imported_reference(node)):
+            return _inherits(f"the code imports {imported}", node.lineno)
     return None
 
 
@@ -101,16 +100,11 @@ def _is_reference(base: ast.expr, value: Value, imported: bool) -> bool:
     return last_name(base) == "Model" and not (imported and modules and len(modules) == len(value))
 
 
-def _imported_reference(node: ast.AST) -> str:
-    match node:
-        case ast.Import(names=names):
-            return next((each.name for each in names if each.name.split(".")[0] in _REFERENCE_PACKAGES), "")
-        case ast.ImportFrom(module=module, names=names):
-            if (module or "").split(".")[0] in _REFERENCE_PACKAGES or any(each.name == "Model" for each in names):
-                return f"{names[0].name} from {module or '.'}"
-        case _:
-            pass
-    return ""
+def _imported_reference(node: ast.Import | ast.ImportFrom) -> str:
+    if isinstance(node, ast.Import):
+        return next((each.name for each in node.names if each.name.split(".")[0] in _REFERENCE_PACKAGES), "")
+    taken = (node.module or "").split(".")[0] in _REFERENCE_PACKAGES or any(each.name == "Model" for each in node.names)
+    return f"{node.names[0].name} from {node.module or '.'}" if taken else ""
 
 
 def _inherits(what: str, line: int) -> RulesViolation:

@@ -2,11 +2,10 @@
 
 import ast
 from collections.abc import Iterable
-from typing import TypeVar
 
+from kevin_env.parsing import Node
 from kevin_env.rules.syntax import constant_text
 
-Node = TypeVar("Node", bound=ast.AST)
 _OWN_NAMES = frozenset({"globals", "locals", "vars"})
 
 

@@ -38,6 +38,8 @@ class Expressions(Objects):
     def evaluate(self, node: ast.AST | None, scope: Scope) -> Value:
         """What the expression stands for in this scope; every call in it is judged."""
         match node:
+            case ast.Constant() | None:
+                return UNKNOWN
             case ast.Name(id=name):
                 return self.name(name, scope)
             case ast.Attribute(value=of, attr=name):
@@ -64,7 +66,7 @@ class Expressions(Objects):
             case _:
                 return self._evaluate_container(node, scope)
 
-    def _evaluate_container(self, node: ast.AST | None, scope: Scope) -> Value:
+    def _evaluate_container(self, node: ast.AST, scope: Scope) -> Value:
         match node:
             case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
                 exact = not any(isinstance(element, ast.Starred) for element in elements)
@@ -83,8 +85,6 @@ class Expressions(Objects):
                 inner = self._comprehend(node.generators, scope)
                 self.evaluate(node.key, inner)
                 return items(self.evaluate(node.value, inner))
-            case None:
-                return UNKNOWN
             case _:
                 for child in ast.iter_child_nodes(node):
                     self.evaluate(child, scope)

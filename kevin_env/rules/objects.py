@@ -4,11 +4,11 @@ import ast
 import re
 import sys
 
-from kevin_env.parsing import nodes_of, walk
+from kevin_env.parsing import nodes_of, texts_of, walk
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
 from kevin_env.rules.cpp import operations
-from kevin_env.rules.syntax import constant_text, local_names, texts
+from kevin_env.rules.syntax import constant_text, local_names
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
@@ -75,8 +75,9 @@ class Objects(Calls):
         """Reads what kernels in Triton's language call of Python: its interpreter runs that as any other code."""
         launches = self.launches
         for kernel in self.kernels:
-            scope = Scope(parent=kernel.scope, names=dict.fromkeys(local_names(kernel.node), UNKNOWN))
-            for node in [each for each in walk(kernel.node) if isinstance(each, ast.Call)]:
+            nodes = walk(kernel.node)
+            scope = Scope(parent=kernel.scope, names=dict.fromkeys(local_names(nodes), UNKNOWN))
+            for node in [each for each in nodes if isinstance(each, ast.Call)]:
                 for atom in self.evaluate(node.func, scope):
                     if isinstance(atom, Function):
                         self.run(atom, Arguments())
@@ -224,8 +225,8 @@ def _only_timed(path: str, arguments: Arguments) -> bool:
 
 def _sources_in(tree: ast.Module) -> list[str]:
     """Strings that are code in C++, also with a word in them replaced."""
-    written = [text for text in texts(tree) if "#include" in text]
-    for node in nodes_of(tree) if written else ():
+    written = [text for text in texts_of(tree) if "#include" in text]
+    for node in nodes_of(tree, ast.Call) if written else ():
         match node:
             case ast.Call(func=ast.Attribute(attr="replace"), args=[old, new]):
                 word, by = constant_text(old), constant_text(new)

@@ -6,34 +6,38 @@ assigned. The result need not run, and lines stay what they were: only what is r
 
 import ast
 
-from kevin_env.parsing import parse, walk
-from kevin_env.rules.entries import Node, at, call, entry, filled
+from kevin_env.parsing import Node, nodes_of, parse, walk
+from kevin_env.rules.entries import at, call, entry, filled
+from kevin_env.rules.rewriter import Rewriter, changed
 from kevin_env.rules.syntax import constant_text, last_name
 
 
 def plain(tree: ast.Module) -> ast.Module:
-    """The tree, rewritten in place: a copy of it takes longer than reading its code again."""
+    """The tree, rewritten; itself where there is nothing to rewrite. It stays as it was, since others read it too."""
+    alone = _Alone()  # nearly every file is plain, which its nodes one by one tell sooner than a visit of them all
+    if all(alone.visit(node) is node for kind in _KINDS for node in nodes_of(tree, kind)):
+        return tree
     return _Plain().visit(tree)
 
 
-class _Plain(ast.NodeTransformer):
+class _Plain(Rewriter):
     """A method for each kind of node that is rewritten."""
 
     def __init__(self) -> None:
         self._shared: list[set[str]] = []
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         loaded = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
         return call(node, "type", node.value) if loaded else node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         name = constant_text(node.slice)
         return (entry(node.value, name, node.ctx) if name and name.isidentifier() else None) or node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         match node:
             case ast.Call(func=func, args=[ast.Constant(value=str(name)), *rest]) if last_name(func) in _GETTERS:
                 method = last_name(func) == "methodcaller"
@@ -65,12 +69,12 @@ class _Plain(ast.NodeTransformer):
                 return filled(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         made = filled(node)
         return at(node, ast.Expr(made)) if isinstance(made, ast.expr) else made
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         match node.value:
             case ast.Yield(value=value) if value is not None:
                 return at(node, ast.Return(at(node, ast.List([value], ast.Load()))))
@@ -86,7 +90,7 @@ class _Plain(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         """An object that is given another class is called as that class says; a call of `type` may make a class."""
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=name)],
@@ -100,18 +104,19 @@ class _Plain(ast.NodeTransformer):
                 return at(node, made)
             case _:
                 pass
+        targets, value = list[ast.expr](), node.value
         for target in node.targets:
             if isinstance(target, ast.Attribute) and target.attr == "__class__":
-                target.attr, node.value = "forward", at(node, ast.Attribute(node.value, "forward", ast.Load()))
-        return node
+                target, value = changed(target, attr="forward"), at(node, ast.Attribute(value, "forward", ast.Load()))
+            targets.append(target)
+        return node if value is node.value else changed(node, targets=targets, value=value)
 
     def visit_While(self, node: ast.While) -> list[ast.AST]:
-        self.generic_visit(node)
-        after, node.orelse = node.orelse, []
-        return [node, *after]
+        node = self.generic_visit(node)
+        return [changed(node, orelse=[]), *node.orelse]
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
-        self.generic_visit(node)
+        node = self.generic_visit(node)
         chain: list[ast.stmt] = []
         for case in reversed(node.cases):
             body = [*_captures(case.pattern, node.subject), *case.body]
@@ -119,13 +124,13 @@ class _Plain(ast.NodeTransformer):
             chain = [at(node, ast.If(node.subject, [*body[: -len(case.body)], *guard, *case.body], chain))]
         return chain[0]
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> list[ast.AST]:
-        self.generic_visit(node)
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST | list[ast.AST]:
+        node = self.generic_visit(node)
         fields = _fields(node)
         if fields and not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in node.body):
-            node.body.append(_constructor(node, fields))
+            node = changed(node, body=[*node.body, _constructor(node, fields)])
         decorated = [ast.Call(each, [ast.Name(node.name, ast.Load())], []) for each in node.decorator_list]
-        return [node, *(at(each.func, ast.Expr(each)) for each in decorated)]
+        return [node, *(at(each.func, ast.Expr(each)) for each in decorated)] if decorated else node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return self._function(node)
@@ -141,10 +146,10 @@ class _Plain(ast.NodeTransformer):
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         self._shared.append(set())
-        self.generic_visit(node)
-        shared = self._shared.pop()
+        node = self.generic_visit(node)
+        shared, before = self._shared.pop(), list[ast.stmt]()
         if shared:
-            node.body.insert(0, at(node.body[0], ast.Global(sorted(shared))))
+            before.append(at(node.body[0], ast.Global(sorted(shared))))
         spec = node.args
         parameters = [*spec.posonlyargs, *spec.args]
         pairs = [*zip(reversed(parameters), reversed(spec.defaults), strict=False),
@@ -152,10 +157,18 @@ class _Plain(ast.NodeTransformer):
         for parameter, default in pairs:  # `f(x, op=torch.relu)` calls what stands there, unless it is given another
             if isinstance(default, ast.Name | ast.Attribute | ast.Lambda):
                 either = ast.IfExp(ast.Constant(True), default, ast.Name(parameter.arg, ast.Load()))
-                node.body.insert(0, at(default, ast.Assign([ast.Name(parameter.arg, ast.Store())], either)))
+                before.insert(0, at(default, ast.Assign([ast.Name(parameter.arg, ast.Store())], either)))
+        return changed(node, body=[*before, *node.body]) if before else node
+
+
+class _Alone(_Plain):
+    """What becomes of a node if nothing in it is rewritten."""
+
+    def generic_visit(self, node: Node) -> Node:
         return node
 
 
+_KINDS = tuple(getattr(ast, name.removeprefix("visit_")) for name in vars(_Plain) if name.startswith("visit_"))
 _GETTERS = ("attrgetter", "methodcaller")
 
 

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.syntax import classes, last_name, registers_operators, scalar_functions
+from kevin_env.rules.syntax import last_name, registers_operators, scalar_functions
 from kevin_env.rules.tasks import is_thread
 from kevin_env.rules.values import (
     TENSOR,
@@ -54,7 +55,8 @@ class Reader:
         """What attributes of something imported were set to."""
         self.class_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.instance_names: dict[ast.ClassDef, dict[str, Value]] = {}
-        self.home = {node: owner for owner in classes(tree) for node in owner.body if isinstance(node, ast.FunctionDef)}
+        owners = nodes_of(tree, ast.ClassDef)
+        self.home = {node: owner for owner in owners for node in owner.body if isinstance(node, ast.FunctionDef)}
         self.own_operators = registers_operators(tree)
         self.scalars = frozenset(scalar_functions(tree))
         self.registered: list[Function] = []

@@ -54,12 +54,14 @@ class SubmissionReader(Expressions):
         made = self.construct(Class(model), Arguments(), model)
         forward = [atom for each in made if isinstance(each, Instance) for atom in self.entries(each)]
         forward += [each for each in made if isinstance(each, TorchModule)]
+        named = [each for each in (*forward, *self.hooks) if isinstance(each, Function)]
+        given = {each: forward_arguments(each.node) for each in named if not isinstance(each.node, ast.Lambda)}
         with self.reaching():
             for function in [*forward, *forward, *self.hooks]:
                 self._read_before.clear()
-                if isinstance(function, Function) and not isinstance(function.node, ast.Lambda):
+                if isinstance(function, Function) and function in given:
                     self._results.clear()
-                    self.run(function, forward_arguments(function.node))
+                    self.run(function, given[function])
                 else:
                     self.call(frozenset({function}), Arguments((TENSOR,)), model)
             self.read_special_methods()

@@ -2,9 +2,9 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 
-from kevin_env.parsing import nodes_of, walk
+from kevin_env.parsing import texts_of, walk
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.values import TENSOR, UNKNOWN, Arguments, Items, Value, items
 
@@ -92,14 +92,9 @@ def last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def classes(tree: ast.Module) -> list[ast.ClassDef]:
-    """Every class in the file."""
-    return [node for node in nodes_of(tree) if isinstance(node, ast.ClassDef)]
-
-
 def registers_operators(tree: ast.Module) -> bool:
     """Whether C++ sources in the file register operators. Their namespace may be a macro, or filled in later."""
-    return any(_LIBRARY.search(text) for text in texts(tree))
+    return any(_LIBRARY.search(text) for text in texts_of(tree))
 
 
 def scalar_functions(tree: ast.Module) -> set[str]:
@@ -110,7 +105,7 @@ def scalar_functions(tree: ast.Module) -> set[str]:
     declared = dict[str, set[str]]()
     bound = dict[str, str]()
     named = set[str]()
-    for text in texts(tree):
+    for text in texts_of(tree):
         bound |= dict(_BOUND.findall(text))
         named |= {*_CLASS.findall(text), *(name for name, kind in _LAMBDA.findall(text) if _is_number(kind))}
         trailing = dict(_TRAILING.findall(text))
@@ -125,11 +120,6 @@ def scalar_functions(tree: ast.Module) -> set[str]:
 def _is_number(kind: str) -> bool:
     """Whether a type in C++ is that of a number, of nothing or of a container of numbers."""
     return set(re.findall(r"[a-z_][\w:]*", kind, re.IGNORECASE)) <= words.SCALARS | words.SEVERAL
-
-
-def texts(tree: ast.Module) -> Iterator[str]:
-    """Every string in the file."""
-    return (node.value for node in nodes_of(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def falls_back(handler: ast.ExceptHandler) -> bool:
@@ -156,9 +146,8 @@ def _goes_on(node: ast.AST) -> bool:
             return False
 
 
-def local_names(node: ast.AST) -> set[str]:
-    """Names that a function binds: its parameters, and what it assigns to."""
-    nodes = walk(node)
+def local_names(nodes: Sequence[ast.AST]) -> set[str]:
+    """Names that a function of these nodes binds: its parameters, and what it assigns to."""
     stored = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     return stored | {each.arg for each in nodes if isinstance(each, ast.arg)}
 
