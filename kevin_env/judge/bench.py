@@ -21,6 +21,9 @@ from kevin_env.judge.worker import Worker
 
 MEMORY_SHARE = 0.6
 """Of what is free when the judge starts."""
+LEAST_FREE = 1 / 3
+"""Share of what was free on a GPU that is left beside a submission which is alone: the judge's own processes need less
+than the rest."""
 
 
 class Bench:
@@ -38,8 +41,9 @@ class Bench:
         on_gpu = device.type == "cuda"
         self.memory = max(SUBMISSION, int(host_memory() * MEMORY_SHARE))
         """Bytes that a candidate may use, the same for all: a verdict does not depend on who else works here."""
-        free = (torch.cuda.device_count(), free_memory(device)) if on_gpu else (1, None)
-        self.capacity = capacity_of(machine_of(*free))
+        self.room = free_memory(device) if on_gpu else None
+        """Bytes of a GPU that were free when the judge had its context."""
+        self.capacity = capacity_of(machine_of(torch.cuda.device_count() if on_gpu else 1, self.room))
         self.lease = Lease(identity(device))
         self.ceilings = CeilingStore(device, info, self.lease)
         if on_gpu:
@@ -126,6 +130,14 @@ class Bench:
             self._memory.watch(worker, int(torch.cuda.mem_get_info(self.device)[0] * SHARE))
         return worker
 
+    def overdrew(self, worker: Worker) -> bool:
+        """Whether a candidate was ended for the device's memory that it held."""
+        return self._memory is not None and self._memory.ended(worker)
+
+    def crowded(self) -> bool:
+        """Whether most of the device's memory that was free is held by who knows whom. Of a CPU it is not asked."""
+        return self.room is not None and free_memory(self.device) < LEAST_FREE * self.room
+
     def _take_spare(self) -> Worker | None:
         while True:
             with self._lock:
@@ -159,16 +171,26 @@ class Bench:
             return missing
 
     def _begin_spares(self, count: int) -> None:
-        for _ in range(count):
-            threading.Thread(target=self._prepare_spare, daemon=True).start()
+        for place in range(count):
+            try:
+                threading.Thread(target=self._prepare_spare, daemon=True).start()
+            except RuntimeError:  # this machine gives no more threads; whoever needs one next starts it
+                self._unclaim_spares(count - place)
+                return
+
+    def _unclaim_spares(self, count: int) -> None:
+        with self._lock:
+            self._starting -= count
 
     def _prepare_spare(self) -> None:
         """Starts one that was claimed."""
         worker = None
-        with suppress(JudgeError):  # whoever needs one next meets the error where it can be raised
-            worker = self._new_worker(self.lease.shared())
+        try:
+            with suppress(JudgeError, OSError):  # whoever needs one next meets the error where it can be raised
+                worker = self._new_worker(self.lease.shared())
+        finally:
+            self._unclaim_spares(1)
         with self._lock:
-            self._starting -= 1
             if worker is not None and not self._closed:
                 self._spares.append(worker)
                 return

@@ -13,7 +13,6 @@ from kevin_env.judge import timing
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
-from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
 SHORT = 2
@@ -48,17 +47,23 @@ class Bursts:
         calls: Times of one call of each side, from differences of long and short bursts; of a slow reference gated.
         bounds: The submission's from whole windows of long bursts; higher, and nothing moved out of them helps.
         size: Calls in a long burst.
-        allowed: How far below the shortest gated call they are believed.
+        reference: One call of the reference; None where the null kernel stood for it.
     """
 
     calls: list[Pair]
     bounds: list[Pair]
     size: int
-    allowed: float
+    reference: float | None
 
-    def least(self, shortest: float) -> float:
-        """The shortest call that is believed, where `shortest` is the shortest gated one."""
-        return timing.least_call(self.bounds, shortest, self.allowed, self.size)
+    def allowed(self, contest: Contest) -> float:
+        """How far below the shortest gated call of a contest they are believed, in seconds."""
+        if self.reference is None:
+            return timing.GATED_ALLOWANCE
+        return timing.allowance(contest.shortest_reference, self.reference)
+
+    def least(self, contest: Contest) -> float:
+        """The shortest call of the submission that is believed, in seconds."""
+        return timing.least_call(self.bounds, contest.shortest, self.allowed(contest), self.size)
 
 
 def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | None:
@@ -82,9 +87,8 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
         return None
     calls, bounds = timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT)
     if slow:
-        return Bursts(timing.beside(contest.references, calls), bounds, size, timing.GATED_ALLOWANCE)
-    allowed = timing.allowance(contest.shortest_reference, timing.speedup_of(calls).reference)
-    return Bursts(calls, bounds, size, allowed)
+        return Bursts(timing.beside(contest.references, calls), bounds, size, None)
+    return Bursts(calls, bounds, size, timing.speedup_of(calls).reference)
 
 
 def first_look(contest: Contest) -> Speedup:
@@ -120,8 +124,7 @@ def rehearse(contest: Contest, size: int) -> Iterator[None]:
     Raises:
         Wrong, Trouble, JudgeError: as in `Contest.gated`.
     """
-    with ours():
-        contest.trial.gate.call(contest.reference, contest.supply.stock(size), size, PARTNER_SECONDS)
+    contest.rehearse(contest.reference, size)
     yield
     sets = contest.supply.take(size)
     answer = contest.trial.run(sets, size)

@@ -35,7 +35,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class Machine:
-    """What one judge may use. Bytes; `device_memory` is None on a CPU."""
+    """What one judge may use. Bytes; `device_memory` is what it has besides its own context, None on a CPU."""
 
     cores: int
     memory: int
@@ -67,7 +67,7 @@ def capacity_of(machine: Machine) -> Capacity:
     slots = min(MOST, int(machine.cores * CORE_SHARE[device]), int(machine.memory * HOST_SHARE / SUBMISSION))
     if machine.device_memory is None:
         return Capacity(max(slots, 1), max(slots, 1), 1)
-    contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT) - 1  # the judge has one as well
+    contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT)
     contests, partners = (2, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
     contexts -= partners
     spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_CONTEXTS))

@@ -13,12 +13,11 @@ from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.nullkernel import construct_null, held, null_code
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
-from kevin_env.judge.pauses import awake
+from kevin_env.judge.pauses import asleep, awake
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Pair, Speedup, Turn
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
-from kevin_env.judge.usage import descendants, run_time
 from kevin_env.judge.worker import Trouble
 
 TURNS, FEW_TURNS = (7, 9), (3, 4)
@@ -79,16 +78,19 @@ class Contest:
     def warm(self) -> Iterator[None]:
         """Calls the partners a few times; others may have the device in between."""
         self._lately["submission"] = self.trial.lately
-        for _ in range(WARM_UPS):
-            for name, player in (("reference", self.reference), ("null", self.null)):
-                with ours():
-                    answer = self.trial.gate.call(player, self.supply.stock(1), 1, PARTNER_SECONDS)
-                self._lately[name] = answer.seconds
-                yield
+        for name, player in (("reference", self.reference), ("null", self.null)) * WARM_UPS:
+            seconds = self.rehearse(player, 1)
+            self._lately[name] = min(seconds, self._lately.get(name, seconds))
+            yield
+
+    def rehearse(self, partner: Player, count: int) -> float:
+        """Calls of a partner that are not timed, while the submission stands still; how long they took, in seconds."""
+        with ours(), asleep(self.trial.worker):
+            return self.trial.gate.call(partner, self.supply.stock(count), count, PARTNER_SECONDS).seconds
 
     @property
     def slow(self) -> bool:
-        """Whether windows of the submission or the reference are long."""
+        """Whether windows are long."""
         return max(self._lately.values(), default=0.0) > LONG_WINDOW
 
     @contextmanager
@@ -131,6 +133,11 @@ class Contest:
             if len(self._turns) >= LEAST_PAIRS and (late or self._speedup().spread <= timing.STEADY):
                 break
         return self._speedup()
+
+    @property
+    def pairs(self) -> int:
+        """How many turns there were."""
+        return len(self._turns)
 
     @property
     def shortest(self) -> float:
@@ -181,17 +188,6 @@ class Contest:
                 return [self.trial.run(each, count) for each in sets]
         with ours(), awake(player.worker):
             return [self.trial.gate.call(player, each, count, PARTNER_SECONDS) for each in sets]
-
-    def spent(self, player: Player) -> tuple[float, float]:
-        """Wall seconds of one gated call on a CPU, and processor seconds of the player in it. Errors as `gated`."""
-        own = player is self.trial.player
-        sets, processes = self.supply.take(1) if own else self.supply.stock(1), list(descendants(player.worker.pid))
-        before = run_time(processes)
-        (answer,) = self.passes(player, [sets], 1)
-        processor = (run_time(processes) - before) / 1e9
-        if own:
-            self.unverified.add(answer, sets)
-        return answer.seconds, processor
 
     def _speedup(self) -> Speedup:
         return timing.speedup_of(self._pairs())

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import threading
 from collections.abc import Callable
+from weakref import WeakSet
 
 import torch
 
@@ -37,6 +38,7 @@ class DeviceMemory:
         self._usage = usage
         self._busy = busy
         self._watched: dict[Worker, int] = {}
+        self._ended = WeakSet[Worker]()
         self._lock = threading.Lock()
         self._closed = threading.Event()
         threading.Thread(target=self._run, daemon=True).start()
@@ -45,6 +47,10 @@ class DeviceMemory:
         """From now on it may hold `limit` bytes."""
         with self._lock:
             self._watched[worker] = limit
+
+    def ended(self, worker: Worker) -> bool:
+        """Whether it held more, and was ended for it."""
+        return worker in self._ended
 
     def forget(self, worker: Worker) -> None:
         """It is about to end."""
@@ -72,6 +78,7 @@ class DeviceMemory:
         for worker, limit in watched.items():
             if held[worker.pid] > limit:
                 self.forget(worker)
+                self._ended.add(worker)
                 worker.end(f"more than {limit >> 20} MiB of device memory")
 
 

@@ -10,7 +10,7 @@ import torch
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.device import free_memory, inform, resolve
+from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.launcher import ForkServer
@@ -23,7 +23,7 @@ from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.supply import TIMED
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified, Wrong
-from kevin_env.judge.verdict import lacked_what_others_hold, may_be_others_doing, verdict
+from kevin_env.judge.verdict import may_be_others_doing, verdict
 from kevin_env.judge.worker import Trouble, Worker
 from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
@@ -90,22 +90,25 @@ class Judge:
                 if alone:
                     raise
             finally:
-                with suppress(Trouble):
-                    worker.freeze(True)  # while it waits for its end, others are timed
-                with watch("queue"), self.bench.lease.shared():  # not while others are timed
-                    self.bench.retire(worker)  # the submission is dead before anything is said of it
-                    trial.close()
+                self._end(trial, watch)
         beside = beside or not self.bench.lease.idle()
         if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
             del trial  # its models and their float64 copies make room
             return self._judge(problem, submission, options, watch, alone=True)
-        memory = self.info.memory if self.device.type == "cuda" else None
-        if lacked_what_others_hold(outcome, ends[1], free_memory(self.device), memory):
+        if trial.crowded and (outcome.kind == "out_of_memory" or self.bench.overdrew(worker)):
             raise JudgeError("the submission lacked device memory, which others hold: free it, or judge elsewhere")
         return Judgement(
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=secret,
             log=worker.log, flags=tuple(flags),
         )  # fmt: skip
+
+    def _end(self, trial: Trial, watch: Stopwatch) -> None:
+        """Ends the submission, before anything is said of it, while nobody is timed."""
+        with suppress(Trouble):
+            trial.worker.freeze(True)  # while it waits for its end, others are timed
+        with watch("queue"), self.bench.lease.shared():
+            self.bench.retire(trial.worker)
+            trial.close()
 
     def _taken(self, watch: Stopwatch) -> Worker:
         """A candidate that has run nothing. One that does not start may lack what others on the device hold."""
@@ -143,6 +146,7 @@ class Judge:
         with ExitStack() as held:
             with asleep(trial.worker):
                 self._take_places(held, watch, alone)
+            trial.crowded = alone and self.bench.crowded()
             yield
 
     def _take_places(self, held: ExitStack, watch: Stopwatch, alone: bool) -> None:
@@ -242,6 +246,5 @@ class Judge:
     def _require(self, worker: Worker, options: Options) -> None:
         missing = [name for name, level in worker.sandbox.model_dump().items() if level == "missing"]
         if options.require_sandbox and missing:
-            raise JudgeError(
-                f"this machine's sandbox gives no protection of {', '.join(missing)}; see kevin-env doctor"
-            )
+            text = f"this machine's sandbox gives no protection of {', '.join(missing)}; see kevin-env doctor"
+            raise JudgeError(text)

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 
 from kevin_env.judge import timing
 from kevin_env.judge.burst import Bursts, demand, first_look, open_wide, rehearse, take_bursts
-from kevin_env.judge.contest import Contest
+from kevin_env.judge.contest import LEAST_PAIRS, Contest
 from kevin_env.judge.flags import flag
+from kevin_env.judge.gate import Player
 from kevin_env.judge.timing import Speedup
+from kevin_env.judge.usage import descendants, run_time
 from kevin_env.outcome import Correct, Threads
 
 LONG_ENOUGH = 0.5e-3
@@ -25,10 +27,11 @@ def make_ready(contest: Contest) -> Iterator[None]:
     """
     yield from contest.warm()
     own, partners = demand(contest)
-    yield from contest.supply.fill(own, partners)
+    rehearsed = partners > 1 and not contest.slow
+    yield from contest.supply.fill(own + partners * rehearsed, partners)
     open_wide(contest, partners, still=False)
     contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
-    if partners > 1 and not contest.slow:
+    if rehearsed:
         yield from rehearse(contest, partners)
 
 
@@ -47,20 +50,20 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     bursts = take_bursts(contest, gated, flags)
     if not _settled(contest, gated, bursts):
         gated = contest.gated()
-    told = result(gated) if bursts is None else result(_refined(contest, bursts, flags), bursts.allowed)
+    told = result(gated) if bursts is None else result(_refined(contest, bursts, flags), bursts.allowed(contest))
     return _whole(told, contest)
 
 
 def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
     """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
     if bursts is None:
-        return gated.spread <= timing.STEADY
-    return contest.shortest - bursts.allowed <= timing.speedup_of(bursts.calls).submission
+        return gated.spread <= timing.STEADY and contest.pairs >= LEAST_PAIRS
+    return contest.shortest - bursts.allowed(contest) <= timing.speedup_of(bursts.calls).submission
 
 
 def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
     """The speedup from bursts, as far as they are believed."""
-    plain, least = timing.speedup_of(bursts.calls), bursts.least(contest.shortest)
+    plain, least = timing.speedup_of(bursts.calls), bursts.least(contest)
     if least > plain.submission:
         text = f"bursts tell {plain.submission * 1e6:.3g} us a call; what else was seen of it admits no less than"
         flags.append(flag("burst_bounded", f"{text} {least * 1e6:.3g} us"))
@@ -97,8 +100,21 @@ def busy_threads(contest: Contest) -> Threads | None:
     info = contest.trial.bench.info
     if contest.trial.bench.device.type != "cpu":
         return None
-    own, null = (contest.spent(player) for player in (contest.trial.player, contest.null))
+    own, null = (_spent(contest, player) for player in (contest.trial.player, contest.null))
     if own[0] - null[0] < LONG_ENOUGH or own[1] <= null[1]:
         return None
     busy = (own[1] - null[1]) / (own[0] - null[0])
     return Threads(busy=min(busy, info.processors), of=info.processors)
+
+
+def _spent(contest: Contest, player: Player) -> tuple[float, float]:
+    """Wall seconds of one gated call on a CPU, and processor seconds of the player in it. Errors as `Contest.gated`."""
+    own = player is contest.trial.player
+    sets = contest.supply.take(1) if own else contest.supply.stock(1)
+    processes = list(descendants(player.worker.pid))
+    before = run_time(processes)
+    (answer,) = contest.passes(player, [sets], 1)
+    processor = (run_time(processes) - before) / 1e9
+    if own:
+        contest.unverified.add(answer, sets)
+    return answer.seconds, processor

@@ -23,8 +23,7 @@ from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.seeding import seed_torch
 from kevin_env.judge.guards import RANDOM, precision, reference_code, seeded
 from kevin_env.judge.overrides import apply_overrides, overrides_of
-from kevin_env.judge.pieces import counts_of
-from kevin_env.judge.verify import widened
+from kevin_env.judge.randomness import differ, generators, rounded_otherwise
 from kevin_env.problem import Problem, ProblemError
 
 DISTRIBUTIONS = {
@@ -143,17 +142,15 @@ class Case:
         """Notes whether the reference draws at random while it runs; no oracle can follow that.
 
         That outputs differ does not show it: some of cuDNN's kernels add in the order in which their blocks end. It
-        does where the seed alone decides about the difference, or where torch's generators have moved.
+        does where they differ by more than rounding, or where torch's generators have moved.
         """
-        one, other = (tree.take_apart(self.answer(skeleton, tensors, seed))[1] for seed in (1, 2))
-        if not _differ(one, other):
-            self.stochastic = False
-            return
         with RANDOM:
-            seed_torch(1)
-            before = _generators(self.device)
-            again = tree.take_apart(self.answer(skeleton, tensors, 1))[1]
-            self.stochastic = not _differ(one, again) or _differ(before, _generators(self.device))
+            seed_torch(2)
+            before = generators(self.device)
+            other = tree.take_apart(self.answer(skeleton, tensors, 2))[1]
+            moved = differ(before, generators(self.device))
+        one = tree.take_apart(self.answer(skeleton, tensors, 1))[1]
+        self.stochastic = differ(one, other) and (moved or not all(map(rounded_otherwise, one, other)))
 
     def _oracle_output(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any | None:
         oracle = self._oracle
@@ -218,21 +215,6 @@ def _redraw(tensor: torch.Tensor, distribution: str) -> torch.Tensor:
     elif distribution == "offset":
         drawn += 4
     return torch.empty_like(tensor).copy_(drawn)
-
-
-def _generators(device: torch.device) -> list[torch.Tensor]:
-    """What state torch's default generators are in."""
-    return [torch.get_rng_state(), *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else [])]
-
-
-def _differ(these: list[torch.Tensor], those: list[torch.Tensor]) -> bool:
-    pairs = zip(these, those, strict=True)
-    return any(one.shape != other.shape or any(counts_of(_unlike, one, other)) for one, other in pairs)
-
-
-def _unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    one, other = widened(one), widened(other)
-    return (one != other) & ~(one.isnan() & other.isnan())
 
 
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:

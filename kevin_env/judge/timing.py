@@ -150,8 +150,8 @@ def allowance(shortest: float, call: float) -> float:
     """How far below the shortest gated call a burst is believed on this host. Never more than twice `GATED_ALLOWANCE`.
 
     It is also the most that a submission can gain from seeing a burst's inputs at once. Hosts launch at different
-    speeds, and nobody but the host decides what the launch of the reference costs: on one H200 with slow processors 92
-    us, and 195 us that of a Triton kernel.
+    speeds, and no submission decides what the launch of the reference costs: on one H200 with slow processors 92 us,
+    and 195 us that of a Triton kernel.
 
     Args:
         shortest: The shortest gated call of the reference.

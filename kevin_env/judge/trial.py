@@ -45,9 +45,9 @@ class Trial:
         place: What the submission was last told to do.
         case: The case at hand; after screening, the timed one.
         outputs: What a right answer to it looks like: tensors of its shapes and dtypes, without bytes.
-        gate: Its gate.
-        player: The submission at that gate.
+        gate, player: Its gate, and the submission at that gate.
         lately: Seconds of the last window in which it was screened.
+        crowded: Whether strangers hold the device's memory although it is judged alone.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Trial:
         self.gate: Gate
         self.player: Player
         self.lately = 0.0
+        self.crowded = False
         self._needs_oracle = needs_oracle
         self._draws = 0
         self._left = ALL_CALLS * options.call_timeout

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.judge import burst, gate
+from kevin_env.judge import burst, gate, measure
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
@@ -93,6 +93,49 @@ def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
     contest.supply = SimpleNamespace(stock=lambda count: [])  # type: ignore[assignment]
     assert burst._burst(contest, object(), 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
     assert contest.given.count == 0
+
+
+class Rehearsed:
+    """Stands where a contest does that is made ready; notes what it is asked."""
+
+    reference = "the reference"
+
+    def __init__(self, answer: Answer) -> None:
+        self.notes: list[str] = []
+        note = self.notes.append
+        self.trial = SimpleNamespace(run=lambda sets, count: note(f"submission {count}") or answer)
+        self.supply = SimpleNamespace(take=lambda count: [object()] * count)
+        self.unverified = SimpleNamespace(keep=lambda *given: note("kept"), compare=lambda: note("compared"))
+        self.rehearse = lambda partner, count: note(f"{partner} {count}")
+
+
+@pytest.mark.parametrize(("offsets", "compared"), [((0, 64), ["kept", "compared"]), ((0, 0), [])])
+def test_a_rehearsed_burst_is_compared_where_its_outputs_are_all_there(
+    offsets: tuple[int, int], compared: list[str]
+) -> None:
+    contest = Rehearsed(answer(*offsets))
+    assert len(list(burst.rehearse(contest, 2))) == 2  # type: ignore[arg-type]
+    assert contest.notes == ["the reference 2", "submission 2", *compared]
+
+
+@pytest.mark.parametrize(("pairs", "settled"), [(3, False), (5, False), (6, True)])
+def test_gated_calls_alone_tell_a_time_from_so_many_pairs_on_as_an_interval_needs(pairs: int, settled: bool) -> None:
+    steady = Speedup(2.0, 1.99, 2.01, 2.0, 1.0)
+    assert measure._settled(SimpleNamespace(pairs=pairs), steady, None) is settled  # type: ignore[arg-type]
+
+
+def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer() -> None:
+    notes: list[tuple[str, bool]] = []
+    sides = [
+        SimpleNamespace(attend=lambda on, name=name: notes.append((name, on)), freeze=lambda on: None)
+        for name in ("submission", "reference", "null")
+    ]
+    players = [SimpleNamespace(worker=side) for side in sides]
+    contest = Contest(SimpleNamespace(worker=sides[0]), players[1], players[2], None, None)  # type: ignore[arg-type]
+    with pytest.raises(KeyError), contest.still():
+        assert sorted(notes) == [("null", True), ("reference", True), ("submission", True)]
+        raise KeyError
+    assert sorted(notes[3:]) == [("null", False), ("reference", False), ("submission", False)]
 
 
 class Sized:

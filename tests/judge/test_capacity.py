@@ -1,5 +1,7 @@
 """How many submissions at once, on machines of several sizes; and what a container is given of one."""
 
+import contextlib
+import errno
 import os
 import time
 from pathlib import Path
@@ -21,6 +23,7 @@ from kevin_env.judge.capacity import (
     host_memory,
 )
 from kevin_env.judge.device import inform
+from kevin_env.judge.worker import Worker
 
 H200 = Machine(cores=16, memory=120 * GIB, device_memory=139 * GIB)
 CONSUMER = Machine(cores=16, memory=28 * GIB, device_memory=24 * GIB)
@@ -35,12 +38,12 @@ def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> N
     assert found.slots <= max(1, machine.cores)
     assert found.slots == 1 or found.slots * SUBMISSION <= HOST_SHARE * machine.memory
     if machine.device_memory is not None and found.slots > 1:
-        assert (1 + found.partners + found.slots + found.spares) * CONTEXT <= DEVICE_SHARE * machine.device_memory
+        assert (found.partners + found.slots + found.spares) * CONTEXT <= DEVICE_SHARE * machine.device_memory
 
 
 def test_what_is_scarce_decides() -> None:
     assert capacity_of(H200) == Capacity(slots=12, on_device=6, spares=6, contests=2, partners=20)  # cores
-    assert capacity_of(CONSUMER) == Capacity(slots=6, on_device=2, spares=2, contests=1, partners=3)  # both memories
+    assert capacity_of(CONSUMER) == Capacity(slots=6, on_device=2, spares=3, contests=1, partners=3)  # both memories
     assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
     assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, on_device=1, spares=1)
     assert capacity_of(Machine(8, 60 * GIB)).slots == 4
@@ -84,3 +87,32 @@ def _wait(bench: Bench) -> None:
     end = time.monotonic() + 30
     while len(bench._spares) < bench.capacity.spares and time.monotonic() < end:
         time.sleep(0.05)
+
+
+def test_missing_spares_are_started_together_and_one_that_fails_leaves_its_place(monkeypatch) -> None:
+    monkeypatch.setattr("kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=4))
+    with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
+        _wait_for_spares(bench)
+        with monkeypatch.context() as patch:
+            patch.setattr(Bench, "_new_worker", _no_files_left)
+            for left in (3, 2):
+                bench.take().close()
+                assert (len(bench._spares), bench._claim_spares()) == (left, 2 if left == 2 else 0)
+            bench._begin_spares(2)
+            end = time.monotonic() + 20
+            while bench._starting and time.monotonic() < end:
+                time.sleep(0.01)
+        assert (bench._starting, len(bench._spares)) == (0, 2)
+        bench._prepare_later()
+        _wait_for_spares(bench)
+
+
+def _no_files_left(bench: Bench, leased: object) -> Worker:
+    raise OSError(errno.EMFILE, "too many open files")
+
+
+def _wait_for_spares(bench: Bench) -> None:
+    end = time.monotonic() + 20
+    while len(bench._spares) < bench.capacity.spares and time.monotonic() < end:
+        time.sleep(0.01)
+    assert len(bench._spares) == bench.capacity.spares

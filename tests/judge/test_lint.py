@@ -160,6 +160,14 @@ def test_a_reference_that_loops_for_hours_is_given_up_and_nothing_else_is_looked
     assert not lint(pool, problem("return torch.tanh(x)")).findings
 
 
+def test_waiting_for_another_reference_is_not_a_problems_own_time(pool: LocalPool) -> None:
+    slow = problem("import time; time.sleep(1); return torch.tanh(x)")
+    quick, limits = problem("return torch.tanh(x)"), Limits(cpu_seconds=20, first_seconds=0.8)
+    patient, options = Limits(cpu_seconds=20), Options(device="cpu")
+    asked = [pool.lint(slow, options, patient), pool.lint(quick, options, limits), pool.lint(quick, options, patient)]
+    assert [[finding.check for finding in each.result(120).findings] for each in asked] == [[], [], []]
+
+
 def test_integer_inputs_stay_integer_and_large_ones_are_made_on_the_device() -> None:
     it = problem("return x[i]", "torch.rand(4), torch.randint(0, 4, (9,)), torch.arange(3)", "x, i, j")
     huge = problem("return x[i]", "torch.rand(1 << 40), torch.randint(0, 4, (1 << 40,)), torch.arange(3)", "x, i, j")

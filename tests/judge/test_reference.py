@@ -214,6 +214,22 @@ def test_a_reference_that_rounds_otherwise_each_time_is_not_random(drawn: str, r
     assert (outputs(opened)[1] is None) is random
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x + __import__('random').random()",
+        "x * float(__import__('numpy').random.rand())",
+        "x + torch.rand(1, generator=self.__dict__.setdefault('own', torch.Generator().manual_seed(1)))",
+        "(torch.rand(1) > 2) | (torch.rand(3) > 0.5)",
+    ],
+    ids=["random", "numpy", "a generator of its own", "bools"],
+)
+def test_what_draws_from_elsewhere_is_random(body: str) -> None:
+    opened = case(body)
+    opened.find_randomness(*opened.draw_inputs("own", 1))
+    assert opened.stochastic
+
+
 def test_values_that_are_no_tensors_are_inputs_too() -> None:
     skeleton, tensors = case().draw_inputs("own", 1)
     assert tree.put_together(skeleton, tensors)[1] == 7 and len(tensors) == 1

@@ -17,7 +17,7 @@ from kevin_env.judge.contest import Contest
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.usage import descendants
-from kevin_env.judge.verdict import lacked_what_others_hold, may_be_others_doing
+from kevin_env.judge.verdict import may_be_others_doing
 from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Correct, RuntimeFailure
 from kevin_env.problem import load_problem
@@ -130,23 +130,6 @@ def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypa
 )
 def test_only_an_end_may_be_others_doing(outcome, given: tuple[bool, bool, bool], doubted: bool) -> None:
     assert may_be_others_doing(outcome, *given) is doubted
-
-
-@pytest.mark.parametrize(
-    ("outcome", "limited", "free", "memory", "lacked"),
-    [
-        (RuntimeFailure(kind="out_of_memory", message=""), False, 3, 10, True),
-        (RuntimeFailure(kind="killed", message=""), True, 3, 10, True),
-        (RuntimeFailure(kind="out_of_memory", message=""), False, 4, 10, False),
-        (RuntimeFailure(kind="exception", message=""), False, 3, 10, False),
-        (Correct(kind="timed", message=""), True, 3, 10, False),
-        (RuntimeFailure(kind="out_of_memory", message=""), True, 3, None, False),  # on a CPU
-    ],
-)
-def test_memory_that_others_hold_is_not_what_a_submission_is_blamed_for(
-    outcome, limited: bool, free: int, memory: int | None, lacked: bool
-) -> None:
-    assert lacked_what_others_hold(outcome, limited, free, memory) is lacked
 
 
 def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(judge: Judge, monkeypatch) -> None:

@@ -1,8 +1,20 @@
 """A time after which code in this thread is given up: a reference may loop in Python for hours."""
 
+import contextlib
 import ctypes
 import threading
-from typing import Any
+from typing import Any, Protocol
+
+AGAIN = 1.0
+"""Seconds."""
+
+
+class LetGo(Protocol):
+    """A lock that raises `RuntimeError` when it is released by who does not hold it."""
+
+    def release(self) -> None:
+        """Once less."""
+        ...
 
 
 class TooSlow(BaseException):
@@ -12,27 +24,37 @@ class TooSlow(BaseException):
 class Deadline:
     """Raises `TooSlow` in the thread that is inside, once the time is over and as soon as Python runs there.
 
+    Again every second for as long as it stays inside: a bare `except` may have taken the first one. Inside, the thread
+    must not wait for a lock that others hold: it would get it and the error in one, and keep it.
+
     Args:
         seconds: The time; a single call into torch is not cut short.
     """
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._timer = threading.Timer(seconds, self._end)
-        self._timer.daemon = True
+        self._seconds = seconds
+        self._left = threading.Event()
         self._lock = threading.Lock()
-        self._thread: int | None = None
 
     def __enter__(self) -> None:
-        self._thread = threading.get_ident()
-        self._timer.start()
+        threading.Thread(target=self._watch, args=(threading.get_ident(),), daemon=True).start()
 
     def __exit__(self, *error: Any) -> None:
-        self._timer.cancel()
         with self._lock:
-            self._thread = None
+            self._left.set()
 
-    def _end(self) -> None:
-        with self._lock:
-            if self._thread is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(TooSlow))
+    def _watch(self, thread: int) -> None:
+        seconds = self._seconds
+        while not self._left.wait(seconds):
+            with self._lock:
+                if not self._left.is_set():
+                    raised = ctypes.py_object(TooSlow)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+            seconds = AGAIN
+
+
+def let_go(lock: LetGo) -> None:
+    """Releases a reentrant lock as often as this thread holds it; what was cut short may not have."""
+    with contextlib.suppress(RuntimeError):
+        while True:
+            lock.release()

@@ -8,8 +8,9 @@ import torch
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import open_cases, timed_case
+from kevin_env.judge.guards import RANDOM
 from kevin_env.judge.lint.cost import draw_watched, measure
-from kevin_env.judge.lint.deadline import Deadline, TooSlow
+from kevin_env.judge.lint.deadline import Deadline, TooSlow, let_go
 from kevin_env.judge.lint.influence import find_inert
 from kevin_env.judge.lint.own import screen_reference
 from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
@@ -69,6 +70,7 @@ class Examination:
         try:
             step()
         except TooSlow:
+            let_go(RANDOM)
             self.runs, self._reference = False, "not judged"
             limit = f"more than {self._limits.first_seconds:.0f} s"
             self._add("time", f"an input set and the first calls take {limit}; nothing else was looked at")
@@ -82,7 +84,7 @@ class Examination:
     def look_at_timed_case(self) -> None:
         """What its outputs are like, what it costs and which trivial answers it accepts."""
         self._doing = "running the reference and its float64 oracle"
-        with Deadline(self._limits.first_seconds):
+        with RANDOM, Deadline(self._limits.first_seconds):  # to wait for others is not its own time
             case = self._open(timed_case(self._problem, self._bench.device))
             first, peak = draw_watched(case, "own", 0)
         if not first.finite:
