@@ -42,12 +42,12 @@ def stop_all(isolated: bool) -> bool:
     deadline, looks = time.monotonic() + STOP_SECONDS, 0
     while time.monotonic() < deadline:
         signal_all(signal.SIGSTOP, isolated)
-        moving = next((pid for pid in watched(isolated) if not _stopped(pid)), None)
+        moving = next((threads for threads in map(_threads, watched(isolated)) if not _stopped(threads)), None)
         looks = looks + 1 if moving is None else 0
         if looks == LOOKS:
             return True
         if moving is not None:  # a thread needs a core to see the signal, and must not wait for this loop's time slice
-            _tell_each_thread(moving)
+            _tell_each(moving)
             time.sleep(STOP_PAUSE)
     return False
 
@@ -59,9 +59,8 @@ def watched(isolated: bool) -> list[int]:
     return [int(place.name) for place in os.scandir("/proc") if place.name.isdigit() and place.name != "1"]
 
 
-def _stopped(pid: int) -> bool:
-    """Whether no thread of a process runs, nor can before it is continued."""
-    threads = _threads(pid)
+def _stopped(threads: dict[str, str]) -> bool:
+    """Whether none of a process's threads runs, nor can before it is continued."""
     states = set(threads.values())
     # once one thread is stopped all others are about to: one inside the kernel (D) meets the signal on its way out
     if states <= set("TtZX") or ("T" in states and states <= set("TtZXD")):
@@ -69,17 +68,17 @@ def _stopped(pid: int) -> bool:
     return all(state in "ZX" or (state == "D" and _told(thread)) for thread, state in threads.items())
 
 
-def _tell_each_thread(pid: int) -> None:
+def _tell_each(threads: dict[str, str]) -> None:
     """Sends SIGSTOP to every thread of a process by itself, if one of them spawns.
 
     The signal for a process wakes one thread, which stops the others when it takes it. One that waits for a child that
     stands still never does. Whoever waits inside the kernel for a disk or a device goes on by itself and has to be
     waited for: it would seem to have run while it should have stood still.
     """
-    threads = _threads(pid)
     if any(state == "D" and _spawns(thread) for thread, state in threads.items()):
         for thread in threads:
-            LIBC.syscall(_TGKILL.get(os.uname().machine, -1), pid, int(thread.rpartition("/")[2]), signal.SIGSTOP)
+            _, _, pid, _, number = thread.split("/")
+            LIBC.syscall(_TGKILL.get(os.uname().machine, -1), int(pid), int(number), signal.SIGSTOP)
 
 
 def _threads(pid: int) -> dict[str, str]:

@@ -94,23 +94,23 @@ class Helpers:
     def signal(self, number: int, isolated: bool) -> None:
         self.runs[FIRST] = False
 
-    def stopped(self, pid: int) -> bool:
+    def threads(self, pid: int) -> dict[str, str]:
         if pid == SECOND:
             self.runs[FIRST] = self.runs[FIRST] or self.left > 0
             self.runs[SECOND], self.left = False, self.left - 1
-        return not self.runs[pid]
+        return {f"/proc/{pid}/task/{pid}": "R" if self.runs[pid] else "T"}
 
 
 class Restless(Helpers):
     """Two processes that are always seen to run."""
 
-    def stopped(self, pid: int) -> bool:
-        return False
+    def threads(self, pid: int) -> dict[str, str]:
+        return {f"/proc/{pid}/task/{pid}": "R"}
 
 
-def told(monkeypatch: pytest.MonkeyPatch, helpers: Helpers) -> Helpers:
+def watching(monkeypatch: pytest.MonkeyPatch, helpers: Helpers) -> Helpers:
     monkeypatch.setattr(stopping, "signal_all", helpers.signal)
-    monkeypatch.setattr(stopping, "_stopped", helpers.stopped)
+    monkeypatch.setattr(stopping, "_threads", helpers.threads)
     monkeypatch.setattr(stopping, "watched", lambda isolated: [FIRST, SECOND])
     return helpers
 
@@ -119,14 +119,14 @@ def told(monkeypatch: pytest.MonkeyPatch, helpers: Helpers) -> Helpers:
 def test_one_that_was_continued_after_it_was_looked_at_is_stopped_again(
     monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    helpers = told(monkeypatch, Helpers(times))
+    helpers = watching(monkeypatch, Helpers(times))
     assert stopping.stop_all(True)
     assert helpers.runs == {FIRST: False, SECOND: False}
 
 
 def test_what_never_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopping, "STOP_SECONDS", 0.1)
-    told(monkeypatch, Restless(0))
+    watching(monkeypatch, Restless(0))
     assert not stopping.stop_all(True)
 
 
@@ -148,15 +148,15 @@ def test_whoever_waits_for_a_child_that_is_stopped_counts_as_stopped(spawning: s
 def test_whoever_waits_for_a_child_counts_only_if_it_is_about_to_stop_itself(spawning: str) -> None:
     program = subprocess.Popen([spawning], start_new_session=True)
     try:
-        while not any(descendants(program.pid)):
+        while not any(descendants(program.pid)) or list((threads := stopping._threads(program.pid)).values()) != ["D"]:
             time.sleep(0.01)
-        assert not stopping._stopped(program.pid)
+        assert not stopping._stopped(threads)
         program.send_signal(signal.SIGSTOP)  # another of its threads might be the one that meets it
-        assert not stopping._stopped(program.pid)
-        stopping._tell_each_thread(program.pid)
-        assert stopping._stopped(program.pid)
+        assert not stopping._stopped(threads)
+        stopping._tell_each(threads)
+        assert stopping._stopped(threads)
         program.send_signal(signal.SIGCONT)
-        assert not stopping._stopped(program.pid)
+        assert not stopping._stopped(threads)
     finally:
         os.killpg(program.pid, signal.SIGKILL)
         program.wait()
