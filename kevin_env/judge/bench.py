@@ -175,26 +175,23 @@ class Bench:
             try:
                 threading.Thread(target=self._prepare_spare, daemon=True).start()
             except RuntimeError:  # this machine gives no more threads; whoever needs one next starts it
-                self._unclaim_spares(count - place)
+                with self._lock:
+                    self._starting -= count - place
                 return
-
-    def _unclaim_spares(self, count: int) -> None:
-        with self._lock:
-            self._starting -= count
 
     def _prepare_spare(self) -> None:
         """Starts one that was claimed."""
-        worker = None
+        worker, kept = None, False
         try:
             with suppress(JudgeError, OSError):  # whoever needs one next meets the error where it can be raised
                 worker = self._new_worker(self.lease.shared())
         finally:
-            self._unclaim_spares(1)
-        with self._lock:
-            if worker is not None and not self._closed:
-                self._spares.append(worker)
-                return
-        if worker is not None:
+            with self._lock:  # in one: it is never counted twice, nor not at all
+                self._starting -= 1
+                if worker is not None and not self._closed:
+                    self._spares.append(worker)
+                    kept = True
+        if worker is not None and not kept:
             worker.close()
 
     def _warm_worker(self) -> Worker:

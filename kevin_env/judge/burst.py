@@ -80,7 +80,7 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     size = _size(contest, gated)
     if size is None:
         return None
-    slow = gated.reference > LONGEST_CALL
+    slow = _is_slow(gated)
     bursts = _bursts(contest, contest.null if slow else contest.reference, size)
     if bursts is None:
         flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
@@ -93,14 +93,17 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
 
 def first_look(contest: Contest) -> Speedup:
     """A round of gated calls: a short one where bursts will probably tell the time. Errors as `Contest.gated`."""
-    if _bounds(contest, LEAST) is None:
+    if contest.foreseen == 1:
         return contest.gated()
     few = contest.gated(few=True)
-    return contest.gated() if few.reference > LONGEST_CALL else few
+    return contest.gated() if _is_slow(few) else few
 
 
 def demand(contest: Contest) -> tuple[int, int]:
-    """How many input sets will probably be needed, before any call was timed: of the submission, and the partners'."""
+    """How many input sets will probably be needed, before any call was timed: of the submission, and of one burst.
+
+    The latter is 1 where bursts will be of no use.
+    """
     found = _bounds(contest, LEAST)
     if found is None:
         return contest.windows, 1
@@ -134,9 +137,14 @@ def rehearse(contest: Contest, size: int) -> Iterator[None]:
     yield
 
 
+def _is_slow(gated: Speedup) -> bool:
+    """Whether the null kernel's bursts stand for those of the reference."""
+    return gated.reference > LONGEST_CALL
+
+
 def _size(contest: Contest, gated: Speedup) -> int | None:
     """How many input sets a burst rotates through, so that none is in the L2 when it is read."""
-    slow = gated.reference > LONGEST_CALL
+    slow = _is_slow(gated)
     if gated.submission > LONGEST_CALL or (slow and gated.spread <= timing.STEADY):
         return None
     # the shortest call, not their median: whoever makes most calls longer would have shorter bursts

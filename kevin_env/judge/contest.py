@@ -47,6 +47,7 @@ class Contest:
         reference, null: The partners. They run trusted code, so their inputs need not be fresh.
         unverified: Takes the submission's answers, which are all to be compared before anything is told.
         supply: Gives timed inputs.
+        foreseen: Input sets that a burst will probably have; 1 while none is foreseen.
     """
 
     trial: Trial
@@ -54,6 +55,7 @@ class Contest:
     null: Player
     unverified: Unverified
     supply: Supply
+    foreseen: int = 1
     _turns: list[Turn] = field(default_factory=list)
     _began: float | None = None
     _lately: dict[str, float] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import platform
 import shutil
 import statistics
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -64,6 +64,17 @@ def free_memory(device: torch.device) -> int:
     stats = torch.cuda.memory_stats(device)
     kept = stats.get("reserved_bytes.all.current", 0) - stats.get("allocated_bytes.all.current", 0)
     return torch.cuda.mem_get_info(device)[0] + kept
+
+
+def share_of_free(shares: Mapping[str, float], device: torch.device) -> int:
+    """Bytes of the memory that is free for this process, by a share for each kind of device."""
+    return int(shares[device.type] * free_memory(device))
+
+
+def finish(device: torch.device) -> None:
+    """Waits for all that was queued on a GPU."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def identity(device: torch.device) -> str:

@@ -18,6 +18,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.claims import CallClaim, Mappings, Output, read_claims
+from kevin_env.judge.device import finish
 from kevin_env.judge.memory import POISON, Block, Image, SharedRegion, joined
 from kevin_env.judge.snapshot import Snapshot
 from kevin_env.judge.veil import Veil
@@ -132,7 +133,7 @@ class Gate:
         blocks = joined([drawn.image for drawn in sets])
         veil = Veil(blocks, self._generator) if self._generator else None
         mapped = len(player.mappings)
-        self._synchronize()
+        finish(self.device)
         start = self._show(player, blocks, veil)
         word = time.perf_counter_ns()
         answer = player.worker.ask("go", timeout, frozen=veil is None, count=count, **late)
@@ -159,9 +160,9 @@ class Gate:
         self._write(blocks)
         veil.cover(self.inbox)
         self._scratch.zero_()
-        self._synchronize()
+        finish(self.device)
         veil.lift(self.inbox)
-        self._synchronize()
+        finish(self.device)
         return start
 
     def _write(self, blocks: list[Block]) -> None:
@@ -185,7 +186,7 @@ class Gate:
     def _changed(self, looked: Output) -> bool:
         """Whether what was looked at has changed since, once all that was queued is done."""
         assert self._snapshot is not None
-        self._synchronize()
+        finish(self.device)
         return not self._snapshot.agrees(_bytes(looked))
 
     def _taken(self, placed: list[list[Output]]) -> list[list[Output]]:
@@ -198,10 +199,6 @@ class Gate:
                 left -= output.size
                 taken[-1].append(output.taken() if left >= 0 else Output(output.claim, None))
         return taken
-
-    def _synchronize(self) -> None:
-        if self._gpu:
-            torch.cuda.synchronize(self.device)
 
 
 def _seed_of(drawn: Drawn) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What stands round every run of a problem's own code: its seed, its precision, and whose failure it is."""
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -10,6 +11,13 @@ from kevin_env.problem import ProblemError
 
 RANDOM = threading.RLock()
 """Held while torch's default generators and precision flags, which are the process's, are set for one run."""
+
+
+def let_go() -> None:
+    """Releases `RANDOM` as often as this thread holds it: what was cut short may not have."""
+    with suppress(RuntimeError):
+        while True:
+            RANDOM.release()
 
 
 class seeded:

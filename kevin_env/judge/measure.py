@@ -26,13 +26,13 @@ def make_ready(contest: Contest) -> Iterator[None]:
         Wrong, Trouble, JudgeError: as `Contest.gated`.
     """
     yield from contest.warm()
-    own, partners = demand(contest)
-    rehearsed = partners > 1 and not contest.slow
-    yield from contest.supply.fill(own + partners * rehearsed, partners)
-    open_wide(contest, partners, still=False)
+    own, contest.foreseen = demand(contest)
+    rehearsed = contest.foreseen > 1 and not contest.slow
+    yield from contest.supply.fill(own + contest.foreseen * rehearsed, contest.foreseen)
+    open_wide(contest, contest.foreseen, still=False)
     contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
     if rehearsed:
-        yield from rehearse(contest, partners)
+        yield from rehearse(contest, contest.foreseen)
 
 
 def measure(contest: Contest, flags: list[str]) -> Correct:

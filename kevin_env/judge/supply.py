@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from kevin_env.judge.device import free_memory
+from kevin_env.judge.device import finish, share_of_free
 from kevin_env.judge.gate import Drawn
 from kevin_env.judge.trial import Trial
 
@@ -36,7 +36,7 @@ class Supply:
     def __init__(self, trial: Trial, budget: int | None = None) -> None:
         self.held = 0
         self._trial = trial
-        self._budget = int(SHARE[self._device.type] * free_memory(self._device)) if budget is None else budget
+        self._budget = share_of_free(SHARE, self._device) if budget is None else budget
         self._ready: deque[Drawn] = deque()
         self._stock: list[Drawn] = []
 
@@ -62,7 +62,7 @@ class Supply:
             stock: Of the partners'.
         """
         self.stock(stock)
-        self._finish()
+        finish(self._device)  # whoever has the device next is not to run beside it
         yield
         count = min(count, (self._budget - self.held) // max(1, self.each))
         memory = self._memory(count)
@@ -70,7 +70,7 @@ class Supply:
             few = self._drawn(min(AT_ONCE, count - place), memory[place * self.each :])
             self._ready += few
             self.held += sum(drawn.image.bytes.numel() for drawn in few)
-            self._finish()
+            finish(self._device)
             yield
 
     def take(self, count: int, start: int = 0) -> list[Drawn]:
@@ -89,11 +89,6 @@ class Supply:
     @property
     def _device(self) -> torch.device:
         return self._trial.bench.device
-
-    def _finish(self) -> None:
-        """Waits for what is queued: whoever has the device next is not to run beside it."""
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
 
     def _memory(self, count: int) -> torch.Tensor:
         return torch.empty(max(0, count) * self.each, dtype=torch.uint8, device=self._device)

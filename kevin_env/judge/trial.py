@@ -12,6 +12,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import Nature, construction, handed_over, nature_key, open_cases, plan, usable_distributions
 from kevin_env.judge.check import Allowed, check_answer
+from kevin_env.judge.device import finish
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
 from kevin_env.judge.overrides import source_of
@@ -175,8 +176,7 @@ class Trial:
         region = SharedRegion(image.end, self.bench.device)
         try:
             image.write_to(region)
-            if self.bench.device.type == "cuda":
-                torch.cuda.synchronize(self.bench.device)
+            finish(self.bench.device)
             worker.share("weights", region, timeout)
             seed = seed_from(self.secret, self.case.name, "weights")
             worker.ask("construct", timeout, **construction(self.case, image.specs, seed, compiled))

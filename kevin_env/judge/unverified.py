@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 
 import torch
 
-from kevin_env.judge.device import free_memory
+from kevin_env.judge.device import share_of_free
 from kevin_env.judge.gate import Answer, Drawn
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.stopwatch import Stopwatch
@@ -48,7 +48,7 @@ class Unverified:
     def __init__(self, trial: Trial, budget: int | None = None) -> None:
         self.held = 0
         self._trial = trial
-        self._budget = _share_of_free(trial.bench.device) if budget is None else budget
+        self._budget = share_of_free(SHARE, trial.bench.device) if budget is None else budget
         self._room: torch.Tensor | None = None
         self._waiting: deque[tuple[Answer, list[Drawn]]] = deque()
 
@@ -127,7 +127,3 @@ class Unverified:
 def _bytes_of(answer: Answer, sets: list[Drawn]) -> int:
     outputs = (output for call in answer.calls for output in call.outputs if output.flat is not None)
     return sum(drawn.image.bytes.numel() for drawn in sets) + sum(output.size for output in outputs)
-
-
-def _share_of_free(device: torch.device) -> int:
-    return int(SHARE[device.type] * free_memory(device))

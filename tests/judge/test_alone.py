@@ -38,6 +38,10 @@ class ModelNew(torch.nn.Module):
 """
 HUNGRY = f"kept = bytearray(b'x') * (1 << 30)\n{RIGHT}"
 FAULTY = f"import ctypes\nctypes.string_at(0)\n{RIGHT}"
+FULL, FAULTY_CALL = (
+    RIGHT.replace("return", f"raise {error}; return")
+    for error in ("torch.OutOfMemoryError('full')", "ValueError('no')")
+)
 SLOW = RIGHT.replace("return", "__import__('time').sleep(0.5); return")
 LIMIT = 600 << 20
 
@@ -72,6 +76,28 @@ def test_a_limit_is_a_verdict_only_alone(judge: Judge, monkeypatch, idle: bool, 
     judgement, found = judged(judge, code)
     assert found == runs
     assert ("more than 600 MiB of memory" in judgement.outcome.message) == (code is HUNGRY)
+
+
+@pytest.mark.parametrize(
+    ("code", "idle", "crowded", "blamed"),
+    [
+        (FULL, True, True, True),
+        (FULL, False, True, False),
+        (FULL, False, False, True),
+        (FAULTY_CALL, False, True, True),
+    ],
+    ids=["not alone", "strangers hold the memory", "nobody does", "another end"],
+)
+def test_memory_that_strangers_hold_is_not_what_a_submission_is_blamed_for(
+    judge: Judge, monkeypatch, code: str, idle: bool, crowded: bool, blamed: bool
+) -> None:
+    monkeypatch.setattr(judge.bench.lease, "idle", lambda: idle)
+    monkeypatch.setattr(judge.bench, "crowded", lambda: crowded)
+    if blamed:
+        assert judged(judge, code)[0].outcome.category == "runtime"
+        return
+    with pytest.raises(JudgeError, match="lacked device memory, which others hold"):
+        judged(judge, code)
 
 
 def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(judge: Judge, monkeypatch) -> None:

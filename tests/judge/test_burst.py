@@ -118,6 +118,44 @@ def test_a_rehearsed_burst_is_compared_where_its_outputs_are_all_there(
     assert contest.notes == ["the reference 2", "submission 2", *compared]
 
 
+@pytest.mark.parametrize(
+    ("foreseen", "reference", "rounds"),
+    [(1, 1e-3, [False]), (16, 1e-3, [True]), (16, 5e-3, [True, False])],
+    ids=["no bursts", "bursts", "bursts of the null kernel"],
+)
+def test_few_gated_calls_do_where_bursts_of_both_sides_are_foreseen(
+    foreseen: int, reference: float, rounds: list[bool]
+) -> None:
+    asked: list[bool] = []
+
+    def round_of(few: bool = False) -> Speedup:
+        asked.append(few)
+        return gated(reference, 1e-3)
+
+    found = burst.first_look(SimpleNamespace(foreseen=foreseen, gated=round_of))  # type: ignore[arg-type]
+    assert asked == rounds and found.reference == reference
+
+
+@pytest.mark.parametrize(
+    ("size", "slow", "drawn", "rehearsed"), [(16, False, 116, [16]), (16, True, 100, []), (1, False, 100, [])]
+)
+def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long(
+    monkeypatch: pytest.MonkeyPatch, size: int, slow: bool, drawn: int, rehearsed: list[int]
+) -> None:
+    notes: list[int] = []
+    monkeypatch.setattr(measure, "demand", lambda contest: (100, size))
+    monkeypatch.setattr(measure, "open_wide", lambda *given, still: None)
+    monkeypatch.setattr(measure, "rehearse", lambda contest, count: notes.append(count) or iter(()))
+    filled: list[tuple[int, int]] = []
+    contest = SimpleNamespace(
+        warm=lambda: iter(()), slow=slow, foreseen=1, trial=SimpleNamespace(outputs=[]),
+        supply=SimpleNamespace(fill=lambda *counts: filled.append(counts) or iter(())),
+        unverified=SimpleNamespace(make_room=lambda *given: None),
+    )  # fmt: skip
+    assert not list(measure.make_ready(contest))  # type: ignore[arg-type]
+    assert (filled, notes, contest.foreseen) == ([(drawn, size)], rehearsed, size)
+
+
 @pytest.mark.parametrize(("pairs", "settled"), [(3, False), (5, False), (6, True)])
 def test_gated_calls_alone_tell_a_time_from_so_many_pairs_on_as_an_interval_needs(pairs: int, settled: bool) -> None:
     steady = Speedup(2.0, 1.99, 2.01, 2.0, 1.0)

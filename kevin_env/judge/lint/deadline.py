@@ -1,20 +1,11 @@
 """A time after which code in this thread is given up: a reference may loop in Python for hours."""
 
-import contextlib
 import ctypes
 import threading
-from typing import Any, Protocol
+from typing import Any
 
 AGAIN = 1.0
-"""Seconds."""
-
-
-class LetGo(Protocol):
-    """A lock that raises `RuntimeError` when it is released by who does not hold it."""
-
-    def release(self) -> None:
-        """Once less."""
-        ...
+"""Seconds after which it is raised again."""
 
 
 class TooSlow(BaseException):
@@ -51,10 +42,3 @@ class Deadline:
                     raised = ctypes.py_object(TooSlow)
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
             seconds = AGAIN
-
-
-def let_go(lock: LetGo) -> None:
-    """Releases a reentrant lock as often as this thread holds it; what was cut short may not have."""
-    with contextlib.suppress(RuntimeError):
-        while True:
-            lock.release()

@@ -8,9 +8,9 @@ import torch
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import open_cases, timed_case
-from kevin_env.judge.guards import RANDOM
+from kevin_env.judge.guards import RANDOM, let_go
 from kevin_env.judge.lint.cost import draw_watched, measure
-from kevin_env.judge.lint.deadline import Deadline, TooSlow, let_go
+from kevin_env.judge.lint.deadline import Deadline, TooSlow
 from kevin_env.judge.lint.influence import find_inert
 from kevin_env.judge.lint.own import screen_reference
 from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
@@ -70,7 +70,7 @@ class Examination:
         try:
             step()
         except TooSlow:
-            let_go(RANDOM)
+            let_go()
             self.runs, self._reference = False, "not judged"
             limit = f"more than {self._limits.first_seconds:.0f} s"
             self._add("time", f"an input set and the first calls take {limit}; nothing else was looked at")

@@ -10,6 +10,7 @@ import torch
 from kevin_env.judge.api import Judgement, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import timed_case
+from kevin_env.judge.device import finish
 from kevin_env.judge.flags import flag
 from kevin_env.judge.probe import code as machine_code
 from kevin_env.judge.probe.inside import read_claim
@@ -103,8 +104,7 @@ class Look:
         trial.enter(Case(self.problem, timed_case(self.problem, device), device))
         drawn = trial.draw("own")
         drawn.image.write_to(trial.gate.inbox)
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
+        finish(device)
         seconds, worker = self.options.call_timeout, trial.worker
         worker.ask("stage", seconds, inputs=drawn.skeleton, sets=[drawn.image.specs], seed=drawn.seed)
         return worker.ask("profile", max(seconds, PROFILE_SECONDS))
