@@ -105,8 +105,7 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> tuple[Answer | None, flo
         pass  # it ended with the attack; what it said before counts
     finally:
         seconds = time.perf_counter() - start
-        with bench.lease.shared():
-            bench.retire(worker)
+        bench.retire(worker)
     said = [line for line in worker.log.splitlines() if line.startswith("PEER ")]
     return (Answer(*json.loads(said[-1].removeprefix("PEER "))) if said else None), seconds
 

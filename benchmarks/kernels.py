@@ -12,7 +12,6 @@ from pathlib import Path
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.burst import LONG, SHORT
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import Problem
 
@@ -131,7 +130,7 @@ def times_inside(bench: Bench, problem: Problem, code: str) -> list[float]:
     worker = bench.take()
     trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
     try:
-        trial.build(code + EVENTS.format(flush=2 * bench.info.l2, long=LONG, short=SHORT))
+        trial.build(code + EVENTS.format(flush=2 * bench.info.l2, long=16, short=2))
         with bench.lease.exclusive():
             assert trial.screen() is None
         worker.ask("stage", 10, inputs={"list": []}, sets=[], seed=0)

@@ -6,6 +6,7 @@ and `go` the judge starts its clock and writes the inputs. What is answered afte
 
 import importlib.util
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from kevin_env.candidate import commands, cuda, extension, failure, precompile, 
 from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.region import Region, Spec, extent, map_file, map_handle, spec_of
 from kevin_env.candidate.seeding import reseed
-from kevin_env.candidate.wire import Channel, Closed, encode
+from kevin_env.candidate.wire import MARK, Channel, Closed, encode
 
 Message = dict[str, Any]
+_MARK = encode(MARK)
 
 
 class Runtime(programs.Orders):
@@ -147,15 +149,19 @@ class Runtime(programs.Orders):
         self.sets = [tree.put_together(inputs, [inbox.tensor(spec) for spec in specs]) for specs in sets]
         return {}
 
-    def go(self, count: int, seed: int | None = None) -> bytes:
+    def go(self, count: int, marks: Sequence[int] = (), seed: int | None = None) -> bytes:
         """Calls the model once on each of the first `count` staged sets, then says where the outputs are.
 
-        The answer is encoded while the device still works.
+        The answer is encoded while the device still works. After each number of calls in `marks` the device is waited
+        for, and the judge is told.
         """
         reseed(seed)
         outputs: list[Any] = []
         with torch.no_grad():
-            for arguments in self.sets[:count]:
+            for number, arguments in enumerate(self.sets[:count]):
+                if number in marks:
+                    self.synchronize()
+                    self.channel.send_frame(_MARK)
                 outputs.append(self.model(*arguments))
         self.held = outputs
         answer = encode({"claims": [self._claim(output) for output in outputs]})

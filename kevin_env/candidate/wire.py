@@ -16,6 +16,8 @@ _CHUNK = 1 << 16
 _MAX_FDS = 16
 _SPINS_PER_CLOCK = 256
 _SPIN_SECONDS = 0.03
+MARK = {"mark": True}
+"""Says that a part of what was ordered is done. As many as were asked for come before the answer."""
 
 
 class WireError(Exception):
@@ -53,6 +55,8 @@ class Channel:
         self.takes_fds = takes_fds
         self.arrived = 0
         """When the last frame was complete, by `time.perf_counter_ns`."""
+        self.marked: list[int] = []
+        """The same of the marks that came before it."""
         self._buffer = bytearray()
         self._fds: list[int] = []
 
@@ -83,11 +87,12 @@ class Channel:
         except OSError as error:
             raise Closed(str(error)) from error
 
-    def receive(self, timeout: float | None = None) -> dict[str, Any]:
-        """The next frame.
+    def receive(self, timeout: float | None = None, marks: int = 0) -> dict[str, Any]:
+        """The next frame that is no mark; one mark more than there may be is given back as it is.
 
         Args:
             timeout: Seconds to wait at most; None waits for ever.
+            marks: How many marks may come before it.
 
         Raises:
             Late: when the time is over.
@@ -95,6 +100,12 @@ class Channel:
             WireError: when the frame is no JSON object or too long.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
+        self.marked = []
+        while (message := self._message(deadline)) == MARK and len(self.marked) < marks:
+            self.marked.append(self.arrived)
+        return message
+
+    def _message(self, deadline: float | None) -> dict[str, Any]:
         while (body := self._take()) is None:
             self._fill(deadline)
         self.arrived = time.perf_counter_ns()

@@ -1,7 +1,6 @@
 """What a judge keeps ready on its device: warm candidates, partners, and what it knows of problems and device."""
 
 import threading
-from contextlib import AbstractContextManager, nullcontext, suppress
 
 import torch
 
@@ -69,17 +68,17 @@ class Bench:
         self._begun: list[tuple[Worker, frozenset[str]]] = []
         self._server = self._warmed(server or ForkServer(device.type))
         self._spares: list[Worker] = []
-        self._starting = 0
+        self._refilling = False
         self._lock = threading.Lock()
         self._closed = False
         usage = nvml_usage(device) if on_gpu else None
         self._memory = DeviceMemory(usage, self.timing) if usage else None
-        self._begin_spares(self._claim_spares() - 1)
-        self._prepare_spare()
+        self._start_spare()
+        self._refill_later()
 
     def take(self) -> Worker:
-        """A warm candidate that has run nothing. One that has to be started first waits while others are timed."""
-        return self.watched(self._take_spare() or self._new_worker(self.lease.shared()))
+        """A warm candidate that has run nothing."""
+        return self.watched(self._take_spare() or self._new_worker())
 
     def take_for_tools(self) -> Worker:
         """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it."""
@@ -105,11 +104,11 @@ class Bench:
             return self._begun.pop() if self._begun else None
 
     def retire(self, worker: Worker) -> None:
-        """Kills a candidate and prepares another. Both touch the device: hold the shared lease."""
+        """Kills a candidate and prepares another, also while others are timed: it hardly shows in their times."""
         if self._memory is not None:
             self._memory.forget(worker)
         worker.close()
-        self._prepare_later()
+        self._refill_later()
 
     def close(self) -> None:
         """Ends every process."""
@@ -158,46 +157,47 @@ class Bench:
             server.warm(self.info.capability)
         return server
 
-    def _prepare_later(self) -> None:
-        self._begin_spares(self._claim_spares())
-
-    def _claim_spares(self) -> int:
-        """How many spares to start now: once half are missing all of those, since nobody is timed meanwhile."""
+    def _refill_later(self) -> None:
+        """Has what is missing of the spares started, one after the other."""
         with self._lock:
-            missing = self.capacity.spares - len(self._spares) - self._starting
-            if self._closed or missing < max(1, self.capacity.spares // 2):
-                return 0
-            self._starting += missing
-            return missing
+            if self._refilling or self._closed:
+                return
+            self._refilling = True
+        try:
+            threading.Thread(target=self._refill, daemon=True).start()
+        except RuntimeError:  # this machine gives no more threads; whoever needs one next starts it
+            self._refilling = False
 
-    def _begin_spares(self, count: int) -> None:
-        for place in range(count):
-            try:
-                threading.Thread(target=self._prepare_spare, daemon=True).start()
-            except RuntimeError:  # this machine gives no more threads; whoever needs one next starts it
-                with self._lock:
-                    self._starting -= count - place
+    def _refill(self) -> None:
+        while self._lacks_spares():
+            if not self._start_spare():
+                self._refilling = False
                 return
 
-    def _prepare_spare(self) -> None:
-        """Starts one that was claimed."""
-        worker, kept = None, False
+    def _lacks_spares(self) -> bool:
+        """Whether one is to be started; if not, whoever takes one from now on has others started."""
+        with self._lock:
+            self._refilling = not self._closed and len(self._spares) < self.capacity.spares
+            return self._refilling
+
+    def _start_spare(self) -> bool:
+        """Whether one more is there."""
         try:
-            with suppress(JudgeError, OSError):  # whoever needs one next meets the error where it can be raised
-                worker = self._new_worker(self.lease.shared())
-        finally:
-            with self._lock:  # in one: it is never counted twice, nor not at all
-                self._starting -= 1
-                if worker is not None and not self._closed:
-                    self._spares.append(worker)
-                    kept = True
-        if worker is not None and not kept:
+            worker = self._new_worker()
+        except (JudgeError, OSError):  # whoever needs one next meets the error where it can be raised
+            return False
+        with self._lock:
+            kept = not self._closed
+            if kept:
+                self._spares.append(worker)
+        if not kept:
             worker.close()
+        return kept
 
     def _warm_worker(self) -> Worker:
-        """A warm candidate for a partner. Hold the shared lease."""
-        worker = self._take_spare() or self._new_worker(nullcontext())
-        self._prepare_later()
+        """A warm candidate for a partner."""
+        worker = self._take_spare() or self._new_worker()
+        self._refill_later()
         return worker
 
     def _forked(self) -> Worker:
@@ -206,11 +206,11 @@ class Bench:
         except JudgeError:  # the fork server may have been ending
             return Worker(self._alive_server(), str(self.device), self.memory)
 
-    def _new_worker(self, leased: AbstractContextManager[None]) -> Worker:
-        """A candidate that was not there yet; it touches the device inside `leased`."""
+    def _new_worker(self) -> Worker:
+        """A candidate that was not there yet."""
         worker = self._forked()
         try:
-            with leased, ours():
+            with self.lease.contexts(), ours():
                 worker.prepare(self.info.processors)
         except JudgeError:
             worker.close()

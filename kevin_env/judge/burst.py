@@ -1,8 +1,8 @@
-"""Bursts: several inputs handed over at once, one call's time from the difference of a long and a short burst.
+"""Bursts: several inputs handed over at once, one call's time from the difference of a long and a short part.
 
 They tell to about a per cent what a gated call tells to about ten microseconds. They show several inputs at once,
-which might be computed together: that is why gated calls decide. And a longer short burst would make the difference
-smaller: that is why whole windows of long bursts bound it.
+which might be computed together: that is why gated calls decide. And a longer short part would make the difference
+smaller: that is why whole windows of bursts bound it.
 """
 
 import math
@@ -12,21 +12,24 @@ from dataclasses import dataclass
 from kevin_env.judge import timing
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
-from kevin_env.judge.gate import Answer, Drawn, Player, overlapping
+from kevin_env.judge.gate import Player, overlapping
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
-SHORT = 2
+LEAD, SHORT = 1, 1
+"""Calls before the part that is short, and in it. The process has just been woken and the device had another's work:
+what that takes varies by some 40 us, and is over when the short part begins."""
+_MARKS = (LEAD, LEAD + SHORT)
 LONG = 16
-"""Input sets of a long burst of short calls, where memory allows; never fewer than make the L2 cold."""
+"""Input sets of a burst of short calls, where memory allows; never fewer than make the L2 cold."""
 LEAST = 8
-LEAST_SECONDS = 1e-3
-"""With fewer than `LEAST` sets a long burst has at least so much more than a short one, and two calls."""
+LEAST_SECONDS = 0.75e-3
+"""With fewer than `LEAST` sets the long part has at least so much more than the short one."""
 MOST = 64
 LONG_SECONDS = 2.4e-3
-"""What a long burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
+"""What a burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
 PAIRS = (6, 9)
 """Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, and the most."""
-STEADY = 0.01
+STEADY = 0.02
 """An interval narrower than this needs no further pairs."""
 GROWING = 4
 """Pairs that may not count: the first ones grow the allocators."""
@@ -44,9 +47,9 @@ class Bursts:
     """What bursts tell of one call.
 
     Attributes:
-        calls: Times of one call of each side, from differences of long and short bursts; of a slow reference gated.
-        bounds: The submission's from whole windows of long bursts; higher, and nothing moved out of them helps.
-        size: Calls in a long burst.
+        calls: Times of one call of each side, from differences of long and short parts; of a slow reference gated.
+        bounds: The submission's from whole windows; higher, and nothing moved between the parts helps.
+        size: Calls in a burst.
         reference: One call of the reference; None where the null kernel stood for it.
     """
 
@@ -85,7 +88,8 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     if bursts is None:
         flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
         return None
-    calls, bounds = timing.burst_calls(bursts, size, SHORT), timing.burst_bounds(bursts, size, SHORT)
+    calls = calls_of(bursts, size)
+    bounds = timing.burst_bounds(bursts, calls, size)
     if slow:
         return Bursts(timing.beside(contest.references, calls), bounds, size, None)
     return Bursts(calls, bounds, size, timing.speedup_of(calls).reference)
@@ -108,7 +112,7 @@ def demand(contest: Contest) -> tuple[int, int]:
     if found is None:
         return contest.windows, 1
     size = min(max(found[0], LONG), found[1])
-    return contest.windows + PAIRS[0] * (size + SHORT), size
+    return contest.windows + PAIRS[0] * size, size
 
 
 def open_wide(contest: Contest, size: int, still: bool) -> None:
@@ -130,7 +134,7 @@ def rehearse(contest: Contest, size: int) -> Iterator[None]:
     contest.rehearse(contest.reference, size)
     yield
     sets = contest.supply.take(size)
-    answer = contest.trial.run(sets, size)
+    answer = contest.trial.run(sets, _MARKS)
     if not overlapping(answer.calls):
         contest.unverified.keep(answer, sets)
         contest.unverified.compare()
@@ -149,12 +153,12 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
         return None
     # the shortest call, not their median: whoever makes most calls longer would have shorter bursts
     shorter = min(max(contest.shortest, timing.RESOLUTION), gated.reference)
-    found = _bounds(contest, min(LEAST, SHORT + max(2, math.ceil(LEAST_SECONDS / shorter))))
+    found = _bounds(contest, min(LEAST, LEAD + 2 * SHORT + math.ceil(LEAST_SECONDS / shorter)))
     if found is None:
         return None
     least, most = found
     if slow:
-        most = min(most, int(VERIFY_SECONDS / PAIRS[0] / gated.reference) - SHORT)
+        most = min(most, int(VERIFY_SECONDS / PAIRS[0] / gated.reference))
     size = min(most, max(least, LEAST, min(LONG, math.ceil(LONG_SECONDS / shorter))))
     return size if size >= least else None
 
@@ -169,7 +173,7 @@ def _bounds(contest: Contest, least: int) -> tuple[int, int] | None:
     cold = 2 * trial.bench.info.l2
     if LIGHT_WEIGHTS * inputs < weights < cold:  # small weights that are read often would stay warm
         return None
-    least, fitting = max(least, -(-cold // inputs) + SHORT), contest.fitting(copies=3)
+    least, fitting = max(least, -(-cold // inputs) + LEAD + SHORT), contest.fitting(copies=3)
     return (least, fitting) if least <= min(fitting, MOST) else None
 
 
@@ -177,20 +181,26 @@ def _bursts(contest: Contest, partner: Player, size: int) -> list[tuple[Burst, B
     """Pairs of a partner's and the submission's bursts; None when they cannot be verified or timed."""
     open_wide(contest, size, still=True)
     found: list[tuple[Burst, Burst]] = []
-    for _ in range(PAIRS[1] + GROWING):
-        try:
-            pair = [_burst(contest, player, size) for player in (partner, contest.trial.player)]
-        except _Overlap:
-            return None
-        if pair[0] is not None and pair[1] is not None:
-            found.append((pair[0], pair[1]))
-        if len(found) == PAIRS[1] or (len(found) >= PAIRS[0] and _spread(found, size) <= STEADY):
-            return found
+    with contest.trial.bench.lease.contexts():
+        for _ in range(PAIRS[1] + GROWING):
+            try:
+                pair = [_burst(contest, player, size) for player in (partner, contest.trial.player)]
+            except _Overlap:
+                return None
+            if pair[0] is not None and pair[1] is not None:
+                found.append((pair[0], pair[1]))
+            if len(found) == PAIRS[1] or (len(found) >= PAIRS[0] and _is_steady(found, size)):
+                return found
     return None
 
 
-def _spread(bursts: list[tuple[Burst, Burst]], size: int) -> float:
-    return timing.speedup_of(timing.burst_calls(bursts, size, SHORT)).spread
+def _is_steady(bursts: list[tuple[Burst, Burst]], size: int) -> bool:
+    return timing.speedup_of(calls_of(bursts, size)).spread <= STEADY
+
+
+def calls_of(bursts: list[tuple[Burst, Burst]], size: int) -> list[Pair]:
+    """Times of one call of each side, from bursts of so many calls."""
+    return timing.burst_calls(bursts, size - LEAD - SHORT, SHORT)
 
 
 class _Overlap(Exception):
@@ -198,25 +208,13 @@ class _Overlap(Exception):
 
 
 def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
-    """One side's long and short burst; None when memory had to be mapped inside the long one's window."""
+    """A burst of one side; None when memory had to be mapped inside its window."""
     own = player is contest.trial.player
-    windows: list[Answer] = []
-    for count in (size, SHORT):
-        # as many sets for the short one, so that the device is prepared alike; those beyond `count` are not called
-        sets = _fresh_sets(contest, count, size) if own else contest.supply.stock(size)
-        (answer,) = contest.passes(player, [sets], count)
-        if own and overlapping(answer.calls):
-            raise _Overlap
-        if own:
-            contest.unverified.add(answer, sets)
-        windows.append(answer)
-    long, short = windows
-    return Burst(long.called, short.called, long.seconds) if long.steady else None
-
-
-def _fresh_sets(contest: Contest, count: int, size: int) -> list[Drawn]:
-    """So many fresh input sets, one after the other in the inbox, and behind them the partners' where they fit."""
-    fresh, stock = contest.supply.take(count), contest.supply.stock(size)
-    if fresh[-1].image.end == stock[count - 1].image.end:
-        return fresh + stock[count:]
-    return fresh + contest.supply.take(size - count, fresh[-1].image.end)
+    sets = contest.supply.take(size) if own else contest.supply.stock(size)
+    (answer,) = contest.passes(player, [sets], _MARKS)
+    if own and overlapping(answer.calls):
+        raise _Overlap
+    if own:
+        contest.unverified.add(answer, sets)
+    _, short, long = answer.parts
+    return Burst(long, short, answer.seconds) if answer.steady else None

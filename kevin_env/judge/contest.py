@@ -3,7 +3,7 @@
 import random
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -88,7 +88,7 @@ class Contest:
     def rehearse(self, partner: Player, count: int) -> float:
         """Calls of a partner that are not timed, while the submission stands still; how long they took, in seconds."""
         with ours(), asleep(self.trial.worker):
-            return self.trial.gate.call(partner, self.supply.stock(count), count, PARTNER_SECONDS).seconds
+            return self.trial.gate.call(partner, self.supply.stock(count), PARTNER_SECONDS).seconds
 
     @property
     def slow(self) -> bool:
@@ -180,16 +180,16 @@ class Contest:
             self.trial.player = self.trial.admit(self.trial.worker, gate, self.trial.options.call_timeout)
         self.trial.gate = gate
 
-    def passes(self, player: Player, sets: list[list[Drawn]], count: int) -> list[Answer]:
-        """One pass of `count` calls after the other, of one player.
+    def passes(self, player: Player, sets: list[list[Drawn]], marks: Sequence[int] = ()) -> list[Answer]:
+        """One pass after the other, of one player; `marks` as in `Gate.call`.
 
         The submission's answers are to be given to `unverified`. Errors as `gated`.
         """
         if player is self.trial.player:
             with awake(player.worker):
-                return [self.trial.run(each, count) for each in sets]
+                return [self.trial.run(each, marks) for each in sets]
         with ours(), awake(player.worker):
-            return [self.trial.gate.call(player, each, count, PARTNER_SECONDS) for each in sets]
+            return [self.trial.gate.call(player, each, PARTNER_SECONDS, marks) for each in sets]
 
     def _speedup(self) -> Speedup:
         return timing.speedup_of(self._pairs())
@@ -223,13 +223,13 @@ class Contest:
         answers: list[Answer] = []
         with awake(player.worker):
             for each in sets:
-                answers.append(self.trial.run(each, 1))
+                answers.append(self.trial.run(each))
                 self.unverified.keep(answers[-1], each)  # at once: the next call may fail
         self.unverified.relieve()
         return answers[:place] + answers[place + 1 :]
 
     def _partners_answers(self, player: Player, count: int) -> list[Answer]:
-        return self.passes(player, [self.supply.stock(1)] * count, 1)
+        return self.passes(player, [self.supply.stock(1)] * count)
 
     def _count(self, name: str) -> int:
         """How many windows a side has in the next turn."""

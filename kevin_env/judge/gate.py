@@ -5,12 +5,13 @@ word; the candidate calls the model and claims to be done; the judge looks at th
 is the whole output taken and checked. On a GPU the clock starts before the input is written, a few words of it stay
 false until just before the word, the L2 is flushed, and the look is a snapshot that waits for nobody. On a CPU the
 candidate stands still while the input is written and the clock starts as it goes on; it is stopped again for the look.
-A burst hands several inputs over at once; one call's time is the difference of a long and a short burst.
+A burst hands several inputs over at once; one call's time is the difference of a long and a short part of it.
 """
 
 import itertools
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +74,8 @@ class Answer:
 
     Attributes:
         seconds: The length of the window, from the first visible byte of an input.
-        called: From the word to the claim. Inputs were visible before, and a claim is a claim: it only ever refines.
+        parts: From the word to each mark and to the claim at last. Inputs were visible before, and a claim is a claim:
+            these only ever refine.
         calls: Outputs of each call in it.
         unchanged: Whether the inputs were left as they were.
         early: Whether an output changed after it had been claimed done.
@@ -82,7 +84,7 @@ class Answer:
     """
 
     seconds: float
-    called: float
+    parts: tuple[float, ...]
     calls: list[Call]
     unchanged: bool
     early: bool
@@ -120,8 +122,14 @@ class Gate:
         worker.share("outbox", self.outbox, timeout)
         return Player(worker, Mappings(self.inbox, self.outbox, self.device), ours)
 
-    def call(self, player: Player, sets: list[Drawn], count: int, timeout: float) -> Answer:
-        """One pass: all of `sets` become visible, the model is called on the first `count` of them.
+    def call(self, player: Player, sets: list[Drawn], timeout: float, marks: Sequence[int] = ()) -> Answer:
+        """One pass: all of `sets` become visible, and the model is called on each.
+
+        Args:
+            player: Whose model.
+            sets: One after the other in the inbox.
+            timeout: Seconds.
+            marks: After how many calls the device is waited for and a part of the pass ends, besides after the last.
 
         Raises:
             Trouble: when the candidate does not answer as it should.
@@ -136,9 +144,10 @@ class Gate:
         finish(self.device)
         start = self._show(player, blocks, veil)
         word = time.perf_counter_ns()
-        answer = player.worker.ask("go", timeout, frozen=veil is None, count=count, **late)
-        called = (player.worker.answered - word) / 1e9
-        claims = read_claims(answer, count)
+        more: dict[str, Any] = {**late, "marks": list(marks)} if marks else late
+        answer = player.worker.ask("go", timeout, frozen=veil is None, count=len(sets), **more)
+        times = (word, *player.worker.arrivals)
+        claims = read_claims(answer, len(sets))
         placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
         stop, looked = self._look(player, placed)
         taken = placed if player.ours else self._taken(placed)
@@ -148,7 +157,8 @@ class Gate:
         if not self._gpu:
             player.worker.freeze(False)
         steady = mapped == len(player.mappings)
-        return Answer((stop - start) / 1e9, called, calls, unchanged, changed, steady, placed)
+        parts = tuple((end - begin) / 1e9 for begin, end in itertools.pairwise(times))
+        return Answer((stop - start) / 1e9, parts, calls, unchanged, changed, steady, placed)
 
     def _show(self, player: Player, blocks: list[Block], veil: Veil | None) -> int:
         """Makes inputs visible, and says when the clock started: before their last byte could be read."""

@@ -3,7 +3,7 @@
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 
 import torch
 
@@ -103,11 +103,9 @@ class Judge:
         )  # fmt: skip
 
     def _end(self, trial: Trial, watch: Stopwatch) -> None:
-        """Ends the submission, before anything is said of it, while nobody is timed."""
-        with suppress(Trouble):
-            trial.worker.freeze(True)  # while it waits for its end, others are timed
+        """Ends the submission, before anything is said of it; its memory is given back while nobody is timed."""
+        self.bench.retire(trial.worker)
         with watch("queue"), self.bench.lease.shared():
-            self.bench.retire(trial.worker)
             trial.close()
 
     def _taken(self, watch: Stopwatch) -> Worker:

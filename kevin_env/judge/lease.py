@@ -26,6 +26,7 @@ class Lease:
         self._file = folder / f"{device}.lease"
         self._gate = folder / f"{device}.gate"
         self._users = folder / f"{device}.users"
+        self._contexts = folder / f"{device}.contexts"
 
     @contextmanager
     def shared(self) -> Iterator[None]:
@@ -56,6 +57,16 @@ class Lease:
     def exclusive(self) -> Iterator[None]:
         """Holds the device alone."""
         with _locked(self._gate, fcntl.LOCK_EX), _locked(self._file, fcntl.LOCK_EX):
+            yield
+
+    @contextmanager
+    def contexts(self) -> Iterator[None]:
+        """Makes a context, or keeps others from making one.
+
+        It may be made while somebody is timed, but not in a burst: on an H200 it takes 0.18 s, and holds up some of
+        the calls of all others in it by 0.3 ms. Drivers make one at a time anyway.
+        """
+        with _locked(self._contexts, fcntl.LOCK_EX):
             yield
 
 

@@ -113,7 +113,7 @@ def _spent(contest: Contest, player: Player) -> tuple[float, float]:
     sets = contest.supply.take(1) if own else contest.supply.stock(1)
     processes = list(descendants(player.worker.pid))
     before = run_time(processes)
-    (answer,) = contest.passes(player, [sets], 1)
+    (answer,) = contest.passes(player, [sets])
     processor = (run_time(processes) - before) / 1e9
     if own:
         contest.unverified.add(answer, sets)

@@ -73,18 +73,15 @@ class Supply:
             finish(self._device)
             yield
 
-    def take(self, count: int, start: int = 0) -> list[Drawn]:
-        """So many sets that nobody has seen, one after the other in the inbox from byte `start` on.
-
-        Those that are missing are drawn now.
-        """
+    def take(self, count: int) -> list[Drawn]:
+        """So many sets that nobody has seen, one after the other in the inbox; those that are missing are drawn now."""
         sets: list[Drawn] = []
         while self._ready and len(sets) < count:
             drawn = self._ready.popleft()
             self.held -= drawn.image.bytes.numel()
-            sets.append(replace(drawn, image=drawn.image.at(sets[-1].image.end if sets else start)))
+            sets.append(replace(drawn, image=drawn.image.at(sets[-1].image.end if sets else 0)))
         missing = count - len(sets)
-        return sets + self._drawn(missing, self._memory(missing), sets[-1].image.end if sets else start)
+        return sets + self._drawn(missing, self._memory(missing), sets[-1].image.end if sets else 0)
 
     @property
     def _device(self) -> torch.device:

@@ -108,12 +108,12 @@ def median_interval(ordered: Sequence[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Burst:
-    """One side's long and short burst.
+    """One side's burst.
 
     Attributes:
-        long, short: From the word to the claim. Constant costs cancel in their difference, but whoever makes the
-            short one longer makes the difference smaller.
-        window: The long one as a gated call is timed, from the first visible byte to the look: it has all the work.
+        long, short: Two parts of it that begin alike, with many calls and with few. Constant costs cancel in their
+            difference, but whoever makes the short one longer makes the difference smaller.
+        window: All of it as a gated call is timed, from the first visible byte to the look: it has all the work.
     """
 
     long: float
@@ -122,7 +122,7 @@ class Burst:
 
 
 def burst_calls(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_count: int) -> list[Pair]:
-    """Time of one call of the reference and of the submission, from each pair of long bursts less the short ones."""
+    """Time of one call of the reference and of the submission, from each pair of long parts less the short ones."""
     shorts = [statistics.median(pair[side].short for pair in bursts) for side in (0, 1)]
     calls = long_count - short_count
     return [Pair((ref.long - shorts[0]) / calls, (sub.long - shorts[1]) / calls) for ref, sub in bursts]
@@ -133,15 +133,19 @@ def beside(references: Sequence[float], calls: Sequence[Pair]) -> list[Pair]:
     return [Pair(reference, call.submission) for reference, call in zip(itertools.cycle(references), calls)]
 
 
-def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_count: int) -> list[Pair]:
+def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], calls: Sequence[Pair], count: int) -> list[Pair]:
     """As `burst_calls`, but the submission's from whole windows, with the other side's to calibrate them.
 
-    Windows have the same constant costs on both sides but for the host's first launch, so this is higher than the
-    difference by at most `LAUNCH_ALLOWANCE / long_count`, unless work was moved from one burst to the other.
+    Windows have the same constant costs on both sides but for the host's launches, of which the first is the slowest,
+    so this is higher than the difference by at most `LAUNCH_ALLOWANCE / count`, unless work was moved between parts.
+
+    Args:
+        bursts: Pairs of the reference's and the submission's.
+        calls: What `burst_calls` says.
+        count: Calls in a whole burst.
     """
-    calls = burst_calls(bursts, long_count, short_count)
     return [
-        Pair(call.reference, call.reference + (sub.window - ref.window) / long_count)
+        Pair(call.reference, call.reference + (sub.window - ref.window) / count)
         for call, (ref, sub) in zip(calls, bursts, strict=True)
     ]
 
@@ -160,17 +164,17 @@ def allowance(shortest: float, call: float) -> float:
     return GATED_ALLOWANCE + min(max(0.0, shortest - call), GATED_ALLOWANCE)
 
 
-def least_call(bounds: Sequence[Pair], shortest: float, allowed: float, long_count: int) -> float:
+def least_call(bounds: Sequence[Pair], shortest: float, allowed: float, count: int) -> float:
     """The shortest time of a submission's call that a burst is believed.
 
     Args:
-        bounds: What whole windows of its long bursts say.
+        bounds: What whole windows of its bursts say.
         shortest: Its shortest gated call.
         allowed: What `allowance` says.
-        long_count: Calls in a long burst.
+        count: Calls in a burst.
     """
     bound = statistics.median(pair.submission for pair in bounds)
-    return max(bound - LAUNCH_ALLOWANCE / long_count, shortest - allowed)
+    return max(bound - LAUNCH_ALLOWANCE / count, shortest - allowed)
 
 
 def not_below(calls: Sequence[Pair], least: float) -> list[Pair]:

@@ -1,7 +1,7 @@
 """One submission before one problem: every case constructed and screened, then the timed case under the clock."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -132,16 +132,16 @@ class Trial:
     def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
         """One gated call of the submission on fresh inputs, checked."""
         drawn = self.draw(distribution)
-        answer = self.run([drawn], 1)
+        answer = self.run([drawn])
         self.lately = answer.seconds
         return answer, self.check(answer, [drawn])
 
-    def run(self, sets: list[Drawn], count: int) -> Answer:
-        """One pass of the submission through the gate. Errors as `screen`."""
+    def run(self, sets: list[Drawn], marks: Sequence[int] = ()) -> Answer:
+        """One pass of the submission through the gate. Arguments as `Gate.call`, errors as `screen`."""
         self.place = Place("call", sets[0].input_set)
         seconds, began = min(self.options.call_timeout, self._left), time.monotonic()
         try:
-            return self.gate.call(self.player, sets, count, seconds)
+            return self.gate.call(self.player, sets, seconds, marks)
         except TimedOut:
             if seconds < self.options.call_timeout:
                 raise TimedOut(ALL_CALLS * self.options.call_timeout, "all calls of ModelNew together") from None

@@ -124,13 +124,14 @@ class Worker:
         Raises:
             Failed, Ended, TimedOut, Broken: see there.
         """
+        marks = len(fields.get("marks", ()))
         if self._channel.pending():
             raise (self._channel.ended() and self._why_closed()) or Broken("it spoke without being asked")
         try:
             self._channel.send({"order": order, **fields}, fds, timeout)
             if frozen:
                 self.freeze(False)
-            answer = self._channel.receive(timeout)
+            answer = self._channel.receive(timeout, marks)
         except Closed:
             raise self._why_closed() or Broken("it closed its channel") from None
         except Late:
@@ -139,6 +140,8 @@ class Worker:
             raise Broken(str(error)) from None
         if "failure" in answer:
             raise Failed(_read_failure(answer["failure"]))
+        if len(self._channel.marked) < marks:
+            raise Broken("it answered before all parts of the order were marked")
         return answer
 
     def share(self, name: str, region: SharedRegion, timeout: float) -> None:
@@ -183,9 +186,9 @@ class Worker:
         return self._end is not None and self._end.limit is not None
 
     @property
-    def answered(self) -> int:
-        """When the last answer arrived, by `time.perf_counter_ns`."""
-        return self._channel.arrived
+    def arrivals(self) -> list[int]:
+        """When each mark of the last order and then its answer arrived, by `time.perf_counter_ns`."""
+        return [*self._channel.marked, self._channel.arrived]
 
     @property
     def log(self) -> str:

@@ -1,6 +1,6 @@
 """Bursts whose outputs share memory cannot be verified, so they are neither timed nor called wrong."""
 
-import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +12,7 @@ from kevin_env.judge import burst, gate, measure
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
-from kevin_env.judge.memory import Image, SharedRegion, joined
+from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Burst, Speedup
 
@@ -47,10 +47,12 @@ class Recorded(Contest):
 
     def __init__(self, trial: Any, answer: Answer) -> None:
         self.given = Verified()
-        super().__init__(trial, None, None, self.given, None)  # type: ignore[arg-type]
+        supply: Any = SimpleNamespace(stock=lambda count: [], take=lambda count: [])
+        super().__init__(trial, None, None, self.given, supply)  # type: ignore[arg-type]
         self.answer = answer
 
-    def passes(self, player: Any, sets: Any, count: int) -> list[Answer]:
+    def passes(self, player: Any, sets: Any, marks: Sequence[int] = ()) -> list[Answer]:
+        self.marks = marks
         return [self.answer for _ in sets]
 
 
@@ -62,7 +64,7 @@ class Place:
 
 def answer(*offsets: int) -> Answer:
     calls = [call(offset) for offset in offsets]
-    return Answer(1.0, 1.0, calls, True, False, True, [c.outputs for c in calls])
+    return Answer(9.0, (0.5, 1.5, 6.0), calls, True, False, True, [c.outputs for c in calls])
 
 
 @pytest.mark.parametrize(("offsets", "shared"), [((0, 64), False), ((0, 32), True), ((0, 0), True), ((64, 0), False)])
@@ -71,18 +73,16 @@ def test_outputs_that_share_memory_are_noticed(offsets: tuple[int, int], shared:
 
 
 def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(burst, "_fresh_sets", lambda contest, count, size: [])
     trial = Place()
     reused, fresh = Recorded(trial, answer(0, 0)), Recorded(trial, answer(0, 64))
     with pytest.raises(burst._Overlap):
         burst._burst(reused, trial.player, 8)  # type: ignore[arg-type]
     assert reused.given.count == 0
-    assert burst._burst(fresh, trial.player, 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
-    assert fresh.given.count == 2
+    assert burst._burst(fresh, trial.player, 8) == Burst(long=6.0, short=1.5, window=9.0)  # type: ignore[arg-type]
+    assert (fresh.given.count, fresh.marks) == (1, (1, 2))
 
 
-def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(burst, "_fresh_sets", lambda contest, count, size: [])
+def test_a_burst_in_which_memory_was_mapped_gives_no_time() -> None:
     trial = Place()
     mapped = Recorded(trial, replace(answer(0, 64), steady=False))
     assert burst._burst(mapped, trial.player, 8) is None  # type: ignore[arg-type]
@@ -90,8 +90,7 @@ def test_a_burst_in_which_memory_was_mapped_gives_no_time(monkeypatch: pytest.Mo
 
 def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
     contest = Recorded(Place(), answer(0, 0))
-    contest.supply = SimpleNamespace(stock=lambda count: [])  # type: ignore[assignment]
-    assert burst._burst(contest, object(), 8) == Burst(1.0, 1.0, 1.0)  # type: ignore[arg-type]
+    assert burst._burst(contest, object(), 8) == Burst(6.0, 1.5, 9.0)  # type: ignore[arg-type]
     assert contest.given.count == 0
 
 
@@ -103,7 +102,7 @@ class Rehearsed:
     def __init__(self, answer: Answer) -> None:
         self.notes: list[str] = []
         note = self.notes.append
-        self.trial = SimpleNamespace(run=lambda sets, count: note(f"submission {count}") or answer)
+        self.trial = SimpleNamespace(run=lambda sets, marks: note(f"submission {len(sets)}") or answer)
         self.supply = SimpleNamespace(take=lambda count: [object()] * count)
         self.unverified = SimpleNamespace(keep=lambda *given: note("kept"), compare=lambda: note("compared"))
         self.rehearse = lambda partner, count: note(f"{partner} {count}")
@@ -206,6 +205,7 @@ def gated(reference: float, submission: float) -> Speedup:
         (3e-4, 3e-4, 99, 8),
         (3e-4, 3e-4, 6, 6),
         (3e-4, 3e-4, 5, None),
+        (3e-4, 9e-4, 7, 7),
         (2e-3, 3e-3, 4, 4),
         (2e-3, 3e-3, 3, None),
         (4e-2, 1e-4, 99, 16),
@@ -226,7 +226,7 @@ def test_whoever_makes_most_calls_longer_has_no_shorter_bursts() -> None:
 
 
 def test_a_slow_reference_is_called_no_oftener_than_can_be_waited_for() -> None:
-    assert burst._size(Sized(99, 1e-4), gated(0.1, 1e-4)) == 11  # type: ignore[arg-type]
+    assert burst._size(Sized(99, 1e-4), gated(0.1, 1e-4)) == 13  # type: ignore[arg-type]
     assert burst._size(Sized(99, 1e-4), gated(1.0, 1e-4)) is None  # type: ignore[arg-type]
     steady = Speedup(400.0, 399.0, 401.0, 4e-2, 1e-4)
     assert burst._size(Sized(99, 1e-4), steady) is None  # type: ignore[arg-type]
@@ -240,8 +240,8 @@ def test_the_null_kernel_stands_for_a_slow_reference(
     monkeypatch.setattr(burst, "_bursts", lambda contest, chosen, size: asked.append(chosen) or bursts)
     found = burst.take_bursts(Sized(99, 1e-3), gated(reference, 1e-3), [])  # type: ignore[arg-type]
     assert asked == [partner] and found is not None
-    assert {pair.submission for pair in found.calls} == {4.0 / (found.size - 2)}
-    plain = [8.0 / (found.size - 2)] * 3
+    assert {pair.submission for pair in found.calls} == {4.0 / (found.size - 3)}
+    plain = [8.0 / (found.size - 3)] * 3
     assert [pair.reference for pair in found.calls] == (plain if partner == "the reference" else [2.0, 3.0, 2.0])
     assert [pair.reference for pair in found.bounds] == plain
 
@@ -278,27 +278,6 @@ class Drawing:
         size = self.sizes[min(self.count, len(self.sizes) - 1)]
         self.count += 1
         return gate.Drawn({"t": 0}, Image([torch.full((size,), float(self.count))], self.bench.device, start, into), 0)
-
-
-def test_a_burst_has_fresh_sets_and_the_partners_behind_them() -> None:
-    trial: Any = Drawing(300)
-    contest = Contest(trial, None, None, None, Supply(trial, 0))  # type: ignore[arg-type]
-    stock = contest.supply.stock(8)
-    short, long = burst._fresh_sets(contest, 2, 8), burst._fresh_sets(contest, 8, 8)
-    assert short[2:] == stock[2:] and not {id(each) for each in short[:2] + long} & {id(each) for each in stock}
-    for sets in (short, long):
-        starts = [each.image.start for each in sets]
-        assert starts == [i * stock[0].image.end for i in range(8)]
-    assert [len(joined([each.image for each in sets])) for sets in (stock, short, long)] == [2, 2, 1]
-
-
-def test_where_inputs_have_no_one_size_all_of_a_burst_are_fresh() -> None:
-    trial: Any = Drawing(*[300] * 8, 500, 300, 400)
-    contest = Contest(trial, None, None, None, Supply(trial, 0))  # type: ignore[arg-type]
-    stock = contest.supply.stock(8)
-    sets = burst._fresh_sets(contest, 2, 8)
-    assert len(sets) == 8 and not {id(each) for each in sets} & {id(each) for each in stock}
-    assert all(a.image.end == b.image.start for a, b in itertools.pairwise(sets))
 
 
 @pytest.mark.parametrize("still", [True, False])

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -89,30 +90,38 @@ def _wait(bench: Bench) -> None:
         time.sleep(0.05)
 
 
-def test_missing_spares_are_started_together_and_one_that_fails_leaves_its_place(monkeypatch) -> None:
+def test_spares_are_started_one_at_a_time_and_again_after_one_that_failed(monkeypatch) -> None:
     monkeypatch.setattr("kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=4))
+    prepare, under_way, most = Worker.prepare, [], []
+
+    def counted(worker: Worker, threads: int) -> None:
+        under_way.append(worker)
+        most.append(len(under_way))
+        prepare(worker, threads)
+        under_way.remove(worker)
+
+    monkeypatch.setattr(Worker, "prepare", counted)
     with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
-        _wait_for_spares(bench)
+        _wait(bench)
         with monkeypatch.context() as patch:
             patch.setattr(Bench, "_new_worker", _no_files_left)
-            for left in (3, 2):
-                bench.take().close()
-                assert (len(bench._spares), bench._claim_spares()) == (left, 2 if left == 2 else 0)
-            bench._begin_spares(2)
+            for _ in range(2):
+                bench.retire(bench.take())
             end = time.monotonic() + 20
-            while bench._starting and time.monotonic() < end:
+            while bench._refilling and time.monotonic() < end:
                 time.sleep(0.01)
-        assert (bench._starting, len(bench._spares)) == (0, 2)
-        bench._prepare_later()
-        _wait_for_spares(bench)
+        assert (len(bench._spares), bench._refilling) == (2, False)
+        workers = [bench.take() for _ in range(2)]
+        others = [threading.Thread(target=lambda: workers.append(bench.take())) for _ in range(2)]
+        for other in others:
+            other.start()
+        for other in others:
+            other.join()
+        for worker in workers:
+            bench.retire(worker)
+        _wait(bench)
+        assert len(bench._spares) == 4 and max(most) == 1
 
 
-def _no_files_left(bench: Bench, leased: object) -> Worker:
+def _no_files_left(bench: Bench) -> Worker:
     raise OSError(errno.EMFILE, "too many open files")
-
-
-def _wait_for_spares(bench: Bench) -> None:
-    end = time.monotonic() + 20
-    while len(bench._spares) < bench.capacity.spares and time.monotonic() < end:
-        time.sleep(0.01)
-    assert len(bench._spares) == bench.capacity.spares

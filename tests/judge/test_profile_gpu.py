@@ -112,7 +112,8 @@ def test_an_illegal_access_is_found_with_its_line(pool: LocalPool) -> None:
     if found is None and any(sign in note for note in judgement.profile.notes for sign in UNUSABLE):
         pytest.skip(judgement.profile.notes[0])
     assert found is not None, judgement.profile.notes
-    assert (found.tool, found.kernel, found.file, found.line) == ("memcheck", "reads_on", "relu.cu", 5)
+    assert (found.tool, found.kernel, found.file) == ("memcheck", "reads_on", "relu.cu")
+    assert found.line in (5, 6), "nvcc may read only where the value is used"
     assert (
         found.error.startswith("Invalid __global__ read of size 4") and found.thread and found.block and found.size == 4
     )

@@ -55,9 +55,9 @@ def test_sets_come_in_the_order_in_which_they_were_drawn_and_go_on_where_they_en
     steps = [trial.count for _ in supply.fill(20, 3)]
     assert steps == [3, 3 + AT_ONCE, 3 + 2 * AT_ONCE, 23]
     assert supply.held == 20 * supply.each
-    first, second = supply.take(5), supply.take(16, start=supply.each)
+    first, second = supply.take(5), supply.take(16)
     assert (numbers(first), numbers(second)) == (list(range(4, 9)), list(range(9, 25)))
-    assert [each.image.start for each in second] == [(i + 1) * supply.each for i in range(16)]
+    assert [each.image.start for each in second] == [i * supply.each for i in range(16)]
     assert [[s["offset"] for s in each.image.specs] for each in second] == [[each.image.start] for each in second]
     assert [len(joined([each.image for each in sets])) for sets in (first, second)] == [1, 2]
     assert supply.held == 0 and trial.count == 24

@@ -91,8 +91,8 @@ class Look:
                 claim = self._claim(trial)
             code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
         finally:
+            self.bench.retire(worker)
             with self.bench.lease.shared():
-                self.bench.retire(worker)
                 trial.close()
         profile = read_claim(claim, code)
         if profile is None:

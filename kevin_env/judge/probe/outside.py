@@ -4,7 +4,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import torch
 
@@ -94,10 +94,7 @@ class Outside:
         try:
             yield target
         finally:
-            with suppress(Trouble):
-                target.worker.freeze(True)  # while it waits for its end
-            with self.bench.lease.shared():
-                self.bench.retire(target.worker)
+            self.bench.retire(target.worker)
 
     def _write(self, target: Target, case: str, distribution: str) -> None:
         """The submission and fresh inputs of a case, as files."""
@@ -159,8 +156,7 @@ class Outside:
         except Trouble:
             return ""
         finally:
-            with self.bench.lease.shared():
-                self.bench.retire(target.worker)
+            self.bench.retire(target.worker)
 
 
 def run_sanitizer(

@@ -9,7 +9,10 @@ from kevin_env.profile import HotLine
 LINES = 2
 _LONGEST_LINE = 200_000
 _MOST_ROWS = 50_000
-_SAMPLES = ("# Samples", "Warp Stall Sampling (All Samples)", "# Sampling Data")
+_SAMPLES = (
+    *("group:smsp__pcsamp_warp_stall_reasons", "Warp Stall Sampling (All Samples)"), *("# Samples", "# Sampling Data"),
+)  # fmt: skip
+"""What the column of samples is called, by what was asked for and by the tool's version."""
 _LINE, _TEXT = ("Line No", "#", "Line"), "Source"
 
 
