@@ -16,8 +16,8 @@ from kevin_env.judge.gate import Player, overlapping
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
 LEAD, SHORT = 1, 1
-"""Calls before the part that is short, and in it. The process has just been woken and the device had another's work:
-what that takes varies by some 40 us, and is over when the short part begins."""
+"""Calls before the part that is short, and in it. The process has just been woken, and the device had another's work:
+what that takes varies by some 40 us on an H200, and is over when the short part begins."""
 _MARKS = (LEAD, LEAD + SHORT)
 LONG = 16
 """Input sets of a burst of short calls, where memory allows; never fewer than make the L2 cold."""

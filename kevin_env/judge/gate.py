@@ -129,7 +129,7 @@ class Gate:
             player: Whose model.
             sets: One after the other in the inbox.
             timeout: Seconds.
-            marks: After how many calls the device is waited for and a part of the pass ends, besides after the last.
+            marks: After how many calls a part of the pass ends, besides after the last; on a GPU, and before the last.
 
         Raises:
             Trouble: when the candidate does not answer as it should.

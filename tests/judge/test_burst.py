@@ -1,7 +1,10 @@
 """Bursts whose outputs share memory cannot be verified, so they are neither timed nor called wrong."""
 
+import fcntl
+import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +15,7 @@ from kevin_env.judge import burst, gate, measure
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Answer, Call, overlapping
+from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Burst, Speedup
@@ -80,6 +84,28 @@ def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monke
     assert reused.given.count == 0
     assert burst._burst(fresh, trial.player, 8) == Burst(long=6.0, short=1.5, window=9.0)  # type: ignore[arg-type]
     assert (fresh.given.count, fresh.marks) == (1, (1, 2))
+
+
+def test_no_context_is_made_while_bursts_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    lease, seen = Lease("a device"), []
+    trial: Any = Place()
+    trial.bench = SimpleNamespace(lease=lease)
+    contest = Recorded(trial, answer(0, 64))
+    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
+
+    def observed(contest: Contest, player: Any, size: int) -> Burst:
+        place = tmp_path / f"kevin-env-{os.getuid()}" / "a device.contexts"
+        with place.open() as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        seen.append(player)
+        return Burst(9.0, 1.0, 10.0)
+
+    monkeypatch.setattr(burst, "_burst", observed)
+    found = burst._bursts(contest, "the reference", 16)  # type: ignore[arg-type]
+    assert found is not None and len(found) == burst.PAIRS[0] and len(seen) == 2 * burst.PAIRS[0]
+    with lease.contexts():
+        pass
 
 
 def test_a_burst_in_which_memory_was_mapped_gives_no_time() -> None:

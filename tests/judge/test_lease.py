@@ -107,6 +107,15 @@ def test_whoever_waits_for_the_exclusive_lease_is_not_starved(name: str, hold: H
     held(waiting)
 
 
+def test_a_context_is_made_while_somebody_is_timed_and_no_other_is_made(name: str, hold: Hold) -> None:
+    held(hold("exclusive"))
+    maker = hold("contexts")
+    held(maker)
+    assert not taken(Lease(name), "contexts", 0.2)
+    release(maker)
+    assert taken(Lease(name), "contexts", 2)
+
+
 def test_a_killed_holder_gives_it_back(name: str, hold: Hold) -> None:
     holder = hold("exclusive")
     held(holder)

@@ -30,14 +30,14 @@ VALUES = {
 }
 SOURCE = """"File Path","/tmp/kevin-run-1/submission.py"
 "Function Name","other"
-"Line No","Source","Address","Source","Warp Stall Sampling (All Samples)","# Samples"
-"3","    not this","-","-","999","999"
+"Line No","Source","Address","Source","group:smsp__pcsamp_warp_stall_reasons","launch__registers_per_thread"
+"3","    not this","-","-","999","0"
 "File Path","/tmp/kevin-run-1/softmax.cu"
 "Function Name","softmax_kernel(const float *, float *, int)"
-"Line No","Source","Address","Source","Warp Stall Sampling (All Samples)","# Samples"
-"12","    most = fmaxf(most, in[i]);","-","-","300","300"
-"","","0x10","LDG.E R4, desc[UR4][R2.64]","290","290"
-"20","    out[i] = expf(in[i] - most) / sum;","-","-","100","100"
+"Line No","Source","Address","Source","group:smsp__pcsamp_warp_stall_reasons","launch__registers_per_thread"
+"12","    most = fmaxf(most, in[i]);","-","-","300","0"
+"","","0x10","LDG.E R4, desc[UR4][R2.64]","290","40"
+"20","    out[i] = expf(in[i] - most) / sum;","-","-","100","0"
 "21","    }","-","-","0","0"
 """
 
@@ -143,6 +143,11 @@ def test_about_fifteen_metrics_are_asked_for_and_clocks_are_left_alone() -> None
     assert 14 <= len(METRICS) <= 17 and words[-2:] == ["python", "job"]
     assert words[words.index("--clock-control") + 1] == "none"
     assert words[words.index("--profile-from-start") + 1] == "off"
+
+
+def test_warps_are_sampled_and_no_instructions_are_counted() -> None:
+    words = ncu.command("ncu", "report", ["python", "job"])
+    assert ncu.SAMPLES in words[words.index("--metrics") + 1].split(",") and "--section" not in words
 
 
 def test_a_metric_that_the_device_does_not_have_is_not_asked_for_again() -> None:

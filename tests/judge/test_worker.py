@@ -196,6 +196,46 @@ def test_answering_twice_is_broken_at_the_next_order(submit: Submit) -> None:
     assert time.monotonic() - start < 1
 
 
+MARKS = """
+import gc
+runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime")
+def go(count, marks):
+    for _ in range({sent}):
+        runtime.channel.send({{"mark": True}})
+    return {answer}
+runtime.go = go
+"""
+
+
+def test_parts_of_an_order_are_timed_when_they_are_marked(submit: Submit) -> None:
+    ran = submit(MARKS.format(sent=2, answer="{'claims': []}"))
+    start = time.perf_counter_ns()
+    assert ran.worker.ask("go", 5, count=4, marks=[1, 2]) == {"claims": []}
+    times = [start, *ran.worker.arrivals]
+    assert len(times) == 4 and times == sorted(times)
+
+
+def test_an_answer_before_all_parts_are_marked_is_broken(submit: Submit) -> None:
+    ran = submit(MARKS.format(sent=1, answer="{'claims': []}"))
+    with pytest.raises(Broken, match="before all parts"):
+        ran.worker.ask("go", 5, count=4, marks=[1, 2])
+
+
+def test_what_is_raised_between_two_marks_is_a_failure(submit: Submit) -> None:
+    ran = submit(MARKS.format(sent=1, answer="1 / 0"))
+    with pytest.raises(Failed) as failed:
+        ran.worker.ask("go", 5, count=4, marks=[1, 2])
+    assert failed.value.failure.type == "ZeroDivisionError"
+
+
+def test_a_mark_too_many_is_no_time(submit: Submit) -> None:
+    ran = submit(MARKS.format(sent=3, answer="{'claims': []}"))
+    assert "claims" not in ran.worker.ask("go", 5, count=4, marks=[1, 2])
+    time.sleep(0.2)
+    with pytest.raises(Broken, match="without being asked"):
+        ran.worker.ask("prepare", 5, device="cpu", threads=1)
+
+
 def test_descriptors_that_it_sends_fill_no_table_of_ours(submit: Submit) -> None:
     before = _open_files()
     code = f"""{CHANNEL}
