@@ -83,11 +83,10 @@ def fresh(code: str, number: int) -> str:
     lines = code.split("\n")
     start = next((each for each in _PLACES if any(line.startswith(each) for line in lines)), None)
     if start is not None:  # each has its own name: several may be in one file
-        places = [
-            f"static const int fresh_{number}_{place} = {number};\n{line}" if line.startswith(start) else line
-            for place, line in enumerate(lines)
-        ]
-        code = "\n".join(places)
+        for place in reversed([place for place, line in enumerate(lines) if line.startswith(start)]):
+            place -= place > 0 and lines[place - 1].startswith("template")
+            lines.insert(place, f"static const int fresh_{number}_{place} = {number};")
+        code = "\n".join(lines)
     return f"{code.rstrip()}\n\nFRESH = {number}\n"
 
 

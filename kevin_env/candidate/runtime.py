@@ -152,8 +152,8 @@ class Runtime(programs.Orders):
     def go(self, count: int, marks: Sequence[int] = (), seed: int | None = None) -> bytes:
         """Calls the model once on each of the first `count` staged sets, then says where the outputs are.
 
-        The answer is encoded while the device still works. The judge is told when the device has done each number of
-        calls in `marks`; by then it has one more to do, so that it is never idle.
+        The answer is encoded while the device still works. The judge is told when each number of calls in `marks` is
+        done; by then the device has one more to do, so that it is never idle, but after the last.
         """
         reseed(seed)
         outputs: list[Any] = []
@@ -162,12 +162,13 @@ class Runtime(programs.Orders):
             for number, arguments in enumerate(self.sets[:count]):
                 outputs.append(self.model(*arguments))
                 if number + 1 in marks:
-                    reached.append(torch.cuda.current_stream(self.device).record_event())
+                    reached.append(self._event())
                 if number in marks:
-                    reached.pop(0).synchronize()
-                    self.channel.send_frame(_MARK)
+                    self._mark(reached.pop(0))
         self.held = outputs
         answer = encode({"claims": [self._claim(output) for output in outputs]})
+        for event in reached:
+            self._mark(event)
         self.synchronize()
         return answer
 
@@ -232,6 +233,15 @@ class Runtime(programs.Orders):
             return {**spec, "device": tensor.device.type, "in": None}, 0
         self.regions["outbox"].tensor(spec).copy_(tensor)
         return {**spec, "device": tensor.device.type, "in": "outbox"}, used
+
+    def _event(self) -> Any:
+        """What can be waited for: that all is done which the device was given so far. None where nothing is queued."""
+        return torch.cuda.current_stream(self.device).record_event() if self.device.type == "cuda" else None
+
+    def _mark(self, event: Any) -> None:
+        if event is not None:
+            event.synchronize()
+        self.channel.send_frame(_MARK)
 
     def synchronize(self) -> None:
         """Waits for the device."""

@@ -1,8 +1,8 @@
-"""Bursts: several inputs handed over at once, one call's time from the difference of a long and a short part.
+"""Bursts: several inputs handed over at once, one call's time from a part of them that begins and ends alike.
 
 They tell to about a per cent what a gated call tells to about ten microseconds. They show several inputs at once,
-which might be computed together: that is why gated calls decide. And a longer short part would make the difference
-smaller: that is why whole windows of bursts bound it.
+which might be computed together: that is why gated calls decide. And where that part begins and ends is claimed: that
+is why whole windows of bursts bound it.
 """
 
 import math
@@ -15,15 +15,14 @@ from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Player, overlapping
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
-LEAD, SHORT = 1, 1
-"""Calls before the part that is short, and in it. The process has just been woken, and the device had another's work:
-what that takes varies by some 40 us on an H200, and is over when the short part begins."""
-_MARKS = (LEAD, LEAD + SHORT)
+LEAD = 2
+"""Calls before the part that is timed. The process has just been woken, and the device had another's work: what that
+takes varies by some 40 us on an H200. The first mark is some 14 us late, too; later ones are late by the same."""
 LONG = 16
 """Input sets of a burst of short calls, where memory allows; never fewer than make the L2 cold."""
 LEAST = 8
 LEAST_SECONDS = 0.75e-3
-"""With fewer than `LEAST` sets the long part has at least so much more than the short one."""
+"""With fewer than `LEAST` sets the part that is timed has at least two calls, which take so long."""
 MOST = 64
 LONG_SECONDS = 2.4e-3
 """What a burst need not exceed: its error is a few microseconds, of which the median of all pairs keeps half."""
@@ -47,8 +46,8 @@ class Bursts:
     """What bursts tell of one call.
 
     Attributes:
-        calls: Times of one call of each side, from differences of long and short parts; of a slow reference gated.
-        bounds: The submission's from whole windows; higher, and nothing moved between the parts helps.
+        calls: Times of one call of each side; of a slow reference gated.
+        bounds: The submission's from whole windows; higher, and no work moved out of the part that is timed helps.
         size: Calls in a burst.
         reference: One call of the reference; None where the null kernel stood for it.
     """
@@ -88,7 +87,7 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     if bursts is None:
         flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
         return None
-    calls = calls_of(bursts, size)
+    calls = timing.burst_calls(bursts, size - LEAD)
     bounds = timing.burst_bounds(bursts, calls, size)
     if slow:
         return Bursts(timing.beside(contest.references, calls), bounds, size, None)
@@ -134,7 +133,7 @@ def rehearse(contest: Contest, size: int) -> Iterator[None]:
     contest.rehearse(contest.reference, size)
     yield
     sets = contest.supply.take(size)
-    answer = contest.trial.run(sets, _MARKS)
+    answer = contest.trial.run(sets, _marks(size))
     if not overlapping(answer.calls):
         contest.unverified.keep(answer, sets)
         contest.unverified.compare()
@@ -153,7 +152,7 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
         return None
     # the shortest call, not their median: whoever makes most calls longer would have shorter bursts
     shorter = min(max(contest.shortest, timing.RESOLUTION), gated.reference)
-    found = _bounds(contest, min(LEAST, LEAD + 2 * SHORT + math.ceil(LEAST_SECONDS / shorter)))
+    found = _bounds(contest, min(LEAST, LEAD + max(2, math.ceil(LEAST_SECONDS / shorter))))
     if found is None:
         return None
     least, most = found
@@ -173,7 +172,7 @@ def _bounds(contest: Contest, least: int) -> tuple[int, int] | None:
     cold = 2 * trial.bench.info.l2
     if LIGHT_WEIGHTS * inputs < weights < cold:  # small weights that are read often would stay warm
         return None
-    least, fitting = max(least, -(-cold // inputs) + LEAD + SHORT), contest.fitting(copies=3)
+    least, fitting = max(least, -(-cold // inputs) + LEAD), contest.fitting(copies=3)
     return (least, fitting) if least <= min(fitting, MOST) else None
 
 
@@ -195,12 +194,12 @@ def _bursts(contest: Contest, partner: Player, size: int) -> list[tuple[Burst, B
 
 
 def _is_steady(bursts: list[tuple[Burst, Burst]], size: int) -> bool:
-    return timing.speedup_of(calls_of(bursts, size)).spread <= STEADY
+    return timing.speedup_of(timing.burst_calls(bursts, size - LEAD)).spread <= STEADY
 
 
-def calls_of(bursts: list[tuple[Burst, Burst]], size: int) -> list[Pair]:
-    """Times of one call of each side, from bursts of so many calls."""
-    return timing.burst_calls(bursts, size - LEAD - SHORT, SHORT)
+def _marks(size: int) -> tuple[int, ...]:
+    """After each call of the lead, and at the end of the part that is timed."""
+    return *range(1, LEAD + 1), size
 
 
 class _Overlap(Exception):
@@ -211,10 +210,9 @@ def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
     """A burst of one side; None when memory had to be mapped inside its window."""
     own = player is contest.trial.player
     sets = contest.supply.take(size) if own else contest.supply.stock(size)
-    (answer,) = contest.passes(player, [sets], _MARKS)
+    (answer,) = contest.passes(player, [sets], _marks(size))
     if own and overlapping(answer.calls):
         raise _Overlap
     if own:
         contest.unverified.add(answer, sets)
-    _, short, long = answer.parts
-    return Burst(long, short, answer.seconds) if answer.steady else None
+    return Burst(answer.parts[LEAD], answer.seconds) if answer.steady else None

@@ -5,7 +5,7 @@ word; the candidate calls the model and claims to be done; the judge looks at th
 is the whole output taken and checked. On a GPU the clock starts before the input is written, a few words of it stay
 false until just before the word, the L2 is flushed, and the look is a snapshot that waits for nobody. On a CPU the
 candidate stands still while the input is written and the clock starts as it goes on; it is stopped again for the look.
-A burst hands several inputs over at once; one call's time is the difference of a long and a short part of it.
+A burst hands several inputs over at once, and one call's time is that of a part of it over its calls.
 """
 
 import itertools
@@ -129,7 +129,7 @@ class Gate:
             player: Whose model.
             sets: One after the other in the inbox.
             timeout: Seconds.
-            marks: After how many calls a part of the pass ends, besides after the last; on a GPU, and before the last.
+            marks: After how many calls a part of the pass ends.
 
         Raises:
             Trouble: when the candidate does not answer as it should.

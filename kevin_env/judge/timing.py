@@ -111,21 +111,22 @@ class Burst:
     """One side's burst.
 
     Attributes:
-        long, short: Two parts of it that begin alike, with many calls and with few. Constant costs cancel in their
-            difference, but whoever makes the short one longer makes the difference smaller.
+        timed: A part of it from the end of one call to the end of a later one, as claimed.
         window: All of it as a gated call is timed, from the first visible byte to the look: it has all the work.
     """
 
-    long: float
-    short: float
+    timed: float
     window: float
 
 
-def burst_calls(bursts: Sequence[tuple[Burst, Burst]], long_count: int, short_count: int) -> list[Pair]:
-    """Time of one call of the reference and of the submission, from each pair of long parts less the short ones."""
-    shorts = [statistics.median(pair[side].short for pair in bursts) for side in (0, 1)]
-    calls = long_count - short_count
-    return [Pair((ref.long - shorts[0]) / calls, (sub.long - shorts[1]) / calls) for ref, sub in bursts]
+def burst_calls(bursts: Sequence[tuple[Burst, Burst]], count: int) -> list[Pair]:
+    """Time of one call of the reference and of the submission, from each pair of bursts.
+
+    Args:
+        bursts: Pairs of the reference's and the submission's.
+        count: Calls in the part that is timed.
+    """
+    return [Pair(ref.timed / count, sub.timed / count) for ref, sub in bursts]
 
 
 def beside(references: Sequence[float], calls: Sequence[Pair]) -> list[Pair]:
@@ -136,12 +137,12 @@ def beside(references: Sequence[float], calls: Sequence[Pair]) -> list[Pair]:
 def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], calls: Sequence[Pair], count: int) -> list[Pair]:
     """As `burst_calls`, but the submission's from whole windows, with the other side's to calibrate them.
 
-    Windows have the same constant costs on both sides but for the host's launches, of which the first is the slowest,
-    so this is higher than the difference by at most `LAUNCH_ALLOWANCE / count`, unless work was moved between parts.
+    Windows have the same constant costs on both sides but for the host's first launch,
+    so this is higher by at most `LAUNCH_ALLOWANCE / count`, unless work was moved out of the part that is timed.
 
     Args:
-        bursts: Pairs of the reference's and the submission's.
-        calls: What `burst_calls` says.
+        bursts: As there.
+        calls: What it says.
         count: Calls in a whole burst.
     """
     return [

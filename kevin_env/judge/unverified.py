@@ -18,7 +18,7 @@ from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.outcome import Incorrect
 
-SHARE = {"cuda": 0.2, "cpu": 0.05}
+SHARE = {"cuda": 0.12, "cpu": 0.05}
 """Of the memory that is free, by device: what may wait. With a quarter, partners found none left on an H200."""
 
 STAY = 0.02

@@ -1,5 +1,6 @@
 """Bursts whose outputs share memory cannot be verified, so they are neither timed nor called wrong."""
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Sequence
@@ -12,13 +13,18 @@ import pytest
 import torch
 
 from kevin_env.judge import burst, gate, measure
+from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
+from kevin_env.judge.device import inform
 from kevin_env.judge.gate import Answer, Call, overlapping
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Burst, Speedup
+from kevin_env.judge.trial import Trial
+from kevin_env.problem import load_problem
 
 
 def call(offset: int) -> Call:
@@ -68,7 +74,7 @@ class Place:
 
 def answer(*offsets: int) -> Answer:
     calls = [call(offset) for offset in offsets]
-    return Answer(9.0, (0.5, 1.5, 6.0), calls, True, False, True, [c.outputs for c in calls])
+    return Answer(9.0, (0.5, 1.5, 6.0, 0.1), calls, True, False, True, [c.outputs for c in calls])
 
 
 @pytest.mark.parametrize(("offsets", "shared"), [((0, 64), False), ((0, 32), True), ((0, 0), True), ((64, 0), False)])
@@ -82,8 +88,8 @@ def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monke
     with pytest.raises(burst._Overlap):
         burst._burst(reused, trial.player, 8)  # type: ignore[arg-type]
     assert reused.given.count == 0
-    assert burst._burst(fresh, trial.player, 8) == Burst(long=6.0, short=1.5, window=9.0)  # type: ignore[arg-type]
-    assert (fresh.given.count, fresh.marks) == (1, (1, 2))
+    assert burst._burst(fresh, trial.player, 8) == Burst(timed=6.0, window=9.0)  # type: ignore[arg-type]
+    assert (fresh.given.count, fresh.marks) == (1, (1, 2, 8))
 
 
 def test_no_context_is_made_while_bursts_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -99,7 +105,7 @@ def test_no_context_is_made_while_bursts_are_taken(monkeypatch: pytest.MonkeyPat
         with place.open() as file, pytest.raises(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         seen.append(player)
-        return Burst(9.0, 1.0, 10.0)
+        return Burst(9.0, 10.0)
 
     monkeypatch.setattr(burst, "_burst", observed)
     found = burst._bursts(contest, "the reference", 16)  # type: ignore[arg-type]
@@ -116,7 +122,7 @@ def test_a_burst_in_which_memory_was_mapped_gives_no_time() -> None:
 
 def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
     contest = Recorded(Place(), answer(0, 0))
-    assert burst._burst(contest, object(), 8) == Burst(6.0, 1.5, 9.0)  # type: ignore[arg-type]
+    assert burst._burst(contest, object(), 8) == Burst(6.0, 9.0)  # type: ignore[arg-type]
     assert contest.given.count == 0
 
 
@@ -230,7 +236,8 @@ def gated(reference: float, submission: float) -> Speedup:
         (1e-4, 2e-4, 7, None),
         (3e-4, 3e-4, 99, 8),
         (3e-4, 3e-4, 6, 6),
-        (3e-4, 3e-4, 5, None),
+        (3e-4, 3e-4, 5, 5),
+        (3e-4, 3e-4, 4, None),
         (3e-4, 9e-4, 7, 7),
         (2e-3, 3e-3, 4, 4),
         (2e-3, 3e-3, 3, None),
@@ -262,12 +269,12 @@ def test_a_slow_reference_is_called_no_oftener_than_can_be_waited_for() -> None:
 def test_the_null_kernel_stands_for_a_slow_reference(
     monkeypatch: pytest.MonkeyPatch, reference: float, partner: str
 ) -> None:
-    bursts, asked = [(Burst(9.0, 1.0, 10.0), Burst(5.0, 1.0, 6.0))] * 3, []
+    bursts, asked = [(Burst(8.0, 10.0), Burst(4.0, 6.0))] * 3, []
     monkeypatch.setattr(burst, "_bursts", lambda contest, chosen, size: asked.append(chosen) or bursts)
     found = burst.take_bursts(Sized(99, 1e-3), gated(reference, 1e-3), [])  # type: ignore[arg-type]
     assert asked == [partner] and found is not None
-    assert {pair.submission for pair in found.calls} == {4.0 / (found.size - 3)}
-    plain = [8.0 / (found.size - 3)] * 3
+    assert {pair.submission for pair in found.calls} == {4.0 / (found.size - 2)}
+    plain = [8.0 / (found.size - 2)] * 3
     assert [pair.reference for pair in found.calls] == (plain if partner == "the reference" else [2.0, 3.0, 2.0])
     assert [pair.reference for pair in found.bounds] == plain
 
@@ -328,3 +335,31 @@ def test_all_are_taken_once_to_a_gate_that_is_wide_enough(still: bool) -> None:
     assert steps.count(wide) == 3 and contest.trial.gate is wide
     for place in places:
         place.close()
+
+
+SLEEPS = """
+import time, torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        time.sleep(0.02)
+        return torch.softmax(x, dim=1)
+"""
+
+
+def test_a_real_candidate_marks_the_parts_of_a_pass() -> None:
+    """On a CPU, where each call is over when the next begins, and a mark comes after one call more."""
+    device = torch.device("cpu")
+    problem = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
+    with contextlib.closing(Bench(device, inform(device))) as bench, contextlib.ExitStack() as held:
+        worker = bench.take()
+        held.callback(worker.close)
+        trial = Trial(bench, problem, Options(device="cpu"), "00" * 16, worker)
+        held.callback(trial.close)
+        trial.build(SLEEPS)
+        assert trial.screen() is None
+        sets = Supply(trial).take(4)
+        trial.gate = trial.open_gate(sets, trial.gate.answer_bytes, outbox=trial.gate.outbox.size)
+        trial.player = trial.admit(worker, trial.gate, 60)
+        lead, second, timed, claim = trial.run(sets, (1, 2, 4)).parts
+        assert lead >= 0.04 and second >= 0.02 and timed >= 0.02 and claim >= 0
+        assert len(trial.run(sets[:1]).parts) == 1
