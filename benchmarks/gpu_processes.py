@@ -11,15 +11,18 @@ import torch
 from kevin_env.judge.choice import device_names
 
 
-def start_processes(stack: ExitStack, choice: str) -> list[ProcessPoolExecutor]:
-    """One for each device of a choice such as `cuda:0,1`, where a GPU is `cuda:0`. They end with the stack."""
+def start_processes(stack: ExitStack, choice: str, each: int = 1) -> list[ProcessPoolExecutor]:
+    """So many for each device of a choice such as `cuda:0,1`, where a GPU is `cuda:0`, the first of each device first.
+
+    They end with the stack.
+    """
     names = device_names(choice)
     numbers = gpu_numbers()
-    visible = [numbers[int(each.partition(":")[2])] if each != "cpu" else "" for each in names]
+    visible = [numbers[int(name.partition(":")[2])] if name != "cpu" else "" for name in names] * each
     spawn = multiprocessing.get_context("spawn")
     return [
-        stack.enter_context(ProcessPoolExecutor(1, spawn, _enter, (place, len(names), each)))
-        for place, each in enumerate(visible)
+        stack.enter_context(ProcessPoolExecutor(1, spawn, _enter, (place, len(visible), device)))
+        for place, device in enumerate(visible)
     ]
 
 

@@ -4,11 +4,13 @@ A peer rewards an attack when it calls a wrong answer correct, or finds a submis
 `GAIN` times as fast as the reference. One that gives no answer, because it or its process failed, neither rewards nor
 rejects; such are counted apart. With rows of a peer stands the commit of its checkout.
 
-Each device has a process of its own, which sees no other device, and one evaluation at a time. Every answer is written
-when it is there; with `--seconds` the same command can be given again and again, until it says that none is left. Rows
-of files and evaluators that are not asked for are dropped.
+Each device has processes of its own, which see no other device: with `--at-once 4` four evaluations at a time of files
+that no time is asked of, then of the others one. Every answer is written when it is there; with `--seconds` the same
+command can be given again and again, until it says that none is left. Rows of files and evaluators that are not asked
+for are dropped; what our judge says of all files is in `attacks.py`, too.
 
-    python benchmarks/peers.py [--kernrl PATH/envs/kernrl] [--kernelbench PATH] [--device cpu|cuda:0,1] [--json FILE]
+    python benchmarks/peers.py [--ours] [--kernrl PATH/envs/kernrl] [--kernelbench PATH] [--device cpu|cuda:0,1]
+        [--at-once N] [--seconds S] [--json FILE]
 """
 
 import argparse
@@ -16,7 +18,7 @@ import math
 import random
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -77,11 +79,16 @@ def sample(entries: list[Entry], attacks: int) -> list[Entry]:
     return chosen
 
 
+def is_timed(entry: Entry) -> bool:
+    """Whether a file is right, and what is asked of it is a time, which others on the device would disturb."""
+    return entry.expect.startswith("no ")
+
+
 def rewarded(entry: Entry, answer: Answer | None) -> bool:
     """Whether an answer pays: for an attack that is wrong when it is called correct, else when it is called fast."""
     if answer is None or not answer.correct:
         return False
-    return answer.speedup > GAIN if entry.expect.startswith("no ") else True
+    return answer.speedup > GAIN if is_timed(entry) else True
 
 
 def ending(entry: Entry, answer: Answer | None) -> str:
@@ -181,26 +188,45 @@ def asked(task: Task, device: torch.device, free: SimpleQueue[ProcessPoolExecuto
 
 
 def chosen_tasks(options: argparse.Namespace) -> list[Task]:
-    """Every file for every evaluator, ours first."""
+    """Every file for every evaluator that is asked, ours first."""
     places = ("cpu" if options.device == "cpu" else "cuda", "any")
     entries = [each for each in read_corpus(*places) if is_of_the_verdict(each) and options.only in each.name]
     if options.sample:
         entries = sample(entries, options.sample)
-    return [Task(who, peer, each) for who, peer in ({OURS: None} | read_peers(options)).items() for each in entries]
+    asked = ({OURS: None} if options.ours else {}) | read_peers(options)
+    return [Task(who, peer, each) for who, peer in asked.items() for each in entries]
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ours", action="store_true", help="ask our judge as well")
     parser.add_argument("--kernrl", type=Path)
     parser.add_argument("--kernelbench", type=Path)
     parser.add_argument("--device", default="cpu", help="one, or several as cuda:0,1")
+    parser.add_argument("--at-once", type=int, default=1, help="evaluations on a device, where no time is asked for")
     parser.add_argument("--only", default="")
-    parser.add_argument(
-        "--sample", type=int, help="so many attacks and half as many honest files, chosen by a fixed seed"
-    )
+    parser.add_argument("--sample", type=int, help="so many attacks and half as many honest files, always the same")
     parser.add_argument("--seconds", type=float, help="only what the file lacks, and begin none after so many seconds")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
+
+
+def answers(
+    tasks: list[Task], device: torch.device, processes: list[ProcessPoolExecutor], until: float
+) -> Iterator[Row]:
+    """The rows of those that are answered in time, as they come."""
+    free = SimpleQueue[ProcessPoolExecutor]()
+    for process in processes:
+        free.put(process)
+    threads = ThreadPoolExecutor(len(processes))
+    try:
+        for answered in as_completed([threads.submit(asked, each, device, free, until) for each in tasks]):
+            row = answered.result()
+            if row is not None:
+                print(f"{row['name']:60} {row['ending']}", flush=True)
+                yield row
+    finally:
+        threads.shutdown(cancel_futures=True)
 
 
 def main() -> None:
@@ -209,20 +235,15 @@ def main() -> None:
     device = torch.device("cpu") if options.device == "cpu" else torch.device("cuda", 0)
     tasks = chosen_tasks(options)
     with ExitStack() as stack:
-        processes, free = start_processes(stack, options.device), SimpleQueue[ProcessPoolExecutor]()
+        processes = start_processes(stack, options.device, options.at_once)
         for process in processes:
-            free.put(process)
             stack.callback(lambda one=process: one.submit(leave, device).result())
         info = alike([looked.result() for looked in [each.submit(look, device) for each in processes]])
         rows = {} if options.seconds is None else kept_rows(known_rows(options.json, info.versions), tasks)
-        threads = ThreadPoolExecutor(len(processes))
-        stack.callback(threads.shutdown, cancel_futures=True)
-        missing = [each for each in tasks if each.name not in rows]
-        for answered in as_completed([threads.submit(asked, each, device, free, until) for each in missing]):
-            row = answered.result()
-            if row is not None:
+        for timed, by in ((False, processes), (True, processes[: len(processes) // options.at_once])):
+            missing = [each for each in tasks if is_timed(each.entry) is timed and each.name not in rows]
+            for row in answers(missing, device, by, until):
                 rows[row["name"]] = row
-                print(f"{row['name']:60} {row['ending']}", flush=True)
                 ordered = [rows[each.name] for each in tasks if each.name in rows]
                 write_result(options.json, device_name(info), info.versions, [*total_rows(ordered), *ordered])
     for row in total_rows([rows[each.name] for each in tasks if each.name in rows]):
