@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import random
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -75,6 +76,15 @@ def by_problem(entries: Iterable[Entry]) -> list[Entry]:
     for entry in entries:
         groups.setdefault(entry.problem, []).append(entry)
     return [entry for group in groups.values() for entry in group]
+
+
+def sample(entries: list[Entry], attacks: int) -> list[Entry]:
+    """So many of the attacks among them and half as many honest files, always the same."""
+    chosen: list[Entry] = []
+    for folder, many in (("hostile", attacks), ("honest", attacks // 2)):
+        of = [each for each in entries if each.path.parent.name == folder]
+        chosen += random.Random(0).sample(of, min(many, len(of)))
+    return chosen
 
 
 def fresh(code: str, number: int) -> str:

@@ -15,7 +15,6 @@ for are dropped; what our judge says of all files is in `attacks.py`, too.
 
 import argparse
 import math
-import random
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +28,7 @@ from queue import SimpleQueue
 import torch
 from evaluators import Answer, Peer, evaluate, read_peers
 from gpu_processes import start_processes
+from honest import sample
 from resultfile import Row, alike, device_name, known_rows, plain_row, write_result
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
@@ -68,15 +68,6 @@ def is_of_the_verdict(entry: Entry) -> bool:
     """Whether a file is honest, or cheats about its output or its time: what any evaluator has to tell apart."""
     category = entry.expect.partition("/")[0]
     return category in ("correct", "correctness", "no gain", "not correct", "no reward")
-
-
-def sample(entries: list[Entry], attacks: int) -> list[Entry]:
-    """Some of them, always the same."""
-    chosen: list[Entry] = []
-    for folder, many in (("hostile", attacks), ("honest", attacks // 2)):
-        of = [each for each in entries if each.path.parent.name == folder]
-        chosen += random.Random(0).sample(of, min(many, len(of)))
-    return chosen
 
 
 def is_timed(entry: Entry) -> bool:
