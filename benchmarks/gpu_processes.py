@@ -12,10 +12,7 @@ from kevin_env.judge.choice import device_names
 
 
 def start_processes(stack: ExitStack, choice: str, each: int = 1) -> list[ProcessPoolExecutor]:
-    """So many for each device of a choice such as `cuda:0,1`, where a GPU is `cuda:0`, the first of each device first.
-
-    They end with the stack.
-    """
+    """So many for each device of a choice such as `cuda:0,1`, where a GPU is `cuda:0`. They end with the stack."""
     names = device_names(choice)
     numbers = gpu_numbers()
     visible = [numbers[int(name.partition(":")[2])] if name != "cpu" else "" for name in names] * each

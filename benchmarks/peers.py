@@ -225,16 +225,18 @@ def main() -> None:
     until = math.inf if options.seconds is None else start + options.seconds
     device = torch.device("cpu") if options.device == "cpu" else torch.device("cuda", 0)
     tasks = chosen_tasks(options)
-    with ExitStack() as stack:
-        processes = start_processes(stack, options.device, options.at_once)
-        for process in processes:
-            stack.callback(lambda one=process: one.submit(leave, device).result())
-        info = alike([looked.result() for looked in [each.submit(look, device) for each in processes]])
-        rows = {} if options.seconds is None else kept_rows(known_rows(options.json, info.versions), tasks)
-        for timed, by in ((False, processes), (True, processes[: len(processes) // options.at_once])):
+    rows: dict[str, Row] = {}
+    for timed, at_once in ((False, options.at_once), (True, 1)):
+        with ExitStack() as stack:
+            processes = start_processes(stack, options.device, at_once)
+            for process in processes:
+                stack.callback(lambda one=process: one.submit(leave, device).result())
+            info = alike([looked.result() for looked in [each.submit(look, device) for each in processes]])
+            if not rows and options.seconds is not None:
+                rows = kept_rows(known_rows(options.json, info.versions), tasks)
             missing = [each for each in tasks if is_timed(each.entry) is timed and each.name not in rows]
-            for row in answers(missing, device, by, until):
-                rows[row["name"]] = row
+            for row in answers(missing, device, processes, until):
+                rows[row["name"]] = row | {"at_once": at_once}
                 ordered = [rows[each.name] for each in tasks if each.name in rows]
                 write_result(options.json, device_name(info), info.versions, [*total_rows(ordered), *ordered])
     for row in total_rows([rows[each.name] for each in tasks if each.name in rows]):

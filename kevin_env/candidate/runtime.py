@@ -152,8 +152,8 @@ class Runtime(programs.Orders):
     def go(self, count: int, marks: Sequence[int] = (), seed: int | None = None) -> bytes:
         """Calls the model once on each of the first `count` staged sets, then says where the outputs are.
 
-        The answer is encoded while the device still works. The judge is told when each number of calls in `marks` is
-        done; by then the device has one more to do, so that it is never idle, but after the last.
+        The judge is told when each number of calls in `marks` is done, and after each but the last the device has one
+        more to do by then, so that it need not be idle. Without marks the answer is encoded while the device works.
         """
         reseed(seed)
         outputs: list[Any] = []
@@ -166,9 +166,9 @@ class Runtime(programs.Orders):
                 if number in marks:
                     self._mark(reached.pop(0))
         self.held = outputs
+        for _ in reached:  # after the last call: all that was queued, on whatever stream
+            self._mark(self)
         answer = encode({"claims": [self._claim(output) for output in outputs]})
-        for event in reached:
-            self._mark(event)
         self.synchronize()
         return answer
 
@@ -235,12 +235,12 @@ class Runtime(programs.Orders):
         return {**spec, "device": tensor.device.type, "in": "outbox"}, used
 
     def _event(self) -> Any:
-        """What can be waited for: that all is done which the device was given so far. None where nothing is queued."""
-        return torch.cuda.current_stream(self.device).record_event() if self.device.type == "cuda" else None
+        """What can be waited for: that the current stream has done what it was given so far."""
+        return torch.cuda.current_stream(self.device).record_event() if self.device.type == "cuda" else self
 
-    def _mark(self, event: Any) -> None:
-        if event is not None:
-            event.synchronize()
+    def _mark(self, waited: Any) -> None:
+        """Says that something that can be waited for, an event or all of the device, is done."""
+        waited.synchronize()
         self.channel.send_frame(_MARK)
 
     def synchronize(self) -> None:

@@ -1,6 +1,7 @@
 """What a judge keeps ready on its device: warm candidates, partners, and what it knows of problems and device."""
 
 import threading
+from contextlib import suppress
 
 import torch
 
@@ -16,7 +17,7 @@ from kevin_env.judge.lease import Lease
 from kevin_env.judge.partners import Partners, ours
 from kevin_env.judge.rooflines import Rooflines
 from kevin_env.judge.sketch import Sketches
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.worker import Trouble, Worker
 
 MEMORY_SHARE = 0.6
 """Of what is free when the judge starts."""
@@ -73,7 +74,8 @@ class Bench:
         self._closed = False
         usage = nvml_usage(device) if on_gpu else None
         self._memory = DeviceMemory(usage, self.timing) if usage else None
-        self._start_spare()
+        with suppress(JudgeError, OSError):
+            self._start_spare()
         self._refill_later()
 
     def take(self) -> Worker:
@@ -104,10 +106,19 @@ class Bench:
             return self._begun.pop() if self._begun else None
 
     def retire(self, worker: Worker) -> None:
-        """Kills a candidate and prepares another, also while others are timed: it hardly shows in their times."""
+        """Kills a candidate and prepares another. Hold no lease.
+
+        On a GPU at once, since it does not show in others' times; on a CPU it stands still until nobody is timed.
+        """
         if self._memory is not None:
             self._memory.forget(worker)
-        worker.close()
+        if self.device.type == "cuda":
+            worker.close()
+        else:
+            with suppress(Trouble):
+                worker.freeze(True)
+            with self.lease.shared():
+                worker.close()
         self._refill_later()
 
     def close(self) -> None:
@@ -169,10 +180,11 @@ class Bench:
             self._refilling = False
 
     def _refill(self) -> None:
-        while self._lacks_spares():
-            if not self._start_spare():
-                self._refilling = False
-                return
+        try:
+            while self._lacks_spares():
+                self._start_spare()
+        except Exception:  # whoever needs one next meets the error where it can be raised
+            self._refilling = False
 
     def _lacks_spares(self) -> bool:
         """Whether one is to be started; if not, whoever takes one from now on has others started."""
@@ -180,19 +192,14 @@ class Bench:
             self._refilling = not self._closed and len(self._spares) < self.capacity.spares
             return self._refilling
 
-    def _start_spare(self) -> bool:
-        """Whether one more is there."""
-        try:
-            worker = self._new_worker()
-        except (JudgeError, OSError):  # whoever needs one next meets the error where it can be raised
-            return False
+    def _start_spare(self) -> None:
+        worker = self._new_worker()
         with self._lock:
             kept = not self._closed
             if kept:
                 self._spares.append(worker)
         if not kept:
             worker.close()
-        return kept
 
     def _warm_worker(self) -> Worker:
         """A warm candidate for a partner."""
@@ -212,7 +219,7 @@ class Bench:
         try:
             with self.lease.contexts(), ours():
                 worker.prepare(self.info.processors)
-        except JudgeError:
+        except BaseException:
             worker.close()
             raise
         return worker

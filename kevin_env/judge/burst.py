@@ -17,7 +17,7 @@ from kevin_env.judge.timing import Burst, Pair, Speedup
 
 LEAD = 2
 """Calls before the part that is timed. The process has just been woken, and the device had another's work: what that
-takes varies by some 40 us on an H200. The first mark is some 14 us late, too; later ones are late by the same."""
+takes varies by some 40 us on an H200. The first mark is some 14 us later than others, too."""
 LONG = 16
 """Input sets of a burst of short calls, where memory allows; never fewer than make the L2 cold."""
 LEAST = 8

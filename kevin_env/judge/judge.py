@@ -104,9 +104,10 @@ class Judge:
 
     def _end(self, trial: Trial, watch: Stopwatch) -> None:
         """Ends the submission, before anything is said of it; its memory is given back while nobody is timed."""
-        self.bench.retire(trial.worker)
-        with watch("queue"), self.bench.lease.shared():
-            trial.close()
+        with watch("queue"):
+            self.bench.retire(trial.worker)
+            with self.bench.lease.shared():
+                trial.close()
 
     def _taken(self, watch: Stopwatch) -> Worker:
         """A candidate that has run nothing. One that does not start may lack what others on the device hold."""

@@ -1,8 +1,8 @@
 """The device lease: who may touch the device, across threads and processes of this machine.
 
 Shared by everything that runs something on the device, exclusive for the fraction of a second in which times are
-taken. Whoever shares it for longer than a call asks in between whether it is wanted. It is a file lock, so a process
-that dies gives it back.
+taken. Whoever shares it for longer than a call asks in between whether it is wanted. Contexts come and go beside it. It
+is a file lock, so a process that dies gives it back.
 """
 
 import fcntl
@@ -63,8 +63,8 @@ class Lease:
     def contexts(self) -> Iterator[None]:
         """Makes a context, or keeps others from making one.
 
-        It may be made while somebody is timed, but not in a burst: on an H200 it takes 0.18 s, and holds up some of
-        the calls of all others in it by 0.3 ms. Drivers make one at a time anyway.
+        It may be made while somebody is timed, but not in a burst: on an H200 it takes 0.18 s, and holds up some calls
+        of all others in it by 0.3 ms. Drivers make one at a time anyway. Whoever holds this waits for no lease.
         """
         with _locked(self._contexts, fcntl.LOCK_EX):
             yield

@@ -76,9 +76,8 @@ class Unverified:
 
     def keep(self, answer: Answer, sets: list[Drawn]) -> None:
         """Has every output of a pass compared later."""
-        called = sets[: len(answer.calls)]
-        self._waiting.append((answer, called))
-        self.held += _bytes_of(answer, called)
+        self._waiting.append((answer, sets))
+        self.held += _bytes_of(answer, sets)
 
     def relieve(self) -> None:
         """Where too much waits, compares what waits longest.

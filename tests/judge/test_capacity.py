@@ -90,13 +90,23 @@ def _wait(bench: Bench) -> None:
         time.sleep(0.05)
 
 
-def test_spares_are_started_one_at_a_time_and_again_after_one_that_failed(monkeypatch) -> None:
+def _no_files_left(bench: Bench) -> Worker:
+    raise OSError(errno.EMFILE, "too many open files")
+
+
+def _no_threads_left(bench: Bench) -> Worker:
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("error", [_no_files_left, _no_threads_left])
+def test_spares_are_started_one_at_a_time_and_again_after_one_that_failed(monkeypatch, error) -> None:
     monkeypatch.setattr("kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=4))
     prepare, under_way, most = Worker.prepare, [], []
 
     def counted(worker: Worker, threads: int) -> None:
         under_way.append(worker)
         most.append(len(under_way))
+        time.sleep(0.1)  # so that others would come
         prepare(worker, threads)
         under_way.remove(worker)
 
@@ -104,7 +114,7 @@ def test_spares_are_started_one_at_a_time_and_again_after_one_that_failed(monkey
     with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
         _wait(bench)
         with monkeypatch.context() as patch:
-            patch.setattr(Bench, "_new_worker", _no_files_left)
+            patch.setattr(Bench, "_new_worker", error)
             for _ in range(2):
                 bench.retire(bench.take())
             end = time.monotonic() + 20
@@ -123,5 +133,26 @@ def test_spares_are_started_one_at_a_time_and_again_after_one_that_failed(monkey
         assert len(bench._spares) == 4 and max(most) == 1
 
 
-def _no_files_left(bench: Bench) -> Worker:
+def test_a_candidate_that_cannot_be_made_ready_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
+        _wait(bench)
+        made: list[Worker] = []
+        forked = Bench._forked
+        monkeypatch.setattr(Bench, "_forked", lambda bench: made.append(forked(bench)) or made[-1])
+        monkeypatch.setattr(bench.lease, "contexts", _no_room)
+        with pytest.raises(OSError, match="too many"):
+            bench._new_worker()
+        assert not made[0].folder.exists()
+
+
+def _no_room() -> contextlib.AbstractContextManager[None]:
     raise OSError(errno.EMFILE, "too many open files")
+
+
+def test_on_a_gpu_a_candidate_is_ended_while_another_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
+        worker = bench.take()
+        monkeypatch.setattr(bench, "device", torch.device("cuda"))
+        with bench.lease.exclusive():
+            bench.retire(worker)
+            assert not worker.folder.exists()

@@ -119,7 +119,7 @@ def test_the_lines_that_cost_most_are_those_of_the_kernel() -> None:
     "", "\0\x1b[2J" * 1000, '"' * 2_000_000, '"Kernel Name","gpu__time_duration.sum"\n' * 3,
     '"Kernel Name","gpu__time_duration.sum"\n"","ns"\n"k","1e999"\n"k","nan"\n"k"\n"k","-5"\n',
     '"' + "x" * 5_000_000 + '"\n', raw(SOFTMAX)[:400], '"File Path"\n"Function Name"\n"Line No"\n"1"\n"9e99","a"\n',
-    '"Function Name","k"\n"Line No","Source","# Samples"\n"1","a"\n"1e300","a","5"\n"2","a","nan"\n"3","a","-1"\n',
+    f'"Function Name","k"\n"Line No","Source","{ncu.SAMPLES}"\n"1","a"\n"1e300","a","5"\n"2","a","nan"\n"3","a","-1"\n',
 ])  # fmt: skip
 def test_any_text_is_read_without_an_error(text: str) -> None:
     assert digest(read_raw(text)) is None
@@ -156,6 +156,7 @@ def test_a_metric_that_the_device_does_not_have_is_not_asked_for_again() -> None
     assert missing == {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"}
     words = ncu.command("ncu", "report", ["python"], missing)[1:]
     assert not any("sm__pipe_tensor" in word for word in words) and any("dram__bytes.sum" in word for word in words)
+    assert ncu.missing_in(f"==ERROR== Failed to find metric {ncu.SAMPLES}\n") == {ncu.SAMPLES}
 
 
 RUN = {"raw": Ran(0, raw(SOFTMAX)), "source": Ran(0, SOURCE)}

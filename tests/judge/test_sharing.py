@@ -17,9 +17,9 @@ from kevin_env.judge.contest import Contest
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.trial import Trial
-from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.usage import descendants
 from kevin_env.judge.verdict import may_be_others_doing
+from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Correct, RuntimeFailure
 from kevin_env.problem import load_problem
 
@@ -71,29 +71,30 @@ def test_others_are_timed_between_two_calls_while_the_submission_stands_still(ju
     assert seen == [(1, {"T"})] and stages.count("verify") > 1
 
 
-def test_a_submission_that_was_judged_is_ended_while_another_is_timed(judge: Judge, monkeypatch) -> None:
-    assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"  # what takes a lease once
-    take, taken, left = judge.bench.take, [], []
-    monkeypatch.setattr(judge.bench, "take", lambda: taken.append(take()) or taken[-1])
-    timed = threading.Event()
+def test_on_a_cpu_a_submission_that_was_judged_stands_still_until_it_is_ended(judge: Judge, monkeypatch) -> None:
+    close, seen = Worker.close, []
 
-    def other() -> None:
-        with judge.bench.lease.exclusive():
-            timed.set()
-            deadline = time.monotonic() + SECONDS
-            while list(descendants(taken[0].pid)) and time.monotonic() < deadline:
-                time.sleep(0.01)
-            left.extend(descendants(taken[0].pid))
+    def closed(worker: Worker) -> None:
+        seen.append(({state(pid) for pid in descendants(worker.pid)}, taken(judge.bench.lease, "exclusive")))
+        close(worker)
 
-    def compared(unverified: Unverified, lease: Lease, watch: object) -> None:
-        waiting.start()  # the last that is done before a submission is ended
-        timed.wait(SECONDS)
-
-    waiting = threading.Thread(target=other)
-    monkeypatch.setattr(Unverified, "compare_beside_others", compared)
+    take, submissions = judge.bench.take, []
+    monkeypatch.setattr(judge.bench, "take", lambda: submissions.append(take()) or submissions[-1])
+    monkeypatch.setattr(Worker, "close", lambda worker: closed(worker) if worker in submissions else close(worker))
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
-    waiting.join()
-    assert left == []
+    assert seen == [({"T"}, False)]
+
+
+def taken(lease: Lease, how: str) -> bool:
+    """Whether the lease can be had at once."""
+    done = threading.Event()
+
+    def take() -> None:
+        with getattr(lease, how)():
+            done.set()
+
+    threading.Thread(target=take, daemon=True).start()
+    return done.wait(0.2)
 
 
 def test_a_submission_that_hangs_is_ended_before_others_get_the_device(judge: Judge, monkeypatch) -> None:

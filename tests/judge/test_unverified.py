@@ -138,7 +138,7 @@ def test_what_waits_longest_is_compared_at_once_where_too_much_waits() -> None:
     trial, size = Checking(), drawn("").image.bytes.numel()
     unverified = Unverified(trial, budget=2 * size)  # type: ignore[arg-type]
     for name in "ab":
-        unverified.add(answer(), [drawn(name), drawn("not called")])
+        unverified.add(answer(), [drawn(name)])
     assert (trial.seen, len(unverified), unverified.held) == ([], 2, 2 * size)
     unverified.add(answer(), [drawn("c")])
     assert (trial.seen, len(unverified), unverified.held) == (["a"], 2, 2 * size)

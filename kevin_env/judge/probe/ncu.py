@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from kevin_env.judge.probe.names import is_library, shorten
-from kevin_env.judge.probe.tables import number, read_rows
+from kevin_env.judge.probe.tables import SAMPLES, number, read_rows
 from kevin_env.profile import Bound, Metric, NcuDigest, Stall
 
 LAUNCHES = 12
@@ -36,9 +36,6 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "waves": ("launch__waves_per_multiprocessor", "count"),
 }
 """What decides, by our names: its metric and its unit."""
-SAMPLES = "group:smsp__pcsamp_warp_stall_reasons"
-"""Tells hot lines and why warps wait. The section `SourceCounters` tells more, from counters in the kernel's code: with
-it a call of 25 ms took 10 s instead of 3 on an H200."""
 _STALL = "smsp__pcsamp_warps_issue_stalled_"
 _NOT_STALLED = ("selected", "not_selected")
 _UNITS: Mapping[str, Mapping[str, float]] = {
@@ -74,8 +71,8 @@ def show(tool: str, report: str, page: str) -> list[str]:
 
 def missing_in(text: str) -> set[str]:
     """Those of our metrics that Nsight Compute says it cannot find."""
-    found = set(re.findall(r"Failed to find metric (?:regex:\^)?([a-z0-9_]{3,80})", text))
-    return {name for name, _ in METRICS.values() if name.partition(".")[0] in found}
+    found = set(re.findall(r"Failed to find metric (?:regex:\^)?((?:group:)?[a-z0-9_]{3,80})", text))
+    return {name for name in (SAMPLES, *(name for name, _ in METRICS.values())) if name.partition(".")[0] in found}
 
 
 @dataclass(frozen=True)
