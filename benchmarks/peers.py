@@ -6,8 +6,7 @@ rejects; such are counted apart. With rows of a peer stands the commit of its ch
 
 Each device has processes of its own, which see no other device: with `--at-once 4` four evaluations at a time of files
 that no time is asked of, then of the others one. Every answer is written when it is there; with `--seconds` the same
-command can be given again and again, until it says that none is left. Rows of files and evaluators that are not asked
-for are dropped; what our judge says of all files is in `attacks.py`, too.
+command can be given again and again, until it says that none is left. Rows of what is not asked for are dropped.
 
     python benchmarks/peers.py [--ours] [--kernrl PATH/envs/kernrl] [--kernelbench PATH] [--device cpu|cuda:0,1]
         [--at-once N] [--seconds S] [--json FILE]
@@ -22,6 +21,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_compl
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -77,9 +77,7 @@ def is_timed(entry: Entry) -> bool:
 
 def rewarded(entry: Entry, answer: Answer | None) -> bool:
     """Whether an answer pays: for an attack that is wrong when it is called correct, else when it is called fast."""
-    if answer is None or not answer.correct:
-        return False
-    return answer.speedup > GAIN if is_timed(entry) else True
+    return answer is not None and answer.correct and (not is_timed(entry) or answer.speedup > GAIN)
 
 
 def ending(entry: Entry, answer: Answer | None) -> str:
@@ -226,7 +224,11 @@ def main() -> None:
     device = torch.device("cpu") if options.device == "cpu" else torch.device("cuda", 0)
     tasks = chosen_tasks(options)
     rows: dict[str, Row] = {}
-    for timed, at_once in ((False, options.at_once), (True, 1)):
+
+    def most(task: Task) -> int:
+        return 1 if is_timed(task.entry) else options.at_once
+
+    for at_once, of in groupby(sorted(tasks, key=most), most):
         with ExitStack() as stack:
             processes = start_processes(stack, options.device, at_once)
             for process in processes:
@@ -234,7 +236,7 @@ def main() -> None:
             info = alike([looked.result() for looked in [each.submit(look, device) for each in processes]])
             if not rows and options.seconds is not None:
                 rows = kept_rows(known_rows(options.json, info.versions), tasks)
-            missing = [each for each in tasks if is_timed(each.entry) is timed and each.name not in rows]
+            missing = [each for each in of if each.name not in rows]
             for row in answers(missing, device, processes, until):
                 rows[row["name"]] = row | {"at_once": at_once}
                 ordered = [rows[each.name] for each in tasks if each.name in rows]

@@ -56,6 +56,16 @@ def test_triton_hashes_what_is_added_to_a_kernel(script: Script) -> None:
     assert ast.unparse(kernel.body[0]) == "fresh_7 = 7"
 
 
+def test_a_template_stays_with_its_kernel(script: Script) -> None:
+    kernel = "template <typename T>\n__global__ void first(T* x) {}\n__global__ void second() {}"
+    assert script("honest").fresh(f'CUDA = r"""\n{kernel}\n"""', 7).split("\n")[1:6] == [
+        "static const int fresh_7_1 = 7;",
+        *kernel.split("\n")[:2],
+        "static const int fresh_7_3 = 7;",
+        "__global__ void second() {}",
+    ]
+
+
 def test_a_changed_kernel_is_still_right(pool: LocalPool, script: Script) -> None:
     honest = script("honest")
     entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")

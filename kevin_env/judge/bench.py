@@ -15,9 +15,10 @@ from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.partners import Partners, ours
+from kevin_env.judge.pauses import asleep
 from kevin_env.judge.rooflines import Rooflines
 from kevin_env.judge.sketch import Sketches
-from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.judge.worker import Worker
 
 MEMORY_SHARE = 0.6
 """Of what is free when the judge starts."""
@@ -115,9 +116,7 @@ class Bench:
         if self.device.type == "cuda":
             worker.close()
         else:
-            with suppress(Trouble):
-                worker.freeze(True)
-            with self.lease.shared():
+            with asleep(worker), self.lease.shared():
                 worker.close()
         self._refill_later()
 

@@ -12,6 +12,7 @@ from kevin_env.judge import timing
 from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.nullkernel import construct_null, held, null_code
+from kevin_env.judge.overrides import source_of
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep, awake
 from kevin_env.judge.supply import Supply
@@ -69,7 +70,7 @@ class Contest:
         """
         lent, compiled = trial.bench.partners.lent, trial.options.baseline == "compile"
         key = f"{trial.problem.sha256}/{trial.case.name}/{trial.options.baseline}"
-        reference = partners.enter_context(lent(key, trial.reference_code(), "Model"))
+        reference = partners.enter_context(lent(key, source_of(trial.problem, trial.case.name), "Model"))
         null = partners.enter_context(lent("null", null_code(), "ModelNew"))
         with ours():
             trial.construct(reference, PARTNER_SECONDS, compiled)

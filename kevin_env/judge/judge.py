@@ -90,7 +90,8 @@ class Judge:
                 if alone:
                     raise
             finally:
-                self._end(trial, watch)
+                with watch("queue"):  # the submission is dead before anything is said of it
+                    trial.end()
         beside = beside or not self.bench.lease.idle()
         if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
             del trial  # its models and their float64 copies make room
@@ -101,13 +102,6 @@ class Judge:
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=secret,
             log=worker.log, flags=tuple(flags),
         )  # fmt: skip
-
-    def _end(self, trial: Trial, watch: Stopwatch) -> None:
-        """Ends the submission, before anything is said of it; its memory is given back while nobody is timed."""
-        with watch("queue"):
-            self.bench.retire(trial.worker)
-            with self.bench.lease.shared():
-                trial.close()
 
     def _taken(self, watch: Stopwatch) -> Worker:
         """A candidate that has run nothing. One that does not start may lack what others on the device hold."""

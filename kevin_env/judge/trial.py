@@ -15,7 +15,6 @@ from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.device import finish
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
-from kevin_env.judge.overrides import source_of
 from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, seed_from
 from kevin_env.judge.sketch import precompile
@@ -25,8 +24,7 @@ from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem
 
 ALL_CALLS = 10
-"""All calls of a submission together may take so many times what one may: a verdict takes dozens, during most of which
-nobody else is timed."""
+"""All calls of a submission together may take so many times what one may: in most of them nobody else is timed."""
 SLACK = 1 << 20
 """Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
 
@@ -183,10 +181,6 @@ class Trial:
         finally:
             region.close()
 
-    def reference_code(self) -> str:
-        """The problem's source with the constants of the case at hand."""
-        return source_of(self.problem, self.case.name)
-
     def open_gate(self, sets: list[Drawn], answer_bytes: int, outbox: int) -> Gate:
         """A gate whose inbox holds `sets`, for calls with so many bytes of outputs; closed with the trial."""
         inbox = max(drawn.image.end for drawn in sets)
@@ -209,6 +203,12 @@ class Trial:
             item.mappings.close() if isinstance(item, Player) else item.close()
         if self.bench.device.type == "cuda":
             torch.cuda.empty_cache()  # what the judge keeps for itself, a submission on a small device may lack
+
+    def end(self) -> None:
+        """Ends the submission, and gives back what the judge held for it while nobody is timed. Hold no lease."""
+        self.bench.retire(self.worker)
+        with self.bench.lease.shared():
+            self.close()
 
     def enter(self, case: Case) -> None:
         """Constructs the submission in a case, behind a gate of its own. Hold the lease; errors as `screen`."""

@@ -10,6 +10,7 @@ import torch
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.measure import measure
+from kevin_env.judge.overrides import source_of
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem, load_problem
@@ -143,15 +144,15 @@ def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
     judge: Judge, monkeypatch, lacking: str, ends: int | None
 ) -> None:
     """What else goes wrong with a process of the judge's own is told at once."""
-    code, runs = Trial.reference_code, []
+    runs: list[str] = []
 
-    def failing_at_first(trial: Trial) -> str:
-        runs.append(trial)
+    def failing_at_first(problem: Problem, case: str) -> str:
+        runs.append(case)
         if len(runs) > 1:
-            return code(trial)
-        return f"{code(trial)}\n\nclass Model(Model):\n    def forward(self, x):\n        raise {lacking}"
+            return source_of(problem, case)
+        return f"{source_of(problem, case)}\n\nclass Model(Model):\n    def forward(self, x):\n        raise {lacking}"
 
-    monkeypatch.setattr(Trial, "reference_code", failing_at_first)
+    monkeypatch.setattr("kevin_env.judge.contest.source_of", failing_at_first)
     monkeypatch.setattr(judge.bench.partners, "_taken", lambda key: None)
     if ends is None:
         with pytest.raises(JudgeError, match="a process of the judge's own failed: Failed"):

@@ -1,8 +1,6 @@
 """Bursts whose outputs share memory cannot be verified, so they are neither timed nor called wrong."""
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from leasing import taken
 
 from kevin_env.judge import burst, gate, measure
 from kevin_env.judge.api import Options
@@ -101,17 +100,14 @@ def test_no_context_is_made_while_bursts_are_taken(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
 
     def observed(contest: Contest, player: Any, size: int) -> Burst:
-        place = tmp_path / f"kevin-env-{os.getuid()}" / "a device.contexts"
-        with place.open() as file, pytest.raises(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert not taken(lease, "contexts", 0.05)
         seen.append(player)
         return Burst(9.0, 10.0)
 
     monkeypatch.setattr(burst, "_burst", observed)
     found = burst._bursts(contest, "the reference", 16)  # type: ignore[arg-type]
     assert found is not None and len(found) == burst.PAIRS[0] and len(seen) == 2 * burst.PAIRS[0]
-    with lease.contexts():
-        pass
+    assert taken(lease, "contexts", 2)
 
 
 def test_a_burst_in_which_memory_was_mapped_gives_no_time() -> None:

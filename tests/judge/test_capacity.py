@@ -90,11 +90,11 @@ def _wait(bench: Bench) -> None:
         time.sleep(0.05)
 
 
-def _no_files_left(bench: Bench) -> Worker:
+def _no_files_left(*given: Bench) -> Worker:
     raise OSError(errno.EMFILE, "too many open files")
 
 
-def _no_threads_left(bench: Bench) -> Worker:
+def _no_threads_left(*given: Bench) -> Worker:
     raise RuntimeError("can't start new thread")
 
 
@@ -139,14 +139,10 @@ def test_a_candidate_that_cannot_be_made_ready_is_ended(monkeypatch: pytest.Monk
         made: list[Worker] = []
         forked = Bench._forked
         monkeypatch.setattr(Bench, "_forked", lambda bench: made.append(forked(bench)) or made[-1])
-        monkeypatch.setattr(bench.lease, "contexts", _no_room)
+        monkeypatch.setattr(bench.lease, "contexts", _no_files_left)
         with pytest.raises(OSError, match="too many"):
             bench._new_worker()
         assert not made[0].folder.exists()
-
-
-def _no_room() -> contextlib.AbstractContextManager[None]:
-    raise OSError(errno.EMFILE, "too many open files")
 
 
 def test_on_a_gpu_a_candidate_is_ended_while_another_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:

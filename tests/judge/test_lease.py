@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from leasing import taken
 
 from kevin_env.judge.lease import Lease
 
@@ -56,18 +56,6 @@ def release(process: "subprocess.Popen[str]") -> None:
     assert process.stdin is not None
     process.stdin.close()
     process.wait(10)
-
-
-def taken(lease: Lease, how: str, within: float) -> bool:
-    """Whether the lease can be had in time; gives it back."""
-    done = threading.Event()
-
-    def take() -> None:
-        with getattr(lease, how)():
-            done.set()
-
-    threading.Thread(target=take, daemon=True).start()
-    return done.wait(within)
 
 
 def test_many_share_it(name: str, hold: Hold) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from leasing import taken
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.lease import Lease
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.usage import descendants
 from kevin_env.judge.verdict import may_be_others_doing
@@ -75,7 +75,7 @@ def test_on_a_cpu_a_submission_that_was_judged_stands_still_until_it_is_ended(ju
     close, seen = Worker.close, []
 
     def closed(worker: Worker) -> None:
-        seen.append(({state(pid) for pid in descendants(worker.pid)}, taken(judge.bench.lease, "exclusive")))
+        seen.append(({state(pid) for pid in descendants(worker.pid)}, taken(judge.bench.lease, "exclusive", 0.2)))
         close(worker)
 
     take, submissions = judge.bench.take, []
@@ -83,18 +83,6 @@ def test_on_a_cpu_a_submission_that_was_judged_stands_still_until_it_is_ended(ju
     monkeypatch.setattr(Worker, "close", lambda worker: closed(worker) if worker in submissions else close(worker))
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
     assert seen == [({"T"}, False)]
-
-
-def taken(lease: Lease, how: str) -> bool:
-    """Whether the lease can be had at once."""
-    done = threading.Event()
-
-    def take() -> None:
-        with getattr(lease, how)():
-            done.set()
-
-    threading.Thread(target=take, daemon=True).start()
-    return done.wait(0.2)
 
 
 def test_a_submission_that_hangs_is_ended_before_others_get_the_device(judge: Judge, monkeypatch) -> None:

@@ -32,6 +32,4 @@ def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outco
     except Trouble as trouble:
         return verdict(trouble, trial.place.step, str(worker.folder), trial.place.input_set)
     finally:
-        bench.retire(worker)
-        with bench.lease.shared():
-            trial.close()
+        trial.end()

@@ -91,9 +91,7 @@ class Look:
                 claim = self._claim(trial)
             code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
         finally:
-            self.bench.retire(worker)
-            with self.bench.lease.shared():
-                trial.close()
+            trial.end()
         profile = read_claim(claim, code)
         if profile is None:
             self.notes.append("the submission's process told no profile that could be read")
