@@ -52,7 +52,7 @@ for name in ("requests", "dotenv", "litellm", "openai", "tqdm"):  # what its pro
     except ImportError:
         sys.modules[name] = types.ModuleType(name)
         for attribute in ("load_dotenv", "completion", "OpenAI", "tqdm"):
-            setattr(sys.modules[name], attribute, None)
+            setattr(sys.modules[name], attribute, lambda *_, **__: None)
 from kernelbench.eval import eval_kernel_against_ref
 result = eval_kernel_against_ref(
     REFERENCE, SUBMISSION, num_correct_trials=5, num_perf_trials=100, measure_performance=True,
@@ -85,11 +85,20 @@ class Answer:
     speedup: float
 
 
-def evaluate(bench: Bench, entry: Entry, peer: Peer) -> tuple[Answer | None, float]:
-    """What a peer says of a submission, None when it gives no answer, and the seconds that its evaluation takes.
+@dataclass(frozen=True)
+class Evaluation:
+    """What a peer says of a submission, None when it gives no answer, and the seconds that it takes.
 
-    The process is warm when the clock starts, as ours are.
+    `failure` tells why there is none.
     """
+
+    answer: Answer | None
+    seconds: float
+    failure: str | None = None
+
+
+def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
+    """Asks a peer about a submission. The process is warm when the clock starts, as ours are."""
     task = entry.task
     reference = source_of(task, timed_case(task, bench.device))
     code = HEAD.format(files=peer.files, submission=entry.code, reference=reference)
@@ -101,13 +110,16 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> tuple[Answer | None, flo
         if "missing" in worker.sandbox.model_dump().values():
             raise SystemExit("this machine's sandbox is not whole, and these files attack what they can reach")
         worker.ask("load", SECONDS, path=str(worker.folder / "peer.py"), code=code, entry="ModelNew")
-    except Trouble:
-        pass  # it ended with the attack; what it said before counts
+        failure = "it ended without one"
+    except Trouble as trouble:  # it ended with the attack; what it said before counts
+        failure = str(trouble)
     finally:
         seconds = time.perf_counter() - start
         bench.retire(worker)
     said = [line for line in worker.log.splitlines() if line.startswith("PEER ")]
-    return (Answer(*json.loads(said[-1].removeprefix("PEER "))) if said else None), seconds
+    if not said:
+        return Evaluation(None, seconds, failure)
+    return Evaluation(Answer(*json.loads(said[-1].removeprefix("PEER "))), seconds)
 
 
 def commit_of(folder: Path) -> str | None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import torch
-from evaluators import Answer, Peer, evaluate, read_peers
+from evaluators import Answer, Evaluation, Peer, evaluate, read_peers
 from gpu_processes import start_processes
 from honest import sample
 from resultfile import Row, alike, device_name, known_rows, plain_row, write_result
@@ -88,13 +88,13 @@ def ending(entry: Entry, answer: Answer | None) -> str:
     return "rewarded" if paid else "rejected"
 
 
-def answer_row(task: Task, answer: Answer | None, seconds: float) -> Row:
+def answer_row(task: Task, told: Evaluation) -> Row:
     """An evaluator's answer as a row: its value is 1 when the file is rewarded."""
-    end = ending(task.entry, answer)
+    answer, end = told.answer, ending(task.entry, told.answer)
     speedup = answer.speedup if answer and math.isfinite(answer.speedup) else None
     row = plain_row(task.name, int(end == "rewarded"), UNIT)
     row |= {"who": task.who, "file": task.entry.name, "ending": end, "correct": answer and answer.correct}
-    row |= {"speedup": speedup, "took": seconds}
+    row |= {"speedup": speedup, "took": told.seconds, "failure": told.failure}
     return row | ({"commit": task.commit} if task.commit else {})
 
 
@@ -158,10 +158,10 @@ def ask(task: Task, device: torch.device) -> Row:
     """
     start = time.perf_counter()
     if task.peer is not None:
-        return answer_row(task, *evaluate(bench_of(device), task.entry, task.peer))
+        return answer_row(task, evaluate(bench_of(device), task.entry, task.peer))
     outcome, _, _ = judged(task.entry, device.type, our_pool())
     answer = Answer(outcome.category == "correct", getattr(outcome, "speedup", None) or 0.0)
-    return answer_row(task, answer, time.perf_counter() - start)
+    return answer_row(task, Evaluation(answer, time.perf_counter() - start))
 
 
 def asked(task: Task, device: torch.device, free: SimpleQueue[ProcessPoolExecutor], until: float) -> Row | None:
@@ -212,7 +212,7 @@ def answers(
         for answered in as_completed([threads.submit(asked, each, device, free, until) for each in tasks]):
             row = answered.result()
             if row is not None:
-                print(f"{row['name']:60} {row['ending']}", flush=True)
+                print(f"{row['name']:60} {row['ending']:10} {row['failure'] or ''}", flush=True)
                 yield row
     finally:
         threads.shutdown(cancel_futures=True)

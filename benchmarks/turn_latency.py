@@ -136,9 +136,10 @@ def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -
             walls, ratios = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
             for entry in entries:
                 seconds, new = turns.taken[entry.name]
-                answer, wall = evaluate(bench, new, peer)
-                told = "no answer" if answer is None else "correct" if answer.correct else "rejected"
-                print(f"{name:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {told:10} {entry.name}", flush=True)
+                told = evaluate(bench, new, peer)
+                answer, wall = told.answer, told.seconds
+                end = told.failure if answer is None else "correct" if answer.correct else "rejected"
+                print(f"{name:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {end:10} {entry.name}", flush=True)
                 if answer and answer.correct:  # a rejected one was not timed
                     row, of = f"{row_name(entry, turns.device)}: {name}", {"commit": peer.commit}
                     walls[row].append(wall)

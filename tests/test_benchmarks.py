@@ -259,9 +259,9 @@ def test_what_a_peer_rewards_rejects_and_leaves_open_is_counted_apart(script: Sc
         "hostile/paid": (True, 1.0), "hostile/caught": (False, 0.0), "hostile/fast": (True, 9.0),
         "hostile/slow": (True, 1.1), "honest/right": (True, 1.0), "honest/refused": (False, 0.0),
     }  # fmt: skip
-    peer = peers.Peer({}, "", "abc")
+    peer, evaluation = peers.Peer({}, "", "abc"), peers.Evaluation
     rows = [
-        peers.answer_row(peers.Task("peer", peer, each), peers.Answer(*told) if told else None, 1.0)
+        peers.answer_row(peers.Task("peer", peer, each), evaluation(peers.Answer(*told) if told else None, 1.0))
         for each in entries
         for told in (said.get(each.name),)
     ]
@@ -277,7 +277,8 @@ def test_answers_that_a_file_has_are_kept_while_their_evaluator_is_the_same(tmp_
     entry = peers.Entry(Path("hostile", "a.py"), "relu.py", "cpu", "kernel", "no gain")
     old, new = (peers.Task("peer", peers.Peer({}, "", commit), entry) for commit in ("abc", "def"))
     ours = peers.Task(peers.OURS, None, entry)
-    rows = [peers.answer_row(old, None, 1.0), peers.answer_row(ours, peers.Answer(True, float("inf")), 1.0)]
+    answers = (peers.Evaluation(None, 1.0, "ended with 1"), peers.Evaluation(peers.Answer(True, float("inf")), 1.0))
+    rows = [peers.answer_row(*told) for told in zip((old, ours), answers, strict=True)]
     resultfile.write_result(file, "cpu", {}, [*peers.total_rows(rows), *rows])
     known = resultfile.known_rows(file)
     assert set(peers.kept_rows(known, [old, ours])) == {"peer: hostile/a", "kevin-env: hostile/a"}
@@ -355,9 +356,32 @@ def test_a_peer_is_asked_in_a_warm_process_and_its_time_is_that_of_its_evaluatio
     evaluators, honest = script("evaluators"), script("honest")
     shim = "import time; time.sleep(0.2)\n" + ("say(True, 2.0)\n" if said else "") + "class ModelNew: pass\n"
     entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
-    answer, seconds = evaluators.evaluate(bench, entry, evaluators.Peer({"a/__init__.py": ""}, shim, None))
-    assert answer == (evaluators.Answer(True, 2.0) if said else None)
-    assert 0.2 < seconds < 5
+    told = evaluators.evaluate(bench, entry, evaluators.Peer({"a/__init__.py": ""}, shim, None))
+    assert told.answer == (evaluators.Answer(True, 2.0) if said else None)
+    assert bool(told.failure) != said
+    assert 0.2 < told.seconds < 5
+
+
+def test_of_a_peer_that_gives_no_answer_is_told_why(bench: Any, script: Script) -> None:
+    evaluators, honest = script("evaluators"), script("honest")
+    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    told = evaluators.evaluate(bench, entry, evaluators.Peer({}, "import no_such_module", None))
+    assert told.answer is None and "no_such_module" in told.failure
+
+
+def test_kernelbench_is_asked_without_what_its_prompts_need(bench: Any, script: Script) -> None:
+    evaluators, honest = script("evaluators"), script("honest")
+    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    code = """
+from types import SimpleNamespace
+from litellm import completion
+completion("at import, as it calls another of these")
+def eval_kernel_against_ref(*_, **__):
+    return SimpleNamespace(correctness=True, metadata={}, ref_runtime=3.0, runtime=2.0)
+"""
+    files = {"kernelbench/__init__.py": "", "kernelbench/eval.py": code}
+    told = evaluators.evaluate(bench, entry, evaluators.Peer(files, evaluators.KERNELBENCH, None))
+    assert told == evaluators.Evaluation(evaluators.Answer(True, 1.5), told.seconds)
 
 
 def test_rows_of_an_earlier_run_are_kept(tmp_path: Path, script: Script) -> None:
