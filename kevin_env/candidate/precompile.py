@@ -83,8 +83,10 @@ class Compilations:
 
     def compile_kernel(self, source: Any, target: Any = None, options: Any = None, **more: Any) -> object:
         """Begins what `triton.compiler.compile` does; what it gives stands for a kernel and cannot be launched."""
-        work = partial(self._compile, source, target, options, more)
-        self.begin(f"{source.hash()} {options}", work)
+        types = str(list(source.signature.values()))
+        if "tensordesc" not in types:
+            self.begin(f"launcher {types}", partial(_build_launcher, source, None))
+        self.begin(f"{source.hash()} {options}", partial(self._compile, source, target, options, more))
         return object()
 
     def begin(self, name: str, work: Callable[[], object]) -> None:
@@ -119,13 +121,11 @@ class Compilations:
 
     def _compile(self, source: Any, target: Any, options: Any, more: dict[str, Any]) -> None:
         from triton.compiler.compiler import compile as compile_now
-        from triton.runtime import driver
 
-        active: Any = driver.active
         kernel = compile_now(source, target=target, options=options, **more)
         form = getattr(kernel.metadata, "tensordesc_meta", None)
-        if self._claim(f"launcher {list(source.signature.values())} {form}"):  # C, which some versions compile for each
-            active.launcher_cls(kernel.src, kernel.metadata)
+        if form and self._claim(f"launcher {list(source.signature.values())} {form}"):
+            _build_launcher(source, kernel.metadata)
 
     def _claim(self, name: str) -> bool:
         try:
@@ -140,7 +140,6 @@ def _try(runtime: "Runtime", case: dict[str, Any], properties: Any, compilations
     _hush()
     os.nice(commands.NICENESS)
     runtime.channel.close()  # else the judge would not see the end of the process that it talks to
-    compilations.begin("utils", _build_utils)
     try:
         with imagined.imagine(properties, compilations.compile_kernel), torch.no_grad():
             runtime.regions = dict.fromkeys(("weights", "inbox"), imagined.Region(runtime.device))  # type: ignore
@@ -152,10 +151,15 @@ def _try(runtime: "Runtime", case: dict[str, Any], properties: Any, compilations
     return 0
 
 
-def _build_utils() -> None:
-    from triton.backends.nvidia.driver import CudaUtils
+def _build_launcher(source: Any, metadata: Any) -> None:
+    """Compiles the C that launches a kernel, where this version of Triton has some for each signature.
 
-    CudaUtils()
+    Only that for descriptors of tensors depends on `metadata`; else it can be had beside the kernel.
+    """
+    from triton.runtime import driver
+
+    active: Any = driver.active
+    active.launcher_cls(source, metadata)
 
 
 def _hush() -> None:

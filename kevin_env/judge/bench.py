@@ -1,7 +1,8 @@
 """What a judge keeps ready on its device: warm candidates, partners, and what it knows of problems and device."""
 
 import threading
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 
 import torch
 
@@ -201,10 +202,11 @@ class Bench:
             worker.close()
 
     def _warm_worker(self) -> Worker:
-        """A warm candidate for a partner."""
-        worker = self._take_spare() or self._new_worker()
-        self._refill_later()
-        return worker
+        """A warm candidate for a partner, under the shared lease.
+
+        It is replaced when a submission has ended: now that would be in the way of who is timed next.
+        """
+        return self._take_spare() or self._new_worker(self.lease.contexts)
 
     def _forked(self) -> Worker:
         try:
@@ -212,11 +214,11 @@ class Bench:
         except JudgeError:  # the fork server may have been ending
             return Worker(self._alive_server(), str(self.device), self.memory)
 
-    def _new_worker(self) -> Worker:
-        """A candidate that was not there yet."""
+    def _new_worker(self, contexts: Callable[[], AbstractContextManager[None]] | None = None) -> Worker:
+        """A candidate that was not there yet. Hold no lease, unless `contexts` is that of the lease."""
         worker = self._forked()
         try:
-            with self.lease.contexts(), ours():
+            with (contexts or self.lease.contexts_in_between)(), ours():
                 worker.prepare(self.info.processors)
         except BaseException:
             worker.close()

@@ -87,7 +87,7 @@ class Contest:
             yield
 
     def rehearse(self, partner: Player, count: int) -> float:
-        """Calls of a partner that are not timed, while the submission stands still; how long they took, in seconds."""
+        """Calls of a partner that are not timed, while the submission stands still; their seconds."""
         with ours(), asleep(self.trial.worker):
             return self.trial.gate.call(partner, self.supply.stock(count), PARTNER_SECONDS).seconds
 
@@ -95,6 +95,12 @@ class Contest:
     def slow(self) -> bool:
         """Whether windows are long."""
         return max(self._lately.values(), default=0.0) > LONG_WINDOW
+
+    @property
+    def guess(self) -> float:
+        """A call of the shorter side before any was timed, rather too short than too long. Seconds."""
+        own, reference, null = (self._lately[name] for name in ("submission", "reference", "null"))
+        return max(min(own, reference) - null - timing.GATED_ALLOWANCE, timing.RESOLUTION)
 
     @contextmanager
     def still(self) -> Iterator[None]:

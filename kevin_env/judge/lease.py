@@ -9,7 +9,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 
@@ -67,6 +67,22 @@ class Lease:
         of all others in it by 0.3 ms. Drivers make one at a time anyway. Whoever holds this waits for no lease.
         """
         with _locked(self._contexts, fcntl.LOCK_EX):
+            yield
+
+    @contextmanager
+    def contexts_in_between(self) -> Iterator[None]:
+        """The same for who has time: begins while nobody holds the device alone or waits to. Hold no lease.
+
+        Else bursts would wait for the rest of it, while nobody used the device.
+        """
+        with ExitStack() as held:
+            while True:
+                held.enter_context(_locked(self._gate, fcntl.LOCK_SH))
+                held.close()
+                held.enter_context(_locked(self._contexts, fcntl.LOCK_EX))
+                if not self.wanted():
+                    break
+                held.close()
             yield
 
 

@@ -19,6 +19,14 @@ def _softmax(x, y, n, BLOCK: tl.constexpr):
     tl.store(y + at, weight / tl.sum(weight, 0), mask=at < n)
 
 
+def _load_utils() -> None:
+    """Loads Triton's own C for all copies of this process; else each would compile it again, which takes 0.2 s."""
+    from triton.backends.nvidia.driver import CudaUtils
+
+    CudaUtils()  # the only one there ever is
+    setattr(CudaUtils, "__init__", lambda self: None)  # noqa: B010
+
+
 def warm_triton(capability: int) -> None:
     """Compiles a kernel for an architecture, such as 90, and Triton's own launcher. Makes no context on a device.
 
@@ -30,9 +38,7 @@ def warm_triton(capability: int) -> None:
         signature = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
         source = ASTSource(fn=_softmax, signature=signature, constexprs={(3,): 128})
         triton.compile(source, target=GPUTarget("cuda", capability, WARP))
-        from triton.backends.nvidia.driver import CudaUtils
-
-        CudaUtils()
+        _load_utils()
     os.environ.pop("TRITON_CACHE_DIR")
     if before is not None:
         os.environ["TRITON_CACHE_DIR"] = before

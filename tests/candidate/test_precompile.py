@@ -7,12 +7,16 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import rehearsal
+
+from kevin_env.candidate import precompile
 
 pytest.importorskip("triton")
 KERNELS = {"plain": 4, "shifted": 2, "tuned": 4, "guessed": 2}
@@ -86,10 +90,61 @@ def test_calls_on_true_tensors_find_everything_compiled(rehearsed: Rehearsed) ->
     assert all(was_there for _, was_there in found)
 
 
-def test_what_launches_kernels_is_compiled_too(rehearsed: Rehearsed, library: Path | None) -> None:
+def test_copies_of_a_warm_process_do_not_compile_the_c_of_triton_again(library: Path | None, tmp_path: Path) -> None:
     if library is None:
         pytest.skip("no C compiler, or no headers of Python, here")
-    assert rehearsed.named("cuda_utils*.so")
+    code = f"""
+import os
+from triton.backends.nvidia.driver import CudaUtils
+from kevin_env.judge.warm import warm_triton
+warm_triton(90)
+os.environ |= {{"PATH": "", "TRITON_CACHE_DIR": {str(tmp_path)!r}}}
+if os.fork() == 0:
+    os._exit(callable(CudaUtils().load_binary))
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment |= {"TRITON_LIBCUDA_PATH": str(library), "LD_LIBRARY_PATH": str(library)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "1\n", done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+class Kernel:
+    """Stands for a kernel's source, as Triton hands it over."""
+
+    def __init__(self, name: str, *types: str) -> None:
+        self.hash = lambda: name
+        self.signature = dict(enumerate(types))
+
+
+@pytest.mark.parametrize(("last", "beside"), [("i32", True), ("tensordesc<fp16[64, 64]>", False)])
+def test_what_launches_kernels_is_compiled_beside_them_once_for_each_signature(
+    last: str, beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+
+    def note(text: str) -> None:
+        with log.open("a") as file:
+            file.write(f"{text}\n")
+
+    def compiled(source: Kernel, **_: object) -> SimpleNamespace:
+        time.sleep(0.3)
+        note(source.hash())
+        return SimpleNamespace(metadata=SimpleNamespace(tensordesc_meta=None if beside else "a form"))
+
+    monkeypatch.setattr("triton.compiler.compiler.compile", compiled)
+    monkeypatch.setattr(precompile, "_build_launcher", lambda source, metadata: note("launcher"))
+    (tmp_path / "claims").mkdir()
+    reader, writer = os.pipe()
+    os.write(writer, bytes(4))
+    compilations = precompile.Compilations(tmp_path / "claims", reader, writer)
+    for name in ("one", "other"):
+        compilations.compile_kernel(Kernel(name, "*fp16", last))
+    compilations.finish()
+    lines = log.read_text().split()
+    assert sorted(lines) == sorted(["one", "other", "launcher"])
+    assert (lines[0] == "launcher") is beside
 
 
 def test_no_times_of_configurations_that_never_ran_are_left(rehearsed: Rehearsed) -> None:

@@ -21,7 +21,7 @@ from kevin_env.judge.gate import Answer, Call, overlapping
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.supply import Supply
-from kevin_env.judge.timing import Burst, Speedup
+from kevin_env.judge.timing import GATED_ALLOWANCE, Burst, Speedup
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import load_problem
 
@@ -207,6 +207,7 @@ class Sized:
     """Stands where a contest on a GPU does that has room for so many input sets of 100 MB."""
 
     reference, null, references, shortest_reference = "the reference", "the null kernel", [2.0, 3.0], 2.0
+    windows, guess = 0, 0.0
 
     def __init__(self, room: int, shortest: float = 1.0) -> None:
         self.shortest = shortest
@@ -227,7 +228,8 @@ def gated(reference: float, submission: float) -> Speedup:
 @pytest.mark.parametrize(
     ("reference", "submission", "room", "size"),
     [
-        (1e-4, 2e-4, 99, 16),
+        (5e-5, 9e-5, 99, 16),
+        (1e-4, 2e-4, 99, 12),
         (1e-4, 2e-4, 9, 9),
         (1e-4, 2e-4, 7, None),
         (3e-4, 3e-4, 99, 8),
@@ -237,7 +239,7 @@ def gated(reference: float, submission: float) -> Speedup:
         (3e-4, 9e-4, 7, 7),
         (2e-3, 3e-3, 4, 4),
         (2e-3, 3e-3, 3, None),
-        (4e-2, 1e-4, 99, 16),
+        (4e-2, 1e-4, 99, 12),
         (4e-2, 5e-3, 99, None),
         (1e-4, 5e-3, 99, None),
     ],
@@ -254,8 +256,22 @@ def test_whoever_makes_most_calls_longer_has_no_shorter_bursts() -> None:
     assert burst._size(Sized(7, 6e-5), slowed) is None  # type: ignore[arg-type]
 
 
+def test_what_is_drawn_for_bursts_follows_from_windows_that_were_seen_and_is_rather_too_much() -> None:
+    trial: Any = SimpleNamespace(lately=1.2e-3)
+    contest = Contest(trial, "the reference", "the null kernel", None, None)  # type: ignore[arg-type]
+    seconds = {"the reference": 0.9e-3, "the null kernel": 0.3e-3}
+    contest.rehearse = lambda partner, count: seconds[partner]  # type: ignore[method-assign, index]
+    assert not any(contest.warm())
+    assert contest.guess == pytest.approx(0.9e-3 - 0.3e-3 - GATED_ALLOWANCE)
+    sized = Sized(99)
+    sized.windows = 40
+    for guess, size in ((1e-6, 16), (1.5e-4, 9), (1e-3, 8)):
+        sized.guess = guess
+        assert burst.demand(sized) == (40 + burst.PAIRS[0] * size, size)  # type: ignore[arg-type]
+
+
 def test_a_slow_reference_is_called_no_oftener_than_can_be_waited_for() -> None:
-    assert burst._size(Sized(99, 1e-4), gated(0.1, 1e-4)) == 13  # type: ignore[arg-type]
+    assert burst._size(Sized(99, 6e-5), gated(0.1, 6e-5)) == 13  # type: ignore[arg-type]
     assert burst._size(Sized(99, 1e-4), gated(1.0, 1e-4)) is None  # type: ignore[arg-type]
     steady = Speedup(400.0, 399.0, 401.0, 4e-2, 1e-4)
     assert burst._size(Sized(99, 1e-4), steady) is None  # type: ignore[arg-type]

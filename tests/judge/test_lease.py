@@ -1,5 +1,6 @@
 """The lease holds across processes, so these tests hold it in other processes."""
 
+import select
 import signal
 import subprocess
 import sys
@@ -102,6 +103,38 @@ def test_a_context_is_made_while_somebody_is_timed_and_no_other_is_made(name: st
     assert not taken(Lease(name), "contexts", 0.2)
     release(maker)
     assert taken(Lease(name), "contexts", 2)
+
+
+def test_who_has_time_makes_a_context_while_nobody_is_timed_or_waits_to_be(name: str, hold: Hold) -> None:
+    lease = Lease(name)
+    assert taken(lease, "contexts_in_between", 2)
+    shared = hold("shared")
+    held(shared)
+    assert taken(lease, "contexts_in_between", 2)
+    timed = hold("exclusive")
+    deadline = time.monotonic() + 20
+    while not lease.wanted():
+        assert time.monotonic() < deadline
+    assert not taken(lease, "contexts_in_between", 0.2) and taken(lease, "contexts", 2)
+    release(shared)
+    held(timed)
+    assert not taken(lease, "contexts_in_between", 0.2)
+    release(timed)
+    assert taken(lease, "contexts_in_between", 2)
+
+
+def test_who_waited_for_another_context_looks_again_whether_somebody_is_timed(name: str, hold: Hold) -> None:
+    other = hold("contexts")
+    held(other)
+    waiting = hold("contexts_in_between")
+    time.sleep(2)  # until it has started and waits
+    timed = hold("exclusive")
+    held(timed)
+    release(other)
+    assert taken(Lease(name), "contexts", 2)
+    assert waiting.stdout is not None and not select.select([waiting.stdout], [], [], 0.3)[0]
+    release(timed)
+    held(waiting)
 
 
 def test_a_killed_holder_gives_it_back(name: str, hold: Hold) -> None:
