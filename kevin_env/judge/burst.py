@@ -19,10 +19,10 @@ LEAD = 2
 """Calls before the part that is timed. The process has just been woken, and the device had another's work: what that
 takes varies by some 40 us on an H200. The first mark is some 14 us later than others, too."""
 LONG = 16
-"""Input sets of a burst of short calls, where memory allows; never fewer than make the L2 cold."""
+"""Input sets of a burst of short calls; never fewer than make the L2 cold."""
 LEAST = 8
-LEAST_SECONDS = 0.75e-3
-"""With fewer than `LEAST` sets the part that is timed has at least two calls, which take so long."""
+LEAST_PART, LEAST_SECONDS = 2, 0.75e-3
+"""With fewer than `LEAST` sets the part that is timed has at least so many calls, which take so long."""
 MOST = 64
 PART_SECONDS = 1e-3
 """What the part that is timed need not exceed. On an H200 it is told 5 to 8 us too long, and varies by some 3 us."""
@@ -107,10 +107,11 @@ def demand(contest: Contest) -> tuple[int, int]:
 
     The latter is 1 where bursts will be of no use.
     """
-    found = _bounds(contest, LEAST)
+    enough = _enough(contest.guess)
+    found = _bounds(contest, min(LEAST, enough))
     if found is None:
         return contest.windows, 1
-    size = min(max(found[0], _enough(contest.guess)), found[1])
+    size = min(max(found[0], enough), found[1])
     return contest.windows + PAIRS[0] * size, size
 
 
@@ -152,7 +153,7 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
         return None
     # the shortest call, not their median: whoever makes most calls longer would have shorter bursts
     shorter = min(max(contest.shortest, timing.RESOLUTION), gated.reference)
-    found = _bounds(contest, min(LEAST, LEAD + max(2, math.ceil(LEAST_SECONDS / shorter))))
+    found = _bounds(contest, min(LEAST, LEAD + max(LEAST_PART, math.ceil(LEAST_SECONDS / shorter))))
     if found is None:
         return None
     least, most = found
@@ -163,8 +164,8 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
 
 
 def _enough(call: float) -> int:
-    """How many input sets a burst of calls of this length needs to be told well."""
-    return max(LEAST, min(LONG, LEAD + math.ceil(PART_SECONDS / call)))
+    """How many input sets a burst of calls of this length needs to be told well, where memory allows."""
+    return LEAD + max(LEAST_PART, min(LONG - LEAD, math.ceil(PART_SECONDS / call)))
 
 
 def _bounds(contest: Contest, least: int) -> tuple[int, int] | None:

@@ -35,8 +35,9 @@ only ever lengthen one. Among them, at a random place, the submission has one mo
 verified and not timed: nobody knows by counting which inputs come under the clock."""
 MEMORY = 0.3
 """Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows."""
-LONG_WINDOW = 5e-3
-"""From windows of this length on, one is enough on a GPU: what lengthens it is little beside it."""
+LONG_WINDOW, SLOW_WINDOW = 2.5e-3, 5e-3
+"""On a GPU, from windows of this length on one is enough, as what lengthens it is little beside it; and from this one
+on nothing is rehearsed, as that takes longer than finding memory."""
 
 
 @dataclass
@@ -93,8 +94,8 @@ class Contest:
 
     @property
     def slow(self) -> bool:
-        """Whether windows are long."""
-        return max(self._lately.values(), default=0.0) > LONG_WINDOW
+        """Whether windows are very long."""
+        return max(self._lately.values(), default=0.0) > SLOW_WINDOW
 
     @property
     def guess(self) -> float:
@@ -188,10 +189,7 @@ class Contest:
         self.trial.gate = gate
 
     def passes(self, player: Player, sets: list[list[Drawn]], marks: Sequence[int] = ()) -> list[Answer]:
-        """One pass after the other, of one player; `marks` as in `Gate.call`.
-
-        The submission's answers are to be given to `unverified`. Errors as `gated`.
-        """
+        """Passes of one player; `marks` as in `Gate.call`, errors as `gated`. The submission's go to `unverified`."""
         if player is self.trial.player:
             with awake(player.worker):
                 return [self.trial.run(each, marks) for each in sets]
