@@ -10,10 +10,11 @@ import torch
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.device import inform, resolve
+from kevin_env.judge.device import identity, inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.launcher import ForkServer
+from kevin_env.judge.lease import Lease
 from kevin_env.judge.measure import make_ready, measure
 from kevin_env.judge.partners import NoRoom
 from kevin_env.judge.pauses import asleep, ended_on_trouble
@@ -42,9 +43,10 @@ class Judge:
 
     def __init__(self, device: str, server: ForkServer | None = None) -> None:
         self.device = resolve(device)
-        self.enter_thread()
         if self.device.type == "cuda":
-            torch.zeros(1, device=self.device)
+            with Lease(identity(self.device)).contexts_in_between():  # another judge may be timing
+                self.enter_thread()
+                torch.zeros(1, device=self.device)
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info, server)
         self._slots = threading.Semaphore(self.bench.capacity.slots)
