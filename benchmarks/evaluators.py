@@ -15,12 +15,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from corpus import Entry
 
+from kevin_env.frozen import printable
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import timed_case
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.worker import Trouble
 
 SECONDS = 120.0
+TOLD = 200
+"""Characters of what ended it."""
 REST = 0.5
 """Seconds before each evaluation, in which the next candidate is started, as while a model thinks."""
 HEAD = """
@@ -112,7 +115,7 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
         worker.ask("load", SECONDS, path=str(worker.folder / "peer.py"), code=code, entry="ModelNew")
         failure = "it ended without one"
     except Trouble as trouble:  # it ended with the attack; what it said before counts
-        failure = str(trouble)
+        failure = " ".join(printable(str(trouble)).split())[:TOLD]
     finally:
         seconds = time.perf_counter() - start
         bench.retire(worker)

@@ -1,8 +1,7 @@
 """What a judge keeps ready on its device: warm candidates, partners, and what it knows of problems and device."""
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 
 import torch
 
@@ -193,7 +192,7 @@ class Bench:
             return self._refilling
 
     def _start_spare(self) -> None:
-        worker = self._new_worker()
+        worker = self._new_worker(in_between=self.device.type == "cuda")
         with self._lock:
             kept = not self._closed
             if kept:
@@ -202,11 +201,8 @@ class Bench:
             worker.close()
 
     def _warm_worker(self) -> Worker:
-        """A warm candidate for a partner, under the shared lease.
-
-        It is replaced when a submission has ended: now that would be in the way of who is timed next.
-        """
-        return self._take_spare() or self._new_worker(self.lease.contexts)
+        """A warm candidate for a partner. It is replaced when a submission has ended: now that would be in the way."""
+        return self._take_spare() or self._new_worker()
 
     def _forked(self) -> Worker:
         try:
@@ -214,11 +210,11 @@ class Bench:
         except JudgeError:  # the fork server may have been ending
             return Worker(self._alive_server(), str(self.device), self.memory)
 
-    def _new_worker(self, contexts: Callable[[], AbstractContextManager[None]] | None = None) -> Worker:
-        """A candidate that was not there yet. Hold no lease, unless `contexts` is that of the lease."""
+    def _new_worker(self, in_between: bool = False) -> Worker:
+        """A candidate that was not there yet; `in_between`: nobody waits for it, so that who is timed comes first."""
         worker = self._forked()
         try:
-            with (contexts or self.lease.contexts_in_between)(), ours():
+            with self.lease.contexts_in_between() if in_between else self.lease.contexts(), ours():
                 worker.prepare(self.info.processors)
         except BaseException:
             worker.close()

@@ -99,7 +99,7 @@ class Contest:
 
     @property
     def guess(self) -> float:
-        """A call of the shorter side before any was timed, rather too short than too long. Seconds."""
+        """About what a call of the shorter side takes, before any was timed; too much beside others. Seconds."""
         own, reference, null = (self._lately[name] for name in ("submission", "reference", "null"))
         return max(min(own, reference) - null - timing.GATED_ALLOWANCE, timing.RESOLUTION)
 

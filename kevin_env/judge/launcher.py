@@ -20,9 +20,6 @@ _PASSED = (
     *("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_"),
 )
 END_SECONDS = 10.0
-CONNECTIONS = "4"
-"""Hardware queues of a candidate's context, which streams share: on an H200 a context takes 0.11 s with the usual 8,
-0.06 s with 2. With fewer than its streams, a submission would have kernels wait for each other for no reason."""
 
 
 class ForkServer:
@@ -42,8 +39,6 @@ class ForkServer:
         environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else importing cpp_extension starts CUDA before the fork
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
-        else:
-            environment["CUDA_DEVICE_MAX_CONNECTIONS"] = CONNECTIONS
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kevin_env.judge.forkserver", str(theirs.fileno()), level],
             pass_fds=(theirs.fileno(),), env=environment, stdin=subprocess.DEVNULL, cwd="/",

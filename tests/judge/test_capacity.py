@@ -139,22 +139,37 @@ def test_a_candidate_that_cannot_be_made_ready_is_ended(monkeypatch: pytest.Monk
         made: list[Worker] = []
         forked = Bench._forked
         monkeypatch.setattr(Bench, "_forked", lambda bench: made.append(forked(bench)) or made[-1])
-        monkeypatch.setattr(bench.lease, "contexts_in_between", _no_files_left)
+        monkeypatch.setattr(bench.lease, "contexts", _no_files_left)
         with pytest.raises(OSError, match="too many"):
             bench._new_worker()
         assert not made[0].folder.exists()
 
 
-def test_a_partner_starts_under_the_lease_and_is_replaced_when_a_submission_has_ended() -> None:
+def test_a_partner_is_replaced_when_a_submission_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
         _wait(bench)
-        with bench.lease.shared(), contextlib.ExitStack() as ended:
-            for _ in range(bench.capacity.spares + 1):
-                ended.callback(bench._warm_worker().close)
-            assert not bench._refilling
+        for _ in range(bench.capacity.spares + 1):
+            bench._warm_worker().close()
+        assert not bench._refilling
         bench.retire(bench.take())
         _wait(bench)
         assert len(bench._spares) == bench.capacity.spares
+
+
+def test_on_a_gpu_candidates_that_nobody_waits_for_are_made_between_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
+        _wait(bench)
+        made: list[str] = []
+        for how in ("contexts", "contexts_in_between"):
+            monkeypatch.setattr(bench.lease, how, lambda how=how: made.append(how) or contextlib.nullcontext())
+        workers = [bench.take() for _ in range(bench.capacity.spares + 1)] + [bench._warm_worker()]
+        assert made == ["contexts", "contexts"]
+        monkeypatch.setattr(bench, "device", torch.device("cuda"))
+        monkeypatch.setattr(Worker, "prepare", lambda worker, threads: None)
+        bench._start_spare()
+        assert made[2:] == ["contexts_in_between"]
+        for worker in workers:
+            worker.close()
 
 
 def test_on_a_gpu_a_candidate_is_ended_while_another_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
