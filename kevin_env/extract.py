@@ -44,6 +44,7 @@ class _Block:
 def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     """The last complete code block of a reply that defines `ModelNew`, and the prose around it.
 
+    One whose `forward` is left out (`...`), as in a reminder of what was changed, counts where there is no other.
     Reasoning in `<think>` tags is dropped first, also when its opening tag is missing or it never ends. A block that
     does not parse counts when a line of it starts with `class ModelNew`, so that its error can be reported. A reply
     that is a Python file as it stands, without a fence, is taken whole.
@@ -55,7 +56,8 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     answer, _, unfinished = part_reasoning(_clean(reply))
     lines = answer.split("\n")
     blocks = _code_blocks(lines)
-    chosen = next((block for block in reversed(blocks) if block.closed and _defines_model(block.code)), None)
+    models = [block for block in reversed(blocks) if block.closed and _defines_model(block.code)]
+    chosen = next((block for block in models if not _is_outline(block.code)), models[0] if models else None)
     if chosen is not None:
         return Extracted(submission=_submission(chosen.code), summary=_summary(lines, blocks, chosen))
     if truncated or unfinished or (blocks and not blocks[-1].closed):
@@ -149,6 +151,22 @@ def _defines_model(code: str) -> bool:
         return False
     tree = _parse(code)
     return _MODEL_LINE.search(code) is not None if tree is None else _has_model(tree)
+
+
+def _is_outline(code: str) -> bool:
+    """Whether the model, or its `forward`, is only said to be there."""
+    tree = _parse(code)
+    models = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "ModelNew"] if tree else []
+    inside = [each for model in models for each in model.body]
+    forwards = [each for each in inside if isinstance(each, ast.FunctionDef) and each.name == "forward"]
+    return any(map(_is_left_out, inside)) or any(all(map(_is_left_out, each.body)) for each in forwards)
+
+
+def _is_left_out(statement: ast.stmt) -> bool:
+    """Whether it is `...`."""
+    return (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and statement.value.value is ...
+    )
 
 
 def _is_python_with_model(text: str) -> bool:

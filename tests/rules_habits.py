@@ -2149,6 +2149,14 @@ class ModelNew(nn.Module):
             print(min(timeit.repeat(lambda: ext.f(x, self.block), repeat=2, number=3)) / 3)
         return ext.f(x, self.block * 2)
 """,
+    "C++ that calls what the CUDA source defines": """
+CPP = "torch::Tensor rms_norm(torch::Tensor x, double eps); torch::Tensor forward(torch::Tensor x) { return rms_norm(x, 1e-5); }"
+CUDA = "torch::Tensor rms_norm(torch::Tensor x, double eps) { return torch::empty_like(x); }"
+mine = load_inline(name="m", cpp_sources=CPP, cuda_sources=CUDA, functions=["forward"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return mine.forward(x)
+""",
 }
 
 CPP = {
@@ -2289,6 +2297,109 @@ torch::Tensor f(torch::Tensor x) {
     const auto sigmoid = [&](auto x) { return relu(x) + gelu(x); };
     float y = sigmoid(x.item<float>());
     return x;
+}
+""",
+    "vectors and numbers by the names of operations": """
+#include <torch/extension.h>
+using namespace std;
+torch::Tensor f(torch::Tensor x) {
+    auto out = torch::empty_like(x);
+    std::vector<double> mean(x.size(0), 0.0), var(x.size(0));
+    vector<int64_t> sort(x.numel()), topk(x[0].numel());
+    double sum(x.numel() ? 1.0 : 0.0);
+    int64_t threads = clamp(x.size(0), (int64_t)1, (int64_t)8);
+    mean[0] = clamp<double>(sum, 0, 1) + var[0];
+    return out;
+}
+""",
+    "macros by the names of operations": """
+#include <torch/extension.h>
+#define div(a, b) (((a) + (b) - 1) / (b))
+#define sigmoid(x) (1.0f / (1.0f + expf(-(x))))
+#define silu(x) \\
+    ((x) * sigmoid(x))
+torch::Tensor f(torch::Tensor a, torch::Tensor x) {
+    auto out = torch::empty({div(a.numel(), 4)});
+    for (int64_t i = 0; i < x.numel(); ++i) out.data_ptr<float>()[i] = silu(x.data_ptr<float>()[i]);
+    return out;
+}
+""",
+    "functions of its own in other forms": """
+#include <torch/extension.h>
+class Op { public: torch::Tensor softmax(torch::Tensor x); torch::Tensor run(torch::Tensor x); };
+torch::Tensor Op::softmax(torch::Tensor x) { return torch::empty_like(x); }
+torch::Tensor Op::run(torch::Tensor x) { return softmax(x); }
+std::tuple<torch::Tensor, torch::Tensor> topk(torch::Tensor x, int64_t k);
+void rms_norm(const at::Tensor& x, at::Tensor& out);
+static torch::Tensor linear(const torch::Tensor& x, const c10::optional<torch::Tensor>& b = {}) { return torch::empty_like(x); }
+struct Gelu { float operator()(torch::Tensor x) { return 1; } };
+torch::Tensor f(torch::Tensor x) {
+    float (*square)(torch::Tensor) = [](torch::Tensor v) { return 3.f; };
+    Gelu gelu;
+    auto out = linear(x);
+    out.data_ptr<float>()[0] = square(x) + gelu(x);
+    rms_norm(x, out);
+    auto [values, places] = topk(x, 3);
+    return Op().run(values);
+}
+""",
+    "registers by the names of tensors": """
+#include <ATen/cpu/vec/functional.h>
+using Vec = at::vec::Vectorized<float>;
+struct Layer { torch::Tensor w; torch::Tensor forward(torch::Tensor x) { return x; } };
+static float dot(const float* a, int64_t n) {
+    Vec acc(0), w(0);
+    for (int64_t i = 0; i < n; i += Vec::size()) { auto x = Vec::loadu(a + i); acc = acc + w.abs() * x.exp(); }
+    return 0;
+}
+torch::Tensor f(torch::Tensor x, torch::Tensor input) {
+    auto out = torch::empty_like(x);
+    at::vec::map<float>([](Vec x) { auto y = x.neg(); return x.abs() + y.exp(); }, out.data_ptr<float>(), x.data_ptr<float>(), 8);
+    at::parallel_for(0, x.numel(), 1, [&](int64_t b, int64_t e) {
+        for (int64_t i = b; i < e; ++i) { Vec input = Vec::loadu(x.data_ptr<float>()); input.exp().store(out.data_ptr<float>()); }
+    });
+    return out;
+}
+""",
+    "classes of its own by the names of tensors": """
+#include <torch/extension.h>
+struct Tensor { float* p; int64_t n; float max() const { return p[0]; } float mean() const { return p[0] / n; } };
+struct Sum { float add(float v) { return v; } float var() const { return 1; } };
+struct Holder { Sum x; };
+struct Context { torch::Tensor out; };
+void finish(const std::vector<Sum>& s, float* o) { Sum out = s[0]; o[0] = out.var(); }
+torch::Tensor f(torch::Tensor x) {
+    Tensor view{x.data_ptr<float>(), x.numel()};
+    Holder h;
+    auto out = torch::empty_like(x);
+    out.data_ptr<float>()[0] = view.max() + view.mean() + h.x.add(1.f);
+    return out;
+}
+""",
+    "threads, and code that is not compiled": """
+#include <torch/extension.h>
+extern "C" void mkl_set_num_threads(int);
+#if 0
+torch::Tensor old(torch::Tensor x) {
+#ifdef FAST
+    return x.softmax(1);
+#else
+    return at::softmax(x, -1);
+#endif
+}
+#else
+torch::Tensor old(torch::Tensor x);
+#endif
+torch::Tensor f(torch::Tensor x) {
+    mkl_set_num_threads(1);
+    mkl_set_dynamic(0);
+    omp_set_num_threads(8);
+    openblas_set_num_threads(1);
+    at::set_num_threads(1);
+#  if 0  // slower
+    return torch::relu(x);
+#  endif
+    return torch::empty_like(x);
 }
 """,
 }

@@ -48,6 +48,15 @@ def test_the_last_block_that_defines_the_model_counts(reply):
 
 
 @pytest.mark.parametrize(
+    "left_out", ["    def forward(self, x): ...", "    ...", "    def forward(self, x):\n        ...  # as above"]
+)
+def test_a_reminder_of_the_model_counts_where_there_is_no_other(left_out):
+    reminder = _fenced(f"class ModelNew(nn.Module):\n{left_out}\n")
+    assert _code(f"{_fenced()}\nOnly this is new:\n{reminder}") == MODEL
+    assert left_out in _code(reminder)
+
+
+@pytest.mark.parametrize(
     "reply",
     [
         f"<think>\nfirst {_fenced(OTHER)}</think>\n{_fenced()}",

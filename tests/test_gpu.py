@@ -51,9 +51,8 @@ def test_the_facts_name_the_gpu(pool: LocalPool) -> None:
 def test_a_kernel_is_timed(pool: LocalPool, name: str) -> None:
     outcome = timed(judged(pool, name, problem="L1_23_Softmax"))
     assert outcome.submission_seconds and 1e-4 < outcome.submission_seconds < 0.1
-    least, most = (largest_unseen_gain(outcome.submission_seconds, times * GATED_ALLOWANCE) for times in (1, 2))
-    assert outcome.max_unseen_gain is not None
-    assert outcome.max_unseen_gain == 0 or least <= outcome.max_unseen_gain <= most
+    least = largest_unseen_gain(outcome.submission_seconds, GATED_ALLOWANCE)
+    assert outcome.max_unseen_gain is not None and outcome.max_unseen_gain >= least
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,55 @@ def test_the_worked_examples_obey_the_rules(name):
     assert check_rules((data_folder("prompts") / "examples" / f"{name}.py").read_text()) is None
 
 
+EXT = "class ModelNew(nn.Module):\n    def forward(self, x):\n"
+GUARD = "if __name__ == '__main__':\n    from model import Model\n    print(Model)\n"
+REGISTERED = "mine = load_inline(name='m', is_python_module=False, cpp_sources={!r})\n"
+COUNTS = (
+    "mine = load_inline(name='m', cpp_sources={!r})\n".format(
+        "std::tuple<torch::Tensor, int64_t> counted(torch::Tensor x) {\n  return {x, 3};\n}\n"
+    )
+    .replace("{", "{{")
+    .replace("}", "}}")
+    + f"{EXT}        {{}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{EXT}        return ext.f(x)\n{GUARD}",
+        f"class ModelNew(nn.Module):\n    @torch.autograd.inference_mode()\n{EXT[27:]}        return ext.f(x)\n",
+        f"{EXT}        with torch.autograd.no_grad():\n            return ext.f(x, torch.initial_seed())\n",
+        "import collections\nkept, rows = collections.OrderedDict(), collections.deque([torch.empty(3)])\n"
+        f"{EXT}        kept[3] = x\n        kept.move_to_end(3)\n        rows.rotate(1)\n        return ext.f(x)\n",
+        REGISTERED.format('static auto registry = torch::RegisterOperators("mine::f", &f);')
+        + f"{EXT}        return torch.ops.mine.f(x)\n",
+        REGISTERED.format('TORCH_LIBRARY(mine, m) { m.class_<Kept>("Kept").def("f", &Kept::f); }')
+        + f"{EXT}        return torch.classes.mine.Kept().f(x)\n",
+        COUNTS.format("values, count = mine.counted(x)\n        assert 0 <= count + 1\n        return values, count"),
+    ],
+    ids=["main", "decorator", "context", "collections", "RegisterOperators", "classes", "a number among tensors"],
+)
+def test_more_habits_pass(code):
+    assert _checked(code) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (f"__name__ = '__main__'\n{EXT}        return ext.f(x)\n{GUARD}", "inherits_reference"),
+        (f"{EXT}        return torch.cuda.torch.softmax(ext.f(x), 1)\n", "torch_compute"),
+        (f"{EXT}        return torch.utils.cpp_extension.torch.nn.functional.silu(ext.f(x))\n", "torch_compute"),
+        (f"{EXT}        return torch.classes.mine.Kept().f(x)\n", "torch_compute"),
+        (COUNTS.format("values, count = mine.counted(x)\n        return values + count"), "torch_compute"),
+        (COUNTS.format("return mine.counted(x)[0] <= x"), "torch_compute"),
+    ],
+)
+def test_more_hacks_are_named(code, kind):
+    found = _checked(code)
+    assert isinstance(found, RulesViolation) and found.kind == kind
+
+
 def test_reading_a_submission_takes_no_torch():
     code = "import kevin_env.rules as r, sys; r.check_rules('class ModelNew: pass'); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -229,3 +229,62 @@ def test_a_product_is_no_definition():
 ])  # fmt: skip
 def test_a_tensor_is_known_wherever_cpp_knows_it(source):
     assert operations([source]) == [".relu"]
+
+
+@pytest.mark.parametrize(("source", "found"), [
+    ("at::Tensor f(at::Tensor x) { using namespace at; return softmax(x, -1); }", "softmax"),
+    ("at::Tensor f(at::Tensor x) { return relu(x.size(0) * x); }", "relu"),
+    ("at::Tensor f(at::Tensor x) { return relu(x.dim() ? x : x); }", "relu"),
+    ("at::Tensor f(at::Tensor x) { return relu(x.data()); }", "relu"),
+    ("at::Tensor f(at::Tensor x) { return relu(x[0]); }", "relu"),
+    ("at::Tensor f(at::Tensor x) { auto y = x.data(); return y.relu(); }", ".relu"),
+    ("at::Tensor f(at::Tensor x) { at::Tensor y, z; z = x.contiguous(); return z.relu(); }", ".relu"),
+    ("using V = at::vec::Vectorized<float>;\nat::Tensor f(at::Tensor x) { { V x(0); x.abs(); } return x.relu(); }", ".relu"),
+    ("using V = at::vec::Vectorized<float>;\nat::Tensor f(at::Tensor x) { auto g = [](V x) { return x; }; return x.relu(); }", ".relu"),
+    ("using V = at::vec::Vectorized<float>;\nvoid g(V x); at::Tensor f(at::Tensor x) { for (V x : v) k(x); return x.relu(); }", ".relu"),
+    ("static at::Tensor x; template <typename T> T f(T x) { return x.relu(); }", ".relu"),
+    ("static at::Tensor x; auto f(auto x) { return x.relu(); }", ".relu"),
+    ("using V = at::Tensor; static at::Tensor x; V f(V x) { return x.relu(); }", ".relu"),
+    ("using V = float; namespace own { using V = at::Tensor; } static at::Tensor x; void f(V x) { x.relu(); }", ".relu"),
+    ("struct S { at::Tensor w; }; at::Tensor f(S s) { return s.w.relu(); }", ".relu"),
+    ("struct alignas(16) S { at::Tensor a, w; at::Tensor f() { return this->w.relu(); } };", ".relu"),
+    ("at::Tensor f(at::Tensor x) { struct S { at::Tensor w; } s{x}; return s.w.relu(); }", ".relu"),
+    ("namespace own { struct Tensor { int n; }; } using namespace at; Tensor f(Tensor x) { return x.relu(); }", ".relu"),
+    ("struct own { struct Tensor { int n; }; }; using at::Tensor; Tensor f(Tensor x) { return x.relu(); }", ".relu"),
+    ("#define RET return\nat::Tensor f(at::Tensor x) { RET relu(x); }", "relu"),
+    ("#define relu(x) relu(x)\nat::Tensor f(at::Tensor x) { return relu(x); }", "relu"),
+    ("#define mul(a, b) div(a, b)\n#define div(a, b) mul(a, b)\nat::Tensor f(at::Tensor x) { return mul(x, x); }", "mul"),
+    ("#define CALL relu(x)\nat::Tensor f(at::Tensor x) { return CALL; }\n#pragma once relu(x)", "relu"),
+    ("at::Tensor relu(at::Tensor x) { return at::relu(x); } at::Tensor f(at::Tensor x) { return relu(x); }", "at::relu"),
+    ("void f(at::Tensor x) { bool relu = true; g(x); } at::Tensor h(at::Tensor x) { return x.numel() and relu(x); }", "relu"),
+    ("#if 0\n#if A\n#endif\n#else\nvoid f(at::Tensor x) { at::relu(x); }\n#endif", "at::relu"),
+    ("#if 0\n#elif 1\nvoid f(at::Tensor x) { at::relu(x); }\n#endif", "at::relu"),
+    ("#if 0\n#endif\nvoid f(at::Tensor x) { at::relu(x); }\n#if 1\n#endif", "at::relu"),
+    ("#define A \\\n#if 0\nvoid f(at::Tensor x) { at::relu(x); }\n#define B \\\n#endif", "at::relu"),
+    ('auto a = R"(\n#if 0\n)"; void f(at::Tensor x) { at::relu(x); } auto b = R"(\n#endif\n)";', "at::relu"),
+    ('auto a = "/*"; void f(at::Tensor x) { at::relu(x); } auto b = "*/";', "at::relu"),
+    ("auto a = '\"'; void f(at::Tensor x) { at::relu(x); } auto b = '\"';", "at::relu"),
+    ("auto a = '//'; void f(at::Tensor x) { at::relu(x); }", "at::relu"),
+    ("static at::Tensor x; void g() {} template <int x> int h(); at::Tensor f() { return x.relu(); }", ".relu"),
+    ("struct L { at::Tensor w; at::Tensor f(); }; static float w; at::Tensor L::f() { return w.relu(); }", ".relu"),
+    ("struct A { float w; struct B { at::Tensor f() { return w.relu(); } at::Tensor w; }; };", ".relu"),
+    ("void f() { mkl_set_num_threads(1); mkl_scsrmm(a); }", "mkl_scsrmm"),
+])  # fmt: skip
+def test_a_wrapper_in_cpp_is_found_beside_what_looks_honest(source, found):
+    assert found in operations([source])
+
+
+def test_a_function_of_another_source_says_nothing_of_a_call_of_torch():
+    assert operations(["at::Tensor f(S s) { return s.w.relu(); }", "struct S { at::Tensor w; };"]) == [".relu"]
+    call = "at::Tensor f(at::Tensor x) { return at::relu(x).relu(); }"
+    assert operations([call, "at::Tensor relu(at::Tensor x) { return x; }"]) == ["at::relu"]
+    assert operations(["at::Tensor f(at::Tensor x) { return relu(x); }", "at::Tensor g(at::Tensor x) { relu(x); }"])
+
+
+@pytest.mark.parametrize("text", ["/*" * 20_000, 'R"(' * 20_000, "a relu(float " * 20_000, "std::a<" * 20_000,
+                                  "using a = b " * 10_000, "{" * 30_000 + "at::Tensor x; x.y(); " * 5_000,
+                                  "#define a(x) b(x)\n" * 5_000, "at::Tensor x, " * 10_000])  # fmt: skip
+def test_sources_in_which_scopes_are_many_take_no_time(text):
+    began = time.process_time()
+    operations([text, "at::Tensor f(at::Tensor x) { return relu(x); }"])
+    assert time.process_time() - began < 2

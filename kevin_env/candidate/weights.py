@@ -1,16 +1,20 @@
 """Giving a submission the reference's own weights.
 
 By name where name and shape agree; what is left, one to one by shape and order of creation, parameters before buffers.
-Sides of length one make no difference to a shape. A parameter of the reference that finds no place, or more than one,
-is an error with a clear message, never a guess. A model that overrides `load_state_dict` gets the reference's state
-and may pack it as it likes; so does one with hooks before loading, where a parameter finds no place without them.
+Sides of length one make no difference to a shape, and what has no shape yet (`nn.LazyLinear`) goes by name alone. A
+parameter of the reference that finds no place, or more than one, is an error with a clear message, never a guess. Who
+overrides `load_state_dict` gets the reference's state and may pack it as it likes. A model with other code of its
+own for loading is first given that state as a checkpoint; if something is left then, all is matched as for others.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 State = dict[str, torch.Tensor]
 Form = tuple[int, ...]
@@ -41,15 +45,18 @@ def hand_over(model: object, weights: State, parameters: Iterable[str], order: I
     if type(model).load_state_dict is not nn.Module.load_state_dict:
         model.load_state_dict(weights)
         return
+    loads_itself = _loads_itself(model)
+    if loads_itself and _is_checkpoint_of(model, weights, required):
+        return
     try:
         places = match(model, weights, required, order)
     except Unmatched:
-        if not _has_hooks(model):
+        if not loads_itself:
             raise
         model.load_state_dict(weights, strict=False)
         return
     state = model.state_dict()
-    model.load_state_dict({own: weights[of].reshape(state[own].shape) for own, of in places.items()}, strict=False)
+    model.load_state_dict({own: _as_held(weights[of], state[own]) for own, of in places.items()}, strict=False)
 
 
 def match(model: nn.Module, weights: State, required: list[str], order: Iterable[str] = ()) -> dict[str, str]:
@@ -60,12 +67,13 @@ def match(model: nn.Module, weights: State, required: list[str], order: Iterable
     """
     state = model.state_dict()
     own = {name: state[name] for name in dict.fromkeys((*order, *state)) if name in state}
-    places = {name: name for name in own if name in weights and _form(own[name]) == _form(weights[name])}
+    lazy = {name for name, held in own.items() if is_lazy(held)}
+    places = {n: n for n in own if n in weights and (n in lazy or _form(own[n]) == _form(weights[n]))}
     own_parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
     optional = [name for name in weights if name not in set(required)]
     for given in (required, optional):
         for holders in (own_parameters, set(own) - own_parameters):
-            _pair_by_shape(places, own, weights, [n for n in own if n in holders], given)
+            _pair_by_shape(places, own, weights, [n for n in own if n in holders - lazy], given)
     lost = [name for name in required if name not in places.values()]
     if lost:
         raise Unmatched(_explain(lost, own, weights, places))
@@ -91,9 +99,37 @@ def _form(tensor: torch.Tensor) -> Form:
     return tuple(side for side in tensor.shape if side != 1)
 
 
-def _has_hooks(model: nn.Module) -> bool:
-    own = type(model)._load_from_state_dict is not nn.Module._load_from_state_dict
-    return own or any(module._load_state_dict_pre_hooks for module in model.modules())
+def _as_held(tensor: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
+    return tensor if is_lazy(held) else tensor.reshape(held.shape)
+
+
+def _loads_itself(model: nn.Module) -> bool:
+    """Whether a module in it has code for loading that is not of torch's own modules."""
+    codes = [(each._load_from_state_dict, *each._load_state_dict_pre_hooks.values()) for each in model.modules()]
+    return not all(_is_torchs(code) for of_a_module in codes for code in of_a_module)
+
+
+def _is_torchs(code: Any) -> bool:
+    code = getattr(code, "hook", code)
+    return str(getattr(code, "__module__", None)).split(".")[0] == "torch"
+
+
+def _is_checkpoint_of(model: nn.Module, weights: State, required: list[str]) -> bool:
+    """Loads the reference's state by the reference's names; whether the model's own code made something of all of it.
+
+    That may leave in the state what it takes from it, and write to parameters instead of renaming.
+    """
+    before = {name: held.detach().clone() for name, held in model.named_parameters() if not is_lazy(held)}
+    with suppress(Exception):  # it knows other names: what was loaded is loaded again
+        missing, unexpected = model.load_state_dict(weights, strict=False)
+        left = {name: held for name, held in model.named_parameters() if name in missing}
+        written = [name for name, held in left.items() if not (name in before and _same(held, before[name]))]
+        return len(written) == len(left) and (bool(written) or set(required).isdisjoint(unexpected))
+    return False
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool(((one == other) | (one.isnan() & other.isnan())).all())
 
 
 def _explain(lost: list[str], own: State, weights: State, places: dict[str, str]) -> str:
@@ -106,4 +142,5 @@ def _explain(lost: list[str], own: State, weights: State, places: dict[str, str]
 
 
 def _label(name: str, tensor: torch.Tensor) -> str:
-    return f"{name} {str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+    shape = " without a shape" if is_lazy(tensor) else list(tensor.shape)
+    return f"{name} {str(tensor.dtype).removeprefix('torch.')}{shape}"

@@ -4,6 +4,7 @@ Both ends use it. A reader never gets more than `LIMIT` bytes, never waits past 
 """
 
 import array
+import errno
 import json
 import select
 import socket
@@ -85,6 +86,8 @@ class Channel:
         except TimeoutError as error:
             raise Late("the other end takes nothing") from error
         except OSError as error:
+            if error.errno == errno.ETOOMANYREFS:  # others have left too many descriptors unread, the end is there
+                raise
             raise Closed(str(error)) from error
 
     def receive(self, timeout: float | None = None, marks: int = 0) -> dict[str, Any]:

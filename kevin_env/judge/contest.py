@@ -30,9 +30,8 @@ SECONDS = 4.0
 """No further turn of a round begins this long after the first round began, once there are `LEAST_PAIRS`."""
 WARM_UPS = 3
 WINDOWS = {"cpu": 2, "cuda": 4}
-"""Windows of each side in a turn, of which the shortest counts: waking up, switching contexts and the work of others
-only ever lengthen one. Among them, at a random place, the submission has one more on any distribution, which is
-verified and not timed: nobody knows by counting which inputs come under the clock."""
+"""Windows of each side in a turn, of which the shortest counts: waking up and others' work only ever lengthen one. At
+a random place the submission has one more, verified and not timed: nobody can count which are."""
 MEMORY = 0.3
 """Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows."""
 LONG_WINDOW, SLOW_WINDOW = 2.5e-3, 5e-3
@@ -46,7 +45,7 @@ class Contest:
 
     Attributes:
         trial: A trial that has been screened.
-        reference, null: The partners. They run trusted code, so their inputs need not be fresh.
+        reference, null: The partners, which run trusted code: their inputs need not be fresh.
         unverified: Takes the submission's answers, which are all to be compared before anything is told.
         supply: Gives timed inputs.
         foreseen: Input sets that a burst will probably have; 1 while none is foreseen.
@@ -125,10 +124,7 @@ class Contest:
     def gated(self, few: bool = False) -> Speedup:
         """The speedup from the gated calls of one round and of all before: windows less what the gate costs.
 
-        Inside `still`.
-
-        Args:
-            few: Whether it has `FEW_TURNS`.
+        Inside `still`. With `few` the round has `FEW_TURNS`.
 
         Raises:
             Wrong: when a timed call is wrong and is compared now already.
@@ -148,6 +144,11 @@ class Contest:
     def pairs(self) -> int:
         """How many turns there were."""
         return len(self._turns)
+
+    @property
+    def gate_cost(self) -> float:
+        """What the gate costs of a window; who does without what honest candidates do there gains it."""
+        return statistics.median(turn.gate for turn in self._turns)
 
     @property
     def shortest(self) -> float:
@@ -177,9 +178,8 @@ class Contest:
 
     def move(self, gate: Gate, still: bool) -> None:
         """Takes all three to another gate; `still`: whether they stand still otherwise."""
-        woken = awake if still else nullcontext
+        woken, players = awake if still else nullcontext, list[Player]()
         with ours():
-            players = []
             for player in (self.reference, self.null):
                 with woken(player.worker):
                     players.append(self.trial.admit(player.worker, gate, PARTNER_SECONDS))
@@ -201,8 +201,8 @@ class Contest:
 
     def _pairs(self) -> list[Pair]:
         """Of all turns, with what the gate costs taken away from both sides."""
-        gate = statistics.median(turn.gate for turn in self._turns)
-        return [Pair(turn.reference - gate, turn.submission - gate) for turn in self._turns]
+        cost = self.gate_cost
+        return [Pair(turn.reference - cost, turn.submission - cost) for turn in self._turns]
 
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""

@@ -30,6 +30,7 @@ def main() -> None:
     """Imports, then forks until the judge hangs up."""
     orders = Channel(socket.socket(fileno=int(sys.argv[1])), takes_fds=True)
     level = levels.find(sys.argv[2])  # type: ignore[arg-type]
+    privileges.have_descriptors()
     _import_all()
     privileges.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel

@@ -50,8 +50,9 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     bursts = take_bursts(contest, gated, flags)
     if not _settled(contest, gated, bursts):
         gated = contest.gated()
-    told = result(gated) if bursts is None else result(_refined(contest, bursts, flags), bursts.allowed(contest))
-    return _whole(told, contest)
+    if bursts is None:
+        return _whole(result(gated, contest.gate_cost), contest)
+    return _whole(result(_refined(contest, bursts, flags), bursts.allowed(contest)), contest)
 
 
 def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
@@ -70,8 +71,8 @@ def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
     return timing.speedup_of(timing.not_below(bursts.calls, least))
 
 
-def result(speedup: Speedup, allowed: float = 0.0) -> Correct:
-    """The outcome that a speedup makes; `allowed`: how far below the shortest gated call it may lie."""
+def result(speedup: Speedup, allowed: float) -> Correct:
+    """The outcome that a speedup makes; `allowed`: what the clock may not have seen of a call, in seconds."""
     told = speedup.told
     text = f"{speedup.ratio:.3g}x the reference's speed" if told else "the time was too noisy to tell a speedup"
     return Correct(

@@ -82,7 +82,7 @@ class Case:
         self._oracle: nn.Module | None = None
 
     def draw_weights(self, seed: int) -> None:
-        """Constructs the model anew. Parameters that are constant (norm scales, zero biases) get some noise.
+        """Constructs the model anew. Parameters of one or two values get some noise: norm scales, biases, identities.
 
         Raises:
             torch.OutOfMemoryError: when there is no room for it, or for an oracle that is needed.
@@ -93,8 +93,8 @@ class Case:
             self._names = creation.names(model)
             self.model = model.to(self.device)
             for parameter in self.model.parameters():
-                if parameter.is_floating_point() and parameter.numel() > 1 and _constant(parameter):
-                    parameter.add_(torch.randn_like(parameter), alpha=0.1)
+                if parameter.is_floating_point() and parameter.numel() and not parameter.is_meta:
+                    _vary(parameter)
         self._oracle = self._if_possible(lambda: copy.deepcopy(self.model).double())
 
     def state(self) -> dict[str, torch.Tensor]:
@@ -223,5 +223,15 @@ def _doubled(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(wide, copy=True)
 
 
-def _constant(tensor: torch.Tensor) -> bool:
-    return not tensor.is_meta and bool((tensor == tensor.flatten()[0]).all())
+def _vary(parameter: torch.Tensor) -> None:
+    """Adds noise where nobody would have to read the parameter; to a single number so that it keeps its sign."""
+    if parameter.numel() == 1:
+        parameter.mul_(1 + 0.1 * torch.rand_like(parameter)).add_(0.1 * torch.rand_like(parameter) * (parameter == 0))
+    elif _has_two_values(parameter):
+        parameter.add_(torch.randn_like(parameter), alpha=0.1)
+
+
+def _has_two_values(tensor: torch.Tensor) -> bool:
+    """Whether it is constant, or made of two values."""
+    others = tensor != tensor.flatten()[0]
+    return not bool(others.any()) or bool((tensor[others] == tensor[others][0]).all())

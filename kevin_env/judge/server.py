@@ -18,6 +18,7 @@ from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lint.report import Limits
+from kevin_env.judge.sandbox.privileges import have_descriptors
 from kevin_env.problem import Problem, ProblemError
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def main() -> None:
     """Serves the socket whose descriptor is the first argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's; it closes the pool
     sys.setswitchinterval(SWITCH_SECONDS)
+    have_descriptors()
     threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
     try:
         Server(Channel(socket.socket(fileno=int(sys.argv[1])))).serve()

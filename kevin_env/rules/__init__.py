@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
-from kevin_env.parsing import defines, nodes_of, tree_of
+from kevin_env.parsing import defines, nodes_of, tree_of, walk
 from kevin_env.rules.plain import plain
 from kevin_env.rules.reader import Finding
 from kevin_env.rules.submission import SubmissionReader
@@ -24,6 +24,7 @@ Rules = Literal["kernel", "open"]
 
 _REFERENCE_PACKAGES = frozenset({"kevin_env", "reference", "problem", "problems"})
 _MOST_NAMED = 4
+_AS_A_PROGRAM = "__name__ == '__main__'"
 _NO_MODEL = FormatError(kind="no_model", message="The code defines no class ModelNew at its top level.")
 
 
@@ -86,10 +87,20 @@ def _check_reference(tree: ast.Module, model: ast.ClassDef, reader: SubmissionRe
         bases = zip(node.bases, reader.bases[node], strict=True)
         if any(_is_reference(base, value, "Model" not in stored) for base, value in bases):
             return _inherits("ModelNew inherits from the reference Model", model.lineno)
-    for node in nodes_of(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and (imported := _imported_reference(node)):
+    unrun = _run_as_a_program(tree)
+    imports = [node for node in nodes_of(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in unrun]
+    for node in imports:
+        if imported := _imported_reference(node):
             return _inherits(f"the code imports {imported}", node.lineno)
     return None
+
+
+def _run_as_a_program(tree: ast.Module) -> set[ast.AST]:
+    """Nodes that only run where the file is a program, which here it never is, unless it changes its own name."""
+    if any(isinstance(node.ctx, ast.Store) for node in nodes_of(tree, ast.Name) if node.id == "__name__"):
+        return set()
+    guards = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == _AS_A_PROGRAM]
+    return {each for guard in guards for statement in guard.body for each in walk(statement)}
 
 
 def _is_reference(base: ast.expr, value: Value, imported: bool) -> bool:

@@ -46,9 +46,10 @@ class Calls(Reader):
 
     def _call(self, atom: Atom, arguments: Arguments, node: ast.AST) -> Value:
         match atom:
-            case Kernel(gives_tensors):
+            case Kernel(gives_tensors, numbers):
                 self.launch()
-                return TENSOR if gives_tensors and has_tensor(arguments.all()) else UNKNOWN
+                given = TENSOR if gives_tensors and has_tensor(arguments.all()) else UNKNOWN
+                return items(*(UNKNOWN if each else given for each in numbers), exact=True) if numbers else given
             case Function():
                 return self.run(atom, arguments)
             case Imported(path):
@@ -108,16 +109,16 @@ class Calls(Reader):
                 return KERNEL if callables else UNKNOWN
 
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        parts = path.split(".")
-        last = parts[-1]
+        path = path[path.rfind(".torch.") + 1 :]  # torch again, as a module of its own has it
+        last = (parts := path.split("."))[-1]
         if path.startswith("torch.Tensor."):
             return self._call_tensor_method(last, node)
-        if len(parts) == 1:
+        if len(parts) == 1 or path.startswith(words.TORCH_COMPUTING_NAMESPACES):
             return self._computes(path, node)
+        if parts[1] == "classes" and self.own_operators:
+            return EXTENSION
         if parts[1] == "ops" and len(parts) > 3:
             return self._call_operator_of_library(parts[2], path, arguments, node)
-        if path.startswith(words.TORCH_COMPUTING_NAMESPACES):
-            return self._computes(path, node)
         if f"{path}.".startswith(words.TORCH_NAMESPACES):
             return self._call_allowed_namespace(path, arguments)
         if parts[1:2] == ["nn"] and len(parts) > 2 and parts[2] not in ("functional", "init") and last[0].isupper():

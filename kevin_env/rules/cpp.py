@@ -8,8 +8,17 @@ import re
 from collections.abc import Iterable
 
 from kevin_env.rules import vocabulary as words
+from kevin_env.rules.cpp_names import ASKED, NUMBER, Types, members_of, tensors_at, tensors_in, types_of
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_SPLICE = re.compile(r"\\[ \t]*\r?\n")
+_TEXT = re.compile(
+    r"""(?<!\w)(?:u8?|U|L)?R"([^()\\\s"]{0,16})\((?P<raw>.*?)(?:\)\1"|\Z)|(?P<text>"(?:\\.|[^"\\\n])*")"""
+    r"|(?:(?<!\w)|(?<=\bu8)|(?<=\b[uUL]))'(?:\\.|[^'\\\n]){1,16}'|//[^\n]*|/\*.*?(?:\*/|\Z)",
+    re.DOTALL,
+)
+"""Strings, and what is left out: characters and comments."""
+_DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(if|el|endif)(\w*)[ \t]*(.*)")
 _SPACES = re.compile(r"\s+")
 """Made one, so that no pattern below has a choice of how many it takes: that takes for ever where they are many."""
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
@@ -19,19 +28,24 @@ _BY_NAME = re.compile(
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\w+)[ \t]*$", re.MULTILINE)
 _ALIAS = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::)?(torch|at)\b")
 _QUALIFIED = re.compile(r"\b(\w+)((?:::\w+)+)")
-_TYPE = r"(?:(?:torch|at)::)?(?:Tensor|TensorList)"
-_TENSOR = re.compile(rf"\b(?:{_TYPE}|std::vector<\s*{_TYPE}\s*>)\s*(?:const\s*)?[&*]?\s*(\w+)")
-_ASKED = (
-    r"(?!size|stride|data|numel|dim\b|accessor|packed|scalar|dtype|device|option|item|const_|mutable|get_|element|is_)"
-)
-_DERIVED = re.compile(
-    rf"\bauto\s*[&*]{{0,2}}\s*(\w+)\s*=\s*&?\s*"
-    rf"(?:(?:torch|at)::(?:empty|zeros|ones|full)\w*\b|(\w+)\s*(?:(?:\.|->)\s*{_ASKED}|;|\[))"
-)
 _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _CHAIN = re.compile(rf"\b(\w+)\s*(?:\[[^\[\]\n]{{0,80}}\]\s*)?(?=((?:(?:\.|->)\s*\w+\s*{_ARGUMENTS}\s*)+))")
 _METHOD = re.compile(rf"(?:\.|->)\s*(\w+)\s*{_ARGUMENTS}")
-_UNQUALIFIED = re.compile(r"(?<![\w:.>])(\w+)\s*\(\s*(\w+)")
+_CALL = re.compile(r"(?<![\w.:>])(?<!define )(\w+)\s?\(\s?(?=\w)")
+_OF_TYPE = re.compile(rf"(?:\b(?:{NUMBER}|Tensor|auto)|<\s?{NUMBER}\s?>)\s$")
+"""Before a name that is declared, and not called."""
+_MEMBER = re.compile(r"(?:(?<!this)->|\.)\s?$")
+_GIVEN = re.compile(r"[^(),;{}]{0,200}(?:\([^()]{0,200}\)[^(),;{}]{0,200}){0,8}")
+_INNER = re.compile(r"\([^()]*\)")
+_NO_QUESTION = re.compile(rf"(?<![\w.:])(?<!->)([A-Za-z_]\w*)\b(?!\s?(?:\[[^\[\]\n]{{0,80}}\]\s?)?(?:\.|->)\s?{ASKED})")
+"""A name, and no question about it, such as `x.size(0)`."""
+_NO_TYPES = (
+    r"(?!(?:return|else|case|do|goto|throw|new|delete|sizeof|typename|co_\w+"
+    r"|and|or|not|xor|bitand|bitor|compl|\w+_eq)\b)"
+)
+"""Before a word that stands before a name: with these it is no declaration."""
+_DEFAULT = re.compile(r"=\s?\{[^;{}]{0,80}\}")
+_PARAMETERS = rf"\(\s?(?:\)|[^(),]{{0,200}}?(?:\b(?:{NUMBER}|const|Tensor)\b|\w\s\w))"
 _MATHS = frozenset(
     {"abs", "exp", "log", "sqrt", "rsqrt", "pow", "sin", "cos", "tan", "tanh", "erf", "floor", "norm", "min", "max"}
 )
@@ -42,45 +56,107 @@ _REGISTERS = "::vec::"
 _VENDOR = re.compile(
     r"\b(cblas_[sdcz]\w+|[sd]gem[mv]_|LAPACKE_\w+|cublas(?:Lt)?(?:[SDHCZ](?:gem|ger|dot|axpy|scal|asum|nrm2|trsm|dgmm)"
     r"\w*|Gemm\w*|Matmul|DotEx|AxpyEx|ScalEx|Nrm2Ex)|cudnn\w*(?:Forward|Execute|Tensor|Reduce\w*)|cusparseSp\w+"
-    r"|cufftExec\w+|cusolverDn[SDCZ]\w+|dnnl_primitive_execute|dnnl::\w+|mkl_[sd]\w+|vms?[sd][A-Z]\w+)\s*\("
+    r"|cufftExec\w+|cusolverDn[SDCZ]\w+|dnnl_primitive_execute|dnnl::\w+|mkl_(?!set_|domain_|disable_)[sd]\w+"
+    r"|vms?[sd][A-Z]\w+)\s*\("
 )
 _NAMESPACE = re.compile(r"\b(?:namespace(?:\s+[\w:]+)?|extern)\s*\{")
-_IS_CLASS = re.compile(r"\b(?:struct|class|union)\b")
 _SETTINGS = re.compile(r"(?:Create|Destroy|Set|Get)\w*")
 
 
 def operations(sources: Iterable[str]) -> list[str]:
     """Names of the operations, as they are written: `at::mm`, or `.softmax` of something declared as a tensor."""
-    return [name for source in sources for name in _operations(source)]
+    given = list(sources)
+    file = "\n".join(_code(source) for source in given)
+    return [name for source in given for name in _operations(source, file)]
 
 
 @functools.lru_cache(maxsize=64)  # asked of a source for every extension and library in its file
-def _operations(source: str) -> list[str]:
-    source = _SPACES.sub(lambda found: "\n" if "\n" in found[0] else " ", _COMMENT.sub(" ", source))
-    found = ["".join(names) for names in _BY_NAME.findall(source)]
-    code = _STRING.sub(" ", source)
-    for name, meaning in _MACRO.findall(code)[:_MOST_MACROS]:
-        if _computes(meaning):
-            code = re.sub(rf"\b{name}\b", meaning, code)
+def _operations(source: str, file: str) -> list[str]:
+    found, code = ["".join(names) for names in _BY_NAME.findall(_compiled(source))], _code(source)
     found += [name for name in _VENDOR.findall(code) if not _SETTINGS.search(name)]
     roots = {"torch", "at", *(name for name, _ in _ALIAS.findall(code))}
     found += [root + rest for root, rest in _QUALIFIED.findall(code) if root in roots and _is_operation(rest)]
-    pieces = _pieces(code)
-    everywhere = {name for piece in pieces for name in _shared(piece)}
-    return found + [name for piece in pieces for name in _calls(piece, _tensors(piece, everywhere), code)]
+    pieces, types = _pieces(code), types_of(file)
+    everywhere = _members(code, types).union(*(_shared(piece, types) for piece in pieces))
+    return found + [name for piece in pieces for name in _in_piece(piece, types, everywhere, file)]
 
 
-def _calls(piece: str, tensors: set[str], code: str) -> list[str]:
-    """Methods of tensors, and functions that are given one and that the code does not have of its own."""
+@functools.lru_cache(maxsize=64)
+def _members(code: str, types: Types) -> frozenset[str]:
+    return frozenset(name for piece in _pieces(code) for name in members_of(piece, types))
+
+
+def _in_piece(piece: str, types: Types, everywhere: frozenset[str], file: str) -> list[str]:
+    """Methods of tensors, and functions that are given one and that the file does not have of its own."""
+    chains, calls = list(_CHAIN.finditer(piece)), _calls(piece)
+    uses = {(chain.start(1), chain[1]) for chain in chains} | {use for _, given in calls for use in given}
+    known = tensors_at(piece, types, tensors_in(piece, types, {*everywhere}), uses)
     found: list[str] = []
-    for name, chain in _CHAIN.findall(piece):
-        if name in tensors:
-            found += [f".{method}" for method in _METHOD.findall(chain) if _computes(method)]
-    found += [
-        name for name, given in set(_UNQUALIFIED.findall(piece))
-        if given in tensors and _computes(name) and name not in _MATHS and not _defines(code, name)
-    ]  # fmt: skip
-    return found
+    for chain in chains:
+        member = _MEMBER.search(piece, max(chain.start(1) - 3, 0), chain.start(1))
+        if chain[1] in _members(file, types) if member else chain.start(1) in known:
+            found += [f".{method}" for method in _METHOD.findall(chain[2]) if _computes(method)]
+    called = dict.fromkeys(name for name, given in calls if any(place in known for place, _ in given))
+    return found + [name for name in called if not _defines(file, name)]
+
+
+def _calls(piece: str) -> list[tuple[str, list[tuple[int, str]]]]:
+    """Calls of functions by the names of operations, each with the places of names that its first argument is."""
+    calls: list[tuple[str, list[tuple[int, str]]]] = []
+    for call in _CALL.finditer(piece):
+        declared = _OF_TYPE.search(piece, max(call.start() - 20, 0), call.start())
+        computes = _computes(call[1]) and call[1] not in _MATHS and not declared
+        if computes and (given := _GIVEN.match(piece, call.end())):
+            argument = _INNER.sub(lambda found: " " * len(found[0]), given[0])
+            first = _NO_QUESTION.match(argument)
+            named = [first] if first else _NO_QUESTION.finditer(argument)
+            calls.append((call[1], [(call.end() + name.start(), name[1]) for name in named]))
+    return calls
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(source: str) -> str:
+    """The source without comments and without what stands behind `#if 0`, and any spaces as one."""
+    source = _SPLICE.sub(" ", source)
+    disguised = any(_DIRECTIVE.search(found["raw"] or "") for found in _TEXT.finditer(source))
+    source = _TEXT.sub(_readable, source)
+    if not disguised:  # a directive in a raw string is none, and compilers differ on one in code that they skip
+        source = _without_dead(source)
+    return _SPACES.sub(lambda found: "\n" if "\n" in found[0] else " ", source)
+
+
+@functools.lru_cache(maxsize=64)
+def _code(source: str) -> str:
+    """What is compiled of it, without strings, and with the operations that macros stand for."""
+    code = _STRING.sub(" ", _compiled(source))
+    for name, meaning in _MACRO.findall(code)[:_MOST_MACROS]:
+        if _computes(meaning):
+            code = re.sub(rf"\b{name}\b", meaning, code)
+    return code
+
+
+def _readable(found: re.Match[str]) -> str:
+    """A comment as a space, and strings so that no later pattern takes their end for a beginning."""
+    if found["raw"] is not None:
+        return '"' + re.sub(r'["\\\n]', " ", found["raw"]) + '"'
+    return found["text"] or " "
+
+
+def _without_dead(source: str) -> str:
+    lines, dead, depth = list[str](), False, 0
+    for line in source.split("\n"):
+        condition = _CONDITION.match(line)
+        if not dead and condition and condition[1] == "if" and not condition[2] and condition[3].strip() == "0":
+            dead, depth = True, 0
+        elif not dead:
+            lines.append(line)
+        elif condition and condition[1] == "if":
+            depth += 1
+        elif condition and depth:
+            depth -= condition[1] == "endif"
+        elif condition:
+            dead = False
+    return "\n".join(lines)
 
 
 def _pieces(code: str) -> list[str]:
@@ -95,22 +171,12 @@ def _pieces(code: str) -> list[str]:
     return [*pieces, code[begin:]]
 
 
-def _shared(piece: str) -> set[str]:
-    """Tensors that other functions know by the same name: global ones, and members of classes."""
+def _shared(piece: str, types: Types) -> set[str]:
+    """Tensors that other functions know by the same name, as they are global."""
     outside = re.sub(_ARGUMENTS, "()", piece).split("{", 1)[0]
     head = outside.rsplit(";", 1)[-1]
-    if _IS_CLASS.search(head):
-        return _tensors(piece, set())
-    return _tensors(outside.removesuffix(head) if "()" in head and "=" not in head else outside, set())
-
-
-def _tensors(code: str, known: set[str]) -> set[str]:
-    """Names that are declared as tensors, or made of one by a method of it."""
-    tensors = known | set(_TENSOR.findall(code))
-    for name, of in _DERIVED.findall(code):
-        if not of or of in tensors:
-            tensors.add(name)
-    return tensors
+    function = "()" in head and "=" not in head
+    return tensors_in(outside.removesuffix(head) if function else outside, types, set())
 
 
 def _is_operation(rest: str) -> bool:
@@ -121,11 +187,32 @@ def _is_operation(rest: str) -> bool:
     return layer or "::_ops::" in rest or _computes(rest.rsplit("::", 1)[-1])
 
 
-def _defines(code: str, name: str) -> bool:
-    """Whether it has a function of that name of its own."""
-    function = rf"\b(?!return\b|else\b|case\b)\w+>?[&*]*\s[&*]*{name}\s*\([^;{{}}]{{0,2000}}\)[^;{{}}()]{{0,200}}\{{"
-    variable = rf"\bauto\s*&*\s*{name}\s*=\s*\[|\bfunction<[^;{{}}]*>\s*{name}\s*=|\b\w+\s*&&?\s*{name}\s*[,)]"
-    return re.search(f"{function}|{variable}", code) is not None
+@functools.lru_cache(maxsize=256)
+def _defines(file: str, name: str, inside: frozenset[str] = frozenset()) -> bool:
+    """Whether the file has a function of that name of its own, in any source, or something else that can be called."""
+    code = _DEFAULT.sub("= 0", _DIRECTIVE.sub(" ", file))
+    function = rf"\b{_NO_TYPES}\w+>?[&*]*\s[&*]*(?:\w+::)*{name}\s*\([^;{{}}]{{0,2000}}\)[^;{{}}()]{{0,200}}\{{"
+    variable = (
+        rf"\bauto\s*[&*]*\s*{name}\s*=|\bfunction<[^;{{}}]*>\s*{name}\s*[=;({{,)]|\b\w+\s*&&?\s*{name}\s*[,)]"
+        rf"|[\w>*&] ?\( ?\* ?(?:const )?{name} ?\) ?\("
+    )
+    if re.search(f"{function}|{variable}", code):
+        return True
+    macros = set(re.findall(r"#\s?define\s(\w+)", file))
+    prototype = rf"(?={_PARAMETERS}){_ARGUMENTS}[^;{{}}()]{{0,80}};"
+    kept = rf"(?<![\w.>:])(?!{NUMBER}\b|Tensor\b|auto\b){_NO_TYPES}(\w+)\s{name}\s?[{{;=,)]"
+    declared = rf"(?<![\w.>])(?:{_NO_TYPES}(\w+)|\w+::\w+<[^;{{}}()=&|]{{1,200}}>)\s{name}\s?{prototype}|{kept}"
+    if any((found[1] or found[2]) not in macros for found in re.finditer(declared, code)):
+        return True
+    return _is_macro(file, name, inside | {name})
+
+
+def _is_macro(file: str, name: str, inside: frozenset[str]) -> bool:
+    """Whether it is one with arguments, which comes down to no operation."""
+    bodies = re.findall(rf"#\s?define\s{name}\([^()\n]*\)([^\n]*)", file)
+    called = {each for body in bodies for each in re.findall(r"(\w+)\s?\(", body) if _computes(each)} - _MATHS
+    own = all(each not in inside and _defines(file, each, inside) for each in called)
+    return bool(bodies) and own and not re.search(rf"#\s?undef\s{name}\b", file)
 
 
 def _computes(name: str) -> bool:

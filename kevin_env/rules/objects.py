@@ -8,7 +8,7 @@ from kevin_env.parsing import nodes_of, texts_of, walk
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
 from kevin_env.rules.cpp import operations
-from kevin_env.rules.syntax import constant_text, local_names
+from kevin_env.rules.syntax import are_numbers, constant_text, local_names
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
@@ -159,8 +159,8 @@ class Objects(Calls):
                 return frozenset({Imported(f"{_VENDOR}.{name}")})
             return super()._call_imported(path, arguments, node) | self._called_in(node)
         if self._builds_module and root not in _KNOWN and isinstance(node, ast.Call):
-            last = path.rsplit(".", 1)[-1]
-            return self.call((KERNEL if last in self.scalars else EXTENSION) | self._called_in(node), arguments, node)
+            kinds = self.returned.get(path.rsplit(".", 1)[-1], set())
+            return self.call((KERNEL if are_numbers(kinds) else EXTENSION) | self._called_in(node), arguments, node)
         return super()._call_imported(path, arguments, node)
 
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:

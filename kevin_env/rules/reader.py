@@ -4,12 +4,12 @@ import ast
 import builtins
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.syntax import last_name, registers_operators, scalar_functions
+from kevin_env.rules.syntax import are_numbers, last_name, numbers_among, registers_operators, returned_types
 from kevin_env.rules.tasks import is_thread
 from kevin_env.rules.values import (
     TENSOR,
@@ -58,7 +58,7 @@ class Reader:
         owners = nodes_of(tree, ast.ClassDef)
         self.home = {node: owner for owner in owners for node in owner.body if isinstance(node, ast.FunctionDef)}
         self.own_operators = registers_operators(tree)
-        self.scalars = frozenset(scalar_functions(tree))
+        self.returned = returned_types(tree)
         self.registered: list[Function] = []
         self.hooks: list[Atom] = []
         self.escaped: list[Atom] = []
@@ -140,7 +140,8 @@ class Reader:
             case TorchModule():
                 return _of_torch_module(atom, name)
             case Kernel():
-                return frozenset({Kernel() if name in self.scalars else atom})
+                kinds = self.returned.get(name, set())
+                return frozenset({Kernel() if are_numbers(kinds) else replace(atom, numbers=numbers_among(kinds))})
             case TensorMethod():
                 return frozenset({atom})
             case Function():

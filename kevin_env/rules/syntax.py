@@ -32,13 +32,14 @@ SYMBOLS: dict[type[ast.AST], str] = {
     ast.NotEq: "!=",
 }
 """The operators that compute when an operand is a tensor, as they are written."""
-_LIBRARY = re.compile(r"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(")
+_LIBRARY = re.compile(r"(?:TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?|\bRegisterOperators(?:\s+\w+)?)\s*[({]")
 _QUALIFIERS = r'(?:extern "C" |(?:static|inline|constexpr|const|unsigned|signed|long) )*'
 _TYPE = r"([\w:]+(?:<[^;(){}]*>)?)"
 _DECLARATION = re.compile(rf"^[ \t]*{_QUALIFIERS}{_TYPE}[ \t]+(\w+)[ \t]*\(", re.MULTILINE)
 _TRAILING = re.compile(rf"\bauto[ \t]+(\w+)[ \t]*\([^;{{}}]*\)[ \t]*->\s*{_TYPE}")
 _BOUND = re.compile(r"\bdef\(\s*\"(\w+)\"\s*,\s*&?(?:\w+::)*(\w+)")
 _LAMBDA = re.compile(rf"\bdef\(\s*\"(\w+)\"\s*,\s*\[[^\]]*\]\s*\([^;{{}}]*\)\s*->\s*{_TYPE}")
+_TUPLE = re.compile(r"(?:std::)?(?:tuple|pair)<(.*)>")
 _CLASS = re.compile(r"\bclass_<[^;()]*>\s*\(\s*\w+\s*,\s*\"(\w+)\"")
 
 
@@ -97,24 +98,34 @@ def registers_operators(tree: ast.Module) -> bool:
     return any(_LIBRARY.search(text) for text in texts_of(tree))
 
 
-def scalar_functions(tree: ast.Module) -> set[str]:
-    """Names of what C++ sources in the file declare to return no tensor, as Python calls it.
-
-    That are functions that return numbers, several of them, or nothing, and classes.
-    """
+def returned_types(tree: ast.Module) -> dict[str, set[str]]:
+    """What C++ sources in the file declare to return, by the name by which Python calls it; of a class nothing."""
     declared = dict[str, set[str]]()
     bound = dict[str, str]()
-    named = set[str]()
+    defined = dict[str, set[str]]()
     for text in texts_of(tree):
         bound |= dict(_BOUND.findall(text))
-        named |= {*_CLASS.findall(text), *(name for name, kind in _LAMBDA.findall(text) if _is_number(kind))}
+        defined |= {name: {"void"} for name in _CLASS.findall(text)}
+        defined |= {name: {kind} for name, kind in _LAMBDA.findall(text)}
         trailing = dict(_TRAILING.findall(text))
         for kind, name in _DECLARATION.findall(text):
             kinds = {trailing.get(name, kind) if kind == "auto" else kind}
             declared.setdefault(name, set()).update(kinds - {"return", "else"})
-    scalar = {name for name, kinds in declared.items() if kinds and all(map(_is_number, kinds))}
-    named |= {own for own, of in bound.items() if of in scalar}
-    return named | {name for name in scalar if bound.get(name, name) == name}
+    return declared | {own: declared.get(of, set()) for own, of in bound.items()} | defined
+
+
+def are_numbers(kinds: set[str]) -> bool:
+    """Whether types in C++ are known, and all of numbers, several of them, or nothing."""
+    return bool(kinds) and all(map(_is_number, kinds))
+
+
+def numbers_among(kinds: set[str]) -> tuple[bool, ...]:
+    """Which entries of the one tuple that is returned are numbers; empty where that cannot be told."""
+    tuples = [match[1] for kind in kinds if (match := _TUPLE.fullmatch(kind))]
+    if len(tuples) != 1 or len(kinds) != 1:
+        return ()
+    plain = re.sub(r"<[^<>]*>", lambda inner: inner[0].replace(",", ";"), tuples[0])
+    return tuple(_is_number(each) for each in plain.split(","))
 
 
 def _is_number(kind: str) -> bool:

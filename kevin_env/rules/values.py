@@ -62,9 +62,13 @@ class TorchModule:
 
 @dataclass(frozen=True)
 class Kernel:
-    """An own kernel, or the extension or library that holds it."""
+    """An own kernel, or the extension or library that holds it.
+
+    `numbers` tells of a kernel that gives several things which of them are numbers.
+    """
 
     gives_tensors: bool = False
+    numbers: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 Paths are as imported and resolved (`F.relu` is `torch.nn.functional.relu`), never as spelled.
 """
 
+from collections import OrderedDict, deque
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -29,7 +31,8 @@ TORCH_TENSORS = _PIECES
 """Functions of `torch` that may be called and return several tensors."""
 TORCH_OTHER = _words(
     "device dtype Size Generator finfo iinfo numel broadcast_shapes result_type promote_types can_cast typename "
-    "no_grad enable_grad inference_mode autocast manual_seed _assert _check Stream Event"
+    "no_grad enable_grad inference_mode autocast manual_seed initial_seed seed use_deterministic_algorithms "
+    "are_deterministic_algorithms_enabled _assert _check Stream Event"
 )
 """Functions of `torch` that may be called and return no tensor; so may all `torch.is_*`, `get_*` and `set_*`, and the
 methods of what these give (`torch.Size.numel`, `torch.Event.record`)."""
@@ -72,7 +75,9 @@ TENSOR_MARKS = _words("shape device dtype data_ptr contiguous stride numel is_co
 
 WRAPPERS = _words(
     "torch.compile torch.jit.script torch.jit.trace torch.jit.ignore torch.fx.wrap torch.no_grad torch.enable_grad "
-    "torch.inference_mode torch.cuda.make_graphed_callables torch.compiler.disable torch.autocast torch.vmap "
+    "torch.inference_mode torch.autograd.no_grad torch.autograd.enable_grad torch.autograd.inference_mode "
+    "torch.autograd.grad_mode.no_grad torch.autograd.grad_mode.enable_grad torch.autograd.grad_mode.inference_mode "
+    "torch.cuda.make_graphed_callables torch.compiler.disable torch.autocast torch.vmap "
     "torch.func.vmap torch.jit.unused torch.jit.export torch.jit.script_if_tracing concurrent.futures.as_completed "
     "builtins.staticmethod builtins.classmethod builtins.property"
 )
@@ -109,8 +114,9 @@ MODULE_LISTS = _words("children modules parameters buffers named_children named_
 """Methods of an `nn.Module` that give its other attributes; with their names where the method's is `named_`."""
 MODULE_CONTENTS = MODULE_ENTRIES | MODULE_LISTS
 
-CONTAINER_METHODS = frozenset({*dir(list), *dir(dict), *dir(set), *MODULE_METHODS, *MODULE_CONTENTS})
-"""What a list, a dictionary or a container of modules has besides its entries."""
+_COLLECTIONS = {*dir(list), *dir(dict), *dir(set), *dir(OrderedDict), *dir(deque), "_replace", "_asdict", "_make"}
+CONTAINER_METHODS = frozenset({*_COLLECTIONS, *MODULE_METHODS, *MODULE_CONTENTS})
+"""What a list, a dictionary, a named tuple or a container of modules has besides its entries."""
 MAPPINGS = _words("builtins.dict collections.OrderedDict types.MappingProxyType types.SimpleNamespace")
 """Calls that make a dictionary, or what is one with its entries as attributes."""
 

@@ -1,4 +1,5 @@
 import gc
+from typing import Any
 
 import pytest
 import torch
@@ -202,3 +203,219 @@ def test_creation_has_all_names_once_and_leaves_no_hook() -> None:
     assert sorted(creation.names(model)) == sorted(model.state_dict())
     assert creation.names(model)[-1] == "1.weight", "it was replaced last"
     assert creation.names(late) == ["weight", "bias"], "what was not seen stays as it is"
+
+
+class Custom(nn.Module):
+    """One layer of its own: parameters by these names and shapes, each with a value of its own."""
+
+    def __init__(self, **shapes: tuple[int, ...]) -> None:
+        super().__init__()
+        for name, shape in shapes.items():
+            setattr(self, name, nn.Parameter(torch.full(shape, float("nan"))))
+
+
+class Reference(nn.Module):
+    def __init__(self, inputs: int = 4, outputs: int = 4) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, outputs)
+
+    @property
+    def weight(self) -> torch.Tensor:
+        return self.get_parameter("linear.weight")
+
+    @property
+    def bias(self) -> torch.Tensor:
+        return self.get_parameter("linear.bias")
+
+
+def transpose(state: State, prefix: str) -> None:
+    if prefix + "linear.weight" in state:
+        state[prefix + "weight_t"] = state.pop(prefix + "linear.weight").t().contiguous()
+        state[prefix + "shift"] = state.pop(prefix + "linear.bias")
+
+
+class Transposed(Custom):
+    def _load_from_state_dict(self, state_dict: State, prefix: str, *rest: object) -> None:  # type: ignore[override]
+        transpose(state_dict, prefix)
+        super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[arg-type]
+
+
+class TransposedByHook(Custom):
+    def __init__(self, **shapes: tuple[int, ...]) -> None:
+        super().__init__(**shapes)
+        self._register_load_state_dict_pre_hook(lambda state, prefix, *_: transpose(state, prefix))
+
+
+class TransposedByWriting(Custom):
+    """Leaves the state as it is and writes its parameters itself."""
+
+    def __init__(self, **shapes: tuple[int, ...]) -> None:
+        super().__init__(**shapes)
+        self.register_buffer("limits", torch.ones(4))
+        self.register_load_state_dict_pre_hook(type(self).fill)
+
+    def fill(self, state: State, *_: object) -> None:
+        self.get_parameter("weight_t").data.copy_(state["linear.weight"].t())
+        self.get_parameter("shift").data.copy_(state["linear.bias"])
+
+
+class TransposedOnLoad(Custom):
+    def load_state_dict(self, state_dict, strict=True, assign=False):  # type: ignore[override]
+        try:
+            return super().load_state_dict(state_dict, strict, assign)
+        except RuntimeError:
+            state = dict(state_dict)
+            transpose(state, "")
+            return super().load_state_dict(state, strict, assign)
+
+
+KINDS = [Transposed, TransposedByHook, TransposedByWriting, TransposedOnLoad]
+
+
+@pytest.mark.parametrize("inputs", [3, 4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_that_reads_the_references_names_is_given_them_where_shapes_fit_too(
+    kind: type[Custom], inputs: int
+) -> None:
+    reference, model = Reference(inputs), kind(weight_t=(inputs, 4), shift=(4,))
+    hand_over(model, *given(reference))
+    assert torch.equal(model.get_parameter("weight_t"), reference.weight.t())
+    assert torch.equal(model.get_parameter("shift"), reference.bias)
+    if kind is TransposedByWriting:
+        assert torch.equal(model.get_buffer("limits"), torch.ones(4)), "its own, which nothing of the reference is for"
+
+
+@pytest.mark.parametrize("inputs", [3, 4])
+def test_a_submodule_may_pack_what_is_loaded_into_it(inputs: int) -> None:
+    class Layer(Custom):
+        def _load_from_state_dict(self, state_dict: State, prefix: str, *rest: object) -> None:  # type: ignore[override]
+            state_dict[prefix + "weight"] = state_dict[prefix + "weight"].t().contiguous()
+            super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[arg-type]
+
+    reference, model = Reference(inputs), nn.Module()
+    model.linear = Layer(weight=(inputs, 4), bias=(4,))
+    hand_over(model, *given(reference))
+    assert torch.equal(model.get_parameter("linear.weight"), reference.weight.t())
+    assert torch.equal(model.get_parameter("linear.bias"), reference.bias)
+
+
+def test_a_hook_that_renames_is_called_once_with_the_references_names() -> None:
+    calls: list[list[str]] = []
+
+    def rename(state: State, prefix: str, *_: object) -> None:
+        calls.append(sorted(state))
+        for name in ("weight", "bias"):
+            state[prefix + name] = state.pop(prefix + "linear." + name)
+
+    reference, model = Reference(), Custom(weight=(4, 4), bias=(4,))
+    model._register_load_state_dict_pre_hook(rename)
+    hand_over(model, *given(reference))
+    assert torch.equal(model.get_parameter("weight"), reference.weight)
+    assert calls == [["linear.bias", "linear.weight"]]
+
+
+def count(module: Any, state: State, *_: object) -> None:
+    module.loads = getattr(module, "loads", 0) + 1
+    print(sorted(state))
+
+
+def insist(module: nn.Module, state: State, *_: object) -> None:
+    assert set(state) == set(module.state_dict())
+
+
+def look_up(module: nn.Module, state: State, *_: object) -> None:
+    state["matrix"] = state["matrix"].contiguous()
+
+
+@pytest.mark.parametrize("hook", [count, insist, look_up])
+def test_hooks_that_change_nothing_leave_it_to_shapes(hook) -> None:
+    reference, model = Reference(3), Custom(matrix=(4, 3), shift=(4,))
+    model.register_load_state_dict_pre_hook(hook)
+    hand_over(model, *given(reference))
+    assert torch.equal(model.get_parameter("matrix"), reference.weight)
+    assert torch.equal(model.get_parameter("shift"), reference.bias)
+
+
+def test_the_same_name_with_another_shape_goes_by_shape_beside_a_hook_that_changes_nothing() -> None:
+    reference, model = Custom(a=(3,), b=(4,)), Custom(a=(4,), b=(3,))
+    for parameter in reference.parameters():
+        nn.init.normal_(parameter)
+    model.register_load_state_dict_pre_hook(count)
+    hand_over(model, *given(reference))
+    assert torch.equal(model.get_parameter("a"), reference.get_parameter("b"))
+
+
+def test_what_a_hook_took_without_removing_it_is_not_lost() -> None:
+    def keep(module: nn.Module, state: State, *_: object) -> None:
+        module.packed = torch.cat([state["linear.weight"], state["linear.bias"][:, None]], dim=1)
+
+    def fold(module: nn.Module, state: State, *_: object) -> None:
+        state["linear.weight"] = state["linear.weight"] + state["linear.bias"][:, None]
+
+    reference = Reference()
+    keeping: Any = nn.Module()
+    folding: Any = nn.Module()
+    keeping.register_load_state_dict_pre_hook(keep)
+    hand_over(keeping, *given(reference))
+    assert torch.equal(keeping.packed[:, -1], reference.bias)
+    folding.linear = nn.Linear(4, 4, bias=False)
+    folding.register_load_state_dict_pre_hook(fold)
+    hand_over(folding, *given(reference))
+    assert torch.equal(folding.linear.weight, reference.weight + reference.bias[:, None])
+
+
+class Checked(Custom):
+    """Loads strictly, then packs."""
+
+    def load_state_dict(self, state_dict, strict=True, assign=False):  # type: ignore[override]
+        super().load_state_dict(state_dict, strict, assign)
+        self.packed = self.get_parameter("matrix").t().contiguous()
+
+
+def test_a_hook_that_knows_neither_names_is_told_by_its_own_error() -> None:
+    model = Custom(matrix=(4, 3), shift=(4,))
+    model._register_load_state_dict_pre_hook(lambda state, *_: state.pop("liner.weight"))
+    with pytest.raises(KeyError, match=r"liner\.weight"):
+        hand_over(model, *given(Reference(3)))
+
+
+class Several(nn.Module):
+    """Modules of torch's with load hooks and overrides of torch's own."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        layers = (nn.BatchNorm1d(4), nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)))
+        for name, layer in zip(names, layers, strict=True):
+            self.add_module(name, layer)
+
+
+def test_what_torchs_own_modules_do_at_a_load_does_not_count() -> None:
+    reference, model = Several("norm", "linear"), Several("first", "second")
+    hand_over(model, *given(reference))
+    for mine, theirs in zip(model.state_dict().values(), reference.state_dict().values(), strict=True):
+        assert torch.equal(mine, theirs)
+    lacking = nn.Module()
+    lacking.other = nn.BatchNorm1d(4, affine=False)
+    with pytest.raises(Unmatched, match=r"weight float32\[5\]"):
+        hand_over(lacking, *given(nn.BatchNorm1d(5)))
+
+
+def test_parameters_without_a_shape_take_it_from_the_reference_by_name() -> None:
+    reference, model = Reference(3), nn.Module()
+    with Creation() as creation:
+        model.linear = nn.LazyLinear(4)
+    hand_over(model, *given(reference), creation.names(model))
+    assert torch.equal(model.linear.weight, reference.weight)
+    assert torch.equal(model.linear(torch.ones(2, 3)), reference.linear(torch.ones(2, 3)))
+    other = nn.Module()
+    other.fc = nn.LazyLinear(4)
+    with pytest.raises(Unmatched, match=r"linear\.weight.*has fc\.weight float32 without a shape"):
+        hand_over(other, *given(reference))
+
+
+def test_parameters_without_a_shape_beside_a_hook() -> None:
+    reference, model = Reference(3), nn.Module()
+    model.linear = nn.LazyLinear(4)
+    model.register_load_state_dict_pre_hook(count)
+    hand_over(model, *given(reference))
+    assert torch.equal(model.linear.weight, reference.weight)

@@ -1,9 +1,11 @@
+import errno
 import json
 import os
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -119,6 +121,20 @@ def test_an_end_that_closes_half_way_is_gone(ends: Ends, sent: bytes) -> None:
     with pytest.raises(Closed):
         for _ in range(100):  # the first may still find room in a buffer
             theirs.send({"x": "y" * 10_000})
+
+
+def test_descriptors_that_others_left_unread_are_no_end_of_this_channel(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, _ = ends
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.ETOOMANYREFS, "Too many references: cannot splice")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="Too many references") as raised:
+        patch.setattr(ours, "sock", SimpleNamespace(settimeout=lambda _: None, sendmsg=refused))
+        ours.send({})
+    assert not isinstance(raised.value, WireError)
 
 
 def test_whoever_sends_nothing_is_late(ends: Ends) -> None:

@@ -21,7 +21,7 @@ from kevin_env.judge.gate import Answer, Call, overlapping
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.supply import Supply
-from kevin_env.judge.timing import GATED_ALLOWANCE, Burst, Speedup
+from kevin_env.judge.timing import GATED_ALLOWANCE, Burst, Speedup, Turn
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import load_problem
 
@@ -181,6 +181,17 @@ def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long(
     )  # fmt: skip
     assert not list(measure.make_ready(contest))  # type: ignore[arg-type]
     assert (filled, notes, contest.foreseen) == ([(drawn, size)], rehearsed, size)
+
+
+def test_of_gated_calls_is_told_what_the_gate_may_hide(monkeypatch: pytest.MonkeyPatch) -> None:
+    contest = Contest(SimpleNamespace(), None, None, SimpleNamespace(use_room=lambda: None), None)  # type: ignore[arg-type]
+    contest._turns = [Turn(submission=9e-4, reference=2e-3, null=null, hold=1e-5) for null in (2.1e-4, 3.1e-4, 9.1e-4)]
+    gated_alone = Speedup(2.0, 1.9, 2.1, 2e-3, 6e-4)
+    monkeypatch.setattr(measure, "first_look", lambda contest: gated_alone)
+    monkeypatch.setattr(measure, "take_bursts", lambda *given: None)
+    monkeypatch.setattr(measure, "_settled", lambda *given: True)
+    monkeypatch.setattr(measure, "_whole", lambda outcome, contest: outcome)
+    assert measure.measure(contest, []).max_unseen_gain == pytest.approx(3e-4 / (6e-4 + 3e-4))
 
 
 @pytest.mark.parametrize(("pairs", "settled"), [(3, False), (5, False), (6, True)])

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.judge import reference
 from kevin_env.judge.overrides import apply_overrides, overrides_of
 from kevin_env.judge.reference import Case, distributions_of, seed_from
 from kevin_env.problem import Problem, ProblemError
@@ -143,6 +144,39 @@ def test_an_unknown_distribution_is_a_problem_error() -> None:
 def test_constant_parameters_get_noise_so_that_they_cannot_be_left_out() -> None:
     scale, shift = (weight(case(), f"norm.{name}") for name in ("weight", "bias"))
     assert scale.std() > 0.01 and shift.std() > 0.01 and abs(scale.mean() - 1) < 0.3
+
+
+@pytest.mark.parametrize("value", ["torch.tensor(1.0)", "torch.zeros(1)", "torch.eye(4)", "torch.full((3,), -2.0)"])
+def test_whatever_a_parameter_is_made_of_it_has_to_be_read(value: str) -> None:
+    opened = case()
+    made = type("Model", (torch.nn.Module,), {"__init__": lambda self, _: make(self)})
+    setattr(opened.module, "Model", made)  # noqa: B010
+
+    def make(model: torch.nn.Module) -> None:
+        torch.nn.Module.__init__(model)
+        model.p = torch.nn.Parameter(eval(value))
+
+    opened.draw_weights(1)
+    drawn, plain = weight(opened, "p"), eval(value)
+    assert drawn.shape == plain.shape and (drawn != plain).all()
+    opened.draw_weights(2)
+    assert not torch.equal(weight(opened, "p"), drawn)
+
+
+@pytest.mark.parametrize("value", [1e-5, -3.0])
+def test_a_single_number_keeps_its_sign(value: float) -> None:
+    for seed in range(20):
+        torch.manual_seed(seed)
+        number = torch.tensor(value)
+        reference._vary(number)
+        assert 1 < number / value < 1.11
+
+
+def test_a_parameter_that_is_drawn_stays_as_it_is() -> None:
+    drawn = torch.randn(5, 5)
+    varied = drawn.clone()
+    reference._vary(varied)
+    assert torch.equal(varied, drawn)
 
 
 def test_the_oracle_is_the_same_in_double_and_leaves_the_reference_alone() -> None:

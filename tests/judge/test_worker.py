@@ -1,5 +1,6 @@
 """How a candidate ends, and what it can do to whoever waits for it: real processes, one attack a test."""
 
+import resource
 import signal
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from kevin_env.judge import keeper, worker
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
+from kevin_env.judge.sandbox import privileges
 from kevin_env.judge.worker import LOG_LIMIT, Broken, Ended, Failed, TimedOut, Worker
 
 CHANNEL = """
@@ -247,6 +249,14 @@ for byte in len(body).to_bytes(4, "big") + body:
     ran = submit(code)
     assert ran.end is None
     assert _open_files() < before + 10
+
+
+def test_ours_may_have_more_descriptors_than_a_candidate(server: ForkServer, submit: Submit) -> None:
+    """Who has left more unread in sockets than another may have keeps that one from handing any on."""
+    ran = submit("import resource\nprint('MOST', *resource.getrlimit(resource.RLIMIT_NOFILE))").closed()
+    soft, hard = resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)
+    assert f"MOST {privileges.DESCRIPTORS} {privileges.DESCRIPTORS}" in ran.log
+    assert soft == min(hard, privileges.OUR_DESCRIPTORS) if hard != resource.RLIM_INFINITY else soft > 9999
 
 
 def test_freezing_stops_all_of_it_and_thawing_lets_it_go_on(submit: Submit) -> None:

@@ -10,10 +10,13 @@ from kevin_env.judge.sandbox.system import LIBC, Refused, check, prctl
 _DUMPABLE, _CAPBSET_DROP, _CHILD_SUBREAPER, _NO_NEW_PRIVS, _CAP_AMBIENT, _CAP_AMBIENT_CLEAR = 4, 24, 36, 38, 47, 4
 _CAPABILITY_VERSION = 0x20080522
 LARGEST_FILE = 4 << 30
+DESCRIPTORS, OUR_DESCRIPTORS = 1024, 1 << 16
+"""What a candidate may have, and a process of the judge's. Those that lie unread in sockets count for all processes of
+a user together, each against its own limit: as many as a candidate may leave there, ours have to be able to add to."""
 _LIMITS = (
     (resource.RLIMIT_CORE, 0),
     (resource.RLIMIT_FSIZE, LARGEST_FILE),
-    (resource.RLIMIT_NOFILE, 4096),
+    (resource.RLIMIT_NOFILE, DESCRIPTORS),
     (resource.RLIMIT_MSGQUEUE, 0),
     (resource.RLIMIT_NICE, 0),
     (resource.RLIMIT_RTPRIO, 0),
@@ -32,6 +35,14 @@ def limit_resources() -> None:
         resource.setrlimit(what, (most, most))
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
+
+
+def have_descriptors() -> None:
+    """Room for the descriptors of a process of ours, as far as the machine grants it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OUR_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, OUR_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def drop() -> None:
