@@ -233,5 +233,6 @@ def _vary(parameter: torch.Tensor) -> None:
 
 def _has_two_values(tensor: torch.Tensor) -> bool:
     """Whether it is constant, or made of two values."""
-    others = tensor != tensor.flatten()[0]
-    return not bool(others.any()) or bool((tensor[others] == tensor[others][0]).all())
+    flat = tensor.flatten()
+    other = flat[(flat != flat[0]).to(torch.uint8).argmax()]
+    return bool(((flat == flat[0]) | (flat == other)).all())
