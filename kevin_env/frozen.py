@@ -6,16 +6,12 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 _CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
-    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
 )
 
 
 def printable(text: str) -> str:
-    """`text` without terminal escapes, control characters, what turns the direction of writing, and lone surrogates.
-
-    Newline and tab stay.
-    """
+    """`text` without terminal escapes, control characters (other than newline and tab) and lone surrogates."""
     return _CONTROL.sub("", text.replace("\r\n", "\n"))
 
 

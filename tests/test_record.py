@@ -15,7 +15,6 @@ import pytest
 from episodes import REPLY, SOURCE, WRONG, correct
 from pydantic import ValidationError
 
-from kevin_env.frozen import printable
 from kevin_env.judge.api import Seconds, Submission
 from kevin_env.outcome import Outcome
 from kevin_env.problem import Problem, ProblemError, parse_problem
@@ -345,7 +344,3 @@ def test_two_writers_share_a_file(tmp_path) -> None:
         f"{name}{n}" for name in ("a", "b") for n in range(40)
     )
     assert not partial_path(file).exists()
-
-
-def test_what_turns_the_direction_of_writing_is_taken_from_messages() -> None:
-    assert printable("a\u202eb\u2066c\u200fd\u061c e") == "abcd e"

@@ -186,9 +186,9 @@ def counting(submit: Submit) -> Iterator[Callable[[str], tuple[Worker, torch.Ten
 
 def _wait_for_change(memory: torch.Tensor) -> None:
     before, deadline = memory[0].item(), time.monotonic() + SECONDS
-    while memory[0].item() == before and time.monotonic() < deadline:
+    while (now := memory[0].item()) == before and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert memory[0].item() != before
+    assert now != before
 
 
 def test_a_child_and_who_waits_for_it_stand_still_and_go_on(counting) -> None:

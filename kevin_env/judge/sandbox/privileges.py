@@ -10,9 +10,9 @@ from kevin_env.judge.sandbox.system import LIBC, Refused, check, prctl
 _DUMPABLE, _CAPBSET_DROP, _CHILD_SUBREAPER, _NO_NEW_PRIVS, _CAP_AMBIENT, _CAP_AMBIENT_CLEAR = 4, 24, 36, 38, 47, 4
 _CAPABILITY_VERSION = 0x20080522
 LARGEST_FILE = 4 << 30
-DESCRIPTORS, OUR_DESCRIPTORS = 1024, 1 << 16
-"""What a candidate may have, and a process of the judge's. Those that lie unread in sockets count for all processes of
-a user together, each against its own limit: as many as a candidate may leave there, ours have to be able to add to."""
+DESCRIPTORS, OUR_DESCRIPTORS = 4096, 1 << 16
+"""What a candidate may have, or half of what the machine grants, and a process of the judge's. Those that lie unread in
+sockets count for all processes of a user, each against its own limit: ours has to be above that of a candidate."""
 _LIMITS = (
     (resource.RLIMIT_CORE, 0),
     (resource.RLIMIT_FSIZE, LARGEST_FILE),
@@ -31,7 +31,8 @@ def limit_resources() -> None:
     """
     for what, most in _LIMITS:
         _, hard = resource.getrlimit(what)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard // 2 if what == resource.RLIMIT_NOFILE else hard)
         resource.setrlimit(what, (most, most))
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
