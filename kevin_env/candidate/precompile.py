@@ -83,9 +83,8 @@ class Compilations:
 
     def compile_kernel(self, source: Any, target: Any = None, options: Any = None, **more: Any) -> object:
         """Begins what `triton.compiler.compile` does; what it gives stands for a kernel and cannot be launched."""
-        types = str(list(source.signature.values()))
-        if "tensordesc" not in types:
-            self.begin(f"launcher {types}", partial(_build_launcher, source, None))
+        if not _is_of_descriptors(source):
+            self.begin(_launcher(source), partial(_build_launcher, source, None))
         self.begin(f"{source.hash()} {options}", partial(self._compile, source, target, options, more))
         return object()
 
@@ -124,7 +123,7 @@ class Compilations:
 
         kernel = compile_now(source, target=target, options=options, **more)
         form = getattr(kernel.metadata, "tensordesc_meta", None)
-        if form and self._claim(f"launcher {list(source.signature.values())} {form}"):
+        if _is_of_descriptors(source) and self._claim(f"{_launcher(source)} {form}"):
             _build_launcher(source, kernel.metadata)
 
     def _claim(self, name: str) -> bool:
@@ -149,6 +148,15 @@ def _try(runtime: "Runtime", case: dict[str, Any], properties: Any, compilations
     finally:
         compilations.finish()
     return 0
+
+
+def _launcher(source: Any) -> str:
+    """A name for the C that launches kernels of this signature."""
+    return f"launcher {list(source.signature.values())}"
+
+
+def _is_of_descriptors(source: Any) -> bool:
+    return "tensordesc" in _launcher(source)
 
 
 def _build_launcher(source: Any, metadata: Any) -> None:

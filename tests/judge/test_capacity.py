@@ -145,7 +145,7 @@ def test_a_candidate_that_cannot_be_made_ready_is_ended(monkeypatch: pytest.Monk
         assert not made[0].folder.exists()
 
 
-def test_a_partner_is_replaced_when_a_submission_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partner_is_replaced_when_a_submission_has_ended() -> None:
     with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
         _wait(bench)
         for _ in range(bench.capacity.spares + 1):

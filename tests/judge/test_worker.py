@@ -259,6 +259,20 @@ def test_ours_may_have_more_descriptors_than_a_candidate(server: ForkServer, sub
     assert soft == min(hard, privileges.OUR_DESCRIPTORS) if hard != resource.RLIM_INFINITY else soft > 9999
 
 
+def test_a_fork_server_takes_the_descriptors_that_it_may_have() -> None:
+    granted, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        server = ForkServer("cpu")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
+    try:
+        Worker(server, "cpu", 1 << 30).close()  # it has started then
+        assert resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)[0] > 1024
+    finally:
+        server.close()
+
+
 def test_freezing_stops_all_of_it_and_thawing_lets_it_go_on(submit: Submit) -> None:
     code = """
 import gc, os, threading, time
