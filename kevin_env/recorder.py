@@ -8,6 +8,7 @@ while the partial file is replaced.
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -73,6 +74,18 @@ class Recorder:
         with self._locked():
             _append(self.path, [trajectory.model_dump_json()])
             self._forget(trajectory.episode_id)
+
+    def episode(self, episode_id: str) -> Trajectory:
+        """One episode as it is recorded, whole: read while nobody writes, who may be in the middle of its lines.
+
+        Raises:
+            LookupError: if it is not there.
+        """
+        with self._locked():
+            for each in itertools.chain(read_running(self.path), read_trajectories(self.path)):
+                if isinstance(each, Trajectory) and each.episode_id == episode_id:
+                    return each
+        raise LookupError(f"no episode {episode_id} in {self.path}")
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

@@ -4,12 +4,15 @@ import csv
 import json
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from episodes import problem_file
 from trajectories import RIGHT, timed, trajectory, turn
 
+import kevin_env.recorder
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.baselines import Compared
 from kevin_env.app.evaluate.config import parse_config
@@ -20,6 +23,8 @@ from kevin_env.recorder import BadLine, partial_path
 
 HOLD = """
 import sys
+import threading
+import time
 from pathlib import Path
 from kevin_env.app.evaluate.folder import RunFolder
 with RunFolder(Path(sys.argv[1])).locked():
@@ -80,10 +85,29 @@ def test_episodes_are_read_without_their_texts_and_the_last_of_an_id_counts(tmp_
     assert [(each.episode_id, each.stop_reason) for each in found] == [("a", "pruned"), ("b", "max_turns"), ("c", None)]
     assert [turn.reply for each in found for turn in each.turns] == [""] * 4
     assert found[0].turns[1].outcome == RIGHT.outcome
-    assert folder.episode("c") == running
-    assert folder.episode("b") == second
+    assert folder.recorder.episode("c") == running
+    assert folder.recorder.episode("b") == second
     with pytest.raises(LookupError, match="no episode d"):
-        folder.episode("d")
+        folder.recorder.episode("d")
+
+
+def test_an_episode_is_read_whole_while_another_thread_writes_it_anew(tmp_path: Path, monkeypatch) -> None:
+    recorder, append, halfway = RunFolder(tmp_path).recorder, kevin_env.recorder._append, threading.Event()
+    running = trajectory(timed(1, 1.0), timed(2, 2.0), id="a", stop_reason=None)
+    recorder.begin(running)
+
+    def append_slowly(path: Path, lines: list[str]) -> None:
+        append(path, lines[:2])
+        halfway.set()
+        time.sleep(0.2)
+        append(path, lines[2:])
+
+    monkeypatch.setattr(kevin_env.recorder, "_append", append_slowly)
+    writer = threading.Thread(target=recorder.begin, args=(running,))
+    writer.start()
+    halfway.wait()
+    assert len(recorder.episode("a").turns) == 2
+    writer.join()
 
 
 def test_figures_need_no_texts() -> None:

@@ -17,7 +17,7 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.baselines import Compared
 from kevin_env.app.evaluate.config import EvalConfig, read_config
 from kevin_env.record import Trajectory, Turn
-from kevin_env.recorder import BadLine, Recorder, read_running, read_trajectories
+from kevin_env.recorder import BadLine, Recorder, read_trajectories
 
 _COMPARED = TypeAdapter(dict[str, Compared])
 _NO_TEXTS: dict[str, Any] = {"messages": (), "reply": "", "reasoning": None, "summary": "", "feedback": "", "log": ""}
@@ -79,19 +79,6 @@ class RunFolder:
         None where nothing was begun. See `read_episodes`.
         """
         return read_episodes(self.trajectories_file, on_bad_line) if self.trajectories_file.exists() else []
-
-    def episode(self, episode_id: str) -> Trajectory:
-        """One episode as it is recorded, whole.
-
-        Raises:
-            LookupError: if it is not there.
-        """
-        sources = (read_running, read_trajectories)
-        found = (each for source in sources for each in source(self.trajectories_file))
-        for each in found:
-            if isinstance(each, Trajectory) and each.episode_id == episode_id:
-                return each
-        raise LookupError(f"no episode {episode_id} in {self.trajectories_file}")
 
     def compared(self) -> dict[str, Compared]:
         """What is known of torch.compile, by problem id.

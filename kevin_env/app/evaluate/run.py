@@ -83,7 +83,7 @@ class Run:
                     self._workers.put(functools.partial(self._play, problem, play), rank)
 
     def _prune(self, past: Past) -> Past:
-        trajectory = self.setup.folder.episode(past.episode_id)
+        trajectory = self.setup.folder.recorder.episode(past.episode_id)
         pruned = trajectory.model_copy(update={"stop_reason": "pruned", "returns": returns_of(trajectory)})
         self.setup.folder.recorder.finish(pruned)
         return Past.of(pruned)

@@ -110,7 +110,7 @@ class Seat:
                 recorder=own.folder.recorder, model=policy_name(own.config), sample=play.sample,
             )  # fmt: skip
         else:
-            trajectory = own.folder.episode(play.past.episode_id)
+            trajectory = own.folder.recorder.episode(play.past.episode_id)
             if play.fork_at is not None:
                 trajectory = fork(trajectory, play.fork_at, play.sample)
             episode = Episode.resume(trajectory, own.pool, recorder=own.folder.recorder)
