@@ -3,19 +3,23 @@
 For each kernel and size: the gated call (window minus the null kernel's) and the burst, both as the product takes
 them, and what the candidate, which is trusted here, measures itself with a cold L2: events round one call after a
 flush, events round calls in a row that rotate through more inputs than the L2 holds (one call's time as for a burst),
-and the kernels' own durations as CUPTI tells them. Needs a CUDA device.
+and the kernels' own durations as CUPTI tells them. A gated call has the host's launch in it, which events leave out:
+the submission tells how long each took to launch, and `gated beyond` is what is left of a gated call without that and
+without a cold call by events after a rest of the device, as it has one before each window. Needs a CUDA device.
 
     python benchmarks/clock.py [--repeats N] [--json benchmarks/results/clock.h200.json]
 """
 
 import argparse
+import statistics
+import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from kernels import INSIDE, SIZES, as_submission, kernel_case, times_inside
-from resultfile import device_name, median_row, write_result
+from kernels import INSIDE, SIZES, as_launched, kernel_case, launch_times, times_inside
+from resultfile import Row, device_name, median_row, plain_row, write_result
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
@@ -23,49 +27,76 @@ from kevin_env.judge.burst import take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform
 from kevin_env.judge.measure import make_ready
+from kevin_env.judge.partners import PARTNER_SECONDS
 from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.timing import speedup_of
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
+from kevin_env.problem import Problem
 
 
-def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) -> list[dict[str, Any]]:
-    """Rows of the result: events, gated and burst, each the median of `repeats` figures with their spread (CV)."""
+@dataclass(frozen=True)
+class Told:
+    """What one trial tells of a call, in seconds; `launch` is the host's part of `gated`."""
+
+    gated: float
+    launch: float
+    burst: float | None
+
+
+def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) -> list[Row]:
+    """Rows of the result: events, then what `repeats` trials tell, their medians with the spread (CV)."""
     problem, code = kernel_case(kernel, rows, columns)
-    inside = zip(*(times_inside(bench, problem, code) for _ in range(3)), strict=True)
-    gated: list[float] = []
-    burst: list[float] = []
-    for _ in range(repeats):
-        worker = bench.take()
-        trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
-        try:
-            trial.build(as_submission(code))
-            unverified = Unverified(trial)
-            with ExitStack() as partners:
-                with bench.lease.shared():
-                    assert trial.screen() is None
-                    contest = Contest.prepare(trial, partners, unverified)
-                    for _ in make_ready(contest):
-                        pass
-                with contest.still(), bench.lease.exclusive(), on_its_own(str(bench.device)):
-                    unverified.use_room()
-                    first = contest.gated()
-                    second = take_bursts(contest, first, [])
-            unverified.compare()
-            gated.append(first.submission)
-            if second is not None:
-                burst.append(speedup_of(second.calls).submission)
-        finally:
-            worker.close()
-            trial.close()
-    named = (*zip(INSIDE, inside, strict=True), ("gated", gated), ("burst", burst))
-    return [median_row(f"{problem.id}: {name}", list(values)) for name, values in named if values]
+    inside = dict(zip(INSIDE, times_inside(bench, problem, code), strict=True))
+    told = [one_trial(bench, problem, code) for _ in range(repeats)]
+    figures = {
+        **{name: [seconds] for name, seconds in inside.items()},
+        "gated": [each.gated for each in told],
+        "host's launch": [each.launch for each in told],
+        "burst": [each.burst for each in told if each.burst is not None],
+    }
+    rested = inside["events, one cold call after a rest"]
+    beyond = statistics.median(each.gated - each.launch for each in told) - rested
+    return [
+        *(median_row(f"{problem.id}: {name}", values) for name, values in figures.items() if values),
+        plain_row(f"{problem.id}: gated beyond", beyond, "s", len(told)),
+    ]
+
+
+def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
+    """One contest, as the product has it."""
+    worker = bench.take()
+    trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
+    try:
+        trial.build(as_launched(code))
+        unverified = Unverified(trial)
+        with ExitStack() as partners:
+            with bench.lease.shared():
+                assert trial.screen() is None
+                contest = Contest.prepare(trial, partners, unverified)
+                for _ in make_ready(contest):
+                    pass
+            with contest.still(), bench.lease.exclusive(), on_its_own(str(bench.device)):
+                unverified.use_room()
+                begin = time.perf_counter_ns()
+                gated = contest.gated()
+                end = time.perf_counter_ns()
+                bursts = take_bursts(contest, gated, [])
+        unverified.compare()
+        worker.ask("rest", PARTNER_SECONDS)  # what it printed comes with an answer
+        launches = launch_times(worker.log, begin, end)
+    finally:
+        worker.close()
+        trial.close()
+    # the shortest of a turn's windows counts, so that it is one of the shorter launches
+    launch = statistics.quantiles(launches, n=4)[0]
+    return Told(gated.submission, launch, speedup_of(bursts.calls).submission if bursts else None)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     if not torch.cuda.is_available():
@@ -75,7 +106,7 @@ def main() -> None:
     torch.zeros(1, device=device)
     info = inform(device)
     bench = Bench(device, info)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for kernel, sizes in SIZES.items():
         for size in sizes:
             if options.only not in f"{kernel} {size[0]}x{size[1]}":

@@ -46,15 +46,27 @@ class Kernel(torch.nn.Module):
     def forward(self, {arguments}):
         return {expression}
 """
+LAUNCHED = """
+import time
+class ModelNew(Kernel):
+    def forward(self, *inputs):
+        begin = time.perf_counter_ns()
+        outputs = Kernel.forward(self, *inputs)
+        print('LAUNCHED', begin, time.perf_counter_ns() - begin)
+        return outputs
+"""
 EVENTS = """
-import statistics
+import statistics, time
 class ModelNew(Kernel):
     def forward(self, *inputs):
         sets = [[i.clone() for i in inputs] for _ in range({long})]
         flush = torch.empty({flush}, dtype=torch.uint8, device='cuda')
-        def once(n):
-            flush.zero_(); torch.cuda._sleep(200000)
+        def once(n, cycles=200000):
+            flush.zero_(); torch.cuda._sleep(cycles)
             return self.between(sets[n % 3:n % 3 + 1])
+        def rested(n):
+            time.sleep(0.02)
+            return once(n, 1000000)
         def rotated(n):
             times = []
             for count in ({long}, {short}):
@@ -68,7 +80,7 @@ class ModelNew(Kernel):
             spans = [e.device_time for e in trace.events() if 'spin' not in e.name and e.device_time]
             return sum(spans) / 1e6 / len(sets)
         rotated(0); kernels(0)
-        repeats = ((once, 60), (rotated, 20), (kernels, 5))
+        repeats = ((once, 60), (rested, 20), (rotated, 20), (kernels, 5))
         print('TIMES', *(statistics.median(take(n) for n in range(count)) for take, count in repeats))
         return Kernel.forward(self, *inputs)
     def between(self, sets):
@@ -108,7 +120,7 @@ SIZES = {
     "triton softmax": [(4096, 8192), (8192, 16384)],
     "matmul": [(4096, 8192)],
 }
-INSIDE = ("events, one cold call", "events, rotation", "kernels (CUPTI)")
+INSIDE = ("events, one cold call", "events, one cold call after a rest", "events, rotation", "kernels (CUPTI)")
 """What `times_inside` gives, each in seconds."""
 
 
@@ -123,6 +135,17 @@ def kernel_case(kernel: str, rows: int, columns: int) -> tuple[Problem, str]:
 def as_submission(code: str) -> str:
     """The kernel as it is judged."""
     return f"{code}\nclass ModelNew(Kernel):\n    pass\n"
+
+
+def as_launched(code: str) -> str:
+    """The same, telling of each call when it began and when the host had launched it; that costs it a microsecond."""
+    return f"{code}\n{LAUNCHED}"
+
+
+def launch_times(log: str, begin: int, end: int) -> list[float]:
+    """Seconds until the host had launched the calls that began in between, by `time.perf_counter_ns`."""
+    told = [line.split()[1:] for line in log.splitlines() if line.startswith("LAUNCHED")]
+    return [int(took) / 1e9 for when, took in told if begin <= int(when) <= end]
 
 
 def times_inside(bench: Bench, problem: Problem, code: str) -> list[float]:

@@ -153,7 +153,7 @@ class Runtime(programs.Orders):
         """Calls the model once on each of the first `count` staged sets, then says where the outputs are.
 
         The judge is told when each number of calls in `marks` is done, and after each but the last the device has one
-        more to do by then, so that it need not be idle. Without marks the answer is encoded while the device works.
+        more to do by then, so that it need not be idle. The answer is encoded while the device works.
         """
         reseed(seed)
         outputs: list[Any] = []
@@ -166,9 +166,9 @@ class Runtime(programs.Orders):
                 if number in marks:
                     self._mark(reached.pop(0))
         self.held = outputs
+        answer = encode({"claims": [self._claim(output) for output in outputs]})
         for _ in reached:  # after the last call: all that was queued, on whatever stream
             self._mark(self)
-        answer = encode({"claims": [self._claim(output) for output in outputs]})
         self.synchronize()
         return answer
 

@@ -106,6 +106,11 @@ class Bench:
         with self._lock:
             return self._begun.pop() if self._begun else None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether one is kept."""
+        return bool(self._begun)
+
     def retire(self, worker: Worker) -> None:
         """Kills a candidate and prepares another. Hold no lease.
 

@@ -73,8 +73,11 @@ class Server:
         self._send({"id": number, **answer})
 
     def _perform(self, judge: "Judge", request: dict[str, Any]) -> dict[str, Any]:
+        from kevin_env.judge.probe.ahead import foresee
+
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
+        foresee(judge.bench, options)
         if request["do"] == "describe":
             from kevin_env.judge.facts import find_facts
 

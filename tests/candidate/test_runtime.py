@@ -35,7 +35,7 @@ def test_a_mark_is_waited_for_with_one_call_more_queued_and_the_last_one_for_all
     assert json.loads(runtime.go(4, marks=[1, 2, 4])[4:]) == {"claims": [{}] * 4}
     assert runtime.notes == [
         *("call 0", "call 1", "wait for 1", "mark", "call 2", "wait for 2", "mark", "call 3"),
-        *("device", "mark", *["claim"] * 4, "device"),
+        *(*["claim"] * 4, "device", "mark", "device"),
     ]
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from corpus import FOLDER
 from loaded import MEMORY
 from test_probe_ncu import SOFTMAX, SOURCE, raw
 
-from kevin_env.judge import Options
+from kevin_env.judge import JudgeError, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
@@ -256,6 +257,27 @@ def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(monkeypat
     outside = fake_tool(monkeypatch, bench, MODEL)
     assert outside.ncu() is not None and not outside.notes
     assert bench.take_begun() is None and not any(descendants(kept[0].pid))
+
+
+@pytest.mark.parametrize(("lacks", "begins"), [
+    ({}, True),
+    ({"device": torch.device("cpu")}, False),
+    ({"refusals": {"ncu": "cannot be used here"}}, False),
+    ({"has_begun": True}, False),
+    ({"profile": "kernels"}, False),
+])  # fmt: skip
+def test_one_is_begun_where_a_digest_will_be_asked_for(monkeypatch, lacks: dict[str, Any], begins: bool) -> None:
+    began = threading.Event()
+
+    def take() -> None:
+        began.set()
+        raise JudgeError("none")
+
+    facts = {"device": torch.device("cuda"), "refusals": {}, "has_begun": False, "profile": "ncu"} | lacks
+    bench = SimpleNamespace(**facts, beginning=threading.Lock(), missing_metrics=set(), take_for_tools=take)
+    monkeypatch.setattr(ahead, "find_tool", lambda name: "ncu")
+    ahead.foresee(bench, Options(device="cuda", profile=facts["profile"]))  # type: ignore[arg-type]
+    assert began.wait(5.0 if begins else 0.2) == begins
 
 
 @pytest.mark.parametrize("dead", [False, True])

@@ -1,11 +1,15 @@
 """What profiler, Nsight Compute and compute-sanitizer tell of submissions whose limits are known. Needs a GPU."""
 
+import os
+
 import pytest
 from corpus import FOLDER
+from processes import descendants, named, wait_for
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.flags import flag_name
 from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.probe.tools import find_tool
 from kevin_env.problem import load_problem
 from kevin_env.profile import CodeFacts, NcuDigest, Profile
 
@@ -19,6 +23,10 @@ KERNELS = {
     "spilling": "relu_that_spills",
 }
 UNUSABLE = ("cannot be used here", "is not installed here")
+
+
+def judges() -> set[int]:
+    return set(named(descendants(os.getpid()), "kevin_env.judge.server"))
 
 
 def metric(found: NcuDigest, name: str) -> float | None:
@@ -51,6 +59,16 @@ def counted(pool: LocalPool, name: str) -> NcuDigest:
         pytest.skip(profile.notes[0])
     assert profile.ncu is not None, profile.notes
     return profile.ncu
+
+
+def test_nsight_compute_begins_with_the_first_word_of_a_digest() -> None:
+    if find_tool("ncu") is None:
+        pytest.skip("Nsight Compute is not installed here")
+    others, relu = judges(), load_problem(str(FOLDER / "problems" / "relu.py"))
+    with LocalPool() as pool:
+        pool.describe(relu, Options(device="cuda", profile="ncu")).result(120)
+        (judge,) = judges() - others
+        wait_for("--clock-control", below=judge)
 
 
 @pytest.mark.parametrize("name", KERNELS)

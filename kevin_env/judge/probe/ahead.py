@@ -8,6 +8,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.probe import ncu
 from kevin_env.judge.probe.counting import NAME, START_SECONDS
 from kevin_env.judge.probe.target import Target
+from kevin_env.judge.probe.tools import find_tool
 from kevin_env.judge.worker import Trouble, Worker
 
 
@@ -22,6 +23,14 @@ def take(bench: Bench, tool: str, options: Options) -> Target:
                 return Target(bench.watched(worker), options, bench.info.processors)
         bench.retire(worker)
     return _begun(bench.take_for_tools(), bench, tool, options)
+
+
+def foresee(bench: Bench, options: Options) -> None:
+    """Begins one when a digest is first going to be asked for, so that no submission waits for the tool's start."""
+    wanted = options.profile == "ncu" and bench.device.type == "cuda" and not bench.refusals.get("ncu")
+    tool = find_tool("ncu") if wanted and not bench.has_begun else None
+    if tool is not None:
+        prepare(bench, tool, options)
 
 
 def prepare(bench: Bench, tool: str, options: Options) -> None:

@@ -52,10 +52,10 @@ class Outside:
             if not self._compiled(target):
                 return None
             ran = run_parts(target, parts_of(self.options, self.bench.lease))
+            ahead.prepare(self.bench, tool, self.options)  # beside the tables, so that it is there for the next turn
             found = ran if isinstance(ran, str) else read_tables(target, tool, ahead.report_of(target), ran.output)
         if isinstance(found, str):
             return self._refused("ncu", tool, found)
-        ahead.prepare(self.bench, tool, self.options)
         return found
 
     def sanitizer(self, outcome: Outcome) -> SanitizerDigest | None:
