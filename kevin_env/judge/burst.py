@@ -65,11 +65,8 @@ class Bursts:
 
     def least(self, contest: Contest) -> float:
         """The shortest call of the submission that is believed, in seconds."""
-        shortest, launch = contest.shortest, timing.LAUNCH_ALLOWANCE
-        if self.reference is not None:
-            launch = timing.launch_allowance(Pair(contest.shortest_reference, shortest), self.bounds)
-        bound = timing.speedup_of(self.bounds).submission
-        return timing.least_call(bound, launch, self.size, shortest, self.allowed(contest))
+        call, bound = (timing.speedup_of(pairs).submission for pairs in (self.calls, self.bounds))
+        return timing.least_call(call, bound, self.size, contest.shortest, self.allowed(contest))
 
 
 def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | None:

@@ -17,8 +17,6 @@ launch, which a burst hides: on an H200 35 to 50 us of a Triton kernel, in some 
 LAUNCH_ALLOWANCE = 150e-6
 """By how much a submission's first launch may take longer than the reference's: on an H200, in a process that has just
 stood still, 70 us for a Triton kernel, 190 us for one that is launched through ctypes. What is more counts as work."""
-LAUNCH_ERROR = 50e-6
-"""By how much the first launch of a burst may be longer than gated calls tell of it."""
 RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
 SHORTEST = 4e-6
@@ -140,7 +138,7 @@ def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], calls: Sequence[Pair], c
     """As `burst_calls`, but the submission's from whole windows, with the other side's to calibrate them.
 
     Windows have the same constant costs on both sides but for the host's first launch,
-    so this is higher by at most what `launch_allowance` says over `count`, unless work was moved out of the part that is timed.
+    so this is higher by at most `LAUNCH_ALLOWANCE / count`, unless work was moved out of the part that is timed.
 
     Args:
         bursts: As there.
@@ -167,32 +165,21 @@ def allowance(shortest: float, call: float) -> float:
     return GATED_ALLOWANCE + min(max(0.0, shortest - call), GATED_ALLOWANCE)
 
 
-def launch_allowance(shortest: Pair, bounds: Sequence[Pair]) -> float:
-    """By how much a submission's first launch in a burst may take longer than the reference's, in seconds.
-
-    A gated call waits for its launch as the first call of a burst does. So what it takes beyond one call of a burst
-    tells the launch, whatever a submission says of where its bursts begin and end.
-
-    Args:
-        shortest: The shortest gated call of each side.
-        bounds: What `burst_bounds` says.
-    """
-    burst = speedup_of(bounds)
-    extra = (shortest.submission - burst.submission) - (shortest.reference - burst.reference)
-    return min(LAUNCH_ALLOWANCE, max(0.0, extra) + LAUNCH_ERROR)
-
-
-def least_call(bound: float, launch: float, count: int, shortest: float, allowed: float) -> float:
+def least_call(call: float, bound: float, count: int, shortest: float, allowed: float) -> float:
     """The shortest time of a submission's call that a burst is believed.
 
+    What its whole windows say has its first launch in it. A call that is shorter even without a long one was not timed
+    where it ran, so that nothing is taken off for a launch.
+
     Args:
+        call: What the part that is timed says.
         bound: What whole windows of its bursts say.
-        launch: How much of all the calls of a burst that may be for the first launch.
         count: Calls in a burst.
         shortest: Its shortest gated call.
         allowed: What `allowance` says.
     """
-    return max(bound - launch / count, shortest - allowed)
+    least = bound - LAUNCH_ALLOWANCE / count
+    return max(least if call >= least else bound, shortest - allowed)
 
 
 def not_below(calls: Sequence[Pair], least: float) -> list[Pair]:

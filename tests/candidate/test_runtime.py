@@ -40,7 +40,7 @@ def test_a_mark_is_waited_for_with_one_call_more_queued_and_the_last_one_for_all
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_without_marks_the_answer_is_made_before_the_device_is_waited_for(count: int) -> None:
+def test_the_answer_is_made_before_the_device_is_waited_for(count: int) -> None:
     runtime = Noted()
     runtime.go(count)
     assert runtime.notes == [*(f"call {number}" for number in range(count)), *["claim"] * count, "device"]

@@ -11,7 +11,6 @@ from kevin_env.judge.timing import (
     burst_bounds,
     burst_calls,
     largest_unseen_gain,
-    launch_allowance,
     least_call,
     median_interval,
     not_below,
@@ -77,7 +76,7 @@ def test_the_ratio_does_not_depend_on_the_order_of_the_pairs() -> None:
 
 def test_a_burst_is_believed_down_to_the_allowance_below_the_shortest_gated_call() -> None:
     gated, allowance = 300e-6, 120e-6
-    least = least_call(1e-4, 0.0, 16, gated, allowance)
+    least = least_call(1e-6, 1e-6, 16, gated, allowance)
     assert least == pytest.approx(gated - allowance)
     told = not_below([Pair(1e-4, call) for call in (gated, gated * 10, gated - allowance / 2, 1e-6)], least)
     assert [pair.submission for pair in told] == pytest.approx([gated, gated * 10, gated - allowance / 2, least])
@@ -98,22 +97,19 @@ def test_one_call_of_a_burst_is_its_share_of_the_part_that_is_timed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "moved", "gated", "least"),
-    [(0.0, 0.0, 100e-6, 96e-6), (90e-6, 0.0, 190e-6, 96e-6), (0.0, 1e-3, 100e-6, 96e-6), (0.0, 1e-3, 300e-6, 90e-6)],
-    ids=["plain", "launches slowly", "moves work", "moves work and makes its gated calls long"],
+    ("first", "moved", "told"),
+    [(0.0, 0.0, 100e-6), (140e-6, 0.0, 100e-6), (140e-6, 1e-3, 100e-6 + 140e-6 / SIZE), (0.0, 1e-3, 100e-6)],
+    ids=["plain", "launches slowly", "launches slowly and moves work", "moves work"],
 )
-def test_whoever_moves_work_out_of_what_is_timed_is_held_to_the_whole(
-    first: float, moved: float, gated: float, least: float
-) -> None:
-    bursts = [(burst(150e-6), burst(100e-6, first, moved))] * 3
+def test_whoever_moves_work_out_of_what_is_timed_is_held_to_the_whole(first: float, moved: float, told: float) -> None:
+    bursts = [(burst(150e-6), burst(call, first, moved)) for call in (99.8e-6, 100e-6, 100.2e-6)]
     calls = burst_calls(bursts, SIZE - LEAD)
-    bounds = burst_bounds(bursts, calls, SIZE)
-    assert (calls[0].submission == pytest.approx(100e-6)) is not bool(moved)
-    bound, launch = bounds[0].submission, launch_allowance(Pair(150e-6, gated), bounds)
+    assert (calls[1].submission == pytest.approx(100e-6)) is not bool(moved)
+    bound = burst_bounds(bursts, calls, SIZE)[1].submission
     assert bound == pytest.approx(100e-6 + first / SIZE)
-    (told, *_) = not_below(calls, least_call(bound, launch, SIZE, 0.0, timing.GATED_ALLOWANCE))
-    assert least <= told.submission <= 100.1e-6, "what was moved does not pay"
-    assert (told.submission == calls[0].submission) is not bool(moved)
+    least = least_call(calls[1].submission, bound, SIZE, 0.0, timing.GATED_ALLOWANCE)
+    assert not_below(calls, least)[1].submission == pytest.approx(told), "what was moved does not pay"
+    assert (not_below(calls, least) == calls) is not bool(moved)
 
 
 def test_what_the_allowance_could_hide_is_told_and_is_nothing_for_a_gated_figure() -> None:
