@@ -168,8 +168,8 @@ def allowance(shortest: float, call: float) -> float:
 def least_call(call: float, bound: float, count: int, shortest: float, allowed: float) -> float:
     """The shortest time of a submission's call that a burst is believed.
 
-    What its whole windows say has its first launch in it. A call that is shorter even without a long one was not timed
-    where it ran, so that nothing is taken off for a launch.
+    What its whole windows say has its first launch in it. A call that is shorter even without two long ones was not
+    timed where it ran, so that nothing is taken off for a launch.
 
     Args:
         call: What the part that is timed says.
@@ -178,8 +178,8 @@ def least_call(call: float, bound: float, count: int, shortest: float, allowed: 
         shortest: Its shortest gated call.
         allowed: What `allowance` says.
     """
-    least = bound - LAUNCH_ALLOWANCE / count
-    return max(least if call >= least else bound, shortest - allowed)
+    launch = LAUNCH_ALLOWANCE / count
+    return max(bound - launch if call >= bound - 2 * launch else bound, shortest - allowed)
 
 
 def not_below(calls: Sequence[Pair], least: float) -> list[Pair]:
