@@ -23,8 +23,6 @@ from kevin_env.recorder import BadLine, partial_path
 
 HOLD = """
 import sys
-import threading
-import time
 from pathlib import Path
 from kevin_env.app.evaluate.folder import RunFolder
 with RunFolder(Path(sys.argv[1])).locked():

@@ -51,12 +51,16 @@ class Outside:
             self._write(target, timed_case(self.problem, self.bench.device), "own")  # while torch is imported
             if not self._compiled(target):
                 return None
-            ran = run_parts(target, parts_of(self.options, self.bench.lease))
-            ahead.prepare(self.bench, tool, self.options)  # beside the tables, so that it is there for the next turn
-            found = ran if isinstance(ran, str) else read_tables(target, tool, ahead.report_of(target), ran.output)
-        if isinstance(found, str):
-            return self._refused("ncu", tool, found)
-        return found
+            found = self._counted(target, tool)
+        return self._refused("ncu", tool, found) if isinstance(found, str) else found
+
+    def _counted(self, target: Target, tool: str) -> NcuDigest | str:
+        """The digest of a program that holds at `ready`, or why there is none."""
+        ran = run_parts(target, parts_of(self.options, self.bench.lease))
+        if isinstance(ran, str):
+            return ran
+        ahead.prepare(self.bench, tool, self.options)  # beside the tables, so that it is there for the next turn
+        return read_tables(target, tool, ahead.report_of(target), ran.output)
 
     def sanitizer(self, outcome: Outcome) -> SanitizerDigest | None:
         """What compute-sanitizer finds on inputs like those on which the submission failed."""
