@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Those that need nothing but this machine; DEVICE=cuda where it has a GPU.
+FIGURES := turn_latency throughput timing_fidelity feedback_cost
+DEVICE ?= cpu
 
 .PHONY: demo test check fmt bench clean integrations
 
@@ -37,7 +40,7 @@ fmt: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(STAMP)
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	for script in $(FIGURES); do $(BIN)/python benchmarks/$$script.py --device $(DEVICE) || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist

@@ -188,5 +188,5 @@ def not_below(calls: Sequence[Pair], least: float) -> list[Pair]:
 
 
 def largest_unseen_gain(seconds: float, allowed: float) -> float:
-    """The share of a call's time that an allowance could hide from the clock; 0 for a gated figure, which has none."""
+    """The share of a call's time that an allowance may hide from the clock; a gated figure's is what the gate costs."""
     return allowed / (seconds + allowed)
