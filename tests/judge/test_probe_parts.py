@@ -16,7 +16,7 @@ from corpus import FOLDER
 from loaded import MEMORY
 from test_probe_ncu import SOFTMAX, SOURCE, raw
 
-from kevin_env.judge import JudgeError, Options
+from kevin_env.judge import JudgeError, Options, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
@@ -27,6 +27,7 @@ from kevin_env.judge.probe.outside import Outside
 from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import Ran
 from kevin_env.judge.reference import Case
+from kevin_env.judge.server import Server
 from kevin_env.judge.usage import descendants
 from kevin_env.judge.worker import Ended, Failed, Worker
 from kevin_env.outcome import Correct
@@ -248,8 +249,9 @@ def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(monkeypat
     monkeypatch.setattr(ahead, "prepare", prepare)
     assert outside.ncu() is not None
     with bench.beginning:  # whoever needs one meanwhile waits for this one
+        assert bench.has_begun
         kept = bench.take_begun()
-    assert kept is not None
+    assert kept is not None and not bench.has_begun
     states = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][1] for pid in descendants(kept[0].pid)]
     assert len(states) == 3 and set(states) <= set("Tt")  # the candidate, the tool, the program
     bench.keep_begun(*kept)
@@ -278,6 +280,16 @@ def test_one_is_begun_where_a_digest_will_be_asked_for(monkeypatch, lacks: dict[
     monkeypatch.setattr(ahead, "find_tool", lambda name: "ncu")
     ahead.foresee(bench, Options(device="cuda", profile=facts["profile"]))  # type: ignore[arg-type]
     assert began.wait(5.0 if begins else 0.2) == begins
+
+
+def test_whatever_is_asked_of_a_judge_tells_whether_a_digest_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    foreseen: list[tuple[object, str]] = []
+    monkeypatch.setattr(ahead, "foresee", lambda bench, options: foreseen.append((bench, options.profile)))
+    judge: Any = SimpleNamespace(bench="bench", judge=lambda *given: SimpleNamespace(model_dump=dict))
+    asked = {"problem": RELU.model_dump(), "options": Options(device="cpu", profile="ncu").model_dump()}
+    request = {"id": 1, "do": "judge", "submission": Submission(code=MODEL).model_dump(), **asked}
+    server: Any = Server(None)  # type: ignore[arg-type]
+    assert server._perform(judge, request) == {"judgement": {}} and foreseen == [("bench", "ncu")]
 
 
 @pytest.mark.parametrize("dead", [False, True])
