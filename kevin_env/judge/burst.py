@@ -61,12 +61,12 @@ class Bursts:
         """How far below the shortest gated call of a contest they are believed, in seconds."""
         if self.reference is None:
             return timing.GATED_ALLOWANCE
-        return timing.allowance(contest.shortest_reference, self.reference)
+        return timing.allowance(contest.seen.shortest_reference, self.reference)
 
     def least(self, contest: Contest) -> float:
         """The shortest call of the submission that is believed, in seconds."""
         call, bound = (timing.speedup_of(pairs).submission for pairs in (self.calls, self.bounds))
-        return timing.least_call(call, bound, self.size, contest.shortest, self.allowed(contest))
+        return timing.least_call(call, bound, self.size, contest.seen.shortest, self.allowed(contest))
 
 
 def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | None:
@@ -91,7 +91,7 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     calls = timing.burst_calls(bursts, size - LEAD)
     bounds = timing.burst_bounds(bursts, calls, size)
     if slow:
-        return Bursts(timing.beside(contest.references, calls), bounds, size, None)
+        return Bursts(timing.beside([pair.reference for pair in contest.seen.pairs], calls), bounds, size, None)
     return Bursts(calls, bounds, size, timing.speedup_of(calls).reference)
 
 
@@ -153,7 +153,7 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     if gated.submission > LONGEST_CALL or (slow and gated.spread <= timing.STEADY):
         return None
     # the shortest call, not their median: whoever makes most calls longer would have shorter bursts
-    shorter = min(max(contest.shortest, timing.RESOLUTION), gated.reference)
+    shorter = min(max(contest.seen.shortest, timing.RESOLUTION), gated.reference)
     found = _bounds(contest, min(LEAST, LEAD + max(LEAST_PART, math.ceil(LEAST_SECONDS / shorter))))
     if found is None:
         return None

@@ -1,7 +1,6 @@
 """Gated calls of the submission, the reference and the null kernel, in turn. Every timed call is checked."""
 
 import random
-import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -11,12 +10,12 @@ from functools import cached_property
 from kevin_env.judge import timing
 from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Answer, Drawn, Gate, Player
-from kevin_env.judge.nullkernel import construct_null, held, null_code
+from kevin_env.judge.nullkernel import HOLD, construct_null, held, null_code
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep, awake
 from kevin_env.judge.supply import Supply
-from kevin_env.judge.timing import Pair, Speedup, Turn
+from kevin_env.judge.timing import Gated, Speedup, Turn
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.worker import Trouble
@@ -37,6 +36,9 @@ MEMORY = 0.3
 LONG_WINDOW, SLOW_WINDOW = 2.5e-3, 5e-3
 """On a GPU, from windows of this length on one is enough, as what lengthens it is little beside it; and from this one
 on nothing is rehearsed, as that takes longer than finding memory."""
+LONG_CALL, LONGEST_HOLD, LONG_GATES = 1e-3, 20e-3, 3
+"""On a GPU, where all calls are longer than this the null kernel holds the device as long, up to so many seconds, in so
+many windows more: after a long wait a look costs some 0.1 ms more on an H200."""
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Contest:
         unverified: Takes the submission's answers, which are all to be compared before anything is told.
         supply: Gives timed inputs.
         foreseen: Input sets that a burst will probably have; 1 while none is foreseen.
+        seen: What its gated calls say.
     """
 
     trial: Trial
@@ -57,7 +60,7 @@ class Contest:
     unverified: Unverified
     supply: Supply
     foreseen: int = 1
-    _turns: list[Turn] = field(default_factory=list)
+    seen: Gated = field(default_factory=Gated)
     _began: float | None = None
     _lately: dict[str, float] = field(default_factory=dict)
     """The last window of each side that was seen, in seconds."""
@@ -74,7 +77,7 @@ class Contest:
         null = partners.enter_context(lent("null", null_code(), "ModelNew"))
         with ours():
             trial.construct(reference, PARTNER_SECONDS, compiled)
-            construct_null(trial, null)
+            construct_null(trial, null, HOLD)
             players = [trial.admit(worker, trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
         return cls(trial, players[0], players[1], unverified, Supply(trial))
 
@@ -132,38 +135,14 @@ class Contest:
             JudgeError: when a partner does.
         """
         began = self._began = self._began or time.monotonic()
-        hold = held() if self.trial.bench.device.type == "cuda" else 0.0
+        hold = held(HOLD) if self.trial.bench.device.type == "cuda" else 0.0
         for _ in range(random.SystemRandom().randint(*(FEW_TURNS if few else TURNS))):
-            self._turns.append(self._turn(hold))
+            self.seen.turns.append(self._turn(hold))
             late = time.monotonic() - began > SECONDS
-            if len(self._turns) >= LEAST_PAIRS and (late or self._speedup().spread <= timing.STEADY):
+            if len(self.seen.turns) >= LEAST_PAIRS and (late or self.seen.speedup.spread <= timing.STEADY):
                 break
-        return self._speedup()
-
-    @property
-    def pairs(self) -> int:
-        """How many turns there were."""
-        return len(self._turns)
-
-    @property
-    def gate_cost(self) -> float:
-        """What the gate costs of a window; who does without what honest candidates do there gains it."""
-        return statistics.median(turn.gate for turn in self._turns)
-
-    @property
-    def shortest(self) -> float:
-        """The shortest call of the submission that was seen, in seconds."""
-        return min(turn.submission for turn in self._turns) - min(turn.gate for turn in self._turns)
-
-    @property
-    def shortest_reference(self) -> float:
-        """The same of the reference."""
-        return min(turn.reference for turn in self._turns) - min(turn.gate for turn in self._turns)
-
-    @property
-    def references(self) -> list[float]:
-        """Gated times of the reference, in seconds."""
-        return [pair.reference for pair in self._pairs()]
+        self.seen.long_gates = self._long_gates(hold)
+        return self.seen.speedup
 
     @property
     def windows(self) -> int:
@@ -196,13 +175,30 @@ class Contest:
         with ours(), awake(player.worker):
             return [self.trial.gate.call(player, each, PARTNER_SECONDS, marks) for each in sets]
 
-    def _speedup(self) -> Speedup:
-        return timing.speedup_of(self._pairs())
+    def _long_gates(self, short: float) -> list[float]:
+        """What the gate costs of calls as long as the shortest, where that is long; `short`: of `HOLD`, as `held` says.
 
-    def _pairs(self) -> list[Pair]:
-        """Of all turns, with what the gate costs taken away from both sides."""
-        cost = self.gate_cost
-        return [Pair(turn.reference - cost, turn.submission - cost) for turn in self._turns]
+        Of all that were timed, on both sides: whoever is slow at times, or was before, has no larger gate taken away.
+        """
+        seconds = min(self.seen.shortest, self.seen.shortest_reference, LONGEST_HOLD)
+        if self.trial.bench.device.type == "cpu" or seconds <= LONG_CALL:
+            return []
+        with self._null_held(cycles := int(HOLD * seconds / short)):
+            hold = held(cycles)
+            return [self._shortest_window(self.null, 1) - hold for _ in range(LONG_GATES)]
+
+    @contextmanager
+    def _null_held(self, cycles: int) -> Iterator[None]:
+        """With a null kernel that keeps the GPU for so many clock cycles."""
+        try:
+            self._construct_null(cycles)
+            yield
+        finally:
+            self._construct_null(HOLD)
+
+    def _construct_null(self, cycles: int) -> None:
+        with ours(), awake(self.null.worker):
+            construct_null(self.trial, self.null.worker, cycles)
 
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""

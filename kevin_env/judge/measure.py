@@ -51,15 +51,15 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     if not _settled(contest, gated, bursts):
         gated = contest.gated()
     if bursts is None:
-        return _whole(result(gated, contest.gate_cost), contest)
+        return _whole(result(gated, contest.seen.gate_cost), contest)
     return _whole(result(_refined(contest, bursts, flags), bursts.allowed(contest)), contest)
 
 
 def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
     """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
     if bursts is None:
-        return gated.spread <= timing.STEADY and contest.pairs >= LEAST_PAIRS
-    return contest.shortest - bursts.allowed(contest) <= timing.speedup_of(bursts.calls).submission
+        return gated.spread <= timing.STEADY and len(contest.seen.turns) >= LEAST_PAIRS
+    return contest.seen.shortest - bursts.allowed(contest) <= timing.speedup_of(bursts.calls).submission
 
 
 def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
@@ -89,7 +89,7 @@ def result(speedup: Speedup, allowed: float) -> Correct:
 def _whole(outcome: Correct, contest: Contest) -> Correct:
     """The outcome with what else is known of the submission's calls."""
     return outcome.model_copy(update={
-        "alone_seconds": max(contest.shortest, timing.RESOLUTION), "threads": busy_threads(contest),
+        "alone_seconds": max(contest.seen.shortest, timing.RESOLUTION), "threads": busy_threads(contest),
     })  # fmt: skip
 
 

@@ -23,18 +23,18 @@ def null_code() -> str:
     return Path(str(model.__file__)).read_text(encoding="utf-8")
 
 
-def held() -> float:
+def held(cycles: int) -> float:
     """Seconds for which the null kernel keeps this GPU."""
-    return event_seconds(lambda: torch.cuda._sleep(HOLD), HOLDS)  # pyright: ignore[reportPrivateUsage]
+    return event_seconds(lambda: torch.cuda._sleep(cycles), HOLDS)  # pyright: ignore[reportPrivateUsage]
 
 
-def construct_null(trial: Trial, null: Worker) -> None:
-    """Gives the null model outputs: on a GPU like the reference's, so that looking at them costs the same.
+def construct_null(trial: Trial, null: Worker, cycles: int) -> None:
+    """Gives the null model a GPU to keep for so many cycles, and outputs like the reference's: looking costs the same.
 
     On a CPU it has none. Outputs are copied to the outbox there; taken away as part of the gate, the copy would be paid
     to whoever gets around it.
     """
-    outputs, cycles = (trial.outputs, HOLD) if trial.bench.device.type == "cuda" else ([], 0)
+    outputs, cycles = (trial.outputs, cycles) if trial.bench.device.type == "cuda" else ([], 0)
     init = tree.take_apart([[list(t.shape) for t in outputs], [t.dtype for t in outputs], cycles])[0]
     null.ask(
         "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,

@@ -4,7 +4,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 CONFIDENCE = 0.95
 NOISY = 0.25
@@ -87,6 +87,51 @@ def speedup_of(pairs: Sequence[Pair]) -> Speedup:
         max(statistics.median(pair.reference for pair in pairs), RESOLUTION),
         max(statistics.median(pair.submission for pair in pairs), RESOLUTION),
     )
+
+
+@dataclass
+class Gated:
+    """The gated turns of one contest: a call is a window less what the gate costs. All figures need a turn.
+
+    Attributes:
+        turns: One after the other.
+        long_gates: What the gate costs of windows with a call as long as the shortest of these. Empty where that is
+            short: what the null kernel's windows in the turns themselves say holds for them.
+    """
+
+    turns: list[Turn] = field(default_factory=list[Turn])
+    long_gates: list[float] = field(default_factory=list[float])
+
+    @property
+    def gates(self) -> list[float]:
+        """What the gate cost each time it was seen, in seconds."""
+        return self.long_gates or [turn.gate for turn in self.turns]
+
+    @property
+    def gate_cost(self) -> float:
+        """What the gate costs of a window; who does without what honest candidates do there gains it."""
+        return statistics.median(self.gates)
+
+    @property
+    def shortest(self) -> float:
+        """The shortest call of the submission that was seen, in seconds."""
+        return min(turn.submission for turn in self.turns) - min(self.gates)
+
+    @property
+    def shortest_reference(self) -> float:
+        """The same of the reference."""
+        return min(turn.reference for turn in self.turns) - min(self.gates)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Of all turns, with the same cost taken away from both sides."""
+        cost = self.gate_cost
+        return [Pair(turn.reference - cost, turn.submission - cost) for turn in self.turns]
+
+    @property
+    def speedup(self) -> Speedup:
+        """Of these pairs."""
+        return speedup_of(self.pairs)
 
 
 def median_interval(ordered: Sequence[float]) -> tuple[float, float]:

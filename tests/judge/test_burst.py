@@ -12,6 +12,7 @@ import torch
 from leasing import taken
 
 from kevin_env.judge import burst, gate, measure
+from kevin_env.judge import contest as contest_module
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
@@ -20,8 +21,9 @@ from kevin_env.judge.device import inform
 from kevin_env.judge.gate import Answer, Call, overlapping
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image, SharedRegion
+from kevin_env.judge.nullkernel import HOLD
 from kevin_env.judge.supply import Supply
-from kevin_env.judge.timing import GATED_ALLOWANCE, Burst, Speedup, Turn
+from kevin_env.judge.timing import GATED_ALLOWANCE, Burst, Gated, Speedup, Turn
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import load_problem
 
@@ -185,7 +187,9 @@ def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long(
 
 def test_of_gated_calls_is_told_what_the_gate_may_hide(monkeypatch: pytest.MonkeyPatch) -> None:
     contest = Contest(SimpleNamespace(), None, None, SimpleNamespace(use_room=lambda: None), None)  # type: ignore[arg-type]
-    contest._turns = [Turn(submission=9e-4, reference=2e-3, null=null, hold=1e-5) for null in (2.1e-4, 3.1e-4, 9.1e-4)]
+    contest.seen.turns += [
+        Turn(submission=9e-4, reference=2e-3, null=null, hold=1e-5) for null in (2.1e-4, 3.1e-4, 9.1e-4)
+    ]
     gated_alone = Speedup(2.0, 1.9, 2.1, 2e-3, 6e-4)
     monkeypatch.setattr(measure, "first_look", lambda contest: gated_alone)
     monkeypatch.setattr(measure, "take_bursts", lambda *given: None)
@@ -197,7 +201,7 @@ def test_of_gated_calls_is_told_what_the_gate_may_hide(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(("pairs", "settled"), [(3, False), (5, False), (6, True)])
 def test_gated_calls_alone_tell_a_time_from_so_many_pairs_on_as_an_interval_needs(pairs: int, settled: bool) -> None:
     steady = Speedup(2.0, 1.99, 2.01, 2.0, 1.0)
-    assert measure._settled(SimpleNamespace(pairs=pairs), steady, None) is settled  # type: ignore[arg-type]
+    assert measure._settled(SimpleNamespace(seen=Gated([turn(1.0)] * pairs)), steady, None) is settled  # type: ignore[arg-type]
 
 
 def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer() -> None:
@@ -214,14 +218,19 @@ def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer() -
     assert sorted(notes[3:]) == [("null", False), ("reference", False), ("submission", False)]
 
 
+def turn(submission: float, reference: float = 1.0) -> Turn:
+    """One with a gate that costs nothing."""
+    return Turn(submission, reference, null=0.0, hold=0.0)
+
+
 class Sized:
     """Stands where a contest on a GPU does that has room for so many input sets of 100 MB."""
 
-    reference, null, references, shortest_reference = "the reference", "the null kernel", [2.0, 3.0], 2.0
+    reference, null = "the reference", "the null kernel"
     windows, guess = 0, 0.0
 
     def __init__(self, room: int, shortest: float = 1.0) -> None:
-        self.shortest = shortest
+        self.seen = Gated([turn(shortest, reference) for reference in (2.0, 3.0)])
         case = SimpleNamespace(stochastic=False, model=torch.nn.ReLU())
         bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000))
         self.trial = SimpleNamespace(case=case, bench=bench)
@@ -301,6 +310,36 @@ def test_the_null_kernel_stands_for_a_slow_reference(
     plain = [8.0 / (found.size - 2)] * 3
     assert [pair.reference for pair in found.calls] == (plain if partner == "the reference" else [2.0, 3.0, 2.0])
     assert [pair.reference for pair in found.bounds] == plain
+
+
+@pytest.mark.parametrize(
+    ("calls", "held"),
+    [
+        ([(4e-3, 8e-3), (4e-3, 9e-3)], 4e-3),
+        ([(8e-3, 4e-3), (9e-3, 5e-3)], 4e-3),
+        ([(4e-3, 8e-3), (1e-4, 8e-3), (4e-3, 8e-3)], None),
+        ([(8e-3, 1e-4)], None),
+        ([(1.0, 2.0)], contest_module.LONGEST_HOLD),
+    ],
+    ids=["submission", "reference", "short for once", "short reference", "very long"],
+)
+def test_the_null_kernel_is_held_as_long_as_calls_that_are_long_all_the_time(
+    monkeypatch: pytest.MonkeyPatch, calls: list[tuple[float, float]], held: float | None
+) -> None:
+    second, gate_cost, made = 2_000_000_000, 3e-4, list[int]()  # clock cycles; and on each window what a long wait adds
+    contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
+    contest.null = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on: None))  # type: ignore[assignment]
+    monkeypatch.setattr(contest_module, "construct_null", lambda trial, null, cycles: made.append(cycles))
+    monkeypatch.setattr(contest_module, "held", lambda cycles: cycles / second)
+    contest._shortest_window = lambda player, count: made[-1] / second + gate_cost + 1e-4  # type: ignore[method-assign]
+    turns = (Turn(own + gate_cost, reference + gate_cost, 6e-5 + gate_cost, 6e-5) for own, reference in calls)
+    contest._turn = lambda hold: next(turns)  # type: ignore[method-assign]
+    monkeypatch.setattr(contest_module, "TURNS", (len(calls), len(calls)))
+    contest.gated()
+    if held is None:
+        assert (made, contest.seen.gate_cost) == ([], pytest.approx(gate_cost))
+    else:
+        assert (made, contest.seen.gate_cost) == ([pytest.approx(held * second), HOLD], pytest.approx(gate_cost + 1e-4))
 
 
 def test_a_side_has_one_window_once_its_own_are_long() -> None:
