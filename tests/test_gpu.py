@@ -11,7 +11,7 @@ from corpus import FOLDER, read_entry
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.timing import GATED_ALLOWANCE, largest_unseen_gain
+from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, largest_unseen_gain
 from kevin_env.outcome import Correct
 from kevin_env.parsing import as_submission
 from kevin_env.problem import load_problem
@@ -51,8 +51,25 @@ def test_the_facts_name_the_gpu(pool: LocalPool) -> None:
 def test_a_kernel_is_timed(pool: LocalPool, name: str) -> None:
     outcome = timed(judged(pool, name, problem="L1_23_Softmax"))
     assert outcome.submission_seconds and 1e-4 < outcome.submission_seconds < 0.1
-    least = largest_unseen_gain(outcome.submission_seconds, GATED_ALLOWANCE)
+    least = largest_unseen_gain(outcome.submission_seconds, QUEUED_ALLOWANCE)
     assert outcome.max_unseen_gain is not None and outcome.max_unseen_gain >= least
+
+
+def test_a_call_is_queued_where_it_can_be(pool: LocalPool) -> None:
+    queued = timed(judged(pool, "honest/softmax_triton"))
+    assert queued.submission_seconds is not None
+    assert queued.max_unseen_gain == pytest.approx(largest_unseen_gain(queued.submission_seconds, QUEUED_ALLOWANCE))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["softmax_looks_at_its_input", "softmax_own_stream_waited_for", "softmax_side_stream", "row_norms_two_streams"],
+)
+def test_whoever_cannot_be_queued_is_timed_without(pool: LocalPool, name: str) -> None:
+    outcome = timed(judged(pool, f"honest/{name}"))
+    assert outcome.speedup is not None and outcome.speedup > 0.2
+    assert outcome.submission_seconds is not None and outcome.max_unseen_gain is not None
+    assert outcome.max_unseen_gain >= 0.99 * largest_unseen_gain(outcome.submission_seconds, GATED_ALLOWANCE)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +112,10 @@ def test_a_good_kernel_follows_a_hang(pool: LocalPool) -> None:
     assert time.monotonic() - start < 120
 
 
-@pytest.mark.parametrize("name", ["marks_at_the_end", "marks_too_early", "burst_on_another_stream", "head_start"])
+@pytest.mark.parametrize(
+    "name",
+    ["marks_at_the_end", "marks_too_early", "burst_on_another_stream", "head_start", "fuses_a_burst_and_waits"],
+)
 def test_the_clock_gives_nothing_away(pool: LocalPool, name: str) -> None:
     outcome = judged(pool, f"hostile/{name}").outcome
     assert not isinstance(outcome, Correct) or outcome.speedup is None or outcome.speedup < 1.1, outcome

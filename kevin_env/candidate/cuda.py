@@ -19,6 +19,9 @@ _OUT_OF_MEMORY = 2
 _BUFFER_ID = 7
 """CU_POINTER_ATTRIBUTE_BUFFER_ID."""
 
+_AT_LEAST = 0
+"""CU_STREAM_WAIT_VALUE_GEQ."""
+
 
 class CudaError(RuntimeError):
     """A driver call failed; `code` is CUresult."""
@@ -100,6 +103,14 @@ def allocation_of(pointer: int) -> tuple[int, int]:
 def context_error() -> int:
     """The sticky error of the current context: 0 when it is healthy."""
     return int(_driver().cuCtxSynchronize())
+
+
+def wait_for(pointer: int, value: int) -> None:
+    """Has what is queued on the current stream from now on wait until the word there is no less than `value`."""
+    stream = torch.cuda.current_stream().cuda_stream
+    _call(
+        "cuStreamWaitValue32_v2", ctypes.c_void_p(stream), ctypes.c_uint64(pointer), ctypes.c_uint32(value), _AT_LEAST
+    )
 
 
 class _Array:

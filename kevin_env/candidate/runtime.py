@@ -17,10 +17,9 @@ from kevin_env.candidate import commands, cuda, extension, failure, precompile, 
 from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.region import Region, Spec, extent, map_file, map_handle, spec_of
 from kevin_env.candidate.seeding import reseed
-from kevin_env.candidate.wire import MARK, Channel, Closed, encode
+from kevin_env.candidate.wire import MARK_FRAME, Channel, Closed, encode
 
 Message = dict[str, Any]
-_MARK = encode(MARK)
 
 
 class Runtime(programs.Orders):
@@ -35,8 +34,7 @@ class Runtime(programs.Orders):
         self.entry: Any = None
         self.model: Any = None
         self.regions: dict[str, Region] = {}
-        self.sets: list[Any] = []
-        self.held: list[Any] = []
+        self.sets, self.held = list[Any](), list[Any]()
 
     def serve(self) -> None:
         """Answers orders until the judge hangs up."""
@@ -90,10 +88,8 @@ class Runtime(programs.Orders):
         if name in self.regions:
             self.sets, self.held = [], []
             self.regions.pop(name).close()
-        if handle is None:
-            self.regions[name] = map_file(self.channel.take_fds()[0], size)
-        else:
-            self.regions[name] = map_handle(handle, size, self.device)
+        mapped = map_handle(handle, size, self.device) if handle else map_file(self.channel.take_fds()[0], size)
+        self.regions[name] = mapped
         return {}
 
     def rest(self) -> Message:
@@ -149,15 +145,17 @@ class Runtime(programs.Orders):
         self.sets = [tree.put_together(inputs, [inbox.tensor(spec) for spec in specs]) for specs in sets]
         return {}
 
-    def go(self, count: int, marks: Sequence[int] = (), seed: int | None = None) -> bytes:
+    def go(self, count: int, marks: Sequence[int] = (), seed: int | None = None, behind: int | None = None) -> bytes:
         """Calls the model once on each of the first `count` staged sets, then says where the outputs are.
 
         The judge is told when each number of calls in `marks` is done, and after each but the last the device has one
-        more to do by then, so that it need not be idle. The answer is encoded while the device works.
+        more to do by then, so that it need not be idle. The answer is encoded while the device works. With `behind` the
+        device waits until the region `word` holds that, and a mark says that all is queued.
         """
         reseed(seed)
-        outputs: list[Any] = []
-        reached: list[Any] = []
+        if behind is not None:
+            cuda.wait_for(self.regions["word"].start, behind)
+        outputs, reached = list[Any](), list[Any]()
         with torch.no_grad():
             for number, arguments in enumerate(self.sets[:count]):
                 outputs.append(self.model(*arguments))
@@ -167,6 +165,8 @@ class Runtime(programs.Orders):
                     self._mark(reached.pop(0))
         self.held = outputs
         answer = encode({"claims": [self._claim(output) for output in outputs]})
+        if behind is not None:
+            self.channel.send_frame(MARK_FRAME)
         for _ in reached:  # after the last call: all that was queued, on whatever stream
             self._mark(self)
         self.synchronize()
@@ -241,7 +241,7 @@ class Runtime(programs.Orders):
     def _mark(self, waited: Any) -> None:
         """Says that something that can be waited for, an event or all of the device, is done."""
         waited.synchronize()
-        self.channel.send_frame(_MARK)
+        self.channel.send_frame(MARK_FRAME)
 
     def synchronize(self) -> None:
         """Waits for the device."""

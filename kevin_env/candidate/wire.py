@@ -39,6 +39,9 @@ def encode(message: dict[str, Any]) -> bytes:
     return len(body).to_bytes(_HEADER, "big") + body
 
 
+MARK_FRAME = encode(MARK)
+
+
 class Channel:
     """One end of a connection.
 

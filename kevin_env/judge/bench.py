@@ -80,8 +80,8 @@ class Bench:
         self._refill_later()
 
     def take(self) -> Worker:
-        """A warm candidate that has run nothing."""
-        return self.watched(self._take_spare() or self._new_worker())
+        """A warm candidate that has run nothing. Hold no lease: where none is left, who is timed comes first."""
+        return self.watched(self._take_spare() or self._new_worker(in_between=True))
 
     def take_for_tools(self) -> Worker:
         """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it."""
@@ -110,6 +110,11 @@ class Bench:
     def has_begun(self) -> bool:
         """Whether one is kept."""
         return bool(self._begun)
+
+    def dismiss(self, worker: Worker) -> None:
+        """Lets a candidate end that is not needed any more and still to be retired: on a GPU, as there."""
+        if self.device.type == "cuda":
+            worker.dismiss()
 
     def retire(self, worker: Worker) -> None:
         """Kills a candidate and prepares another. Hold no lease.
@@ -197,7 +202,7 @@ class Bench:
             return self._refilling
 
     def _start_spare(self) -> None:
-        worker = self._new_worker(in_between=self.device.type == "cuda")
+        worker = self._new_worker(in_between=True)
         with self._lock:
             kept = not self._closed
             if kept:
@@ -216,9 +221,10 @@ class Bench:
             return Worker(self._alive_server(), str(self.device), self.memory)
 
     def _new_worker(self, in_between: bool = False) -> Worker:
-        """A candidate that was not there yet; `in_between`: nobody waits for it, so that who is timed comes first."""
+        """A candidate that was not there yet; `in_between`: on a GPU, who is timed comes first."""
         worker = self._forked()
         try:
+            in_between = in_between and self.device.type == "cuda"
             with self.lease.contexts_in_between() if in_between else self.lease.contexts(), ours():
                 worker.prepare(self.info.processors)
         except BaseException:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kevin_env.judge import timing
+from kevin_env.judge.answer import overlapping
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
-from kevin_env.judge.gate import Player, overlapping
+from kevin_env.judge.gate import Player
 from kevin_env.judge.timing import Burst, Pair, Speedup
 
 LEAD = 2
@@ -58,7 +59,9 @@ class Bursts:
     reference: float | None
 
     def allowed(self, contest: Contest) -> float:
-        """How far below the shortest gated call of a contest they are believed, in seconds."""
+        """How far below the shortest queued or else gated call of a contest they are believed, in seconds."""
+        if contest.seen.queued is not None:
+            return timing.QUEUED_ALLOWANCE
         if self.reference is None:
             return timing.GATED_ALLOWANCE
         return timing.allowance(contest.seen.shortest_reference, self.reference)
@@ -66,7 +69,8 @@ class Bursts:
     def least(self, contest: Contest) -> float:
         """The shortest call of the submission that is believed, in seconds."""
         call, bound = (timing.speedup_of(pairs).submission for pairs in (self.calls, self.bounds))
-        return timing.least_call(call, bound, self.size, contest.seen.shortest, self.allowed(contest))
+        shortest = contest.seen.shortest if contest.seen.queued is None else contest.seen.queued
+        return timing.least_call(call, bound, self.size, shortest, self.allowed(contest))
 
 
 def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | None:
@@ -111,9 +115,9 @@ def demand(contest: Contest) -> tuple[int, int]:
     enough = _enough(contest.guess)
     found = _bounds(contest, min(LEAST, enough))
     if found is None:
-        return contest.windows, 1
+        return contest.windows(few=False), 1
     size = min(max(found[0], enough), found[1])
-    return contest.windows + PAIRS[0] * size, size
+    return contest.windows(few=True) + PAIRS[0] * size, size
 
 
 def open_wide(contest: Contest, size: int, still: bool) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.judge.answer import Answer, Call
 from kevin_env.judge.claims import Output
-from kevin_env.judge.gate import Answer, Call
 from kevin_env.judge.memory import POISON
 from kevin_env.judge.mismatch import Mismatch
 from kevin_env.judge.pieces import pieces
 from kevin_env.judge.reference import Case, Expected
+from kevin_env.judge.trouble import Broken
 from kevin_env.judge.verify import Tolerance, compare_within, near, tolerance_of
-from kevin_env.judge.worker import Broken
 from kevin_env.outcome import Incorrect
 
 SHOWN = 300

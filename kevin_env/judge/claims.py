@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, extent
-from kevin_env.judge.worker import Broken
+from kevin_env.judge.trouble import Broken
 from kevin_env.outcome import Frozen
 
 DTYPES = {str(d).removeprefix("torch."): d for d in vars(torch).values() if isinstance(d, torch.dtype)}
@@ -80,6 +80,17 @@ class Output:
         if self.flat is None:
             return 0
         return min(self.flat.numel(), math.prod(self.claim.shape) * DTYPES[self.claim.dtype].itemsize)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether there is memory to look at."""
+        return self.flat is not None and self.flat.numel() > 0
+
+    @property
+    def bytes(self) -> torch.Tensor:
+        """Those of one that names memory."""
+        assert self.flat is not None
+        return self.flat
 
     def taken(self) -> "Output":
         """The same with the elements copied to memory of the judge's own."""

@@ -8,21 +8,24 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kevin_env.judge import timing
+from kevin_env.judge.answer import Answer
 from kevin_env.judge.device import free_memory
-from kevin_env.judge.gate import Answer, Drawn, Gate, Player
-from kevin_env.judge.nullkernel import HOLD, construct_null, held, null_code
+from kevin_env.judge.gate import Drawn, Gate, Player
+from kevin_env.judge.nullkernel import HOLD, HOLDS, construct_null, held, null_code
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep, awake
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Gated, Speedup, Turn
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.unverified import Unverified
-from kevin_env.judge.worker import Trouble
+from kevin_env.judge.word import Word
 
-TURNS, FEW_TURNS = (7, 9), (3, 4)
+TURNS, FEW_TURNS, FEWEST_TURNS = (7, 9), (3, 4), (1, 2)
 """Bounds of the random number of turns in one round; a turn gives one pair. Where bursts will tell the time, gated
-calls only have to say how far they are believed: few will do, and a whole round follows where they are not."""
+calls only have to say how far they are believed: few will do, and a whole round follows where they are not. Where calls
+can be queued these say it."""
 LEAST_PAIRS = 6
 """The fewest whose extremes are a 95 % interval of their median."""
 SECONDS = 4.0
@@ -38,7 +41,7 @@ LONG_WINDOW, SLOW_WINDOW = 2.5e-3, 5e-3
 on nothing is rehearsed, as that takes longer than finding memory."""
 LONG_CALL, LONGEST_HOLD, LONG_GATES = 1e-3, 20e-3, 3
 """On a GPU, where all calls are longer than this the null kernel holds the device as long, up to so many seconds, in so
-many windows more: after a long wait a look costs some 0.1 ms more on an H200."""
+many windows more: after a long wait a look costs some 0.1 ms more on an H200. Who is slow at times gains nothing."""
 
 
 @dataclass
@@ -52,6 +55,7 @@ class Contest:
         supply: Gives timed inputs.
         foreseen: Input sets that a burst will probably have; 1 while none is foreseen.
         seen: What its gated calls say.
+        words: Of submission and null kernel, for queued calls; none where the submission's cannot be.
     """
 
     trial: Trial
@@ -61,6 +65,7 @@ class Contest:
     supply: Supply
     foreseen: int = 1
     seen: Gated = field(default_factory=Gated)
+    words: tuple[Word, Word] | None = None
     _began: float | None = None
     _lately: dict[str, float] = field(default_factory=dict)
     """The last window of each side that was seen, in seconds."""
@@ -108,13 +113,12 @@ class Contest:
     @contextmanager
     def still(self) -> Iterator[None]:
         """All three stand still, except while one is in its window: none disturbs another, all wake up alike."""
-        partners = [self.reference.worker, self.null.worker]
-        everyone = (self.trial.worker, *partners)
+        everyone = (self.trial.worker, self.reference.worker, self.null.worker)
         try:
             for worker in everyone:
                 worker.attend(True)
             with ours():
-                for partner in partners:
+                for partner in everyone[1:]:
                     partner.freeze(True)
             self.trial.worker.freeze(True)
             yield
@@ -127,7 +131,7 @@ class Contest:
     def gated(self, few: bool = False) -> Speedup:
         """The speedup from the gated calls of one round and of all before: windows less what the gate costs.
 
-        Inside `still`. With `few` the round has `FEW_TURNS`.
+        Inside `still`. With `few` the round has `FEW_TURNS`, or `FEWEST_TURNS`.
 
         Raises:
             Wrong: when a timed call is wrong and is compared now already.
@@ -135,19 +139,19 @@ class Contest:
             JudgeError: when a partner does.
         """
         began = self._began = self._began or time.monotonic()
-        hold = held(HOLD) if self.trial.bench.device.type == "cuda" else 0.0
-        for _ in range(random.SystemRandom().randint(*(FEW_TURNS if few else TURNS))):
+        hold = held(HOLD, HOLDS) if self.trial.bench.device.type == "cuda" else 0.0
+        bounds = (FEWEST_TURNS if self.words else FEW_TURNS) if few else TURNS
+        for _ in range(random.SystemRandom().randint(*bounds)):
             self.seen.turns.append(self._turn(hold))
             late = time.monotonic() - began > SECONDS
             if len(self.seen.turns) >= LEAST_PAIRS and (late or self.seen.speedup.spread <= timing.STEADY):
                 break
-        self.seen.long_gates = self._long_gates(hold)
+        self.seen.long_gates = [] if few else self._long_gates(hold)
         return self.seen.speedup
 
-    @property
-    def windows(self) -> int:
-        """How many timed inputs a whole round needs at most."""
-        return TURNS[1] * self._count("submission")
+    def windows(self, few: bool) -> int:
+        """How many timed inputs a round of gated calls needs at most."""
+        return (FEW_TURNS if few else TURNS)[1] * self._count("submission")
 
     def fitting(self, copies: int) -> int:
         """How many input sets with their outputs a GPU has room for, each held so many times."""
@@ -176,15 +180,12 @@ class Contest:
             return [self.trial.gate.call(player, each, PARTNER_SECONDS, marks) for each in sets]
 
     def _long_gates(self, short: float) -> list[float]:
-        """What the gate costs of calls as long as the shortest, where that is long; `short`: of `HOLD`, as `held` says.
-
-        Of all that were timed, on both sides: whoever is slow at times, or was before, has no larger gate taken away.
-        """
+        """What the gate costs of calls as long as the shortest of all, if that is long; `short`: what `HOLD` takes."""
         seconds = min(self.seen.shortest, self.seen.shortest_reference, LONGEST_HOLD)
         if self.trial.bench.device.type == "cpu" or seconds <= LONG_CALL:
             return []
         with self._null_held(cycles := int(HOLD * seconds / short)):
-            hold = held(cycles)
+            hold = held(cycles, 1)
             return [self._shortest_window(self.null, 1) - hold for _ in range(LONG_GATES)]
 
     @contextmanager
@@ -203,34 +204,37 @@ class Contest:
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
-        order = random.SystemRandom().sample(sorted(players), len(players))
-        for name in order:
+        for name in random.SystemRandom().sample(sorted(players), len(players)):
             self._lately[name] = self._shortest_window(players[name], self._count(name))
         return Turn(**self._lately, hold=hold)
 
     def _shortest_window(self, player: Player, count: int) -> float:
         """Of one player on inputs as the problem draws them, the submission's always on fresh ones. Seconds."""
-        take = self._own_answers if player is self.trial.player else self._partners_answers
         for _ in range(3):  # a window in which new memory had to be mapped says nothing
-            answers = take(player, count)
+            answers = self.answers(player, count)
             if all(answer.steady for answer in answers):
                 break
         return min(answer.seconds for answer in answers)
 
-    def _own_answers(self, player: Player, count: int) -> list[Answer]:
+    def answers(self, player: Player, count: int, word: Word | None = None) -> list[Answer]:
+        """Of so many calls of one player in a row; the submission's go to `unverified`. Errors as `gated`."""
+        if player is self.trial.player:
+            return self._own_answers(count, word)
+        with ours(), awake(player.worker):
+            sets = [self.supply.stock(1)] * count
+            return [self.trial.gate.call(player, each, PARTNER_SECONDS, word=word) for each in sets]
+
+    def _own_answers(self, count: int, word: Word | None) -> list[Answer]:
         chance = random.SystemRandom()
         sets, place = [self.supply.take(1) for _ in range(count)], chance.randrange(count + 1)
         sets.insert(place, [self.trial.draw(chance.choice(self.trial.distributions))])
         answers: list[Answer] = []
-        with awake(player.worker):
+        with awake(self.trial.worker):
             for each in sets:
-                answers.append(self.trial.run(each))
+                answers.append(self.trial.run(each, word=word))
                 self.unverified.keep(answers[-1], each)  # at once: the next call may fail
         self.unverified.relieve()
         return answers[:place] + answers[place + 1 :]
-
-    def _partners_answers(self, player: Player, count: int) -> list[Answer]:
-        return self.passes(player, [self.supply.stock(1)] * count)
 
     def _count(self, name: str) -> int:
         """How many windows a side has in the next turn."""

@@ -92,6 +92,13 @@ class Floors:
             return None
         return floor
 
+    def clears(self, seconds: float, key: str, case: Case) -> bool:
+        """Whether a call is above the floor by what was found of its problem before. Arguments as there."""
+        if self._device.type != "cuda":
+            return True
+        count = self._all.get((key, case.name))
+        return count is not None and not Floor(count, self._ceilings.gpu_reading()).rules_out(seconds)
+
     def _known(
         self, known: dict[tuple[str, str], int], count: Callable[[Case, Drawn], int], key: str, case: Case,
         draw: Callable[[], Drawn],

@@ -6,28 +6,31 @@ is the whole output taken and checked. On a GPU the clock starts before the inpu
 false until just before the word, the L2 is flushed, and the look is a snapshot that waits for nobody. On a CPU the
 candidate stands still while the input is written and the clock starts as it goes on; it is stopped again for the look.
 A burst hands several inputs over at once, and one call's time is that of a part of it over its calls.
+Of a queued call all kernels are launched before the inputs are there, behind a word of memory for which the device
+waits. The judge writes it when the inputs are shown: no time of the host's is in such a window.
 """
 
 import itertools
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.claims import CallClaim, Mappings, Output, read_claims
+from kevin_env.judge.answer import Answer, Call
+from kevin_env.judge.claims import Mappings, Output, read_claims
 from kevin_env.judge.device import finish
 from kevin_env.judge.memory import POISON, Block, Image, SharedRegion, joined
 from kevin_env.judge.snapshot import Snapshot
 from kevin_env.judge.veil import Veil
+from kevin_env.judge.word import Word
 from kevin_env.judge.worker import Worker
 
 FLUSH_FACTOR = 2
 """How many times the L2 is overwritten before a gated call."""
-LATE_SECONDS = 0.02
 CLAIMED_FACTOR = 8
 CLAIMED_SLACK = 1 << 30
 """How many times the bytes of a right answer the outputs of one call may have, and how many bytes beyond that."""
@@ -60,44 +63,6 @@ class Drawn:
     draws: bool = False
 
 
-@dataclass(frozen=True)
-class Call:
-    """The outputs of one call, in memory of the judge's own; those of a partner where they are."""
-
-    claim: CallClaim
-    outputs: list[Output] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of one pass through the gate.
-
-    Attributes:
-        seconds: The length of the window, from the first visible byte of an input.
-        parts: From the word to each mark and to the claim at last. Inputs were visible before, and a claim is a claim:
-            these only ever refine.
-        calls: Outputs of each call in it.
-        unchanged: Whether the inputs were left as they were.
-        early: Whether an output changed after it had been claimed done.
-        steady: Whether nothing had to be mapped inside the window; otherwise the time says nothing.
-        placed: The outputs where the candidate has them; its next call may overwrite them.
-    """
-
-    seconds: float
-    parts: tuple[float, ...]
-    calls: list[Call]
-    unchanged: bool
-    early: bool
-    steady: bool
-    placed: list[list[Output]]
-
-    def changed_since(self) -> bool:
-        """Whether an output is not what it was when it was taken; waits a moment for kernels that still run."""
-        time.sleep(LATE_SECONDS)
-        pairs = zip(itertools.chain(*self.placed), itertools.chain(*(call.outputs for call in self.calls)), strict=True)
-        return any(_has_bytes(then) and not torch.equal(_bytes(now.taken()), _bytes(then)) for now, then in pairs)
-
-
 class Gate:
     """The gate of one trial: its inbox and outbox on one device. `answer_bytes`: of one call's right answer."""
 
@@ -122,7 +87,9 @@ class Gate:
         worker.share("outbox", self.outbox, timeout)
         return Player(worker, Mappings(self.inbox, self.outbox, self.device), ours)
 
-    def call(self, player: Player, sets: list[Drawn], timeout: float, marks: Sequence[int] = ()) -> Answer:
+    def call(
+        self, player: Player, sets: list[Drawn], timeout: float, marks: Sequence[int] = (), word: Word | None = None
+    ) -> Answer:
         """One pass: all of `sets` become visible, and the model is called on each.
 
         Args:
@@ -130,23 +97,37 @@ class Gate:
             sets: One after the other in the inbox.
             timeout: Seconds.
             marks: After how many calls a part of the pass ends.
+            word: What the player's device is to wait for, if its kernels are to be queued.
 
         Raises:
             Trouble: when the candidate does not answer as it should.
         """
         specs = [drawn.image.specs for drawn in sets]
         early, late = ({}, _seed_of(sets[0])) if sets[0].draws else (_seed_of(sets[0]), {})
-        player.worker.ask("stage", timeout, inputs=sets[0].skeleton, sets=specs, **early)
-        self.outbox.bytes.fill_(POISON)
-        blocks = joined([drawn.image for drawn in sets])
-        veil = Veil(blocks, self._generator) if self._generator else None
+        blocks, veil = joined([drawn.image for drawn in sets]), None
+
+        def prepare() -> None:
+            nonlocal veil
+            self.outbox.bytes.fill_(POISON)
+            veil = Veil(blocks, self._generator) if self._generator else None
+
+        player.worker.ask("stage", timeout, meanwhile=prepare, inputs=sets[0].skeleton, sets=specs, **early)
         mapped = len(player.mappings)
         finish(self.device)
-        start = self._show(player, blocks, veil)
-        word = time.perf_counter_ns()
+        shown: list[tuple[int, int, bool]] = []
+
+        def show(queued: bool = False) -> None:
+            shown.append((self._show(player, blocks, veil, word), time.perf_counter_ns(), queued))
+
         more: dict[str, Any] = {**late, "marks": list(marks)} if marks else late
-        answer = player.worker.ask("go", timeout, frozen=veil is None, count=len(sets), **more)
-        times = (word, *player.worker.arrivals)
+        if word is None:
+            show()
+            answer = player.worker.ask("go", timeout, frozen=veil is None, count=len(sets), **more)
+        else:
+            word.value += 1
+            answer = player.worker.ask("go", timeout, queued=show, count=len(sets), behind=word.value, **more)
+        start, told, queued = shown[0]
+        times = (told, *player.worker.arrivals)
         claims = read_claims(answer, len(sets))
         placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
         stop, looked = self._look(player, placed)
@@ -158,9 +139,9 @@ class Gate:
             player.worker.freeze(False)
         steady = mapped == len(player.mappings)
         parts = tuple((end - begin) / 1e9 for begin, end in itertools.pairwise(times))
-        return Answer((stop - start) / 1e9, parts, calls, unchanged, changed, steady, placed)
+        return Answer((stop - start) / 1e9, parts, calls, unchanged, changed, steady, placed, queued)
 
-    def _show(self, player: Player, blocks: list[Block], veil: Veil | None) -> int:
+    def _show(self, player: Player, blocks: list[Block], veil: Veil | None, word: Word | None) -> int:
         """Makes inputs visible, and says when the clock started: before their last byte could be read."""
         if veil is None:  # nothing of the player can be ahead of the word, so that the writing need not be timed
             player.worker.freeze(True)
@@ -172,6 +153,8 @@ class Gate:
         self._scratch.zero_()
         finish(self.device)
         veil.lift(self.inbox)
+        if word is not None:
+            word.write()
         finish(self.device)
         return start
 
@@ -187,17 +170,17 @@ class Gate:
         if self._snapshot is None:
             player.worker.freeze(True)
             return time.perf_counter_ns(), None
-        there = [output for outputs in placed for output in outputs if _has_bytes(output)]
+        there = [output for outputs in placed for output in outputs if output.has_bytes]
         looked = self._random.choice(there) if there else None
         if looked is not None:
-            self._snapshot.take(_bytes(looked))
+            self._snapshot.take(looked.bytes)
         return time.perf_counter_ns(), looked
 
     def _changed(self, looked: Output) -> bool:
         """Whether what was looked at has changed since, once all that was queued is done."""
         assert self._snapshot is not None
         finish(self.device)
-        return not self._snapshot.agrees(_bytes(looked))
+        return not self._snapshot.agrees(looked.bytes)
 
     def _taken(self, placed: list[list[Output]]) -> list[list[Output]]:
         """Copies in memory of the judge's own. Of a call that claims far more than a right answer has, not all."""
@@ -214,25 +197,3 @@ class Gate:
 def _seed_of(drawn: Drawn) -> dict[str, Any]:
     """As a part of an order."""
     return {"seed": drawn.seed}
-
-
-def overlapping(calls: list[Call]) -> bool:
-    """Whether two calls of a burst wrote to the same memory, so that only the last output is left to be seen."""
-    spans: list[tuple[str, int, int]] = []
-    for call in calls:
-        for output in call.outputs:
-            if output.claim.place in ("outbox", None):
-                return True
-            span = 0 if output.flat is None else output.claim.span
-            spans.append((output.claim.place, output.claim.offset, output.claim.offset + span))
-    spans.sort()
-    return any(a[0] == b[0] and b[1] < a[2] for a, b in itertools.pairwise(spans))
-
-
-def _has_bytes(output: Output) -> bool:
-    return output.flat is not None and output.flat.numel() > 0
-
-
-def _bytes(output: Output) -> torch.Tensor:
-    assert output.flat is not None
-    return output.flat

@@ -12,7 +12,6 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import identity, inform, resolve
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
-from kevin_env.judge.floor import Floor
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.measure import make_ready, measure
@@ -21,11 +20,12 @@ from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.stopwatch import Stopwatch
-from kevin_env.judge.supply import TIMED
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.unverified import Unverified, Wrong
 from kevin_env.judge.verdict import may_be_others_doing, verdict
-from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.judge.worker import Worker
+from kevin_env.judge.yardstick import beyond_doubt, held_against
 from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
 
@@ -78,8 +78,7 @@ class Judge:
         self, problem: Problem, submission: Submission, options: Options, watch: Stopwatch, alone: bool
     ) -> Judgement:
         worker = self._taken(watch)
-        secret = options.secret or secrets.token_hex(16)
-        trial = Trial(self.bench, problem, options, secret, worker, needs_oracle=not alone)
+        trial = Trial(self.bench, problem, options, options.secret or secrets.token_hex(16), worker, not alone)
         flags: list[str] = []
         outcome, ends = None, (False, False)
         beside = not self.bench.lease.idle()
@@ -101,7 +100,7 @@ class Judge:
         if trial.crowded and (outcome.kind == "out_of_memory" or self.bench.overdrew(worker)):
             raise JudgeError("the submission lacked device memory, which others hold: free it, or judge elsewhere")
         return Judgement(
-            outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=secret,
+            outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=trial.secret,
             log=worker.log, flags=tuple(flags),
         )  # fmt: skip
 
@@ -178,21 +177,28 @@ class Judge:
 
     def _time(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Outcome:
         try:
-            return self._believed(self._measure(trial, watch, flags), trial, watch, flags)
+            return self._believed(trial, watch, flags)
         except Wrong as wrong:
             flags.clear()  # what was odd about times that are not told
             return wrong.outcome
 
-    def _believed(self, outcome: Correct, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
-        """The outcome against floor and roofline; what is doubted is measured again. Errors as `_measure`."""
+    def _believed(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
+        """The outcome against floor and roofline; what is doubted is measured again. Errors as `_measured`."""
         case, bench = trial.case, self.bench
-        outcome, floor = self._held(outcome, trial, watch)
+        with self._measured(trial, watch, flags) as outcome:
+            clear = beyond_doubt(bench, outcome, trial, watch)
+            if clear is not None:
+                bench.dismiss(trial.worker)  # it ends while what it answered is compared
+                return clear
+        outcome, floor = held_against(bench, outcome, trial, watch)
         if not doubted(outcome, floor):
             return outcome
         with self._leased(trial, watch):
             trial.enter(case)
         flags.clear()  # what was odd about times that are not told
-        outcome, floor = self._held(self._measure(trial, watch, flags), trial, watch)
+        with self._measured(trial, watch, flags) as outcome:
+            pass
+        outcome, floor = held_against(bench, outcome, trial, watch)
         outcome = believed(outcome, floor, flags)
         if outcome.roofline is None or not outcome.roofline.above:
             return outcome
@@ -202,27 +208,21 @@ class Judge:
             return explained(outcome, None, flags)
         with self._leased(trial, watch):
             trial.enter(smaller)
-        return explained(outcome, (smaller.name, self._measure(trial, watch, [])), flags)
+        with self._measured(trial, watch, []) as other:
+            return explained(outcome, (smaller.name, other), flags)
 
-    def _held(self, outcome: Correct, trial: Trial, watch: Stopwatch) -> tuple[Correct, Floor | None]:
-        """The outcome with its roofline, and the floor that it lies below."""
-        of = trial.problem.sha256, trial.case, lambda: trial.draw(TIMED)
-        with watch("load"), asleep(trial.worker), self.bench.yardsticks:
-            seconds = outcome.submission_seconds if outcome.speedup else None
-            floor = None if seconds is None else self.bench.floors.under(seconds, *of)
-            return self.bench.rooflines.added(outcome, *of), floor
-
-    def _measure(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
-        """Times a screened submission and compares all that it answered. Errors as `Contest.gated`."""
+    @contextmanager
+    def _measured(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Iterator[Correct]:
+        """Times a screened submission, and in the end compares all that it answered. Errors as `Contest.gated`."""
         unverified = Unverified(trial)
         try:
-            return self._timed(trial, unverified, watch, flags)
+            yield self._timed(trial, unverified, watch, flags)
         finally:  # also of one that failed: before that it may have answered wrongly
             with asleep(trial.worker):
                 unverified.compare_beside_others(self.bench.lease, watch)
 
     def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
-        """What `_measure` gives, of answers that are still to be compared. Errors as there."""
+        """What `_measured` gives, of answers that are still to be compared. Errors as there."""
         alone, own = self.bench.lease.exclusive(), on_its_own(str(self.device))
         with ExitStack() as held:
             with asleep(trial.worker):

@@ -77,7 +77,7 @@ class Lease:
 
     @contextmanager
     def contexts_in_between(self) -> Iterator[None]:
-        """Makes one that nobody waits for, while nobody holds the device alone or waits to, if `PATIENCE` allows.
+        """Makes one while nobody holds the device alone or waits to, if `PATIENCE` allows. Hold no lease.
 
         Else bursts would wait for the rest of it, while nobody used the device.
         """

@@ -1,7 +1,7 @@
 """From a contest to an outcome with a speedup.
 
 Gated calls decide, bursts refine: a burst shows several inputs at once, so it is believed no further below the shortest
-gated call than an allowance, and no further below what its own whole windows say.
+queued or else gated call than an allowance, and no further below what its own whole windows say.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from kevin_env.judge.burst import Bursts, demand, first_look, open_wide, rehears
 from kevin_env.judge.contest import LEAST_PAIRS, Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Player
+from kevin_env.judge.queued import CALLS, ROUNDS, rehearse_queued, take_queued
 from kevin_env.judge.timing import Speedup
 from kevin_env.judge.usage import descendants, run_time
 from kevin_env.outcome import Correct, Threads
@@ -28,11 +29,15 @@ def make_ready(contest: Contest) -> Iterator[None]:
     yield from contest.warm()
     own, contest.foreseen = demand(contest)
     rehearsed = contest.foreseen > 1 and not contest.slow
+    own += (ROUNDS * CALLS + 1) * (contest.foreseen > 1)
     yield from contest.supply.fill(own + contest.foreseen * rehearsed, contest.foreseen)
     open_wide(contest, contest.foreseen, still=False)
     contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
     if rehearsed:
         yield from rehearse(contest, contest.foreseen)
+    if contest.foreseen > 1:
+        rehearse_queued(contest)
+        yield
 
 
 def measure(contest: Contest, flags: list[str]) -> Correct:
@@ -48,6 +53,8 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     contest.unverified.use_room()
     gated = first_look(contest)
     bursts = take_bursts(contest, gated, flags)
+    if bursts is not None:
+        take_queued(contest)
     if not _settled(contest, gated, bursts):
         gated = contest.gated()
     if bursts is None:
@@ -59,7 +66,8 @@ def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
     """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
     if bursts is None:
         return gated.spread <= timing.STEADY and len(contest.seen.turns) >= LEAST_PAIRS
-    return contest.seen.shortest - bursts.allowed(contest) <= timing.speedup_of(bursts.calls).submission
+    least = contest.seen.shortest - bursts.allowed(contest)
+    return contest.seen.queued is not None or least <= timing.speedup_of(bursts.calls).submission
 
 
 def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:

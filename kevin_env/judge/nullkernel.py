@@ -15,7 +15,7 @@ HOLD = 120_000
 """Clock cycles, some 60 us, for which the null kernel keeps a GPU. As in any call of some length, its claim is written
 meanwhile; after a kernel that ends at once that would be time of the gate's, and taken away from everybody."""
 HOLDS = 5
-"""How often the judge times that kernel itself."""
+"""How often the judge times that kernel itself; one that is longer once, as what it varies by is as long."""
 
 
 def null_code() -> str:
@@ -23,9 +23,9 @@ def null_code() -> str:
     return Path(str(model.__file__)).read_text(encoding="utf-8")
 
 
-def held(cycles: int) -> float:
-    """Seconds for which the null kernel keeps this GPU."""
-    return event_seconds(lambda: torch.cuda._sleep(cycles), HOLDS)  # pyright: ignore[reportPrivateUsage]
+def held(cycles: int, times: int) -> float:
+    """Seconds for which the null kernel keeps this GPU, the median of so many times after one that does not count."""
+    return event_seconds(lambda: torch.cuda._sleep(cycles), times)  # pyright: ignore[reportPrivateUsage]
 
 
 def construct_null(trial: Trial, null: Worker, cycles: int) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.worker import Failed, Trouble, Worker
+from kevin_env.judge.trouble import Failed, Trouble
+from kevin_env.judge.worker import Worker
 
 PARTNER_SECONDS = 600.0
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.judge.trouble import Trouble
+from kevin_env.judge.worker import Worker
 
 
 @contextmanager

@@ -50,6 +50,10 @@ class Rooflines:
         work = self._counted(key, case, draw)
         return outcome if work is None else outcome.model_copy(update={"roofline": self._held(work, seconds)})
 
+    def knows(self, key: str, case: Case) -> bool:
+        """Whether the work of a case was counted before."""
+        return (key, case.name) in self._work
+
     def smaller(self, problem: Problem, case: Case) -> Case | None:
         """A case with far less to do than this one, which has been counted; its weights are not drawn."""
         whole = self._least(problem.sha256, case)

@@ -8,7 +8,8 @@ from kevin_env.judge.cases import construction, handed_over
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image
 from kevin_env.judge.reference import Case
-from kevin_env.judge.worker import TimedOut, Worker
+from kevin_env.judge.trouble import TimedOut
+from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem
 
 Sketch = dict[str, Any]

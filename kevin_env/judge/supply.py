@@ -16,7 +16,7 @@ from kevin_env.judge.trial import Trial
 
 TIMED = "own"
 """The distribution of timed inputs: how long some kernels take depends on the values."""
-SHARE = {"cuda": 0.08, "cpu": 0.05}
+SHARE = {"cuda": 0.1, "cpu": 0.05}
 """Of the memory that is free, by device: what may be drawn ahead. Two contests, and others' screening, share a GPU."""
 AT_ONCE = 8
 """Sets that are drawn before others are let go first who want the device alone."""

@@ -14,6 +14,8 @@ STEADY = 0.03
 GATED_ALLOWANCE = 100e-6
 """How far below the shortest gated call a burst is believed at least: 10 us of the gate's own error, and the host's
 launch, which a burst hides: on an H200 35 to 50 us of a Triton kernel, in some processes 100 us all the time."""
+QUEUED_ALLOWANCE = 50e-6
+"""How far below the shortest queued call one is. That has no launch in it: on an H200 most were told within 40 us."""
 LAUNCH_ALLOWANCE = 150e-6
 """By how much a submission's first launch may take longer than the reference's: on an H200, in a process that has just
 stood still, 70 us for a Triton kernel, 190 us for one that is launched through ctypes. What is more counts as work."""
@@ -97,10 +99,12 @@ class Gated:
         turns: One after the other.
         long_gates: What the gate costs of windows with a call as long as the shortest of these. Empty where that is
             short: what the null kernel's windows in the turns themselves say holds for them.
+        queued: The shortest queued call of the submission besides; None where there was none.
     """
 
     turns: list[Turn] = field(default_factory=list[Turn])
     long_gates: list[float] = field(default_factory=list[float])
+    queued: float | None = None
 
     @property
     def gates(self) -> list[float]:

@@ -3,23 +3,25 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import Nature, construction, handed_over, nature_key, open_cases, plan, usable_distributions
 from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.device import finish
-from kevin_env.judge.gate import Answer, Drawn, Gate, Player
+from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
 from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, seed_from
 from kevin_env.judge.sketch import precompile
-from kevin_env.judge.verdict import Step
-from kevin_env.judge.worker import TimedOut, Worker
+from kevin_env.judge.trouble import TimedOut
+from kevin_env.judge.verdict import Place
+from kevin_env.judge.word import Word
+from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem
 
@@ -27,14 +29,6 @@ ALL_CALLS = 10
 """All calls of a submission together may take so many times what one may: in most of them nobody else is timed."""
 SLACK = 1 << 20
 """Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
-
-
-@dataclass
-class Place:
-    """Where the submission is: what a verdict on a process that fails is put under."""
-
-    step: Step = "build"
-    input_set: str | None = None
 
 
 class Trial:
@@ -46,6 +40,7 @@ class Trial:
         outputs: What a right answer to it looks like: tensors of its shapes and dtypes, without bytes.
         gate, player: Its gate, and the submission at that gate.
         lately: Seconds of the last window in which it was screened.
+        kept: What is closed with it.
         crowded: Whether strangers hold the device's memory although it is judged alone.
     """
 
@@ -69,7 +64,7 @@ class Trial:
         self._draws = 0
         self._left = ALL_CALLS * options.call_timeout
         self._allowed: Allowed = {}
-        self._open: list[Player | SharedRegion] = []
+        self.kept: list[Player | SharedRegion | Word] = []
 
     def load(self, code: str) -> None:
         """Imports the submission. Needs no lease.
@@ -134,12 +129,12 @@ class Trial:
         self.lately = answer.seconds
         return answer, self.check(answer, [drawn])
 
-    def run(self, sets: list[Drawn], marks: Sequence[int] = ()) -> Answer:
+    def run(self, sets: list[Drawn], marks: Sequence[int] = (), word: Word | None = None) -> Answer:
         """One pass of the submission through the gate. Arguments as `Gate.call`, errors as `screen`."""
         self.place = Place("call", sets[0].input_set)
         seconds, began = min(self.options.call_timeout, self._left), time.monotonic()
         try:
-            return self.gate.call(self.player, sets, seconds, marks)
+            return self.gate.call(self.player, sets, seconds, marks, word)
         except TimedOut:
             if seconds < self.options.call_timeout:
                 raise TimedOut(ALL_CALLS * self.options.call_timeout, "all calls of ModelNew together") from None
@@ -187,19 +182,19 @@ class Trial:
         regions: list[SharedRegion] = []
         for size in (inbox, outbox):
             regions.append(SharedRegion(size + size // 4 + SLACK, self.bench.device))
-            self._open.append(regions[-1])  # at once: there may be no room for what comes next
+            self.kept.append(regions[-1])  # at once: there may be no room for what comes next
         return Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2, answer_bytes)
 
     def admit(self, worker: Worker, gate: Gate, timeout: float) -> Player:
         """Lets a worker through a gate; what is mapped of its memory is unmapped with the trial."""
         player = gate.admit(worker, timeout, ours=worker is not self.worker)
-        self._open.append(player)
+        self.kept.append(player)
         return player
 
     def close(self) -> None:
         """Gives back memory; the worker stays as it is. Twice is fine."""
-        while self._open:
-            item = self._open.pop()
+        while self.kept:
+            item = self.kept.pop()
             item.mappings.close() if isinstance(item, Player) else item.close()
         if self.bench.device.type == "cuda":
             torch.cuda.empty_cache()  # what the judge keeps for itself, a submission on a small device may lack

@@ -1,10 +1,11 @@
 """From what a candidate did, and the stage it did it in, to an outcome. The stage decides; text is only shown."""
 
 import signal
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kevin_env.judge.diagnostics import clip, diagnostics, first_line, is_link_error, traceback_of
-from kevin_env.judge.worker import Broken, Ended, Failed, Failure, TimedOut, Trouble
+from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut, Trouble
 from kevin_env.outcome import CompileError, Outcome, RuntimeFailure
 
 Step = Literal["build", "construct", "call"]
@@ -15,6 +16,14 @@ RETRIED_ALONE = ("out_of_memory", "timeout")
 that of device memory follows from what is free, and a SIGKILL, which the kernel gives to somebody when the machine's
 memory is used up."""
 _RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
+
+
+@dataclass
+class Place:
+    """Where the submission is: what a verdict on a process that fails is put under."""
+
+    step: Step = "build"
+    input_set: str | None = None
 
 
 def verdict(trouble: Trouble, step: Step, folder: str, input_set: str | None = None) -> CompileError | RuntimeFailure:

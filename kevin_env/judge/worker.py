@@ -1,72 +1,31 @@
 """The judge's handle on one candidate process.
 
 Whatever a candidate sends is a claim. What it can do to the judge is answer, answer wrongly, be late, or end; each
-of these is one of the exceptions here.
+of these is one of the exceptions of `trouble`.
 """
 
 import os
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from kevin_env.candidate.wire import Channel, Closed, Late, WireError
+from kevin_env.candidate.wire import MARK, Channel, Closed, Late, WireError
 from kevin_env.judge.api import JudgeError, Sandbox
 from kevin_env.judge.launcher import START_SECONDS, ForkServer
 from kevin_env.judge.leftovers import Folder
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.outcome import Frozen
+from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut
 
 LOG_LIMIT = 16_000
 KEEPER_SECONDS = 10.0
-
-
-class Failure(Frozen):
-    """What a candidate says of an exception in the submission. All of it is claimed."""
-
-    kind: str = Field(max_length=40)
-    type: str = Field(max_length=200)
-    message: str = Field(max_length=10_000)
-    frames: list[tuple[int, str, str]] = Field(max_length=50)
-    output: str = Field(max_length=200_000)
-
-
-class Trouble(Exception):
-    """The candidate did not answer an order as it should."""
-
-
-class Failed(Trouble):
-    """The submission raised."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-
-
-class Ended(Trouble):
-    """The process is gone: `code` as in subprocess (negative for a signal), or `limit`, which it broke."""
-
-    def __init__(self, code: int | None = None, limit: str | None = None) -> None:
-        super().__init__(f"ended with {code}" if limit is None else limit)
-        self.code = code
-        self.limit = limit
-
-
-class TimedOut(Trouble):
-    """No answer within the time allowed, `seconds`: for the order, or for what is named."""
-
-    def __init__(self, seconds: float, what: str = "") -> None:
-        super().__init__(f"no answer within {seconds:g} s")
-        self.seconds = seconds
-        self.what = what
-
-
-class Broken(Trouble):
-    """An answer that no honest runtime gives."""
+QUEUE_SECONDS = 0.1
+"""For launching all kernels of one call, which takes a millisecond at most where none has to be loaded or tuned."""
 
 
 class Worker:
@@ -92,6 +51,7 @@ class Worker:
         self.folder = self._folder.path
         self._log = bytearray()
         self._end: Ended | None = None
+        self._dismissed = False
         self._on_gpu = device != "cpu"
         channel, theirs = socket.socketpair()
         lifeline, keeper = socket.socketpair()
@@ -117,9 +77,19 @@ class Worker:
         self.ask("prepare", START_SECONDS, device=self.device, threads=threads)
 
     def ask(
-        self, order: str, timeout: float, fds: tuple[int, ...] = (), frozen: bool = False, **fields: Any
-    ) -> dict[str, Any]:
+        self, order: str, timeout: float, fds: tuple[int, ...] = (), frozen: bool = False,
+        meanwhile: Callable[[], None] | None = None, queued: Callable[[bool], None] | None = None, **fields: Any,
+    ) -> dict[str, Any]:  # fmt: skip
         """Gives one order and returns the answer. One that is `frozen` goes on with the order before it, no earlier.
+
+        Args:
+            order: Its name.
+            timeout: Seconds.
+            fds: Descriptors that ride along.
+            frozen: See above.
+            meanwhile: Called once it has the order.
+            queued: Called when it has said that all is queued and waits, or `QUEUE_SECONDS` later; with whether it has.
+            fields: Of the order.
 
         Raises:
             Failed, Ended, TimedOut, Broken: see there.
@@ -131,7 +101,9 @@ class Worker:
             self._channel.send({"order": order, **fields}, fds, timeout)
             if frozen:
                 self.freeze(False)
-            answer = self._channel.receive(timeout, marks)
+            if meanwhile:
+                meanwhile()
+            answer = self._queued(timeout, queued) if queued else self._channel.receive(timeout, marks)
         except Closed:
             raise self._why_closed() or Broken("it closed its channel") from None
         except Late:
@@ -139,7 +111,7 @@ class Worker:
         except WireError as error:
             raise Broken(str(error)) from None
         if "failure" in answer:
-            raise Failed(_read_failure(answer["failure"]))
+            raise Failed(Failure.read(answer["failure"]))
         if len(self._channel.marked) < marks:
             raise Broken("it answered before all parts of the order were marked")
         return answer
@@ -195,17 +167,32 @@ class Worker:
         """What it wrote to stdout and stderr so far, capped."""
         return self._log.decode(errors="replace")
 
+    def dismiss(self) -> None:
+        """Has everything killed that the submission started; `close` waits until it is. It is told nothing more."""
+        self._dismissed = True
+        with suppress(OSError):  # a half-close: the end of the keeper's side says that all are dead
+            self._keeper.sock.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """Kills everything the submission started and removes its folder. Twice is fine."""
         self._channel.close()
-        with suppress(OSError):  # a half-close first: the end of the keeper's side says that all are dead
-            self._keeper.sock.shutdown(socket.SHUT_WR)
+        self.dismiss()
         with suppress(WireError):
             while True:
                 self._keeper.receive(KEEPER_SECONDS)
         self._keeper.close()
         self._drain.join(1)
         self._folder.remove()
+
+    def _queued(self, timeout: float, queued: Callable[[bool], None]) -> dict[str, Any]:
+        try:
+            first = self._channel.receive(QUEUE_SECONDS)
+        except Late:  # it waits for the device in its call, or launches slowly
+            queued(False)
+            return self._channel.receive(timeout, marks=1)
+        # also after an answer, for what waits behind the word; one that is there already did not wait for it
+        queued(first == MARK and self.waiting)
+        return self._channel.receive(timeout) if first == MARK else first
 
     def _start(self) -> tuple[Sandbox, LevelName, int]:
         try:
@@ -215,7 +202,7 @@ class Worker:
             raise JudgeError(f"a candidate process did not start: {error}; {self.log}") from error
 
     def _tell(self, order: dict[str, Any]) -> None:
-        if self._keeper.sock.fileno() < 0:  # closed by the judge: that is no end of its own
+        if self._dismissed:  # by the judge: that is no end of its own
             raise Ended
         with suppress(Closed):  # what the keeper said before it went is still to be read
             self._keeper.send(order)
@@ -241,10 +228,3 @@ class Worker:
         with os.fdopen(reader, "rb", buffering=0) as pipe:
             while chunk := pipe.read(1 << 16):
                 self._log += chunk[: max(0, LOG_LIMIT - len(self._log))]
-
-
-def _read_failure(claim: Any) -> Failure:
-    try:
-        return Failure.model_validate(claim)
-    except ValidationError as error:
-        raise Broken("its description of a failure is malformed") from error

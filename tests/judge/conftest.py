@@ -9,7 +9,8 @@ from loaded import MEMORY, SECONDS, SECRET, Ran, Submit
 
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.judge.trouble import Trouble
+from kevin_env.judge.worker import Worker
 
 
 @pytest.fixture(scope="session")

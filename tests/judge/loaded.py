@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kevin_env.judge.worker import Trouble, Worker
+from kevin_env.judge.trouble import Trouble
+from kevin_env.judge.worker import Worker
 
 SECRET = "the-judges-own-secret-b07d1c"
 MEMORY = 4 << 30

@@ -13,12 +13,12 @@ from leasing import taken
 
 from kevin_env.judge import burst, gate, measure
 from kevin_env.judge import contest as contest_module
+from kevin_env.judge.answer import Answer, Call, overlapping
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform
-from kevin_env.judge.gate import Answer, Call, overlapping
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.nullkernel import HOLD
@@ -166,22 +166,24 @@ def test_few_gated_calls_do_where_bursts_of_both_sides_are_foreseen(
 
 
 @pytest.mark.parametrize(
-    ("size", "slow", "drawn", "rehearsed"), [(16, False, 116, [16]), (16, True, 100, []), (1, False, 100, [])]
+    ("size", "slow", "drawn", "rehearsed"),
+    [(16, False, 100 + 16 + 7, [16, "queued"]), (16, True, 100 + 7, ["queued"]), (1, False, 100, [])],
 )
 def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long(
-    monkeypatch: pytest.MonkeyPatch, size: int, slow: bool, drawn: int, rehearsed: list[int]
+    monkeypatch: pytest.MonkeyPatch, size: int, slow: bool, drawn: int, rehearsed: list[int | str]
 ) -> None:
-    notes: list[int] = []
+    notes: list[int | str] = []
     monkeypatch.setattr(measure, "demand", lambda contest: (100, size))
     monkeypatch.setattr(measure, "open_wide", lambda *given, still: None)
     monkeypatch.setattr(measure, "rehearse", lambda contest, count: notes.append(count) or iter(()))
+    monkeypatch.setattr(measure, "rehearse_queued", lambda contest: notes.append("queued"))
     filled: list[tuple[int, int]] = []
     contest = SimpleNamespace(
         warm=lambda: iter(()), slow=slow, foreseen=1, trial=SimpleNamespace(outputs=[]),
         supply=SimpleNamespace(fill=lambda *counts: filled.append(counts) or iter(())),
         unverified=SimpleNamespace(make_room=lambda *given: None),
     )  # fmt: skip
-    assert not list(measure.make_ready(contest))  # type: ignore[arg-type]
+    assert not any(measure.make_ready(contest))  # type: ignore[arg-type]
     assert (filled, notes, contest.foreseen) == ([(drawn, size)], rehearsed, size)
 
 
@@ -227,7 +229,7 @@ class Sized:
     """Stands where a contest on a GPU does that has room for so many input sets of 100 MB."""
 
     reference, null = "the reference", "the null kernel"
-    windows, guess = 0, 0.0
+    guess = 0.0
 
     def __init__(self, room: int, shortest: float = 1.0) -> None:
         self.seen = Gated([turn(shortest, reference) for reference in (2.0, 3.0)])
@@ -239,6 +241,9 @@ class Sized:
 
     def fitting(self, copies: int) -> int:
         return self.room
+
+    def windows(self, few: bool) -> int:
+        return 40 if few else 90
 
 
 def gated(reference: float, submission: float) -> Speedup:
@@ -285,7 +290,6 @@ def test_what_is_drawn_for_bursts_follows_from_windows_that_were_seen_and_is_rat
     assert not any(contest.warm())
     assert contest.guess == pytest.approx(0.9e-3 - 0.3e-3 - GATED_ALLOWANCE)
     sized = Sized(99)
-    sized.windows = 40
     for guess, size in ((1e-6, 16), (1.5e-4, 9), (1e-3, 4)):
         sized.guess = guess
         assert burst.demand(sized) == (40 + burst.PAIRS[0] * size, size)  # type: ignore[arg-type]
@@ -330,7 +334,7 @@ def test_the_null_kernel_is_held_as_long_as_calls_that_are_long_all_the_time(
     contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
     contest.null = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on: None))  # type: ignore[assignment]
     monkeypatch.setattr(contest_module, "construct_null", lambda trial, null, cycles: made.append(cycles))
-    monkeypatch.setattr(contest_module, "held", lambda cycles: cycles / second)
+    monkeypatch.setattr(contest_module, "held", lambda cycles, times: cycles / second)
     contest._shortest_window = lambda player, count: made[-1] / second + gate_cost + 1e-4  # type: ignore[method-assign]
     turns = (Turn(own + gate_cost, reference + gate_cost, 6e-5 + gate_cost, 6e-5) for own, reference in calls)
     contest._turn = lambda hold: next(turns)  # type: ignore[method-assign]

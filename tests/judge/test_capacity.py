@@ -156,7 +156,7 @@ def test_a_partner_is_replaced_when_a_submission_has_ended() -> None:
         assert len(bench._spares) == bench.capacity.spares
 
 
-def test_on_a_gpu_candidates_that_nobody_waits_for_are_made_between_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_gpu_candidates_of_no_partner_are_made_between_times(monkeypatch: pytest.MonkeyPatch) -> None:
     with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
         _wait(bench)
         made: list[str] = []
@@ -166,8 +166,9 @@ def test_on_a_gpu_candidates_that_nobody_waits_for_are_made_between_times(monkey
         assert made == ["contexts", "contexts"]
         monkeypatch.setattr(bench, "device", torch.device("cuda"))
         monkeypatch.setattr(Worker, "prepare", lambda worker, threads: None)
+        workers += [bench.take(), bench._warm_worker()]
         bench._start_spare()
-        assert made[2:] == ["contexts_in_between"]
+        assert made[2:] == ["contexts_in_between", "contexts", "contexts_in_between"]
         for worker in workers:
             worker.close()
 

@@ -5,13 +5,13 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import extent, spec_of
+from kevin_env.judge.answer import Call
 from kevin_env.judge.check import Allowed, check_call
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
-from kevin_env.judge.gate import Call
 from kevin_env.judge.memory import POISON
 from kevin_env.judge.pieces import PIECE
 from kevin_env.judge.reference import Case, Expected
-from kevin_env.judge.worker import Broken
+from kevin_env.judge.trouble import Broken
 from kevin_env.problem import Problem
 
 SOURCE = """

@@ -11,11 +11,11 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import Region, spec_of
+from kevin_env.judge.answer import Call
 from kevin_env.judge.check import check_call
 from kevin_env.judge.claims import Mappings, Output, read_claims
-from kevin_env.judge.gate import Call
 from kevin_env.judge.reference import Case, Expected
-from kevin_env.judge.worker import Broken
+from kevin_env.judge.trouble import Broken
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem
 

@@ -7,8 +7,8 @@ import pytest
 from loaded import Submit
 
 from kevin_env.judge.devicememory import DeviceMemory
+from kevin_env.judge.trouble import Ended
 from kevin_env.judge.usage import descendants
-from kevin_env.judge.worker import Ended
 
 GROUP = "import os, time\nif os.fork() == 0: time.sleep(99)\n"
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from episodes import correct
@@ -10,14 +11,16 @@ from in_process import InThisProcess
 
 from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.bench import Bench
 from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.doubts import SHORTEST, coverage_flags, doubted, explained, grows
 from kevin_env.judge.flags import flag, flag_name
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.unverified import Unverified, Wrong
 from kevin_env.judge.usage import descendants
 from kevin_env.judge.worker import Worker
-from kevin_env.outcome import Correct
+from kevin_env.outcome import Correct, Incorrect
 from kevin_env.problem import Problem
 from kevin_env.record import Trajectory
 from kevin_env.roofline import Ceilings, Work, roofline_of
@@ -66,7 +69,7 @@ class Seen:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """The judge's own times, told even where they vary because others use this machine."""
-    seen, measure = Seen(), Judge._measure
+    seen, measure = Seen(), Judge._timed
     fewer = {"contest.TURNS": (2, 2), "contest.WARM_UPS": 1, "timing.STEADY": math.inf, "cases.SETS": 1}
     for name, value in (fewer | {"cases.SETS_OF_OTHERS": 1}).items():
         monkeypatch.setattr(f"kevin_env.judge.{name}", value)
@@ -76,7 +79,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
         seen.worker = trial.worker
         return measure(self, trial, *arguments).model_copy(update={"kind": "timed", "speedup": 1.0})  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Judge, "_measure", told)
+    monkeypatch.setattr(Judge, "_timed", told)
     return seen
 
 
@@ -112,6 +115,42 @@ def test_a_time_below_the_roofline_is_believed_at_once(judge, seen, monkeypatch)
     assert held.bytes == 2 * 4096 * 512 * 4
     assert 0 < held.fraction < 1
     assert held.fraction * (outcome.submission_seconds or 0) == pytest.approx(held.seconds)
+
+
+@pytest.fixture
+def gone(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
+    """Who was let go before all was compared, as on a GPU."""
+    found: list[Worker] = []
+
+    def dismiss(bench: Bench, worker: Worker) -> None:
+        found.append(worker)
+        worker.dismiss()
+
+    monkeypatch.setattr(Bench, "dismiss", dismiss)
+    return found
+
+
+def test_a_submission_ends_early_once_its_time_is_beyond_doubt(judge, seen, gone, monkeypatch) -> None:
+    source = SOURCE + "# another problem, of which nothing is known\n"
+    for known in (False, True):
+        outcome, _ = judged(judge, HONEST, seen, monkeypatch, HIGH, source=source)
+        assert (outcome.kind, outcome.roofline is not None, gone) == ("timed", True, [seen.worker] * known)
+    judged(judge, HONEST, seen, monkeypatch, LOW, source=source)
+    assert len(seen.cases) == 2 + 3 and len(gone) == 1  # who is doubted is still needed
+
+
+def test_whoever_ended_early_is_told_of_a_wrong_answer_all_the_same(judge, seen, gone, monkeypatch) -> None:
+    right = judge.judge(PROBLEM, Submission(code=HONEST), Options(device="cpu", inputs="shipped"), lambda _: None)
+    compare = Unverified.compare_beside_others
+
+    def wrong(self: Unverified, *given: Any) -> None:
+        compare(self, *given)
+        raise Wrong(Incorrect(kind="values", message="wrong", input_set="cpu/own"))
+
+    monkeypatch.setattr(Unverified, "compare_beside_others", wrong)
+    options = Options(device="cpu", inputs="shipped")
+    outcome = judge.judge(PROBLEM, Submission(code=HONEST), options, lambda _: None).outcome
+    assert right.outcome.category == "correct" and outcome.category == "correctness" and gone
 
 
 def test_higher_ceilings_explain_a_time_above_the_roofline(judge, seen, monkeypatch) -> None:
@@ -162,13 +201,13 @@ def above(seconds: float | None = 1e-3, alone: float | None = 1e-3, reference: f
 
 
 def test_flags_of_times_that_are_not_told_are_dropped(judge, seen, monkeypatch) -> None:
-    told, times = Judge._measure, iter("ab")
+    told, times = Judge._timed, iter("ab")
 
-    def flagging(self: Judge, trial, watch, flags: list[str]) -> Correct:
+    def flagging(self: Judge, trial, unverified, watch, flags: list[str]) -> Correct:
         flags.append(flag("gated_only", next(times)))
-        return told(self, trial, watch, flags)
+        return told(self, trial, unverified, watch, flags)
 
-    monkeypatch.setattr(Judge, "_measure", flagging)
+    monkeypatch.setattr(Judge, "_timed", flagging)
     source = SOURCE.replace("16}", "1500}")
     _, judgement = judged(judge, HONEST, seen, monkeypatch, LOW, source=source)
     assert judgement.flags[0] == "gated_only: b" and names(judgement) == ["gated_only", "above_roofline"]

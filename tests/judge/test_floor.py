@@ -153,19 +153,28 @@ def test_a_device_without_room_for_gradients_is_asked_again(floors: Floors) -> N
     assert floors.under(0.1, "x", case, case.drawn) == Floor(1 << 20, float(1 << 20))
 
 
+def test_a_time_is_cleared_by_what_was_found_before_and_by_nothing_that_needs_room(floors: Floors) -> None:
+    case = Reference("x[:512] * 2")
+    assert not floors.clears(0.81, "x", case)  # nothing was found yet
+    floors.under(0.81, "x", case, case.drawn)
+    assert floors.clears(0.81, "x", case) and not floors.clears(0.79, "x", case)
+    assert not floors.clears(0.81, "y", case) and case.calls == 0
+    assert Floors(CPU, Lease("test_floor"), Reads()).clears(1e-9, "x", case)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("size", "kind"), [(1e30, "too_noisy"), (0.0, "timed")])
 def test_the_judge_measures_twice_before_it_doubts(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, size: float, kind: str
 ) -> None:
     monkeypatch.setattr(Floors, "under", lambda *_: Floor(int(size), 1.0) if size else None)
     measured: list[object] = []
-    measure = Judge._measure
+    measure = Judge._timed
 
     def counted(self: Judge, *arguments: object) -> Correct:
         measured.append(arguments)
         return measure(self, *arguments).model_copy(update={"kind": "timed", "speedup": 1.0})  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Judge, "_measure", counted)
+    monkeypatch.setattr(Judge, "_timed", counted)
     monkeypatch.setattr("kevin_env.judge.contest.TURNS", (2, 2))
     monkeypatch.setattr("kevin_env.judge.timing.STEADY", math.inf)
     source = SOURCE.format(expression="torch.softmax(x, 1)", inputs=MEGABYTE)

@@ -22,7 +22,8 @@ from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.sandbox import calls, groups, levels
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.worker import Ended, Worker
+from kevin_env.judge.trouble import Ended
+from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem
 
 STRONG: tuple[LevelName, ...] = ("root", "user", "container", "landlock")

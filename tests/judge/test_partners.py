@@ -14,8 +14,9 @@ from kevin_env.judge import JudgeError
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.partners import Partners, ours
+from kevin_env.judge.trouble import Ended
 from kevin_env.judge.usage import descendants
-from kevin_env.judge.worker import Ended, Worker
+from kevin_env.judge.worker import Worker
 
 CODE = "class Model: pass\n"
 

@@ -18,7 +18,8 @@ from kevin_env.judge.keeper import MAX_PROCESSES
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.trial import Trial
-from kevin_env.judge.worker import Ended, Worker
+from kevin_env.judge.trouble import Ended
+from kevin_env.judge.worker import Worker
 
 SECONDS, LATE = 20.0, 3.0
 """For copies that end by themselves, and for those that do not."""

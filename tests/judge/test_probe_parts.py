@@ -28,8 +28,9 @@ from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import Ran
 from kevin_env.judge.reference import Case
 from kevin_env.judge.server import Server
+from kevin_env.judge.trouble import Ended, Failed
 from kevin_env.judge.usage import descendants
-from kevin_env.judge.worker import Ended, Failed, Worker
+from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Correct
 from kevin_env.problem import load_problem
 

@@ -16,8 +16,9 @@ from kevin_env.judge.keeper import STRIKES
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.sandbox.calls import NUMBERS
 from kevin_env.judge.sandbox.levels import LevelName
+from kevin_env.judge.trouble import Ended
 from kevin_env.judge.usage import descendants
-from kevin_env.judge.worker import Ended, Worker
+from kevin_env.judge.worker import Worker
 
 FIRST, SECOND = (1 << 22) + 1, (1 << 22) + 2
 """Numbers that no process has."""

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.gate import Answer, Call, Drawn
+from kevin_env.judge.answer import Answer, Call
+from kevin_env.judge.gate import Drawn
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.measure import measure
 from kevin_env.judge.memory import Image

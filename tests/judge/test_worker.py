@@ -15,7 +15,8 @@ from kevin_env.judge.api import JudgeError
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.sandbox import privileges
-from kevin_env.judge.worker import LOG_LIMIT, Broken, Ended, Failed, TimedOut, Worker
+from kevin_env.judge.trouble import Broken, Ended, Failed, TimedOut
+from kevin_env.judge.worker import LOG_LIMIT, Worker
 
 CHANNEL = """
 import os, socket
@@ -319,6 +320,20 @@ def test_a_frozen_candidate_still_ends_with_its_worker(submit: Submit) -> None:
     start = time.monotonic()
     ran.closed()
     assert time.monotonic() - start < 3
+
+
+def test_one_that_is_dismissed_ends_while_nobody_waits_for_it(submit: Submit) -> None:
+    code = "import os, time\nif os.fork() == 0:\n    time.sleep(600)\n    os._exit(0)"
+    worker = submit(code).worker
+    assert len(_processes(worker)) == 2
+    worker.dismiss()
+    deadline = time.monotonic() + 30
+    while _processes(worker) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _processes(worker)
+    with pytest.raises(Ended):
+        worker.freeze(True)
+    assert not worker.shot
 
 
 def test_closing_leaves_no_process_and_no_descriptor(server: ForkServer) -> None:

@@ -17,7 +17,7 @@ from kevin_env.judge.probe.refusals import TRUSTED, refusal
 from kevin_env.judge.probe.target import DIFFERENT, Step, Target
 from kevin_env.judge.probe.tools import Ran, Runner, ToolName, find_tool, run
 from kevin_env.judge.reference import Case, seed_from
-from kevin_env.judge.worker import Trouble
+from kevin_env.judge.trouble import Trouble
 from kevin_env.outcome import Incorrect, Outcome, RuntimeFailure
 from kevin_env.problem import Problem
 from kevin_env.profile import NcuDigest, SanitizerDigest

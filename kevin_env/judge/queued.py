@@ -1,0 +1,94 @@
+"""Queued calls of the submission: one input each, and no launch in their windows.
+
+A burst is believed no further below the shortest of them than an allowance, as it shows several inputs at once, which
+might be computed together. On hosts that launch slowly gated calls are far above what the device needs.
+"""
+
+import random
+
+from kevin_env.judge import timing
+from kevin_env.judge.contest import LONG_CALL, Contest
+from kevin_env.judge.partners import PARTNER_SECONDS, ours
+from kevin_env.judge.pauses import asleep
+from kevin_env.judge.timing import Gated
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.trouble import Failed
+from kevin_env.judge.word import Word
+from kevin_env.judge.worker import Worker
+
+ROUNDS, CALLS = 2, 3
+"""Of each side, so many calls a round; the shortest counts. One of long calls, which vary by less."""
+
+
+def rehearse_queued(contest: Contest) -> None:
+    """Lends words where the submission's calls can be queued. Its first one is checked at once. Outside `still`.
+
+    Not those of a submission that waits for the device in its calls, or whose kernels run beside torch's current
+    stream and so before the inputs are there: on the partners', which lie in the inbox by then. That is none of its
+    faults, so that this call is not judged.
+
+    Raises:
+        Trouble, JudgeError: as in `Contest.gated`, but for a call that raises.
+    """
+    trial, sets = contest.trial, contest.supply.take(1)
+    with ours(), asleep(trial.worker):
+        null = _lent(trial, contest.null.worker, PARTNER_SECONDS)
+        if not _device_can_wait(contest, null):
+            return
+    own = _lent(trial, trial.worker, trial.options.call_timeout)
+    try:
+        answer = trial.run(sets, word=own)
+    except Failed:
+        return
+    if answer.queued and trial.check(answer, sets) is None:
+        contest.words = own, null
+
+
+def take_queued(contest: Contest) -> None:
+    """Notes the shortest queued call of the submission. Inside `contest.still`; errors as `Contest.gated`.
+
+    As among gated calls, one of each round is on inputs of any distribution, and does not count.
+    """
+    if contest.words is None:
+        return
+    players = list(zip((contest.trial.player, contest.null), contest.words, strict=True))
+    windows: list[list[float]] = [[] for _ in players]
+    for side in random.SystemRandom().sample((0, 1) * ROUNDS, 2 * ROUNDS):
+        player, word = players[side]
+        answers = contest.answers(player, 1 if contest.seen.shortest > LONG_CALL else CALLS, word)
+        if not all(answer.queued for answer in answers):
+            return
+        windows[side] += [answer.seconds for answer in answers if answer.steady]
+    if all(windows):
+        contest.seen.queued = shortest_queued(contest.seen, *map(min, windows))
+
+
+def shortest_queued(seen: Gated, window: float, null: float) -> float | None:
+    """The submission's shortest queued call; None where it says nothing.
+
+    It does not where it is longer than gated calls were: where kernels on several streams wait for each other, the
+    device, which others share, goes on with the next after milliseconds. A queued gate is not believed to cost more
+    than a gated one, which has a launch in it.
+
+    Args:
+        seen: The gated calls.
+        window: The submission's shortest queued window, in seconds.
+        null: The null kernel's, held as long as in the last turn.
+    """
+    cost = min(null - seen.turns[-1].hold, min(turn.gate for turn in seen.turns))
+    call = max(window - cost, timing.RESOLUTION)
+    return min(call, seen.shortest) if call <= seen.shortest + timing.QUEUED_ALLOWANCE else None
+
+
+def _device_can_wait(contest: Contest, null: Word) -> bool:
+    """Whether a call of the null kernel can be queued: not every driver has a stream wait for memory."""
+    try:
+        return contest.trial.gate.call(contest.null, contest.supply.stock(1), PARTNER_SECONDS, word=null).queued
+    except Failed:
+        return False
+
+
+def _lent(trial: Trial, worker: Worker, timeout: float) -> Word:
+    word = Word(worker, trial.bench.device, timeout)
+    trial.kept.append(word)
+    return word

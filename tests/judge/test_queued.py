@@ -1,0 +1,256 @@
+"""Queued calls, as far as they go without a GPU; the rest is in test_gpu.py."""
+
+import itertools
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from loaded import SECONDS, Submit
+
+from kevin_env.judge import burst, gate, measure, queued
+from kevin_env.judge.answer import Answer
+from kevin_env.judge.contest import Contest
+from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, Burst, Gated, Pair, Speedup, Turn, burst_calls
+from kevin_env.judge.trouble import Failed, Failure
+from kevin_env.outcome import Correct
+
+CHANNEL = """
+import gc, time
+from kevin_env.candidate.wire import MARK_FRAME
+channel = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime").channel
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "queued"),
+    [
+        ("channel.send_frame(MARK_FRAME); time.sleep(0.4)", True),
+        ("time.sleep(0.4); channel.send_frame(MARK_FRAME)", False),
+        ("pass", False),
+        ("raise KeyError", False),
+    ],
+    ids=["queued", "late", "never", "failed"],
+)
+def test_whoever_is_not_queued_in_time_is_let_go_on(submit: Submit, code: str, queued: bool) -> None:
+    worker = submit(CHANNEL).worker
+    told: list[tuple[bool, bool]] = []
+
+    def let_go(in_time: bool) -> None:
+        told.append((in_time, worker.waiting))
+
+    order: dict[str, Any] = {"path": str(worker.folder / "again.py"), "code": CHANNEL + code + "\nModelNew = 1"}
+    try:
+        worker.ask("load", SECONDS, queued=let_go, entry="ModelNew", **order)
+    except Failed as error:
+        assert error.failure.type == "KeyError"
+    assert told == [(queued, True)]
+
+
+def test_a_candidate_whose_device_cannot_wait_says_so(submit: Submit) -> None:
+    worker = submit("").worker
+    if not torch.cuda.is_available():
+        with pytest.raises(Failed):
+            worker.ask("go", SECONDS, queued=lambda in_time: None, count=0, behind=1)
+
+
+Window = tuple[float, bool, bool]
+NULL: Window = (350e-6, True, True)
+
+
+class Trial:
+    """Stands where a trial on a GPU does; tells what it was asked to run, and gives answers one after the other.
+
+    Args:
+        windows: Of the submission's queued calls: seconds, whether queued, whether steady.
+        null: Of the null kernel's.
+        raises: What the first call of either ends with.
+    """
+
+    def __init__(self, windows: Sequence[Window], null: Sequence[Window], raises: dict[str, Exception]) -> None:
+        self.worker = SimpleNamespace(freeze=lambda on: None)
+        self.player = SimpleNamespace(worker=self.worker)
+        self.gate, self.options = SimpleNamespace(call=self.call), SimpleNamespace(call_timeout=1.0)
+        self.distributions, self.kept = ["own", "wide"], list[Any]()
+        self.bench = SimpleNamespace(device=torch.device("cuda"))
+        self.right = True
+        self.ran: list[tuple[Any, str]] = []
+        self._windows, self._null, self._raises = itertools.cycle(windows), itertools.cycle(null), raises
+
+    def draw(self, distribution: str) -> tuple[str, str]:
+        """A decoy: its call takes no time, so that whoever counts it is seen to."""
+        return "decoy", distribution
+
+    def run(self, sets: list[Any], word: str) -> Answer:
+        self.ran.append((sets[0], word))
+        if "own" in self._raises:
+            raise self._raises["own"]
+        decoy = sets[0][0] == "decoy"
+        return window(0.0, True, True) if decoy else window(*next(self._windows))
+
+    def call(self, player: Any, sets: list[Any], timeout: float, word: str) -> Answer:
+        self.ran.append((sets[0], word))
+        if "broken" in self._raises:
+            raise self._raises["broken"]
+        return window(*next(self._null))
+
+    def check(self, answer: Answer, sets: list[Any]) -> str | None:
+        return None if self.right else "wrong"
+
+
+def window(seconds: float, in_time: bool, steady: bool) -> Answer:
+    return Answer(seconds, (), [], True, False, steady, [], in_time)
+
+
+class Supply:
+    """Gives fresh sets, which are numbered, and always the same one to partners."""
+
+    def __init__(self) -> None:
+        self.numbers = itertools.count()
+
+    def take(self, count: int) -> list[tuple[str, int]]:
+        return [("fresh", next(self.numbers)) for _ in range(count)]
+
+    def stock(self, count: int) -> list[tuple[str, int]]:
+        return [("stock", 0)] * count
+
+
+def contest(*windows: Window, gated: float = 500e-6, null: Sequence[Window] = (NULL,), **raises: Exception) -> Any:
+    """A contest whose submission's queued windows are these, over and over, and its gated calls so long."""
+    trial, kept = Trial(windows, null, raises), list[Any]()
+    unverified = SimpleNamespace(
+        keep=lambda answer, sets: kept.append(sets[0]), relieve=lambda: None, use_room=lambda: None, kept=kept
+    )
+    partner = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on: None))
+    made = Contest(trial, partner, partner, unverified, Supply())  # type: ignore[arg-type]
+    made.words = "own", "null"  # type: ignore[assignment]
+    made.seen = Gated([Turn(submission=gated + 3e-4, reference=2e-3, null=3.6e-4, hold=60e-6)])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("windows", "call"),
+    [
+        ([(490e-6, True, True), (470e-6, True, True), (520e-6, True, True)], 180e-6),
+        ([(490e-6, True, True), (310e-6, True, False)], 200e-6),
+        ([(200e-6, True, True)], 1e-6),
+        ([(490e-6, True, True), (470e-6, False, True)], None),
+        ([(490e-6, True, False)], None),
+        ([(830e-6, True, True)], 500e-6),
+        ([(850e-6, True, True)], None),
+    ],
+    ids=["shortest", "steady", "no time at all", "one not queued", "none steady", "as gated", "longer than gated"],
+)
+def test_the_shortest_queued_call_is_noted(windows: list[Window], call: float | None) -> None:
+    made = contest(*windows)
+    queued.take_queued(made)
+    assert made.seen.queued == (None if call is None else pytest.approx(call))
+
+
+@pytest.mark.parametrize(("gated", "calls"), [(500e-6, 3), (5e-3, 1)])
+def test_every_queued_call_is_on_fresh_inputs_and_compared_and_some_are_decoys(gated: float, calls: int) -> None:
+    made = contest((490e-6, True, True), gated=gated)
+    queued.take_queued(made)
+    own = [each for each, word in made.trial.ran if word == "own"]
+    fresh = [each for each in own if each[0] == "fresh"]
+    assert len(set(fresh)) == len(fresh) == queued.ROUNDS * calls
+    assert len(own) - len(fresh) == queued.ROUNDS
+    assert made.unverified.kept == own
+    assert [each for each, word in made.trial.ran if word == "null"] == [("stock", 0)] * queued.ROUNDS * calls
+
+
+def test_decoys_and_sides_come_in_no_order_that_can_be_known() -> None:
+    orders: set[tuple[str, ...]] = set()
+    for _ in range(60):
+        made = contest((490e-6, True, True))
+        queued.take_queued(made)
+        orders.add(tuple(each[0] for each, _ in made.trial.ran))
+    assert len(orders) > 12
+    assert {order[0] for order in orders} == {"fresh", "decoy", "stock"}
+
+
+def test_a_null_kernel_that_is_held_up_costs_no_more_than_a_gated_one() -> None:
+    made = contest((490e-6, True, True), null=[(3.0, True, True)])
+    queued.take_queued(made)
+    assert made.seen.queued == pytest.approx(490e-6 - 300e-6)
+
+
+def test_none_is_taken_where_none_can_be_queued() -> None:
+    made = contest((490e-6, True, True))
+    made.words = None
+    queued.take_queued(made)
+    assert made.seen.queued is None and not made.trial.ran
+
+
+LATE: Window = (350e-6, False, True)
+FAILED = Failed(Failure(kind="exception", type="CudaError", message="801", frames=[], output=""))
+
+
+@pytest.mark.parametrize(
+    ("made", "asked"),
+    [
+        (contest(NULL), ["null", "own"]),
+        (contest(LATE), ["null", "own"]),
+        (contest(NULL, null=[LATE]), ["null"]),
+        (contest(NULL, broken=FAILED), ["null"]),
+        (contest(NULL, own=FAILED), ["null", "own"]),
+        (contest(NULL), ["null", "own"]),
+    ],
+    ids=["queued", "waits for the device", "null does", "no such wait", "fails", "wrong"],
+)
+def test_whether_calls_can_be_queued_is_tried_and_nobody_is_blamed(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, made: Any, asked: list[str]
+) -> None:
+    monkeypatch.setattr(
+        queued, "Word", lambda worker, device, timeout: "own" if worker is made.trial.worker else "null"
+    )
+    case = request.node.callspec.id
+    made.words, made.trial.right = None, case != "wrong"
+    queued.rehearse_queued(made)
+    assert [word for _, word in made.trial.ran] == asked
+    assert made.words == (("own", "null") if case == "queued" else None)
+    assert made.trial.kept == ["null", "own"][: len(asked)] and not made.unverified.kept
+
+
+def test_the_word_is_written_when_the_inputs_are_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+
+    def note(name: str) -> Any:
+        return lambda *given: notes.append(name)
+
+    monkeypatch.setattr(gate, "finish", note("finish"))
+    opened = SimpleNamespace(
+        _write=note("write"), _scratch=SimpleNamespace(zero_=note("flush")), inbox=None, device=None
+    )
+    veil, word = SimpleNamespace(cover=note("cover"), lift=note("lift")), SimpleNamespace(write=note("word"))
+    gate.Gate._show(opened, None, [], veil, word)  # type: ignore[arg-type]
+    assert notes == ["write", "cover", "flush", "finish", "lift", "word", "finish"]
+
+
+def bursts(call: float) -> burst.Bursts:
+    pairs = [(Burst(1e-3, 2e-3), Burst(10 * call, 10 * call + 1e-3))] * 6
+    calls = burst_calls(pairs, 10)
+    return burst.Bursts(calls, calls, 12, reference=1e-4)
+
+
+@pytest.mark.parametrize(("call", "told"), [(150e-6, 150e-6), (20e-6, 130e-6)], ids=["near", "far below"])
+def test_a_burst_is_believed_no_further_below_the_shortest_queued_call_than_its_allowance(
+    monkeypatch: pytest.MonkeyPatch, call: float, told: float
+) -> None:
+    made = contest((470e-6, True, True), gated=900e-6)
+    made.gated = lambda: pytest.fail("gated calls say no more")
+    monkeypatch.setattr(measure, "first_look", lambda contest: Speedup(1.0, 1.0, 1.0, 1e-4, 9e-4))
+    monkeypatch.setattr(measure, "take_bursts", lambda *given: bursts(call))
+    monkeypatch.setattr(measure, "_whole", lambda outcome, contest: outcome)
+    flags: list[str] = []
+    outcome: Correct = measure.measure(made, flags)
+    assert outcome.submission_seconds == pytest.approx(told)
+    assert outcome.max_unseen_gain == pytest.approx(QUEUED_ALLOWANCE / (QUEUED_ALLOWANCE + told))
+    assert bool(flags) == (told != call)
+
+
+def test_where_no_call_is_queued_gated_ones_bound_a_burst() -> None:
+    made = contest(gated=900e-6)
+    found = burst.Bursts([Pair(1e-4, 1e-4)], [Pair(1e-4, 1e-4)], 12, reference=None)
+    assert (found.allowed(made), found.least(made)) == (GATED_ALLOWANCE, pytest.approx(900e-6 - GATED_ALLOWANCE))
