@@ -7,7 +7,7 @@ false until just before the word, the L2 is flushed, and the look is a snapshot 
 candidate stands still while the input is written and the clock starts as it goes on; it is stopped again for the look.
 A burst hands several inputs over at once, and one call's time is that of a part of it over its calls.
 Of a queued call all kernels are launched before the inputs are there, behind a word of memory for which the device
-waits. The judge writes it when the inputs are shown: no time of the host's is in such a window.
+waits. The judge writes it when the inputs are shown: no launch is in such a window.
 """
 
 import itertools
