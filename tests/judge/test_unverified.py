@@ -86,8 +86,8 @@ def test_every_timed_answer_is_compared_before_anything_is_told(
     given, compared, alone = [], [], []
     run, check = Trial.run, Trial.check
 
-    def ran(trial: Trial, *sets: Any) -> Answer:
-        given.append(run(trial, *sets))
+    def ran(trial: Trial, *sets: Any, **how: Any) -> Answer:
+        given.append(run(trial, *sets, **how))
         return given[-1]
 
     def checked(trial: Trial, answer: Answer, sets: Any) -> Incorrect | None:
