@@ -171,13 +171,15 @@ class Contest:
             self.trial.player = self.trial.admit(self.trial.worker, gate, self.trial.options.call_timeout)
         self.trial.gate = gate
 
-    def passes(self, player: Player, sets: list[list[Drawn]], marks: Sequence[int] = ()) -> list[Answer]:
-        """Passes of one player; `marks` as in `Gate.call`, errors as `gated`. The submission's go to `unverified`."""
+    def passes(
+        self, player: Player, sets: list[list[Drawn]], marks: Sequence[int] = (), word: Word | None = None
+    ) -> list[Answer]:
+        """Passes of one player; arguments as in `Gate.call`, errors as `gated`. The submission's go to `unverified`."""
         if player is self.trial.player:
             with awake(player.worker):
-                return [self.trial.run(each, marks) for each in sets]
+                return [self.trial.run(each, marks, word) for each in sets]
         with ours(), awake(player.worker):
-            return [self.trial.gate.call(player, each, PARTNER_SECONDS, marks) for each in sets]
+            return [self.trial.gate.call(player, each, PARTNER_SECONDS, marks, word) for each in sets]
 
     def _long_gates(self, short: float) -> list[float]:
         """What the gate costs of calls as long as the shortest of all, if that is long; `short`: what `HOLD` takes."""
@@ -220,9 +222,7 @@ class Contest:
         """Of so many calls of one player in a row; the submission's go to `unverified`. Errors as `gated`."""
         if player is self.trial.player:
             return self._own_answers(count, word)
-        with ours(), awake(player.worker):
-            sets = [self.supply.stock(1)] * count
-            return [self.trial.gate.call(player, each, PARTNER_SECONDS, word=word) for each in sets]
+        return self.passes(player, [self.supply.stock(1)] * count, word=word)
 
     def _own_answers(self, count: int, word: Word | None) -> list[Answer]:
         chance = random.SystemRandom()

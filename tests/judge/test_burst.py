@@ -183,7 +183,7 @@ def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long(
         supply=SimpleNamespace(fill=lambda *counts: filled.append(counts) or iter(())),
         unverified=SimpleNamespace(make_room=lambda *given: None),
     )  # fmt: skip
-    assert not any(measure.make_ready(contest))  # type: ignore[arg-type]
+    assert list(measure.make_ready(contest)) == [None] * ("queued" in rehearsed)  # type: ignore[arg-type]
     assert (filled, notes, contest.foreseen) == ([(drawn, size)], rehearsed, size)
 
 
@@ -314,6 +314,22 @@ def test_the_null_kernel_stands_for_a_slow_reference(
     plain = [8.0 / (found.size - 2)] * 3
     assert [pair.reference for pair in found.calls] == (plain if partner == "the reference" else [2.0, 3.0, 2.0])
     assert [pair.reference for pair in found.bounds] == plain
+
+
+@pytest.mark.parametrize(("words", "least", "most"), [(None, 3, 4), (("own", "null"), 1, 2)], ids=["gated", "queued"])
+def test_few_turns_are_fewer_where_calls_can_be_queued_and_hold_no_long_null(
+    monkeypatch: pytest.MonkeyPatch, words: Any, least: int, most: int
+) -> None:
+    monkeypatch.setattr(contest_module, "held", lambda cycles, times: 6e-5)
+    counts: set[int] = set()
+    for _ in range(40):
+        contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
+        contest.words = words
+        contest._turn = lambda hold: turn(5e-3, 5e-3)  # type: ignore[method-assign]
+        contest._long_gates = lambda short: pytest.fail("a whole round does that")  # type: ignore[method-assign]
+        contest.gated(few=True)
+        counts.add(len(contest.seen.turns))
+    assert counts == {least, most}
 
 
 @pytest.mark.parametrize(

@@ -18,22 +18,23 @@ from kevin_env.outcome import Correct
 
 CHANNEL = """
 import gc, time
-from kevin_env.candidate.wire import MARK_FRAME
+from kevin_env.candidate.wire import MARK_FRAME, encode
 channel = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime").channel
 """
 
 
 @pytest.mark.parametrize(
-    ("code", "queued"),
+    ("code", "queued", "silent"),
     [
-        ("channel.send_frame(MARK_FRAME); time.sleep(0.4)", True),
-        ("time.sleep(0.4); channel.send_frame(MARK_FRAME)", False),
-        ("pass", False),
-        ("raise KeyError", False),
+        ("channel.send_frame(MARK_FRAME); time.sleep(0.4)", True, True),
+        ("time.sleep(0.4); channel.send_frame(MARK_FRAME)", False, True),
+        ("pass", False, True),
+        ("raise KeyError", False, True),
+        ("channel.send_frame(MARK_FRAME + encode({}))", False, False),
     ],
-    ids=["queued", "late", "never", "failed"],
+    ids=["queued", "late", "never", "failed", "done already"],
 )
-def test_whoever_is_not_queued_in_time_is_let_go_on(submit: Submit, code: str, queued: bool) -> None:
+def test_whoever_is_not_queued_in_time_is_let_go_on(submit: Submit, code: str, queued: bool, silent: bool) -> None:
     worker = submit(CHANNEL).worker
     told: list[tuple[bool, bool]] = []
 
@@ -45,7 +46,7 @@ def test_whoever_is_not_queued_in_time_is_let_go_on(submit: Submit, code: str, q
         worker.ask("load", SECONDS, queued=let_go, entry="ModelNew", **order)
     except Failed as error:
         assert error.failure.type == "KeyError"
-    assert told == [(queued, True)]
+    assert told == [(queued, silent)]
 
 
 def test_a_candidate_whose_device_cannot_wait_says_so(submit: Submit) -> None:
@@ -82,14 +83,14 @@ class Trial:
         """A decoy: its call takes no time, so that whoever counts it is seen to."""
         return "decoy", distribution
 
-    def run(self, sets: list[Any], word: str) -> Answer:
+    def run(self, sets: list[Any], marks: Sequence[int] = (), word: str = "") -> Answer:
         self.ran.append((sets[0], word))
         if "own" in self._raises:
             raise self._raises["own"]
         decoy = sets[0][0] == "decoy"
         return window(0.0, True, True) if decoy else window(*next(self._windows))
 
-    def call(self, player: Any, sets: list[Any], timeout: float, word: str) -> Answer:
+    def call(self, player: Any, sets: list[Any], timeout: float, marks: Sequence[int] = (), word: str = "") -> Answer:
         self.ran.append((sets[0], word))
         if "broken" in self._raises:
             raise self._raises["broken"]
