@@ -8,9 +8,10 @@
 where j runs over the entries of neighbors[i] that are not -1 and have r < cutoff: force and energy go to 0 there.
 positions is (N, 3), float32; neighbors is (N, max_neighbors), int64; forces is (N, 3), energies is (N,), float32; all
 are contiguous; N = num_particles. `forward` returns the tuple (forces, energies). The constructor takes box, which is
-9/8 * side, and cutoff, which is 2.5. A row holds the numbers of the particles near i, also some beyond the cutoff but
-never i itself, from the highest to the lowest, then -1 as filling. Particles are numbered at random; no two are closer
-than 1. side, num_particles and max_neighbors vary between cases. There are no parameters.
+9/8 * side, and cutoff, which is 2.5. A row holds the numbers of particles near i, also some beyond the cutoff but never
+i itself, from the highest to the lowest, then -1 as filling. One near particle in sixteen is left out, as bonded ones
+are: at random, and j's row may have i where i's lacks j. Particles are numbered at random; no two are closer than 1.
+side, num_particles and max_neighbors vary between cases. There are no parameters.
 Coordinates are multiples of 2^-14 and box is one, so that d is exact in float32, also across the box's border.
 """
 
@@ -66,7 +67,9 @@ def get_inputs() -> list[torch.Tensor]:
     x, y, z = ((sites[:, None] + torch.tensor(NEAR)) % side).unbind(dim=2)
     taken = torch.randperm(side**3)[:num_particles]
     numbers = torch.full((side**3,), -1).scatter(0, taken, torch.arange(num_particles))
-    neighbors = numbers[((x * side + y) * side + z)[taken]].sort(dim=1, descending=True).values[:, :max_neighbors]
+    near = numbers[((x * side + y) * side + z)[taken]]
+    near = near.where(torch.rand(near.shape) < 15 / 16, -1)
+    neighbors = near.sort(dim=1, descending=True).values[:, :max_neighbors]
     positions = SPACING * sites[taken] + torch.randint(-1000, 1001, (num_particles, 3)) / 2**14
     return [positions, neighbors.contiguous()]
 

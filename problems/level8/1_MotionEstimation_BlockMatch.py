@@ -8,6 +8,8 @@ every block, (H // B, W // B), int32; among equal costs the least dy wins, then 
 (frame_height, frame_width) = (H, W), uint8, contiguous; rows and columns beyond the last whole block are left out. The
 constructor takes block_size and search_range. Frame size, block_size, search_range and the number of grey levels vary
 between cases; with few levels many costs are equal. There are no parameters.
+Of three blocks about one has moved, but for a fifth of its pixels; one is new, so that its least cost is not far below
+the others; and one looks as if it had moved by its equal pixels alone, the rest of which are far off.
 Differs from kernrl: pixels and results are integers, because rounding would choose between near-equal costs; blocks
 have really moved. The reference there loops over blocks in Python.
 """
@@ -57,14 +59,23 @@ class Model(nn.Module):
 
 def get_inputs() -> list[torch.Tensor]:
     shape = (frame_height, frame_width)
-    reference_frame, noise = torch.randint(0, grey_levels, (2, *shape)) * (255 // (grey_levels - 1))
-    blocks = (2, frame_height // block_size + 1, frame_width // block_size + 1)
-    motion = torch.randint(-search_range, search_range + 1, blocks)
-    motion = motion.repeat_interleave(block_size, 1).repeat_interleave(block_size, 2)[:, :frame_height, :frame_width]
-    y = (torch.arange(frame_height)[:, None] + motion[0]).clamp(0, frame_height - 1)
-    x = (torch.arange(frame_width) + motion[1]).clamp(0, frame_width - 1)
-    current_frame = torch.where(torch.rand(shape) < 0.2, noise, reference_frame[y, x])
-    return [current_frame.to(torch.uint8), reference_frame.to(torch.uint8)]
+    reference_frame, noise = torch.randint(0, grey_levels, (2, *shape))
+    blocks = (frame_height // block_size + 1, frame_width // block_size + 1)
+    motion_y, motion_x = _of_pixels(torch.randint(-search_range, search_range + 1, (2, *blocks)))
+    y = (torch.arange(frame_height)[:, None] + motion_y).clamp(0, frame_height - 1)
+    x = (torch.arange(frame_width) + motion_x).clamp(0, frame_width - 1)
+    moved = reference_frame[y, x]
+    far = (moved + grey_levels // 2) % grey_levels
+    kind = _of_pixels(torch.randint(0, 3, (1, *blocks)))[0]
+    kept = torch.tensor([0.8, 0.0, 0.4])[kind]
+    current_frame = torch.where(torch.rand(shape) < kept, moved, torch.where(kind == 2, far, noise))
+    return [(frame * (255 // (grey_levels - 1))).to(torch.uint8) for frame in (current_frame, reference_frame)]
+
+
+def _of_pixels(blocks: torch.Tensor) -> torch.Tensor:
+    """(n, rows, columns) of blocks as (n, frame_height, frame_width) of their pixels."""
+    pixels = blocks.repeat_interleave(block_size, 1).repeat_interleave(block_size, 2)
+    return pixels[:, :frame_height, :frame_width]
 
 
 def get_init_inputs() -> list:

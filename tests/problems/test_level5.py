@@ -224,15 +224,19 @@ def push(r: float) -> float:
 
 def test_lennard_jones_is_shifted_to_zero_at_the_cutoff() -> None:
     model, inputs = small("L5_12_LennardJones_NeighborList", side=6, num_particles=100, max_neighbors=80)
-    positions, _ = numbers(*inputs)
+    positions, neighbors = numbers(*inputs)
     box, cutoff = 6.75, 2.5
     forces, energies = np.zeros((100, 3)), np.zeros(100)
-    for i, j in itertools.permutations(range(100), 2):  # all pairs: the lists must be complete
+    left_out = within = 0
+    for i, j in itertools.permutations(range(100), 2):  # all pairs: but for a few the lists must be complete
         d = [x - box * round(x / box) for x in positions[i] - positions[j]]
         r = math.hypot(*d)
-        if r < cutoff:
+        within += r < cutoff
+        left_out += r < cutoff and j not in neighbors[i]
+        if r < cutoff and j in neighbors[i]:
             forces[i] += [(push(r) - push(cutoff)) * x / r for x in d]
             energies[i] += 0.5 * (potential(r) - potential(cutoff) + (r - cutoff) * push(cutoff))
+    assert 0.02 < left_out / within < 0.12
     outputs = call(model, inputs)
     torch.testing.assert_close(outputs[0].double(), torch.tensor(forces), rtol=1e-5, atol=2e-4)
     torch.testing.assert_close(outputs[1].double(), torch.tensor(energies), rtol=1e-5, atol=1e-5)
