@@ -2,12 +2,16 @@
 import time
 
 import pytest
+import torch
 from rules_corpus import HEAD
 from rules_disguises import DISGUISES
+from rules_indirect import INDIRECT
 
 from kevin_env.outcome import RulesViolation
 from kevin_env.rules import check_rules
+from kevin_env.rules import vocabulary as words
 from kevin_env.rules.cpp import operations
+from kevin_env.rules.operations import torch_operations
 
 DEEP = (
     "\n".join(f"def f{n}(x):\n    return f{n + 1}(x)" for n in range(20)) + "\ndef f20(x):\n    return torch.relu(x)\n"
@@ -167,6 +171,43 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return ext.f(x)
 """,
+    "a type by its name": """
+class ModelNew(nn.Module):
+    def __init__(self, kind="float16"):
+        super().__init__()
+        self.kind = getattr(torch, kind)
+    def forward(self, x):
+        return ext.f(x.to(self.kind), self.kind)
+""",
+    "a tuner with a hook, a pruner and a grid": """
+def clear(nargs): nargs["o"].zero_()
+def fewer(configs, named, **kw): return [c for c in configs if c.kwargs["B"] * 2 <= named["n"] * 4] or configs
+@triton.autotune(configs=[triton.Config({"B": 16}, pre_hook=clear)], key=["n"], prune_configs_by={"early_config_prune": fewer})
+@triton.jit
+def k(x, o, n, B: tl.constexpr):
+    tl.store(o, tl.load(x))
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = torch.empty_like(x)
+        k[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, o, x.numel())
+        return o
+""",
+    "a property that asks": """
+class ModelNew(nn.Module):
+    threads = property(lambda self: min(1024, 4 * 256))
+    def forward(self, x):
+        return ext.f(x, self.threads)
+""",
+    "errors with what was given": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        if x.dim() != 2:
+            raise ValueError("want a matrix", x.shape)
+        try:
+            return ext.f(x)
+        except RuntimeError as error:
+            raise RuntimeError(f"{error}: {error.args[0]}", x.dtype) from error
+""",
     "one object only": """
 class ModelNew(nn.Module):
     _one = None
@@ -187,9 +228,26 @@ def test_what_computes_is_found_in_disguise(name):
     assert check_rules(HEAD + DISGUISES[name], "open") is None
 
 
+@pytest.mark.parametrize("name", INDIRECT)
+def test_what_computes_is_found_where_its_name_is_lost_sight_of(name):
+    found = check_rules(HEAD + INDIRECT[name])
+    assert isinstance(found, RulesViolation) and found.kind == "torch_compute", found
+
+
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_code_that_looks_alike_passes(name):
     assert check_rules(HEAD + HONEST[name]) is None
+
+
+def test_the_list_of_torchs_operators_is_whole():
+    named = {
+        name.split("::")[1] for name in map(str, torch._C._dispatch_get_all_op_names()) if name.startswith("aten::")
+    }
+    stems = {name.split(".")[0].removesuffix("_out").strip("_") for name in named}
+    allowed = {name.strip("_") for name in words.TORCH_TENSOR | words.TORCH_TENSORS | words.TENSOR_NAMES}
+    assert not torch_operations() & allowed
+    assert {"linalg_matmul", "fft_rfft", "searchsorted", "multiply", "msort", "scatter_reduce"} <= torch_operations()
+    assert len(stems - torch_operations() - allowed) < 120  # questions, views, casts and what serves other devices
 
 
 def test_what_lies_deep_or_behind_much_else_is_found():
@@ -229,6 +287,48 @@ def test_a_product_is_no_definition():
 ])  # fmt: skip
 def test_a_tensor_is_known_wherever_cpp_knows_it(source):
     assert operations([source]) == [".relu"]
+
+
+@pytest.mark.parametrize(("body", "found"), [
+    ("return at::fft_fft(x);", "at::fft_fft"),
+    ("return torch::fft::rfft(x);", "torch::fft::rfft"),
+    ("return torch::linalg::matmul(x, x);", "torch::linalg::matmul"),
+    ("return torch::nn::functional::interpolate(x);", "torch::nn::functional::interpolate"),
+    ("return at::multiply(x, x);", "at::multiply"),
+    ('return x.scatter_reduce(0, x, x, "amax");', ".scatter_reduce"),
+    ("return (x).softmax(1);", "softmax"),
+    ("return id(x).softmax(1);", "softmax"),
+    ("return std::move(x).softmax(1);", "softmax"),
+    ('return py::cast(x).attr("softmax")(1).cast<torch::Tensor>();', ".softmax"),
+    ('return py::eval("lambda t: t.softmax(1)")(x).cast<torch::Tensor>();', "py::eval"),
+    ('PyRun_SimpleString("import torch"); return x;', "PyRun_SimpleString"),
+    ('return c10::Dispatcher::singleton().findSchemaOrThrow("aten" "::softmax", "int");', "aten::softmax"),
+    ('auto f = dlsym(RTLD_DEFAULT, "sgemm_");', "sgemm_"),
+    ("vsExp (4, p, p); return x;", "vsExp"),
+    ("DftiComputeForward(nullptr, p); return x;", "DftiComputeForward"),
+    ("at::native::cpublas::gemm(n, n, 4); return x;", "at::native::cpublas::gemm"),
+    ("at::cuda::blas::gemm<float>('n', 'n', 4); return x;", "at::cuda::blas::gemm"),
+])  # fmt: skip
+def test_every_way_from_cpp_to_an_operation_is_one(body, found):
+    assert found in operations([f"torch::Tensor work(torch::Tensor x) {{ {body} }}"])
+
+
+@pytest.mark.parametrize("body", [
+    "auto o = torch::empty_like(x).zero_(); at::parallel_for(0, 4, 1, f); return o.view({2, 2}).t().contiguous();",
+    "return Row(x.data_ptr<float>()).scaled(2).sum() + Vec::loadu(p).exp().abs();",
+    "auto s = at::cuda::getCurrentCUDAStream(); auto d = torch::TensorOptions().dtype(torch::kFloat32).device(x.device());",
+    'TORCH_CHECK(x.is_cuda(), "at::softmax wants a GPU"); m.def("softmax", &softmax);',
+    "using at::native::ceil_div; int n = ceil_div(x.numel(), 4); return x.select(0, 1).to(torch::kHalf);",
+])  # fmt: skip
+def test_what_only_allocates_or_asks_is_no_operation(body):
+    assert operations([f"torch::Tensor work(torch::Tensor x) {{ {body} }}"]) == []
+
+
+def test_sources_are_read_wherever_the_file_has_them():
+    source = 'SOURCES = {"a": "torch::Tensor f(torch::Tensor x) { return at::softmax(x, 1); }"}\n'
+    build = 'lib = load_inline(name="l", cpp_sources=list(SOURCES.values()), functions=["f"])\n'
+    found = check_rules(f"{HEAD}{source}{build}{MODEL}        return lib.f(x)\n")
+    assert isinstance(found, RulesViolation) and "at::softmax" in found.message
 
 
 @pytest.mark.parametrize(("source", "found"), [

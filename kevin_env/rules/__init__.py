@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
-from kevin_env.parsing import defines, nodes_of, tree_of, walk
+from kevin_env.parsing import defines, nodes_of, tree_of
 from kevin_env.rules.plain import plain
 from kevin_env.rules.reader import Finding
+from kevin_env.rules.rewriter import changed
 from kevin_env.rules.submission import SubmissionReader
 from kevin_env.rules.syntax import last_name
 from kevin_env.rules.values import Class, Imported, Value
@@ -40,7 +41,7 @@ def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError
             return tree
         if not defines(tree, "ModelNew"):
             return _NO_MODEL
-        return None if mode == "open" else _check_kernel(plain(tree))
+        return None if mode == "open" else _check_kernel(plain(_as_imported(tree)))
     except (RecursionError, MemoryError):
         return CompileError(kind="syntax", message="The code is nested too deeply to be read.")
 
@@ -87,20 +88,21 @@ def _check_reference(tree: ast.Module, model: ast.ClassDef, reader: SubmissionRe
         bases = zip(node.bases, reader.bases[node], strict=True)
         if any(_is_reference(base, value, "Model" not in stored) for base, value in bases):
             return _inherits("ModelNew inherits from the reference Model", model.lineno)
-    unrun = _run_as_a_program(tree)
-    imports = [node for node in nodes_of(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in unrun]
-    for node in imports:
+    for node in (each for each in nodes_of(tree) if isinstance(each, ast.Import | ast.ImportFrom)):
         if imported := _imported_reference(node):
             return _inherits(f"the code imports {imported}", node.lineno)
     return None
 
 
-def _run_as_a_program(tree: ast.Module) -> set[ast.AST]:
-    """Nodes that only run where the file is a program, which here it never is, unless it changes its own name."""
+def _as_imported(tree: ast.Module) -> ast.Module:
+    """Without what only runs where the file is a program, which here it never is, unless it changes its own name."""
     if any(isinstance(node.ctx, ast.Store) for node in nodes_of(tree, ast.Name) if node.id == "__name__"):
-        return set()
-    guards = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == _AS_A_PROGRAM]
-    return {each for guard in guards for statement in guard.body for each in walk(statement)}
+        return tree
+    body: list[ast.stmt] = []
+    for node in tree.body:
+        guard = isinstance(node, ast.If) and ast.unparse(node.test) == _AS_A_PROGRAM
+        body += node.orelse if isinstance(node, ast.If) and guard else [node]
+    return changed(tree, body=body) if body != tree.body else tree
 
 
 def _is_reference(base: ast.expr, value: Value, imported: bool) -> bool:

@@ -4,6 +4,8 @@ import ast
 import sys
 
 from kevin_env.rules import vocabulary as words
+from kevin_env.rules.members import made_of, type_of
+from kevin_env.rules.operations import OPAQUE, is_operation
 from kevin_env.rules.reader import Reader
 from kevin_env.rules.tasks import executed, is_thread, thread
 from kevin_env.rules.values import (
@@ -18,7 +20,6 @@ from kevin_env.rules.values import (
     Instance,
     Items,
     Kernel,
-    Tensor,
     TensorMethod,
     Thread,
     TorchModule,
@@ -91,6 +92,8 @@ class Calls(Reader):
         if path in words.LIBRARY_MAKERS:
             return KERNEL
         match path.split(".")[0]:
+            case _ if ".np." in path or ".numpy." in path:  # as a module has it that is not NumPy
+                return self._call_numpy(path[max(path.rfind(".np."), path.rfind(".numpy.")) + 1 :], arguments, node)
             case "torch":
                 return self._call_torch(path, arguments, node)
             case "numpy" | "scipy" | "cupy":
@@ -122,7 +125,7 @@ class Calls(Reader):
         if f"{path}.".startswith(words.TORCH_NAMESPACES):
             return self._call_allowed_namespace(path, arguments)
         if parts[1:2] == ["nn"] and len(parts) > 2 and parts[2] not in ("functional", "init") and last[0].isupper():
-            return _torch_class(path, arguments)
+            return made_of(path, arguments)
         if len(parts) == 2 and last in words.TORCH_TENSOR:
             return TENSOR
         if len(parts) == 2 and last in words.TORCH_TENSORS:
@@ -133,11 +136,11 @@ class Calls(Reader):
 
     def _call_allowed_namespace(self, path: str, arguments: Arguments) -> Value:
         handed = arguments.all()
-        functions = [atom for atom in handed if isinstance(atom, Function)]
+        functions = [atom for atom in self.runnable(handed) if isinstance(atom, Function)]
         last = path.rsplit(".", 1)[-1]
         if path.startswith("torch.library.") and last not in words.FAKES:
             self.registered += functions
-        if path.startswith("torch.nn.Module.register_forward"):
+        if path.startswith("torch.nn.Module.") and "forward" in path:
             self.hooks += functions
         return frozenset(atom for atom in handed if isinstance(atom, Function | Kernel)) or frozenset({Imported(path)})
 
@@ -167,20 +170,30 @@ class Calls(Reader):
         name = path.split(".", 1)[-1]
         if name in words.NUMPY_HARMLESS | words.NUMPY_VIEWS:
             return TENSOR if name in words.NUMPY_VIEWS and self.reached else arguments.all() & TENSOR
-        computes = name.startswith(words.NUMPY_PRODUCTS) or has_tensor(arguments.all())
+        handed = arguments.all()
+        computes = name.startswith(words.NUMPY_PRODUCTS) or has_tensor(handed) or any(map(is_operation, handed))
         return self._computes(path, node) if computes else UNKNOWN
 
     def _call_operator(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        harmless = path.rsplit(".", 1)[-1] in words.OPERATOR_HARMLESS
-        return self._computes(path, node) if has_tensor(arguments.all()) and not harmless else UNKNOWN
+        last = path.rsplit(".", 1)[-1]
+        if last in words.OPERATOR_GETTERS:  # by a name that is not written out; others were rewritten
+            return OPAQUE
+        computes = has_tensor(arguments.all()) and last not in words.OPERATOR_HARMLESS
+        return self._computes(path, node) if computes else UNKNOWN
 
     def _call_builtin(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
         if name in ("eval", "exec"):
             self.report("torch_compute", node, f"{name}(), whose code cannot be checked,")
+            self.runs_text = self.runs_text or name == "exec"
+            return OPAQUE
         elif name in words.BUILTINS_SELECT and (key := dict(arguments.keywords).get("key")):
             return self._select(name, key, arguments, node)
         elif name in words.BUILTINS_COMPUTE and has_tensor(arguments.all()):
             return self._computes(f"{name}() on a tensor", node)
+        elif (name == "type" and len(arguments.positional) > 1) or name.endswith(("Error", "Exception", "Iteration")):
+            self.handed_on(leaves(arguments.all()))
+        elif name == "iter" and len(arguments.positional) > 1:
+            return items(self.call(arguments.first(), Arguments(), node))
         elif name in ("zip", "enumerate"):
             elements = tuple(opened(value) for value in arguments.positional)
             return items(items(*((UNKNOWN,) if name == "enumerate" else ()), *elements, exact=True))
@@ -190,7 +203,7 @@ class Calls(Reader):
             first = arguments.first()
             return frozenset(atom for atom in first if isinstance(atom, Items)) or items(opened(first))
         elif name in ("type", "vars"):
-            return join(_type_of(atom) if name == "type" else frozenset({atom}) for atom in arguments.first())
+            return join(type_of(atom) if name == "type" else frozenset({atom}) for atom in arguments.first())
         return frozenset({Imported("builtins.object")})
 
     def _select(self, name: str, key: Value, arguments: Arguments, node: ast.AST) -> Value:
@@ -224,27 +237,3 @@ class Calls(Reader):
     def _computes(self, what: str, node: ast.AST) -> Value:
         self.report("torch_compute", node, what)
         return TENSOR
-
-
-def _torch_class(path: str, arguments: Arguments) -> Value:
-    last = path.rsplit(".", 1)[-1]
-    if last in words.PARAMETERS:
-        return TENSOR
-    if last in words.CONTAINERS:
-        first, *others = (*arguments.positional, *(value for _, value in arguments.keywords), arguments.rest)
-        named = frozenset(atom for atom in first if isinstance(atom, Items) and atom.names)
-        unnamed = leaves(join((first - named, *others)))
-        return named | items(unnamed) if unnamed or not named else named
-    return frozenset({TorchModule(path)})
-
-
-def _type_of(atom: Atom) -> Value:
-    match atom:
-        case Tensor():
-            return frozenset({Imported("torch.Tensor")})
-        case Instance(node):
-            return frozenset({Class(node)})
-        case TorchModule(path):
-            return frozenset({Imported(path)})
-        case _:
-            return UNKNOWN

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.cpp_names import ASKED, NUMBER, Types, members_of, tensors_at, tensors_in, types_of
+from kevin_env.rules.operations import torch_operations
 
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")
 _TEXT = re.compile(
@@ -23,8 +24,13 @@ _SPACES = re.compile(r"\s+")
 """Made one, so that no pattern below has a choice of how many it takes: that takes for ever where they are many."""
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _BY_NAME = re.compile(
-    r'"(aten::\w+)|\bmodule_?::import\s*\(\s*"(torch|numpy)\b|\bPyImport_ImportModule\s*\(\s*"(torch|numpy)\b'
+    r'"(aten::\w+)|\bmodule_?::import\s*\(\s*"(torch|numpy)\b|\bPyImport_\w+\s*\(\s*"(torch|numpy)\b'
+    r"|\b(py::(?:eval|exec)\w*|pybind11::(?:eval|exec)\w*|PyRun_\w+|torch::jit::compile)\s?\("
 )
+"""Operations by their names in strings, and code in strings."""
+_ATTRIBUTE = re.compile(r'(?:\.attr\s?\(|\bPyObject_(?:CallMethod|GetAttr)\w*\s?\([^;"]*)\s?"(\w+)"')
+_BROKEN = re.compile(r'"\s?"')
+"""Between two strings that are one."""
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\w+)[ \t]*$", re.MULTILINE)
 _ALIAS = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::)?(torch|at)\b")
 _QUALIFIED = re.compile(r"\b(\w+)((?:::\w+)+)")
@@ -50,15 +56,19 @@ _MATHS = frozenset(
     {"abs", "exp", "log", "sqrt", "rsqrt", "pow", "sin", "cos", "tan", "tanh", "erf", "floor", "norm", "min", "max"}
 )
 """What C and CUDA call so as well, of numbers."""
+_ANYBODYS = _MATHS | words.ANYBODYS
+"""What vectors of registers, matrices of Eigen and classes of one's own have as methods, too."""
+_ON_RESULT = re.compile(r"\)\s?(?:\.|->)\s?(\w+)\s?\(")
 _MOST_MACROS = 64
 _REGISTERS = "::vec::"
 """Namespace of the processor's vector instructions, such as `at::vec::maximum`: they work on registers, not tensors."""
 _VENDOR = re.compile(
-    r"\b(cblas_[sdcz]\w+|[sd]gem[mv]_|LAPACKE_\w+|cublas(?:Lt)?(?:[SDHCZ](?:gem|ger|dot|axpy|scal|asum|nrm2|trsm|dgmm)"
+    r"\b((?:scipy_)?cblas_[sdcz]\w+|[sd]gem[mv]_|LAPACKE_\w+|cublas(?:Lt)?(?:[SDHCZ](?:gem|ger|dot|axpy|scal|asum|nrm2|trsm|dgmm)"
     r"\w*|Gemm\w*|Matmul|DotEx|AxpyEx|ScalEx|Nrm2Ex)|cudnn\w*(?:Forward|Execute|Tensor|Reduce\w*)|cusparseSp\w+"
     r"|cufftExec\w+|cusolverDn[SDCZ]\w+|dnnl_primitive_execute|dnnl::\w+|mkl_(?!set_|domain_|disable_)[sd]\w+"
-    r"|vms?[sd][A-Z]\w+)\s*\("
+    r"|vm?s?[sd][A-Z]\w+|DftiCompute\w+|cublasXt[SDCZ]\w+)(?:\s*\(|\")"
 )
+"""Calls, and strings that are such a name."""
 _NAMESPACE = re.compile(r"\b(?:namespace(?:\s+[\w:]+)?|extern)\s*\{")
 _SETTINGS = re.compile(r"(?:Create|Destroy|Set|Get)\w*")
 
@@ -72,8 +82,10 @@ def operations(sources: Iterable[str]) -> list[str]:
 
 @functools.lru_cache(maxsize=64)  # asked of a source for every extension and library in its file
 def _operations(source: str, file: str) -> list[str]:
-    found, code = ["".join(names) for names in _BY_NAME.findall(_compiled(source))], _code(source)
-    found += [name for name in _VENDOR.findall(code) if not _SETTINGS.search(name)]
+    written, code = _BROKEN.sub("", _compiled(source)), _code(source)
+    found = ["".join(names) for names in _BY_NAME.findall(written)]
+    found += [f".{name}" for name in _ATTRIBUTE.findall(written) if _computes(name)]
+    found += [name for name in _VENDOR.findall(written) if not _SETTINGS.search(name)]
     roots = {"torch", "at", *(name for name, _ in _ALIAS.findall(code))}
     found += [root + rest for root, rest in _QUALIFIED.findall(code) if root in roots and _is_operation(rest)]
     pieces, types = _pieces(code), types_of(file)
@@ -95,8 +107,11 @@ def _in_piece(piece: str, types: Types, everywhere: frozenset[str], file: str) -
     for chain in chains:
         member = _MEMBER.search(piece, max(chain.start(1) - 3, 0), chain.start(1))
         if chain[1] in _members(file, types) if member else chain.start(1) in known:
-            found += [f".{method}" for method in _METHOD.findall(chain[2]) if _computes(method)]
+            found += [f".{method}" for method in _METHOD.findall(chain[2]) if _stem(method) in torch_operations()]
     called = dict.fromkeys(name for name, given in calls if any(place in known for place, _ in given))
+    if "Tensor" in file:  # of what a call or a cast gives nothing is known but that such a method is a tensor's
+        results = (name for name in _ON_RESULT.findall(piece) if _computes(name) and _stem(name) not in _ANYBODYS)
+        called |= dict.fromkeys(results)
     return found + [name for name in called if not _defines(file, name)]
 
 
@@ -183,8 +198,11 @@ def _is_operation(rest: str) -> bool:
     """Whether `::softmax`, `::_ops::exp::call` or `::nn::Linear` computes."""
     if _REGISTERS in rest:
         return False
+    *spaces, last = rest.split("::")
     layer = rest.startswith("::nn::") and rest[6:7].isupper() and rest[6:] not in ("Module", "Cloneable")
-    return layer or "::_ops::" in rest or _computes(rest.rsplit("::", 1)[-1])
+    function = rest.startswith("::nn::functional::") and last[0].islower()
+    inside = bool({"_ops", "cpublas", "blas", "fft", "linalg", "special"} & set(spaces)) and last[0].islower()
+    return layer or function or inside or _stem(last) in torch_operations()
 
 
 @functools.lru_cache(maxsize=256)
@@ -216,4 +234,8 @@ def _is_macro(file: str, name: str, inside: frozenset[str]) -> bool:
 
 
 def _computes(name: str) -> bool:
-    return name.removesuffix("_out").strip("_") in words.OPERATIONS
+    return _stem(name) in words.OPERATIONS
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix("_out").strip("_")

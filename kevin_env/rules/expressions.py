@@ -1,16 +1,16 @@
-"""What an expression stands for. Third layer of the reader."""
+"""What an expression stands for. Fourth layer of the reader."""
 
 import ast
 from collections.abc import Sequence
 
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.objects import Objects
+from kevin_env.rules.operations import OPAQUE, root
 from kevin_env.rules.syntax import SYMBOLS, constant_text, element, is_none
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
     Arguments,
-    Atom,
     Function,
     Imported,
     Instance,
@@ -122,11 +122,14 @@ class Expressions(Objects):
                         self._computes("indexing with a tensor", node)
                     found.append(TENSOR)
                 case Kernel():
+                    self.handed_to_kernel(index)
                     found.append(frozenset({atom}))
                 case Imported(path) if not key and (path in words.NAMESPACES or path.endswith(".__dict__")):
                     found.append(self._computes("a lookup by a name that is not written out", node))
                 case Imported(path) if key:
                     found.append(frozenset({Imported(key if path == "sys.modules" else f"{path}.{key}")}))
+                case Imported() if root(atom) == "torch":
+                    found.append(frozenset({atom}))
                 case Items():
                     found.append(element(atom, node.slice))
                 case _:
@@ -194,8 +197,9 @@ class Expressions(Objects):
         name = constant_text(node.args[1])
         if name is not None:
             return self.attribute(value, name)
-        if any(isinstance(atom, Tensor) or _is_torch(atom) for atom in value):
+        if any(isinstance(atom, Tensor) or root(atom) == "torch" for atom in value):
             self._computes("getattr() of a name that is not written out", node)
+            return OPAQUE
         named = join(self.attribute(frozenset({atom}), "_modules") for atom in value if isinstance(atom, Instance))
         return (opened(named) - TENSOR) | opened(frozenset(atom for atom in value if isinstance(atom, Items)))
 
@@ -234,6 +238,8 @@ class Expressions(Objects):
         if containers and isinstance(node.value, ast.Name | ast.Attribute):
             filled = join(with_entry(atom, constant_text(node.slice), value) for atom in containers)
             self._put(node.value, held - frozenset(containers) | filled, scope)
+        elif not has_tensor(held):
+            self.handed_on(value)
 
     def _put(self, target: ast.Name | ast.Attribute, filled: Value, scope: Scope) -> None:
         """Notes what a container holds now; of one that is bound further out, besides what else it may hold."""
@@ -242,7 +248,3 @@ class Expressions(Objects):
             home.names[target.id] |= filled
         else:
             self.assign(target, filled, scope)
-
-
-def _is_torch(atom: Atom) -> bool:
-    return isinstance(atom, Imported) and atom.path.split(".")[0] == "torch"

@@ -1,19 +1,19 @@
-"""What objects do that no call shows: special methods, patches, what is handed on. Between calls and expressions."""
+"""What objects do that no call shows: special methods, patches, what is handed on. Third layer of the reader."""
 
 import ast
 import re
 import sys
 
-from kevin_env.parsing import nodes_of, texts_of, walk
+from kevin_env.parsing import walk
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
 from kevin_env.rules.cpp import operations
-from kevin_env.rules.syntax import are_numbers, constant_text, local_names
+from kevin_env.rules.operations import is_operation, root
+from kevin_env.rules.syntax import are_numbers, constant_text, local_names, sources_in
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
     Arguments,
-    Atom,
     Class,
     Function,
     Imported,
@@ -28,6 +28,7 @@ from kevin_env.rules.values import (
     has_tensor,
     items,
     join,
+    leaves,
     opened,
 )
 
@@ -39,7 +40,6 @@ _KNOWN = frozenset(
     {"torch", "numpy", "scipy", "cupy", "triton", "cuda", *words.COMPUTING_PACKAGES, *sys.stdlib_module_names}
 )
 """Packages that are not what a submission builds of its sources in C++."""
-_MOST_SOURCES = 64
 
 
 class Objects(Calls):
@@ -54,7 +54,7 @@ class Objects(Calls):
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        self._written = _sources_in(tree)
+        self._written = sources_in(tree)
         self._builds_module = any(_MODULE.search(source) for source in self._written)
         self._kept: Value = UNKNOWN
 
@@ -67,7 +67,7 @@ class Objects(Calls):
                         launches = self.launches
                         given = self.run(Function(atom.node, atom.scope, Instance(node)), Arguments())
                         for each in given:
-                            if isinstance(each, Function | TorchModule) or _is_operation(each):
+                            if isinstance(each, Function | TorchModule) or is_operation(each):
                                 self.call(frozenset({each}), Arguments((TENSOR,)), node)
                         self.launches = launches
 
@@ -81,7 +81,7 @@ class Objects(Calls):
                 for atom in self.evaluate(node.func, scope):
                     if isinstance(atom, Function):
                         self.run(atom, Arguments())
-                    elif isinstance(atom, TensorMethod) or _root(atom) in ("torch", "numpy", "scipy"):
+                    elif isinstance(atom, TensorMethod) or root(atom) in ("torch", "numpy", "scipy"):
                         self.call(frozenset({atom}), Arguments((TENSOR,)), node)
         self.launches = launches
 
@@ -89,21 +89,21 @@ class Objects(Calls):
         """As without patches; what something imported or not known is given may be called by whoever calls that."""
         super().remember(receiver, name, value)
         if any(isinstance(atom, Imported) for atom in receiver):
-            self.hooks += [atom for atom in value if isinstance(atom, Function) or _is_operation(atom)]
+            self.hooks += [atom for atom in value if isinstance(atom, Function) or is_operation(atom)]
         elif not any(isinstance(atom, Instance | Class) for atom in receiver):
             self.handed_on(value)
         if name == words.MODEL and not receiver & self.globals.names.get(name, UNKNOWN):
             self.globals.names[name] = self.globals.names.get(name, UNKNOWN) | value
 
-    def handed_on(self, value: Value) -> None:
-        """Notes what code that is not read was given: it may be called there when `forward` runs."""
-        self.escaped += [atom for atom in value if isinstance(atom, Function) or _is_operation(atom)]
+    def handed_to_kernel(self, value: Value) -> None:
+        """Notes what a kernel is given: it calls what can be called."""
+        self._hand_over(value, True)
 
     def read_escaped(self, node: ast.AST) -> None:
         """Reads what was handed on, as if it were called with nothing that is known."""
         for atom in self.escaped:
             given = self.run(atom, Arguments()) if isinstance(atom, Function) else frozenset({atom})
-            called = frozenset(each for each in given if isinstance(each, TorchModule) or _is_operation(each))
+            called = frozenset(each for each in given if isinstance(each, TorchModule) or is_operation(each))
             if called:
                 self.call(called, Arguments((TENSOR,)), node)
 
@@ -114,6 +114,10 @@ class Objects(Calls):
         tensor = any(isinstance(base, Imported) and base.path in words.TENSOR_CLASSES for base in bases)
         made = self.call(new, arguments, node) if (new := self.attribute(instance, "__new__")) else UNKNOWN
         others = frozenset(each for each in made if isinstance(each, Tensor | Instance | TorchModule))
+        if not self._member(
+            self.lineage(atom.node), "__init__", Instance(atom.node)
+        ):  # one of Python's classes keeps what it is given
+            self.handed_on(leaves(arguments.all()))
         return instance | (TENSOR if tensor else UNKNOWN) | others
 
     def evaluate_super(self, node: ast.Call, scope: Scope) -> Value:
@@ -136,20 +140,22 @@ class Objects(Calls):
 
         A constructor gives functions to what is not known for good reasons, such as `self.apply(initialise)`.
         """
-        for atom in handed:
+        for atom in self.runnable(handed):
             if isinstance(atom, Function) and self.reached:
                 self.run(atom, Arguments())
-            elif _is_operation(atom) or (isinstance(atom, Function) and to_kernel):
+            elif is_operation(atom) or (isinstance(atom, Function) and to_kernel):
                 self.escaped.append(atom)
 
     def _call_imported(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        root = path.split(".")[0]
-        if root == _VENDOR:
+        package = path.split(".")[0]
+        if package == _VENDOR:
             what, cpp, _ = path.removeprefix(f"{_VENDOR}.").partition(" in C++")
             return self._computes(what + cpp, node)
-        if root == "triton" and path.endswith(".jit"):
+        if package == "triton" and path.endswith(".jit"):
             self.kernels += [atom for atom in arguments.first() if isinstance(atom, Function)]
-        if (root in words.COMPUTING_PACKAGES or path.startswith("triton.ops.")) and has_tensor(arguments.all()):
+        elif package == "triton" and (self.reached or not path.startswith("triton.testing.")):
+            self.handed_on(arguments.all() - (arguments.first() if path in words.OF_KERNELS else UNKNOWN))
+        if (package in words.COMPUTING_PACKAGES or path.startswith("triton.ops.")) and has_tensor(arguments.all()):
             return self._call_numpy(path, arguments, node)
         if path in words.EXTENSION_MAKERS and isinstance(node, ast.Call):
             return EXTENSION | self._called_in(node)
@@ -158,7 +164,7 @@ class Objects(Calls):
             if name.startswith(words.COMPUTING_LIBRARIES):
                 return frozenset({Imported(f"{_VENDOR}.{name}")})
             return super()._call_imported(path, arguments, node) | self._called_in(node)
-        if self._builds_module and root not in _KNOWN and isinstance(node, ast.Call):
+        if self._builds_module and package not in _KNOWN and isinstance(node, ast.Call):
             kinds = self.returned.get(path.rsplit(".", 1)[-1], set())
             return self.call((KERNEL if are_numbers(kinds) else EXTENSION) | self._called_in(node), arguments, node)
         return super()._call_imported(path, arguments, node)
@@ -168,8 +174,8 @@ class Objects(Calls):
             self.hooks += [atom for atom in arguments.all() if isinstance(atom, Function)]
             return UNKNOWN
         if path.endswith(".register_parametrization"):
-            modules = [atom for atom in arguments.all() if isinstance(atom, Instance)]
-            self.hooks += [atom for each in modules for atom in self.entries(each)]
+            modules = [atom for atom in arguments.all() if isinstance(atom, Instance | TorchModule)]
+            self.hooks += [atom for atom in self.runnable(frozenset(modules)) if atom not in arguments.first()]
             return UNKNOWN
         return super()._call_torch(path, arguments, node)
 
@@ -178,7 +184,7 @@ class Objects(Calls):
         if path.endswith(".impl"):  # it may be an operator that is allowed otherwise
             self.hooks += [atom for atom in arguments.all() if isinstance(atom, Function)]
         return result | frozenset(
-            atom for atom in arguments.all() if _is_operation(atom) or isinstance(atom, TorchModule)
+            atom for atom in arguments.all() if is_operation(atom) or isinstance(atom, TorchModule)
         )
 
     def _call_stdlib(self, path: str, arguments: Arguments, handed: Value, node: ast.AST) -> Value:
@@ -187,20 +193,23 @@ class Objects(Calls):
             return UNKNOWN
         if path.startswith(words.UNREADABLE):
             return self._computes(f"{path}, whose code cannot be checked,", node)
+        if path.startswith(words.STDLIB_COMPUTES) and has_tensor(arguments.all()):
+            return self._computes(path, node)
         result = super()._call_stdlib(path, arguments, handed, node)
         if path.startswith(words.KEEPING):
-            self._kept |= frozenset(atom for atom in arguments.all() if isinstance(atom, Tensor) or _is_operation(atom))
+            self._kept |= frozenset(atom for atom in arguments.all() if isinstance(atom, Tensor) or is_operation(atom))
             result |= self._kept
         if not self.reached:
             later = path.startswith(words.CALLING_LATER)
-            self.escaped += [a for a in arguments.all() if _is_operation(a) or (later and isinstance(a, Function))]
+            handed = self.runnable(arguments.all())
+            self.escaped += [a for a in handed if is_operation(a) or (later and isinstance(a, Function))]
         if path.startswith(words.PASSING):
             return arguments.first() or result
         if path.startswith(words.COLLECTING):
             result = items(opened(arguments.all()) | (arguments.all() & TENSOR))
         if not path.startswith("functools."):
             for atom in arguments.all():  # it is there to be called
-                if _is_operation(atom):
+                if is_operation(atom):
                     self._computes(getattr(atom, "path", ""), node)
                 elif isinstance(atom, Function) and path.split(".")[0] not in ("threading", *words.EXECUTORS):
                     self.run(atom, Arguments())
@@ -221,27 +230,3 @@ def _only_timed(path: str, arguments: Arguments) -> bool:
     alone = len(arguments.positional) == 1 and not arguments.rest and not more
     timing = path in ("timeit.timeit", "timeit.repeat") and alone
     return timing and bool(functions) and all(isinstance(atom, Function) for atom in functions)
-
-
-def _sources_in(tree: ast.Module) -> list[str]:
-    """Strings that are code in C++, also with a word in them replaced."""
-    written = [text for text in texts_of(tree) if "#include" in text]
-    for node in nodes_of(tree, ast.Call) if written else ():
-        match node:
-            case ast.Call(func=ast.Attribute(attr="replace"), args=[old, new]):
-                word, by = constant_text(old), constant_text(new)
-                written += [text.replace(word, by) for text in written[:_MOST_SOURCES] if word and by and word in text]
-            case _:
-                pass
-    return written[:_MOST_SOURCES]
-
-
-def _root(atom: Atom) -> str:
-    return atom.path.split(".")[0] if isinstance(atom, Imported) else ""
-
-
-def _is_operation(atom: Atom) -> bool:
-    path = atom.path if isinstance(atom, Imported) else ""
-    if path in words.NAMESPACES:
-        return True
-    return path.startswith("torch.") and path.rsplit(".", 1)[-1].strip("_") in words.OPERATIONS

@@ -111,6 +111,22 @@ class _Plain(Rewriter):
             targets.append(target)
         return node if value is node.value else changed(node, targets=targets, value=value)
 
+    def _property(self, node: ast.Assign) -> ast.AST:
+        """`f = property(g)`: a property `f` that gives what `g` gives."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[getter, *_])) if (
+                last_name(func) in _PROPERTIES
+            ):
+                made = parse(f"@property\ndef {name}(self):\n    return None").body[0]
+                assert isinstance(made, ast.FunctionDef)
+                itself = ast.Name("self", ast.Load())
+                gives: ast.expr = ast.Call(getter, [itself], [])
+                if isinstance(getter, ast.Name):  # a function of the class, or one of the module
+                    gives = ast.IfExp(itself, ast.Call(ast.Attribute(itself, getter.id, ast.Load()), [], []), gives)
+                return changed(_moved(made, node), body=[at(node, ast.Return(gives))])
+            case _:
+                return node
+
     def visit_While(self, node: ast.While) -> list[ast.AST]:
         node = self.generic_visit(node)
         return [changed(node, orelse=[]), *node.orelse]
@@ -126,6 +142,8 @@ class _Plain(Rewriter):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST | list[ast.AST]:
         node = self.generic_visit(node)
+        body = [self._property(each) if isinstance(each, ast.Assign) else each for each in node.body]
+        node = changed(node, body=body) if body != node.body else node
         fields = _fields(node)
         if fields and not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in node.body):
             node = changed(node, body=[*node.body, _constructor(node, fields)])
@@ -170,6 +188,7 @@ class _Alone(_Plain):
 
 _KINDS = tuple(getattr(ast, name.removeprefix("visit_")) for name in vars(_Plain) if name.startswith("visit_"))
 _GETTERS = ("attrgetter", "methodcaller")
+_PROPERTIES = ("property", "cached_property")
 
 
 def _getter(node: ast.Call, name: str, rest: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr:

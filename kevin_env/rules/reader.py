@@ -1,4 +1,4 @@
-"""What is known of a submission while it is read: names, attributes, findings. First of four layers of one reader."""
+"""What is known of a submission while it is read: names, attributes, findings. First of six layers of one reader."""
 
 import ast
 import builtins
@@ -9,10 +9,11 @@ from typing import Literal
 
 from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
+from kevin_env.rules.members import is_layer, of_module, of_tensor, of_torch_module
+from kevin_env.rules.operations import OPAQUE, is_operation
 from kevin_env.rules.syntax import are_numbers, last_name, numbers_among, registers_operators, returned_types
 from kevin_env.rules.tasks import is_thread
 from kevin_env.rules.values import (
-    TENSOR,
     UNKNOWN,
     Arguments,
     Atom,
@@ -30,9 +31,7 @@ from kevin_env.rules.values import (
     Thread,
     TorchModule,
     Value,
-    items,
     join,
-    leaves,
 )
 
 
@@ -65,6 +64,8 @@ class Reader:
         self.kernels: list[Function] = []
         self.star_imports: list[str] = []
         self.findings: list[Finding] = []
+        self.runs_text = False
+        """Whether it runs code in a string that could not be read: names may come from there."""
         self.launches = False
         self.reached = False
         """Whether what is being read runs when `forward` is called."""
@@ -100,6 +101,14 @@ class Reader:
         finally:
             self.reached = before
 
+    def runnable(self, value: Value) -> Value:
+        """With what an instance of the submission's classes runs in its place where it is called."""
+        return join(self.entries(atom) if isinstance(atom, Instance) else frozenset({atom}) for atom in value)
+
+    def handed_on(self, value: Value) -> None:
+        """Notes what code that is not read was given: it may be called there when `forward` runs."""
+        self.escaped += [atom for atom in self.runnable(value) if isinstance(atom, Function) or is_operation(atom)]
+
     def run(self, function: Function, arguments: Arguments) -> Value:
         """Reads a function's body and says what it returns."""
         raise NotImplementedError
@@ -115,7 +124,8 @@ class Reader:
             return found
         if hasattr(builtins, name):
             return frozenset({Imported(f"builtins.{name}")})
-        return frozenset(Imported(f"{module}.{name}") for module in self.star_imports)
+        unbound = OPAQUE if self.runs_text else UNKNOWN
+        return frozenset(Imported(f"{module}.{name}") for module in self.star_imports) or unbound
 
     def remember(self, receiver: Value, name: str, value: Value) -> None:
         """Notes what an attribute was set to, besides what it was set to elsewhere."""
@@ -134,16 +144,18 @@ class Reader:
     def _attribute(self, atom: Atom, name: str) -> Value:
         match atom:
             case Tensor():
-                return _of_tensor(name)
+                return of_tensor(name)
             case Imported(path):
                 return frozenset({Imported(f"{path}.{name}")}) | self.patches.get((path, name), UNKNOWN)
             case TorchModule():
-                return _of_torch_module(atom, name)
+                return of_torch_module(atom, name)
             case Kernel():
                 kinds = self.returned.get(name, set())
                 return frozenset({Kernel() if are_numbers(kinds) else replace(atom, numbers=numbers_among(kinds))})
             case TensorMethod():
                 return frozenset({atom})
+            case Function() | Class() if name in words.REFLECTION:
+                return OPAQUE
             case Function():
                 if name == "register":
                     return frozenset({Imported("functools.singledispatch.register")})
@@ -178,7 +190,7 @@ class Reader:
     def _of_instance(self, atom: Instance, name: str) -> Value:
         own = self.instance_names.get(atom.node, {})
         if name in words.MODULE_CONTENTS and not self._member(self.lineage(atom.node), name, atom):
-            return _of_module(join(own.values()), name)
+            return of_module(join(own.values()), name)
         return own.get(name, UNKNOWN) | self._member(self.lineage(atom.node), name, atom)
 
     def _of_class(self, node: ast.ClassDef, name: str, owner: Class) -> Value:
@@ -214,37 +226,8 @@ class Reader:
         imported = [base.path for base in bases if isinstance(base, Imported)]
         if name == "start" and any(is_thread(path) for path in imported):
             return self.attribute(frozenset({Instance(node)}), "run")
-        computing = [path for path in imported if _is_layer(path)]
+        computing = [path for path in imported if is_layer(path)]
         if computing and name != "__init__":
-            return join(_of_torch_module(TorchModule(path), name) for path in computing)
-        return frozenset({Imported(f"torch.nn.Module.{name}")}) if name in words.MODULE_METHODS else UNKNOWN
-
-
-def _of_module(held: Value, name: str) -> Value:
-    """What of a module's attributes another of them, or the method of that name, gives."""
-    if name in words.MODULE_ENTRIES:
-        return items(held)
-    each = TENSOR if name in ("parameters", "buffers") else leaves(held) - TENSOR
-    named = items(UNKNOWN, each, exact=True) if name.startswith("named_") else each
-    return frozenset({Future(each if name == "get_submodule" else items(named))})
-
-
-def _of_tensor(name: str) -> Value:
-    if name in words.TENSOR_VIEWS_AS_ATTRIBUTES:
-        return TENSOR
-    if name == "__class__":
-        return frozenset({Imported("torch.Tensor")})
-    return frozenset({TensorMethod(name)})
-
-
-def _of_torch_module(atom: TorchModule, name: str) -> Value:
-    if name in ("forward", "__call__", "_call_impl", "_wrapped_call_impl", "_slow_forward"):
-        return frozenset({atom})
-    if name == "out_proj":
-        return frozenset({TorchModule("torch.nn.Linear")})
-    weights = ("weight", "bias", "running_", "in_proj")
-    return TENSOR if name.startswith(weights) else UNKNOWN
-
-
-def _is_layer(path: str) -> bool:
-    return path.startswith("torch.nn.") and path.rsplit(".", 1)[-1] not in {"Module", *words.CONTAINERS}
+            return join(of_torch_module(TorchModule(path), name) for path in computing)
+        known = name in words.MODULE_METHODS or name.endswith("_hooks")
+        return frozenset({Imported(f"torch.nn.Module.{name}")}) if known else UNKNOWN

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.expressions import Expressions
+from kevin_env.rules.definitions import Definitions
 from kevin_env.rules.syntax import falls_back, forward_arguments
 from kevin_env.rules.values import (
     TENSOR,
@@ -20,6 +20,7 @@ from kevin_env.rules.values import (
     Value,
     items,
     join,
+    leaves,
     opened,
 )
 
@@ -28,7 +29,7 @@ _MOST_READINGS = 500
 _DEEPEST_CALL = 32
 
 
-class SubmissionReader(Expressions):
+class SubmissionReader(Definitions):
     """Reads a whole submission: first the module and the constructor, then what `forward` reaches."""
 
     def __init__(self, tree: ast.Module) -> None:
@@ -37,6 +38,9 @@ class SubmissionReader(Expressions):
         self._read_before: set[ast.AST] = set()
         self._returned: list[list[Value]] = []
         self._in_loop = False
+        self._raised: Value = UNKNOWN
+        self._too_deep: list[tuple[Function, Arguments]] = []
+        """Calls that were nested too deeply to be followed in their place; what they give is not known there."""
         self.execute(tree.body, self.globals)
 
     def models(self) -> list[ast.ClassDef]:
@@ -67,12 +71,17 @@ class SubmissionReader(Expressions):
             self.read_special_methods()
             self.read_escaped(model)
             self.read_kernels()
+            for function, arguments in self._too_deep:  # which grows meanwhile
+                self.run(function, arguments)
 
     def run(self, function: Function, arguments: Arguments) -> Value:
         """What the function returns for such arguments; its body is read once for them."""
         key = (function, arguments, self.reached)
         wanted = len(self._results) < _MOST_READINGS or function.node not in self._read_before
-        if key not in self._results and wanted and len(self._returned) < _DEEPEST_CALL:
+        deep = len(self._returned) >= _DEEPEST_CALL
+        if key not in self._results and wanted and deep and self.reached:
+            self._too_deep.append((function, arguments))
+        elif key not in self._results and wanted:
             self._read_before.add(function.node)
             self._results[key] = UNKNOWN, False  # for a recursive call
             with self.watching_launches() as launched:
@@ -119,9 +128,9 @@ class SubmissionReader(Expressions):
     def _execute(self, node: ast.stmt, scope: Scope) -> None:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._define(node, scope)
+                self.define(node, scope)
             case ast.ClassDef():
-                self._define_class(node, scope)
+                self.define_class(node, scope)
             case ast.Return(value=value):
                 result = self.evaluate(value, scope)
                 if self._returned:
@@ -130,13 +139,15 @@ class SubmissionReader(Expressions):
                 result = self.evaluate(value, scope)
                 for target in targets:
                     self.assign(target, result, scope)
-            case ast.AnnAssign(target=target, value=value) if value is not None:
-                self.assign(target, self.evaluate(value, scope), scope)
+            case ast.AnnAssign(target=target, annotation=kind, value=value):
+                self.handed_on(self.evaluate(kind, scope))
+                if value is not None:
+                    self.assign(target, self.evaluate(value, scope), scope)
             case ast.AugAssign(target=target, op=op, value=value):
                 operands = [self.evaluate(target, scope), self.evaluate(value, scope)]
                 self.assign(target, self.operate(op, operands, node), scope)
             case ast.Import() | ast.ImportFrom():
-                self._import(node, scope)
+                self.import_names(node, scope)
             case ast.Global(names=names):
                 scope.global_names |= set(names)
             case ast.Delete(targets=targets):
@@ -164,6 +175,8 @@ class SubmissionReader(Expressions):
             case ast.Match(subject=subject, cases=cases):
                 self.evaluate(subject, scope)
                 self._branch(scope, *(case.body for case in cases), [])
+            case ast.Raise(exc=ast.Call(args=given)):  # the arguments of an exception come with it
+                self._raised |= leaves(join(self.evaluate(each, scope) for each in given))
             case _:
                 for child in ast.iter_child_nodes(node):
                     self.evaluate(child, scope)
@@ -202,42 +215,9 @@ class SubmissionReader(Expressions):
         with self.watching_launches() as launched:
             self.execute(node.body, scope)
         for handler in node.handlers:
+            if handler.name:
+                scope.names[handler.name] = items(self._raised)
             if launched and falls_back(handler):
                 self.report("fallback", handler, "an except branch that goes on without the kernel that failed")
         self._branch(scope, node.orelse, *(handler.body for handler in node.handlers))
         self.execute(node.finalbody, scope)
-
-    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
-        function: Value = frozenset({Function(node, scope)})
-        for decorator in reversed(node.decorator_list):
-            decorated = self.call(self.evaluate(decorator, scope), Arguments((function,)), decorator)
-            function = frozenset(atom for atom in decorated if not isinstance(atom, Imported)) or function
-        scope.names[node.name] = function
-
-    def _define_class(self, node: ast.ClassDef, scope: Scope) -> None:
-        self.bases[node] = tuple(self.evaluate(base, scope) for base in node.bases)
-        body = Scope(parent=scope, of_class=True)
-        self.execute(node.body, body)
-        self.class_names[node] = body.names
-        scope.names[node.name] = frozenset({Class(node)})
-        told = self._member(self.lineage(node)[1:], "__init_subclass__", Class(node))
-        if told:
-            self.call(told, Arguments((frozenset({Class(node)}),)), node)
-
-    def construct(self, atom: Class, arguments: Arguments, node: ast.AST) -> Value:
-        """As without a metaclass; whatever its `__call__` gives as well."""
-        made = super().construct(atom, arguments, node)
-        for each in (keyword.value for keyword in atom.node.keywords if keyword.arg == "metaclass"):
-            called = self.attribute(self.evaluate(each, self.globals), "__call__")
-            made |= self.call(called, arguments, node) if called else UNKNOWN
-        return made
-
-    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-        for alias in node.names:
-            if isinstance(node, ast.Import):
-                path = alias.name if alias.asname else alias.name.split(".")[0]
-                scope.names[alias.asname or path] = frozenset({Imported(path)})
-            elif alias.name == "*":
-                self.star_imports.append(node.module or "")
-            else:
-                scope.names[alias.asname or alias.name] = frozenset({Imported(f"{node.module or ''}.{alias.name}")})

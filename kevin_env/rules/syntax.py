@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from kevin_env.parsing import texts_of, walk
+from kevin_env.parsing import nodes_of, texts_of, walk
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.values import TENSOR, UNKNOWN, Arguments, Items, Value, items
 
@@ -39,6 +39,11 @@ _DECLARATION = re.compile(rf"^[ \t]*{_QUALIFIERS}{_TYPE}[ \t]+(\w+)[ \t]*\(", re
 _TRAILING = re.compile(rf"\bauto[ \t]+(\w+)[ \t]*\([^;{{}}]*\)[ \t]*->\s*{_TYPE}")
 _BOUND = re.compile(r"\bdef\(\s*\"(\w+)\"\s*,\s*&?(?:\w+::)*(\w+)")
 _LAMBDA = re.compile(rf"\bdef\(\s*\"(\w+)\"\s*,\s*\[[^\]]*\]\s*\([^;{{}}]*\)\s*->\s*{_TYPE}")
+_NUMBERS = ("int", "float", "bool", "str", "complex", "torch.dtype", "torch.device", "optional[int]", "optional[float]")
+"""Annotations of what is no tensor; a name of the submission's own may stand for anything."""
+_TORCHS = re.compile(r"\b(?:at|torch)::\w")
+"""What only code in C++ has: `load_inline` writes the first lines itself."""
+_MOST_SOURCES = 64
 _TUPLE = re.compile(r"(?:std::)?(?:tuple|pair)<(.*)>")
 _CLASS = re.compile(r"\bclass_<[^;()]*>\s*\(\s*\w+\s*,\s*\"(\w+)\"")
 
@@ -187,7 +192,8 @@ def _parameter(node: ast.arg, default: ast.expr | None, first: bool) -> Value:
     annotation = ast.unparse(node.annotation).lower() if node.annotation else ""
     if any(container in annotation for container in ("list", "tuple", "dict", "sequence", "iterable")):
         return items(TENSOR)
-    return TENSOR if first or "tensor" in annotation or not (annotation or _is_plain(default)) else UNKNOWN
+    number = annotation.split("|")[0].strip() in _NUMBERS or _is_plain(default)
+    return TENSOR if first or "tensor" in annotation or not number else UNKNOWN
 
 
 def _is_plain(default: ast.expr | None) -> bool:
@@ -201,3 +207,20 @@ def _is_plain(default: ast.expr | None) -> bool:
             return all(_is_plain(each) for each in elements)
         case _:
             return False
+
+
+def sources_in(tree: ast.Module) -> list[str]:
+    """Strings that are code in C++, also with a word in them replaced."""
+    written = [text for text in texts_of(tree) if "#include" in text or _is_cpp(text)]
+    for node in nodes_of(tree, ast.Call) if written else ():
+        match node:
+            case ast.Call(func=ast.Attribute(attr="replace"), args=[old, new]):
+                word, by = constant_text(old), constant_text(new)
+                written += [text.replace(word, by) for text in written[:_MOST_SOURCES] if word and by and word in text]
+            case _:
+                pass
+    return written[:_MOST_SOURCES]
+
+
+def _is_cpp(text: str) -> bool:
+    return "{" in text and ";" in text and _TORCHS.search(text) is not None

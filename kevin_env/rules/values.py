@@ -194,9 +194,9 @@ def has_tensor(value: Value) -> bool:
 
 
 def items(*each: Value, exact: bool = False, names: tuple[str, ...] = ()) -> Value:
-    """A container of these; too deep a nesting is not followed."""
+    """A container of these; where they are nested too deeply, of what they hold at any depth."""
     depth = 1 + max((atom.depth for atom in join(each) if isinstance(atom, Items)), default=0)
-    return frozenset({Items(each, exact, depth, names)}) if depth <= _DEEPEST else UNKNOWN
+    return frozenset({Items(each, exact, depth, names) if depth <= _DEEPEST else Items((leaves(join(each)),))})
 
 
 def with_entry(container: Items, name: str | None, value: Value) -> Value:

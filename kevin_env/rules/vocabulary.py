@@ -36,6 +36,14 @@ TORCH_OTHER = _words(
 )
 """Functions of `torch` that may be called and return no tensor; so may all `torch.is_*`, `get_*` and `set_*`, and the
 methods of what these give (`torch.Size.numel`, `torch.Event.record`)."""
+TORCH_CONSTANTS = _words(
+    "float float16 float32 float64 half double bfloat16 bool uint8 uint16 uint32 uint64 int int8 int16 int32 int64 "
+    "short long complex32 complex64 complex128 chalf cfloat cdouble float8_e4m3fn float8_e5m2 float8_e4m3fnuz "
+    "float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 quint8 qint8 qint32 quint4x2 strided sparse_coo sparse_csr "
+    "contiguous_format channels_last channels_last_3d preserve_format inf nan pi e newaxis __version__ "
+    "autograd compile distributed export fx hub init jit multiprocessing nn ops optim serialization testing types utils"
+)
+"""What of `torch` is a type, a layout, a number, or a package that may be handed on."""
 _NAMESPACES = _words(
     "cuda. accelerator. cpu. xpu. version. backends. library. profiler. compiler. _dynamo. utils.cpp_extension. "
     "utils.dlpack. ops.load_library. overrides. amp. _C._cuda autograd.profiler. nn.Module. "
@@ -79,7 +87,7 @@ WRAPPERS = _words(
     "torch.autograd.grad_mode.no_grad torch.autograd.grad_mode.enable_grad torch.autograd.grad_mode.inference_mode "
     "torch.cuda.make_graphed_callables torch.compiler.disable torch.autocast torch.vmap "
     "torch.func.vmap torch.jit.unused torch.jit.export torch.jit.script_if_tracing concurrent.futures.as_completed "
-    "builtins.staticmethod builtins.classmethod builtins.property"
+    "builtins.staticmethod builtins.classmethod builtins.property builtins.memoryview"
 )
 """Calls that give back what they are given: what comes out does what went in does."""
 EXTENSION_MAKERS = _words(
@@ -96,6 +104,8 @@ LAUNCHERS = _words("cuLaunchKernel cuLaunchKernelEx cuLaunchCooperativeKernel cu
 """What in NVIDIA's package `cuda` launches a kernel that it is handed."""
 MODULE_PATHS = _words("torch.nn.Module torch.nn.modules.Module torch.nn.modules.module.Module")
 """Where the class of all modules may be imported from."""
+OF_KERNELS = _words("triton.autotune triton.heuristics")
+"""Decorators of kernels. What else Triton is given it calls beside them: hooks, pruners, what its tuner asks."""
 CONTAINERS = _words("ModuleList ModuleDict ParameterList ParameterDict Sequential")
 PARAMETERS = _words("Parameter Buffer UninitializedParameter")
 FREE_MODULES = _words("Identity Flatten Unflatten")
@@ -144,7 +154,8 @@ FAKES = _words("register_fake impl_abstract register_autograd register_vmap")
 LOOKUPS = _words("KeyError IndexError AttributeError StopIteration")
 """Exceptions that a missing entry raises, not a failing kernel."""
 LOGGING = _words("print warnings logging logger log traceback sys")
-OPERATOR_HARMLESS = _words("is_ is_not getitem setitem contains attrgetter itemgetter methodcaller length_hint")
+OPERATOR_HARMLESS = _words("is_ is_not getitem setitem contains itemgetter length_hint")
+OPERATOR_GETTERS = _words("attrgetter methodcaller")
 NUMPY_VIEWS = _words("frombuffer ctypeslib.as_array memmap ndarray")
 """Functions of NumPy that make an array of memory, of which nobody knows whose it is."""
 NUMPY_PRODUCTS = ("matmul", "dot", "vdot", "inner", "tensordot", "einsum", "linalg.", "fft.", "convolve", "correlate")
@@ -177,11 +188,20 @@ OPERATIONS = _words(
     "unique var vector_norm where"
 )
 """Operations that compute, as they are called on any side of torch. Not all: only where it takes a name to tell."""
+ANYBODYS = _words(
+    "add sub mul div sum prod mean any all sort clamp clip dot inverse reciprocal eq ne lt le gt ge neg addr"
+)
+"""Operations whose names other classes in C++ have for methods of their own."""
 TENSOR_CLASSES = _words("torch.Tensor torch.nn.Parameter torch.nn.parameter.Parameter")
-PASSING = ("copy.", "types.MethodType", "random.choice")
+PASSING = ("contextlib.nullcontext", "contextlib.closing", "copy.", "types.MethodType", "random.choice")
 """Calls of Python's library that give what they are given, or a copy ..."""
 COLLECTING = ("itertools.", "collections.deque")
 """... and those that give a container of it."""
+REFLECTION = _words(
+    "__defaults__ __kwdefaults__ __closure__ __annotations__ __globals__ __code__ __base__ __bases__ __mro__ mro "
+    "__subclasses__"
+)
+"""Attributes of functions and classes that hold what names elsewhere would have to be followed for."""
 COMPUTING_PACKAGES = _words(
     "einops opt_einsum jax tensorflow sklearn cv2 torchvision torchaudio xformers flash_attn transformers numexpr "
     "nvmath skcuda onnxruntime apex transformer_engine bitsandbytes flashinfer liger_kernel vllm sgl_kernel deep_gemm "
@@ -202,6 +222,17 @@ UNREADABLE = (
     *("timeit.timeit", "timeit.repeat", "timeit.Timer", "types.FunctionType", "types.CodeType", "ctypes.pythonapi."),
 )
 """Calls of Python's library that run code, or give what can be called, without a name that could be followed."""
+STDLIB_COMPUTES = (
+    "math.",
+    "cmath.",
+    "statistics.",
+    "heapq.",
+    "bisect.",
+    "fractions.",
+    "decimal.",
+    "itertools.accumulate",
+)
+"""Those that compare, add or multiply what they are given."""
 KEEPING = ("queue.", "contextvars.", "weakref.", "collections.", "threading.local")
 """Those that keep what they are given, and give it back."""
 CALLING_LATER = (
@@ -209,6 +240,7 @@ CALLING_LATER = (
     "sys.set",
     "gc.",
     "threading.set",
+    "dataclasses.field",
     "functools.singledispatch.register",
     *KEEPING,
 )
