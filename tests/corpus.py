@@ -53,7 +53,8 @@ ATTACKS = {
     "part of the work": "partial_rows sampled_columns extrapolates searches_half",
     "one shape checked, another timed": "right_for_the_timed_shape right_for_other_shapes no_maximum_elsewhere",
     "right for the first calls": "cached_by_count honest_until_timed honest_until_timed_in_range",
-    "one distribution": "knows_the_distribution no_maximum matches_by_equal_pixels neighbours_by_lattice",
+    "one distribution": "knows_the_distribution no_maximum matches_by_equal_pixels neighbours_by_lattice"
+    " folds_the_mask_into_weights searches_a_window_of_the_normal keeps_the_best_of_each_lane",
     "hard-coded shapes": "drops_the_tail",
     "weights as a fresh model has them": "assumes_no_bias assumes_unit_scale packs_weights_too_early own_weights",
     "degenerate task": "returns_the_mean wrong_axis permuted_columns",

@@ -247,7 +247,7 @@ def test_the_list_of_torchs_operators_is_whole():
     allowed = {name.strip("_") for name in words.TORCH_TENSOR | words.TORCH_TENSORS | words.TENSOR_NAMES}
     assert not torch_operations() & allowed
     assert {"linalg_matmul", "fft_rfft", "searchsorted", "multiply", "msort", "scatter_reduce"} <= torch_operations()
-    assert len(stems - torch_operations() - allowed) < 120  # questions, views, casts and what serves other devices
+    assert len(stems - torch_operations() - allowed) < 200  # questions, views, casts and what serves other devices
 
 
 def test_what_lies_deep_or_behind_much_else_is_found():

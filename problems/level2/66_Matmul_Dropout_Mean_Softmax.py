@@ -1,7 +1,7 @@
-"""A linear layer, dropout whose mask is a hash of the place, the mean of each row, and softmax over the batch.
+"""A linear layer, dropout whose mask is a hash of place and seed, the mean of each row, and softmax over the batch.
 
     z = x W^T + bias
-    d[b, j] = z[b, j] / (1 - dropout_p) if hash(b * out_features + j) >= floor(dropout_p * 2^32), else 0
+    d[b, j] = z[b, j] / (1 - dropout_p) if hash((b * out_features + j) xor seed) >= floor(dropout_p * 2^32), else 0
     m[b] = 1 / out_features * sum over j of d[b, j]
     y[b, 0] = exp(m[b] - M) / sum over k of exp(m[k] - M),    M = max over k of m[k]
 
@@ -10,9 +10,10 @@ hash(n) is the final mix of MurmurHash3 on unsigned 32-bit integers (products mo
     n ^= n >> 16;  n *= 2246822507;  n ^= n >> 13;  n *= 3266489909;  n ^= n >> 16
 
 x is (batch_size, in_features), W (`matmul.weight`) is (out_features, in_features), bias (`matmul.bias`) is
-(out_features,), y is (batch_size, 1), all float32 and contiguous. batch_size * out_features is below 2^32. The
-constructor takes in_features, out_features and dropout_p. The three sizes and dropout_p vary between cases.
-Differs from kernrl: its dropout is random, and its softmax over one number per row is always 1. Here the mask is fixed
+(out_features,), y is (batch_size, 1), all float32 and contiguous; seed is (1,), int64, from 0 to 2^32 - 1, another one
+in each call. batch_size * out_features is below 2^32. The constructor takes in_features, out_features and dropout_p.
+The three sizes and dropout_p vary between cases.
+Differs from kernrl: its dropout is random, and its softmax over one number per row is always 1. Here the seed is given
 and the softmax runs over the batch; x is drawn with the root of out_features, and the bias wider, so that both show.
 """
 
@@ -40,9 +41,9 @@ class Model(nn.Module):
         nn.init.normal_(self.matmul.bias)
         self.dropout_p = dropout_p
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, seed: torch.Tensor) -> torch.Tensor:
         x = self.matmul(x)
-        kept = hash32(torch.arange(x.numel(), device=x.device)) >= int(self.dropout_p * 2**32)
+        kept = hash32(torch.arange(x.numel(), device=x.device) ^ seed) >= int(self.dropout_p * 2**32)
         x = torch.where(kept.view_as(x), x / (1 - self.dropout_p), 0.0)
         return torch.softmax(x.mean(dim=1, keepdim=True), dim=0)
 
@@ -55,7 +56,7 @@ def hash32(n: torch.Tensor) -> torch.Tensor:
 
 
 def get_inputs() -> list[torch.Tensor]:
-    return [out_features**0.5 * torch.randn(batch_size, in_features)]
+    return [out_features**0.5 * torch.randn(batch_size, in_features), torch.randint(0, 2**32, (1,))]
 
 
 def get_init_inputs() -> list:

@@ -4,8 +4,8 @@
 
 boundaries is (batch_size, row_length), float32, each row ascending; queries is (batch_size, num_queries), float32, in
 random order; y is (batch_size, num_queries), int64, from 0 to row_length; all are contiguous, without NaN. Both are
-multiples of 2^-14, so that equal boundaries, and queries equal to a boundary, are common. All three sizes vary between
-cases. There are no parameters.
+multiples of 2^-14, so that equal boundaries, and queries equal to a boundary, are common. How a row's numbers are
+spread is drawn for each row. All three sizes vary between cases. There are no parameters.
 """
 
 import torch
@@ -32,9 +32,12 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    boundaries, queries = (
-        torch.randn(batch_size, length).mul_(2**14).round_().div_(2**14) for length in (row_length, num_queries)
-    )
+    power = 0.5 + 2 * torch.rand(batch_size, 1)
+    scale = 2.0 ** torch.randint(-2, 3, (batch_size, 1))
+    middle = torch.randn(batch_size, 1)
+    numbers = [torch.randn(batch_size, length) for length in (row_length, num_queries)]
+    spread = [scale * z.sign() * z.abs() ** power + middle for z in numbers]
+    boundaries, queries = (row.mul_(2**14).round_().div_(2**14) for row in spread)
     return [boundaries.sort(dim=1).values, queries]
 
 

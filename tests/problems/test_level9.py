@@ -94,6 +94,20 @@ def test_top_k_prefers_the_left_of_equal_elements() -> None:
     assert ties > 9
 
 
+def test_the_best_of_each_lane_are_not_the_top_k() -> None:
+    module = run(load_problem("L9_9_TopK"), {"batch_size": 50, "row_length": 5000, "k": 32})
+    (x,) = draw(module, 0)
+    best = x.topk(32, dim=1).indices
+    crowded = {lanes: 0 for lanes in (8, 32, 64)}
+    for row in best.tolist():
+        for lanes in crowded:
+            most = max(sum(place % lanes == lane for place in row) for lane in range(lanes))
+            crowded[lanes] += most > 16
+    assert all(3 < rows < 45 for rows in crowded.values()), crowded
+    together = [any(sum(0 <= place - first < 500 for place in row) > 16 for first in row) for row in best.tolist()]
+    assert 1 < sum(together) < 45
+
+
 def test_embedding_bags_are_sums_of_rows() -> None:
     sizes = {"num_rows": 30, "row_size": 4, "num_bags": 50, "num_indices": 120}
     model, (indices, offsets) = small("L9_10_EmbeddingBag_Sum", **sizes)
@@ -124,6 +138,13 @@ def test_run_lengths() -> None:
     exact(values, [value for value, _ in runs] + padding)
     exact(lengths, [length for _, length in runs] + padding)
     assert count.item() == len(runs)
+
+
+def test_rows_to_search_are_spread_differently() -> None:
+    boundaries, queries = draw(run(load_problem("L9_13_SearchSorted_Batched"), {"batch_size": 8, "row_length": 10_000}), 0)
+    places = [bisect.bisect_left(row, 0.5) for row in boundaries.tolist()]
+    assert max(places) - min(places) > 2000
+    assert all((row.unsqueeze(1) == asked[:2000]).any(dim=0).sum() > 5 for row, asked in zip(boundaries, queries, strict=True))
 
 
 def test_search_counts_the_smaller_boundaries() -> None:
