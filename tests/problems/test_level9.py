@@ -98,7 +98,7 @@ def test_the_best_of_each_lane_are_not_the_top_k() -> None:
     module = run(load_problem("L9_9_TopK"), {"batch_size": 50, "row_length": 5000, "k": 32})
     (x,) = draw(module, 0)
     best = x.topk(32, dim=1).indices
-    crowded = {lanes: 0 for lanes in (8, 32, 64)}
+    crowded = dict.fromkeys((8, 32, 64), 0)
     for row in best.tolist():
         for lanes in crowded:
             most = max(sum(place % lanes == lane for place in row) for lane in range(lanes))
@@ -141,10 +141,14 @@ def test_run_lengths() -> None:
 
 
 def test_rows_to_search_are_spread_differently() -> None:
-    boundaries, queries = draw(run(load_problem("L9_13_SearchSorted_Batched"), {"batch_size": 8, "row_length": 10_000}), 0)
+    boundaries, queries = draw(
+        run(load_problem("L9_13_SearchSorted_Batched"), {"batch_size": 8, "row_length": 10_000}), 0
+    )
     places = [bisect.bisect_left(row, 0.5) for row in boundaries.tolist()]
     assert max(places) - min(places) > 2000
-    assert all((row.unsqueeze(1) == asked[:2000]).any(dim=0).sum() > 5 for row, asked in zip(boundaries, queries, strict=True))
+    assert all(
+        (row.unsqueeze(1) == asked[:2000]).any(dim=0).sum() > 5 for row, asked in zip(boundaries, queries, strict=True)
+    )
 
 
 def test_search_counts_the_smaller_boundaries() -> None:
