@@ -133,9 +133,12 @@ def demo(
     from kevin_env.recorder import Recorder
 
     read_settings(device=device)
+    recorder = Recorder(out) if out else None
+    if recorder:
+        recorder.require()
     narrator = Narrator(make_console(plain, "stderr" if as_json else "stdout"), stream=False)
     with open_pool(device) as pool:
-        trajectory = demo(pool, narrator, device, Recorder(out) if out else None)
+        trajectory = demo(pool, narrator, device, recorder)
     if as_json:
         print_json(trajectory.model_dump(mode="json"))
     raise typer.Exit(episode_code(trajectory.stop_reason))

@@ -1,6 +1,7 @@
 """Options that several commands have, and how they print JSON."""
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +32,20 @@ Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Let compute-sanitizer look into illegal accesses and changing outputs.")
 ]
 Plain = Annotated[bool, typer.Option("--plain", help="No colours and no live display, also on a terminal.")]
+
+
+def finite(value: float | None) -> float | None:
+    """Refuses infinity and NaN."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is no number")
+    return value
+
+
+def positive(value: float) -> float:
+    """Refuses what is not above 0 as well."""
+    if not value > 0:
+        raise typer.BadParameter(f"{value:g} is not more than 0")
+    return finite(value) or value
 
 
 def print_json(value: Any) -> None:

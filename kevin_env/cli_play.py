@@ -23,6 +23,8 @@ from kevin_env.cli_options import (
     Score,
     SettingOverride,
     Turns,
+    finite,
+    positive,
     print_json,
 )
 
@@ -55,12 +57,14 @@ def play(
     examples: Examples = "one",
     index: Index = "",
     override: SettingOverride = None,
-    temperature: Annotated[float | None, typer.Option(help="Sent only when given, as the next four.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Share of the probability that is sampled from.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="Sent only when given, as the next four.", callback=finite)
+    ] = None,
+    top_p: Annotated[float | None, typer.Option(help="Share of the probability sampled from.", callback=finite)] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Most tokens of one reply.")] = None,
     seed: Annotated[int | None, typer.Option(help="Best effort at the endpoint; each sample has its own.")] = None,
     extra_body: Annotated[str | None, typer.Option(help="More fields of the request, as a JSON object.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the endpoint.")] = 600.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the endpoint.", callback=positive)] = 600.0,
     out: Annotated[Path | None, typer.Option(help=f"Trajectory file to append to; else {TRAJECTORIES}.")] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Take up this file's last episode or samples, with problem and settings.")
@@ -153,6 +157,7 @@ class _Play:
         from kevin_env.recorder import Recorder
 
         recorder = Recorder(self.file)
+        recorder.require()
         with open_pool(self.settings.device) as pool:
             numbers = [None] if len(starts) == 1 else range(len(starts))
             episodes = [

@@ -33,7 +33,7 @@ def replay(
     from kevin_env.app.screen import make_console
 
     errors, console = make_console(plain, "stderr"), make_console(plain)
-    library, choice = Library(file), text.Choice(require_query(words), episode, turn)
+    library, choice = Library(file, export), text.Choice(require_query(words), episode, turn)
     if as_json:
         text.write_json(text.chosen(library, choice, errors), sys.stdout)
     elif export is not None:
@@ -67,7 +67,7 @@ def export(
     from kevin_env.app.screen import make_console
 
     choice = text.Choice(require_query(words), episode)
-    convert(text.chosen(Library(file), choice, make_console(stream="stderr")), to, out)
+    convert(text.chosen(Library(file, out), choice, make_console(stream="stderr")), to, out)
 
 
 def import_file(
@@ -76,9 +76,12 @@ def import_file(
 ) -> None:
     """Read other formats into a trajectory file."""
     from kevin_env.app.convert import read_foreign
+    from kevin_env.app.errors import BadInput
     from kevin_env.app.screen import make_console, show
     from kevin_env.recorder import Recorder
 
+    if out.exists() and path.exists() and out.samefile(path):
+        raise BadInput(f"{out} is what is to be read: give --out another file")
     recorder, count, errors = Recorder(out), 0, make_console(stream="stderr")
     for each in read_foreign(path, lambda words: show(errors, words, "red")):
         recorder.finish(each)

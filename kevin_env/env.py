@@ -171,12 +171,16 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     def begin_step(self, action: str) -> Future[Turn]:
         """The first half of `step`, which does not wait for the judge; `end_step` is the second."""
+        return self.require_step(action).submit_later(action)
+
+    def require_step(self, action: str) -> Episode:
+        """The episode, if it can take this action now; errors as `step`."""
         episode = self._require_episode()
         if episode.done:
             raise ResetNeeded(f"the episode ended after turn {len(episode.turns)}; call reset()")
         if not isinstance(action, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidAction(f"an action is the reply as str, not {type(action).__name__}")
-        return episode.submit_later(action)
+        return episode
 
     def end_step(self, future: Future[Turn]) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Waits for the turn, and gives what `step` gives."""

@@ -11,6 +11,7 @@ from pydantic import Field, TypeAdapter
 from kevin_env.frozen import Frozen as Frozen
 from kevin_env.frozen import Printable as Printable
 from kevin_env.frozen import printable as printable
+from kevin_env.frozen import visible as visible
 from kevin_env.roofline import Roofline
 
 Category = Literal["format", "rules", "compile", "runtime", "correctness", "correct"]

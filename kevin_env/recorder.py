@@ -75,6 +75,15 @@ class Recorder:
             _append(self.path, [trajectory.model_dump_json()])
             self._forget(trajectory.episode_id)
 
+    def require(self) -> None:
+        """Finds out that the file can be written, before anything was done that should be in it.
+
+        Raises:
+            OSError: when it cannot.
+        """
+        with self._locked():
+            pass
+
     def episode(self, episode_id: str) -> Trajectory:
         """One episode as it is recorded, whole: read while nobody writes, who may be in the middle of its lines.
 
@@ -231,5 +240,6 @@ def _append(path: Path, lines: list[str]) -> None:
             while rest:
                 rest = rest[file.write(rest) :]
         except OSError:  # no room: half a line would be worse than none
-            file.truncate(size)
+            with contextlib.suppress(OSError):  # of what cannot be truncated, such as /dev/full
+                file.truncate(size)
             raise

@@ -114,11 +114,14 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         """Takes one turn in every conversation.
 
         Raises:
-            ResetNeeded: if one of them has ended; none is stepped then.
+            ResetNeeded: if one of them has ended or not begun; none is stepped then.
+            InvalidAction: if an action is not text; none is stepped then.
             JudgeError: if the judge failed for one. The others have taken their turn: reset all.
         """
         self._require_length(actions, "actions")
         self._require_running()
+        for env, action in zip(self.envs, actions, strict=True):
+            env.require_step(action)
         futures: list[Future[Turn]] = []
         try:
             futures.extend(env.begin_step(action) for env, action in zip(self.envs, actions, strict=True))
@@ -161,7 +164,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, int):
+        if isinstance(seed, int | np.integer):
             return range(seed, seed + self.num_envs)
         self._require_length(seed, "seeds")
         return seed

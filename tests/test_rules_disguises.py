@@ -171,6 +171,61 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return ext.f(x)
 """,
+    "what Inductor writes": """
+from torch._inductor.runtime.triton_helpers import libdevice, math as tl_math
+from torch._inductor.runtime import triton_helpers
+assert_size_stride = torch._C._dynamo.guards.assert_size_stride
+empty_strided_cuda = torch._C._dynamo.guards._empty_strided_cuda
+@triton.jit
+def k(x, o, B: tl.constexpr):
+    tl.store(o, triton_helpers.maximum(libdevice.erf(tl.load(x)), tl_math.abs(tl.load(x))))
+class ModelNew(nn.Module):
+    def forward(self, x):
+        assert_size_stride(x, (4, 4), (4, 1))
+        o = empty_strided_cuda((4, 4), (4, 1), torch.float32)
+        k[(1,)](x, o, B=16)
+        return o
+""",
+    "torch's just-in-time kernels": """
+gelu = torch.cuda.jiterator._create_jit_fn("template <typename T> T gelu(T x) { return x; }")
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return gelu(x)
+""",
+    "a launcher of another package": """
+import warp as wp
+@wp.kernel
+def relu(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = wp.max(x[i], 0.0)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        wp.launch(relu, dim=x.numel(), inputs=[wp.from_torch(x), wp.from_torch(y)])
+        return y
+""",
+    "a decorator of another package that is called first": """
+import numba
+@numba.njit(parallel=True)
+def halve(x, y):
+    for i in numba.prange(x.shape[0]):
+        y[i] = x[i] / 2
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        halve(x.numpy(), y.numpy())
+        return y
+""",
+    "a comparison in a function that nothing calls": """
+def main():
+    from reference import Model
+    print((Model()(torch.ones(3)) - ModelNew()(torch.ones(3))).abs().max())
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+if '__main__' == __name__ and torch.cuda.is_available():
+    main()
+""",
     "a type by its name": """
 class ModelNew(nn.Module):
     def __init__(self, kind="float16"):
@@ -237,6 +292,14 @@ def test_what_computes_is_found_where_its_name_is_lost_sight_of(name):
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_code_that_looks_alike_passes(name):
     assert check_rules(HEAD + HONEST[name]) is None
+
+
+def test_an_import_of_the_reference_that_runs_is_seen_wherever_it_is():
+    call = "def get():\n    from reference import Model\n    return Model\n"
+    for place in ("def __init__(self):\n        super().__init__(); get()\n    def forward(self, x):\n        return ext.f(x)\n",
+                  "def forward(self, x):\n        get()\n        return ext.f(x)\n"):  # fmt: skip
+        found = check_rules(f"{HEAD}{call}class ModelNew(nn.Module):\n    {place}")
+        assert isinstance(found, RulesViolation) and found.kind == "inherits_reference", found
 
 
 def test_the_list_of_torchs_operators_is_whole():

@@ -3,8 +3,10 @@
 0 done, 1 an episode that the model ended early, 2 wrong arguments, 3 the judge itself failed, 130 interrupted.
 """
 
+import errno
+
 from kevin_env.judge.api import JudgeError
-from kevin_env.outcome import printable
+from kevin_env.outcome import visible
 from kevin_env.problem import ProblemError
 from kevin_env.record import StopReason
 from kevin_env.retrieval.pair import RetrievalError
@@ -13,13 +15,34 @@ ENDED_EARLY, WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 1, 2, 3, 130
 _EPISODE_CODES = {"max_turns": 0, "stop_on": 0, "interrupted": INTERRUPTED, "judge_error": JUDGE_FAILED}
 
 
+_PLACES = {
+    getattr(errno, f"E{name}")
+    for name in (
+        "ACCES",
+        "DQUOT",
+        "EXIST",
+        "FBIG",
+        "ISDIR",
+        "LOOP",
+        "NAMETOOLONG",
+        "NOENT",
+        "NOSPC",
+        "NOTDIR",
+        "PERM",
+        "ROFS",
+    )
+}
+"""Of files that cannot be read or written where they are."""
+
+
 class BadInput(ValueError):
     """An argument or a file that cannot be used. The message is one line that says what to do."""
 
 
 def error_code(error: Exception) -> int | None:
     """The exit code of an error whose message is meant for a person; None for every other."""
-    if isinstance(error, BadInput | ProblemError | RetrievalError):
+    unwritable = isinstance(error, OSError) and error.errno in _PLACES
+    if unwritable or isinstance(error, BadInput | ProblemError | RetrievalError):
         return WRONG_ARGUMENTS
     return JUDGE_FAILED if isinstance(error, JudgeError) else None
 
@@ -31,4 +54,7 @@ def episode_code(reason: StopReason | None) -> int:
 
 def one_line(error: Exception) -> str:
     """The error's message as one line that is safe to print."""
-    return " ".join(printable(str(error)).split())
+    told = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        told = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(visible(told).split())

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kevin_env.judge.api import Stage
-from kevin_env.outcome import Category, Outcome, printable
+from kevin_env.outcome import Category, Outcome, visible
 from kevin_env.record import Turn
 from kevin_env.render import turn_cells
 
@@ -50,7 +50,7 @@ def make_console(plain: bool = False, stream: Literal["stdout", "stderr"] = "std
 
 def shown(text: str, style: str = "") -> Text:
     """Untrusted text as it may reach a terminal: no markup, no escape codes."""
-    return Text(printable(text), style)
+    return Text(visible(text), style)
 
 
 def show(console: Console, text: str, style: str = "") -> None:
@@ -60,7 +60,7 @@ def show(console: Console, text: str, style: str = "") -> None:
 
 def show_code(console: Console, code: str, lexer: str = "python") -> None:
     """Prints code with line numbers: coloured on a terminal, plain elsewhere."""
-    code = printable(code).rstrip("\n")
+    code = visible(code).rstrip("\n")
     if console.is_terminal:
         console.print(Syntax(code, lexer, line_numbers=True, word_wrap=True))
         return

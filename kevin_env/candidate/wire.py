@@ -29,6 +29,10 @@ class Closed(WireError):
     """The other end is gone."""
 
 
+class TooLong(WireError):
+    """A frame that this end was to send is too long for any reader."""
+
+
 class Late(WireError):
     """Nothing complete arrived before the deadline."""
 
@@ -75,11 +79,14 @@ class Channel:
         Raises:
             Late: when the time is over.
             Closed: if the other end is gone.
+            TooLong: when no reader would take it; nothing was sent.
         """
         self.send_frame(encode(message), fds, timeout)
 
     def send_frame(self, frame: bytes, fds: tuple[int, ...] = (), timeout: float | None = None) -> None:
         """Sends a frame that was encoded before. Arguments and errors as `send`."""
+        if len(frame) > LIMIT + _HEADER:
+            raise TooLong(f"a message of {len(frame)} bytes; at most {LIMIT} are sent")
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         try:
             self.sock.settimeout(timeout)

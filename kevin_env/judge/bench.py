@@ -18,6 +18,7 @@ from kevin_env.judge.partners import Partners, ours
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.rooflines import Rooflines
 from kevin_env.judge.sketch import Sketches
+from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.worker import Worker
 
 MEMORY_SHARE = 0.6
@@ -153,9 +154,25 @@ class Bench:
         """Whether a candidate was ended for the device's memory that it held."""
         return self._memory is not None and self._memory.ended(worker)
 
-    def crowded(self) -> bool:
-        """Whether most of the device's memory that was free is held by who knows whom. Of a CPU it is not asked."""
-        return self.room is not None and free_memory(self.device) < LEAST_FREE * self.room
+    def held(self, worker: Worker) -> int:
+        """Bytes of the device that a candidate holds, as far as that can be told."""
+        return 0 if self._memory is None else self._memory.held(worker)
+
+    def hoards(self, worker: Worker) -> bool:
+        """Whether a candidate holds what the judge was to have: if the judge lacks memory now, it is its doing.
+
+        It stands still from here on, so that it gives nothing back meanwhile.
+        """
+        with suppress(Trouble):
+            worker.freeze(True)
+        return self.room is not None and self.held(worker) > LEAST_FREE * self.room
+
+    def crowded(self, worker: Worker) -> bool:
+        """Whether most of the device's memory that was free is held neither by a candidate nor by the judge.
+
+        Of a CPU it is not asked.
+        """
+        return self.room is not None and free_memory(self.device) + self.held(worker) < LEAST_FREE * self.room
 
     def _take_spare(self) -> Worker | None:
         while True:

@@ -201,7 +201,7 @@ def _bursts(contest: Contest, partner: Player, size: int) -> list[tuple[Burst, B
                 found.append((pair[0], pair[1]))
             if len(found) == PAIRS[1] or (len(found) >= PAIRS[0] and _is_steady(found, size)):
                 return found
-    return None
+    return found if len(found) >= PAIRS[0] else None
 
 
 def _is_steady(bursts: list[tuple[Burst, Burst]], size: int) -> bool:

@@ -108,15 +108,23 @@ class Output:
         return self.flat.view(DTYPES[self.claim.dtype]).as_strided(self.claim.shape, self.stride)
 
 
+KEPT_FACTOR, KEPT_SLACK = 2, 1 << 30
+"""How much stays mapped: so many times what one pass has named at most, and so many bytes beyond that."""
+
+
 class Mappings:
     """The candidate's own allocations that the judge has mapped, by handle; opened once, closed with the candidate.
 
-    The driver keeps the memory alive while it is mapped here, also when the candidate frees it or dies.
+    The driver keeps the memory alive while it is mapped here, also when the candidate frees it or dies. So whoever
+    frees and allocates for each call would fill the device: what was named longest ago is unmapped then.
     """
 
     def __init__(self, inbox: Region, outbox: Region, device: torch.device) -> None:
         self._fixed = {"inbox": inbox, "outbox": outbox}
         self._opened: dict[str, Region] = {}
+        """Those named last at the end."""
+        self._named: set[str] = set()
+        self._most = 0
         self._device = device
 
     def __len__(self) -> int:
@@ -138,6 +146,16 @@ class Mappings:
             raise Broken("an output does not lie in the memory that it is said to be in")
         return Output(claim, region.bytes[claim.offset : end])
 
+    def next_pass(self) -> None:
+        """Unmaps what many passes have left, the oldest first. What was resolved before may be gone."""
+        self._most = max(self._most, sum(self._opened[handle].size for handle in self._named))
+        self._named.clear()
+        left = sum(region.size for region in self._opened.values()) - KEPT_FACTOR * self._most - KEPT_SLACK
+        while left > 0:
+            region = self._opened.pop(next(iter(self._opened)))
+            left -= region.size
+            region.close()
+
     def close(self) -> None:
         """Unmaps all of it."""
         for region in self._opened.values():
@@ -154,6 +172,8 @@ class Mappings:
                 raise Broken("an output's memory handle cannot be opened") from error
             _, size = cuda.allocation_of(pointer)
             self._opened[handle] = Region(cuda.as_tensor(pointer, size, self._device))
+        self._opened[handle] = self._opened.pop(handle)
+        self._named.add(handle)
         return self._opened[handle]
 
 

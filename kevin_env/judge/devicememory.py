@@ -52,6 +52,10 @@ class DeviceMemory:
         """Whether it held more, and was ended for it."""
         return worker in self._ended
 
+    def held(self, worker: Worker) -> int:
+        """Bytes that a candidate holds now, with all that it started."""
+        return sum(used for pid, used in self._usage().items() if worker.pid in ancestors(pid))
+
     def forget(self, worker: Worker) -> None:
         """It is about to end."""
         with self._lock:

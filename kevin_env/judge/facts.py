@@ -1,6 +1,7 @@
 """What the prompt says of a problem on a device, found by running the reference once per case."""
 
 import inspect
+import math
 from typing import Any
 
 import torch
@@ -66,6 +67,8 @@ def _input_facts(
         return InputFacts(name=name, dtype=type(value).__name__)
     index = next(i for i, tensor in enumerate(tensors) if tensor is value)
     low, high = ranges.get(index, (None, None))
+    if low is None or high is None or not math.isfinite(low - high):  # a mask of -inf has no range
+        low = high = None
     return InputFacts(name=name, dtype=_dtype(value), shape=tuple(value.shape), low=low, high=high)
 
 

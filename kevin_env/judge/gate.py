@@ -33,7 +33,7 @@ FLUSH_FACTOR = 2
 """How many times the L2 is overwritten before a gated call."""
 CLAIMED_FACTOR = 8
 CLAIMED_SLACK = 1 << 30
-"""How many times the bytes of a right answer the outputs of one call may have, and how many bytes beyond that."""
+"""How many times the bytes of right answers the outputs of a pass may have, and how many bytes beyond that."""
 
 
 @dataclass
@@ -112,6 +112,7 @@ class Gate:
             veil = Veil(blocks, self._generator) if self._generator else None
 
         player.worker.ask("stage", timeout, meanwhile=prepare, inputs=sets[0].skeleton, sets=specs, **early)
+        player.mappings.next_pass()
         mapped = len(player.mappings)
         finish(self.device)
         shown: list[tuple[int, int, bool]] = []
@@ -183,10 +184,10 @@ class Gate:
         return not self._snapshot.agrees(looked.bytes)
 
     def _taken(self, placed: list[list[Output]]) -> list[list[Output]]:
-        """Copies in memory of the judge's own. Of a call that claims far more than a right answer has, not all."""
+        """Copies in memory of the judge's own. Of a pass that claims far more than right answers have, not all."""
         taken: list[list[Output]] = []
+        left = CLAIMED_FACTOR * self.answer_bytes * len(placed) + CLAIMED_SLACK
         for outputs in placed:
-            left = CLAIMED_FACTOR * self.answer_bytes + CLAIMED_SLACK
             taken.append([])
             for output in outputs:
                 left -= output.size

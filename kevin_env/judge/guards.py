@@ -6,11 +6,20 @@ from typing import Any
 
 import torch
 
-from kevin_env.candidate.seeding import seed_torch
+from kevin_env.candidate.seeding import reseed
 from kevin_env.problem import ProblemError
 
 RANDOM = threading.RLock()
 """Held while torch's default generators and precision flags, which are the process's, are set for one run."""
+
+
+_NO_MEMORY = ("out of memory", "ALLOC_FAILED", "allocate memory", "not enough memory")
+
+
+def lacks_memory(error: BaseException | None) -> bool:
+    """Whether an error says that there was no memory: not all libraries that torch calls say so by its own class."""
+    told = isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
+    return told or isinstance(error, torch.OutOfMemoryError | MemoryError)
 
 
 def let_go() -> None:
@@ -21,7 +30,7 @@ def let_go() -> None:
 
 
 class seeded:
-    """Seeds torch's generators and makes `device` the default for new tensors; one thread at a time."""
+    """Seeds torch's generators and Python's, and makes `device` the default for new tensors; one thread at a time."""
 
     def __init__(self, seed: int, device: torch.device) -> None:
         self.seed = seed
@@ -29,8 +38,12 @@ class seeded:
 
     def __enter__(self) -> None:
         RANDOM.acquire()
-        seed_torch(self.seed)
-        self.device.__enter__()
+        try:
+            reseed(self.seed)
+            self.device.__enter__()
+        except BaseException:
+            RANDOM.release()
+            raise
 
     def __exit__(self, *error: Any) -> None:
         self.device.__exit__(*error)
@@ -45,15 +58,22 @@ class precision:
 
     def __enter__(self) -> None:
         RANDOM.acquire()
-        torch.backends.cuda.matmul.allow_tf32 = self.allowed
-        torch.backends.cudnn.allow_tf32 = self.allowed
+        try:
+            torch.backends.cuda.matmul.allow_tf32 = self.allowed
+            torch.backends.cudnn.allow_tf32 = self.allowed
+        except BaseException:
+            RANDOM.release()
+            raise
 
     def __exit__(self, *error: Any) -> None:
         RANDOM.release()
 
 
 class reference_code:
-    """Turns whatever the problem's own code raises into a ProblemError that names the place."""
+    """Turns whatever the problem's own code raises into a ProblemError that names the place.
+
+    All but a lack of memory, which is no fault of it, and torch's OutOfMemoryError then.
+    """
 
     def __init__(self, problem: str, place: str) -> None:
         self.problem = problem
@@ -63,6 +83,10 @@ class reference_code:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, ProblemError | torch.OutOfMemoryError):
+        if isinstance(error, ProblemError | torch.OutOfMemoryError):
+            return
+        if lacks_memory(error):
+            raise torch.OutOfMemoryError(f"{type(error).__name__}: {error}") from error
+        if isinstance(error, Exception | SystemExit):
             text = f"{self.problem}: its reference fails in {self.place}: {type(error).__name__}: {error}"
             raise ProblemError(text) from error

@@ -23,7 +23,7 @@ from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.unverified import Unverified, Wrong
-from kevin_env.judge.verdict import may_be_others_doing, verdict
+from kevin_env.judge.verdict import hoarding, may_be_others_doing, verdict
 from kevin_env.judge.worker import Worker
 from kevin_env.judge.yardstick import beyond_doubt, held_against
 from kevin_env.outcome import Correct, Incorrect, Outcome
@@ -133,6 +133,10 @@ class Judge:
                 return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
         except Trouble as trouble:
             return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)
+        except (torch.OutOfMemoryError, NoRoom):
+            if alone and self.bench.hoards(trial.worker):
+                return hoarding(trial.place.input_set)
+            raise
 
     @contextmanager
     def _room(self, trial: Trial, watch: Stopwatch, alone: bool) -> Iterator[None]:
@@ -140,7 +144,7 @@ class Judge:
         with ExitStack() as held:
             with asleep(trial.worker):
                 self._take_places(held, watch, alone)
-            trial.crowded = alone and self.bench.crowded()
+            trial.crowded = alone and self.bench.crowded(trial.worker)
             yield
 
     def _take_places(self, held: ExitStack, watch: Stopwatch, alone: bool) -> None:

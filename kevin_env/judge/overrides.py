@@ -3,8 +3,12 @@
 import ast
 from typing import Any, cast
 
+from pydantic import ConfigDict, TypeAdapter
+
 from kevin_env.parsing import parse
 from kevin_env.problem import Problem, ProblemError
+
+_CASES = TypeAdapter(dict[str, dict[str, Any]], config=ConfigDict(strict=True))
 
 
 def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
@@ -18,7 +22,7 @@ def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(target, ast.Name) and target.id == "CASES" and value is not None:
             try:
-                return ast.literal_eval(value)
+                return _CASES.validate_python(ast.literal_eval(value))
             except ValueError as error:
                 raise ProblemError(f"{problem.id}: CASES is not a literal dict of dicts") from error
     return {}

@@ -20,8 +20,8 @@ from torch import nn
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.creation import Creation
-from kevin_env.candidate.seeding import seed_torch
-from kevin_env.judge.guards import RANDOM, precision, reference_code, seeded
+from kevin_env.candidate.seeding import reseed, seed_torch
+from kevin_env.judge.guards import RANDOM, lacks_memory, precision, reference_code, seeded
 from kevin_env.judge.overrides import apply_overrides, overrides_of
 from kevin_env.judge.randomness import differ, generators, rounded_otherwise
 from kevin_env.problem import Problem, ProblemError
@@ -33,6 +33,10 @@ DISTRIBUTIONS = {
     "offset": "normal around 4 with standard deviation 1",
 }
 """Name and description of each distribution that floating-point inputs are drawn from."""
+
+
+PRECISIONS = ("ieee", "tf32")
+"""Of float32 matrix products and convolutions of a reference."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,10 @@ class Case:
         self.device = device
         self.module = _execute(problem, name, device)
         self.precision: str = getattr(self.module, "PRECISION", "ieee")
-        self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
+        if self.precision not in PRECISIONS:
+            raise ProblemError(f"{problem.id}: PRECISION is {self.precision!r}; known are {', '.join(PRECISIONS)}")
+        with reference_code(problem.id, "TOLERANCE"):
+            self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
         with reference_code(problem.id, "get_init_inputs"):
             self.init_inputs: list[Any] = self.module.get_init_inputs()
         self.model: nn.Module
@@ -164,16 +171,14 @@ class Case:
         """A part of the oracle; None for a reference that holds what cannot be copied, or that insists on a dtype."""
         try:
             return make()
-        except torch.OutOfMemoryError:
-            if self.needs_oracle:
-                raise
-            return None
-        except Exception:
+        except Exception as error:
+            if self.needs_oracle and lacks_memory(error):
+                raise torch.OutOfMemoryError(str(error)) from error
             return None
 
     def _run(self, model: nn.Module, skeleton: tree.Skeleton, given: list[torch.Tensor], seed: int) -> Any:
         with reference_code(self.problem, "forward"), precision(self.precision), torch.no_grad(), RANDOM:
-            seed_torch(seed)
+            reseed(seed)
             return model(*tree.put_together(skeleton, given))
 
 

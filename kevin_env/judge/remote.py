@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from kevin_env.candidate.wire import Channel, WireError
+from kevin_env.candidate.wire import Channel, TooLong, WireError
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
 from kevin_env.problem import ProblemError
 
@@ -69,6 +69,9 @@ class Remote:
         try:
             with self._lock:
                 self._channel.send({"id": number, **request})
+        except TooLong as error:
+            self._waiting.pop(number, None)
+            raise JudgeError(f"too long to be judged: {error}") from error
         except WireError as error:
             self._waiting.pop(number, None)
             raise JudgeError("the judge process is gone") from error
@@ -105,7 +108,8 @@ class Remote:
         if "stage" in answer:
             on_stage = self._waiting[answer["id"]][2]
             if on_stage is not None:
-                on_stage(answer["stage"])
+                with suppress(Exception):  # a display that fails is nobody's verdict
+                    on_stage(answer["stage"])
             return
         future, read, _ = self._waiting.pop(answer["id"])
         if "problem_error" in answer:
@@ -125,6 +129,8 @@ class Remote:
         self.alive = False
         if not self._ready.done():
             self._ready.set_exception(error)
+        with suppress(OSError):
+            self._channel.sock.shutdown(socket.SHUT_RDWR)  # so that who asks from now on is told
         while self._waiting:
             _, (future, _, _) = self._waiting.popitem()
             future.set_exception(error)

@@ -14,7 +14,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from kevin_env.candidate.wire import Channel, Closed
+from kevin_env.candidate.wire import Channel, Closed, TooLong
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lint.report import Limits
@@ -45,8 +45,9 @@ class Server:
             from kevin_env.judge.judge import Judge
 
             judge = Judge(device, server)
-        except JudgeError as error:
-            self._send({"fatal": str(error)})
+        except Exception as error:  # whatever it was, the client is told
+            text = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
+            self._send({"fatal": text})
             server.close()
             return
         self._send({"device": judge.info.model_dump()})
@@ -67,10 +68,13 @@ class Server:
             answer = {"problem_error": str(error)}
         except JudgeError as error:
             answer = {"judge_error": str(error)}
-        except Exception as error:  # the boundary round a judgement: our failure, told to the client as such
+        except BaseException as error:  # the boundary round a judgement: our failure, told to the client as such
             text = "".join(traceback.format_exception(error))
             answer = {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
-        self._send({"id": number, **answer})
+        try:
+            self._send({"id": number, **answer})
+        except TooLong as error:
+            self._send({"id": number, "judge_error": f"the answer is too long: {error}"})
 
     def _perform(self, judge: "Judge", request: dict[str, Any]) -> dict[str, Any]:
         from kevin_env.judge.probe.ahead import foresee

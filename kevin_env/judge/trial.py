@@ -23,7 +23,7 @@ from kevin_env.judge.verdict import Place
 from kevin_env.judge.word import Word
 from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Incorrect
-from kevin_env.problem import Problem
+from kevin_env.problem import Problem, ProblemError
 
 ALL_CALLS = 10
 """All calls of a submission together may take so many times what one may: in most of them nobody else is timed."""
@@ -132,6 +132,8 @@ class Trial:
     def run(self, sets: list[Drawn], marks: Sequence[int] = (), word: Word | None = None) -> Answer:
         """One pass of the submission through the gate. Arguments as `Gate.call`, errors as `screen`."""
         self.place = Place("call", sets[0].input_set)
+        if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
+            raise ProblemError(f"{self.problem.id}: get_inputs draws inputs of other sizes than before")
         seconds, began = min(self.options.call_timeout, self._left), time.monotonic()
         try:
             return self.gate.call(self.player, sets, seconds, marks, word)
@@ -154,7 +156,7 @@ class Trial:
         skeleton, tensors = self.case.draw_inputs(distribution, seed)
         image = Image(tensors, self.bench.device, start, into)
         if planted(distribution, self.distributions):
-            plant(image.tensors, seed)
+            plant(image.tensors, seed_from(self.secret, "plant", self._draws))
         # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
         call = seed_from(self.secret, "call", self._draws)
         return Drawn(skeleton, image, call, f"{self.case.name}/{distribution}", self.case.stochastic)

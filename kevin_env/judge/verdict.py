@@ -51,6 +51,12 @@ def verdict(trouble: Trouble, step: Step, folder: str, input_set: str | None = N
             raise AssertionError(f"no verdict for {trouble!r}")
 
 
+def hoarding(input_set: str | None) -> RuntimeFailure:
+    """The outcome of a candidate that holds so much of the device's memory that the judge cannot go on."""
+    text = "the submission held so much of the device's memory that its inputs and outputs had no room"
+    return RuntimeFailure(kind="out_of_memory", message=text, input_set=input_set)
+
+
 def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
     """Whether a submission's end may be the doing of others, or of the machine.
 

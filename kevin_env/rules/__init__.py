@@ -25,7 +25,6 @@ Rules = Literal["kernel", "open"]
 
 _REFERENCE_PACKAGES = frozenset({"kevin_env", "reference", "problem", "problems"})
 _MOST_NAMED = 4
-_AS_A_PROGRAM = "__name__ == '__main__'"
 _NO_MODEL = FormatError(kind="no_model", message="The code defines no class ModelNew at its top level.")
 
 
@@ -52,9 +51,9 @@ def _check_kernel(tree: ast.Module) -> FormatError | RulesViolation | None:
     named = [node for node in nodes_of(tree, ast.ClassDef) if node.name == "ModelNew"]
     models = reader.models() or named[-1:]
     for model in models:
-        found = _check_reference(tree, model, reader) or _check_forward(
-            model, reader if model is models[0] else SubmissionReader(tree)
-        )
+        own = reader if model is models[0] else SubmissionReader(tree)
+        own.read_forward(model)
+        found = _check_reference(tree, model, own) or _check_forward(model, own)
         if found is not None:
             return found
     return None if models else _NO_MODEL
@@ -88,7 +87,7 @@ def _check_reference(tree: ast.Module, model: ast.ClassDef, reader: SubmissionRe
         bases = zip(node.bases, reader.bases[node], strict=True)
         if any(_is_reference(base, value, "Model" not in stored) for base, value in bases):
             return _inherits("ModelNew inherits from the reference Model", model.lineno)
-    for node in (each for each in nodes_of(tree) if isinstance(each, ast.Import | ast.ImportFrom)):
+    for node in sorted(reader.imports, key=lambda each: each.lineno):
         if imported := _imported_reference(node):
             return _inherits(f"the code imports {imported}", node.lineno)
     return None
@@ -100,9 +99,18 @@ def _as_imported(tree: ast.Module) -> ast.Module:
         return tree
     body: list[ast.stmt] = []
     for node in tree.body:
-        guard = isinstance(node, ast.If) and ast.unparse(node.test) == _AS_A_PROGRAM
-        body += node.orelse if isinstance(node, ast.If) and guard else [node]
+        body += node.orelse if isinstance(node, ast.If) and _asks_for_a_program(node.test) else [node]
     return changed(tree, body=body) if body != tree.body else tree
+
+
+def _asks_for_a_program(test: ast.expr) -> bool:
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(map(_asks_for_a_program, values))
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            return {ast.unparse(left), ast.unparse(right)} == {"__name__", "'__main__'"}
+        case _:
+            return False
 
 
 def _is_reference(base: ast.expr, value: Value, imported: bool) -> bool:
@@ -126,7 +134,6 @@ def _inherits(what: str, line: int) -> RulesViolation:
 
 
 def _check_forward(model: ast.ClassDef, reader: SubmissionReader) -> RulesViolation | None:
-    reader.read_forward(model)
     if reader.findings:
         return _violation(sorted(reader.findings, key=lambda found: (found.line, found.kind, found.what)))
     if reader.launches:

@@ -109,6 +109,8 @@ class Calls(Reader):
             case root if root in sys.stdlib_module_names:
                 return self._call_stdlib(path, arguments, arguments.first() if root == "functools" else callables, node)
             case _:
+                if any(isinstance(atom, Kernel) for atom in arguments.all()):
+                    self.launch()
                 return KERNEL if callables else UNKNOWN
 
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:

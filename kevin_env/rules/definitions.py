@@ -3,7 +3,10 @@
 import ast
 from collections.abc import Sequence
 
+from kevin_env.rules.calls import KERNEL
 from kevin_env.rules.expressions import Expressions
+from kevin_env.rules.objects import KNOWN
+from kevin_env.rules.operations import root
 from kevin_env.rules.values import UNKNOWN, Arguments, Class, Function, Imported, Scope, Value
 
 
@@ -19,8 +22,14 @@ class Definitions(Expressions):
         function: Value = frozenset({Function(node, scope)})
         for decorator in reversed(node.decorator_list):
             decorated = self.call(self.evaluate(decorator, scope), Arguments((function,)), decorator)
+            if not decorated and isinstance(decorator, ast.Call) and self._is_foreign(decorator.func, scope):
+                decorated = KERNEL
             function = frozenset(atom for atom in decorated if not isinstance(atom, Imported)) or function
         scope.names[node.name] = function
+
+    def _is_foreign(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether it is of a package that is not known here: its decorators may compile what they are given."""
+        return any(root(atom) not in (*KNOWN, "", "builtins") for atom in self.evaluate(node, scope))
 
     def define_class(self, node: ast.ClassDef, scope: Scope) -> None:
         """Reads the body of a class, and binds it."""
@@ -43,6 +52,7 @@ class Definitions(Expressions):
 
     def import_names(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
         """Binds what is imported."""
+        self.imports.append(node)
         for alias in node.names:
             if isinstance(node, ast.Import):
                 path = alias.name if alias.asname else alias.name.split(".")[0]

@@ -36,7 +36,7 @@ _EXPLICIT = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__re
 """Special methods that are read where they are called, or that only tell what an object is."""
 _VENDOR = "vendor"
 _MODULE = re.compile(r"\b(?:PYBIND11_MODULE\s*\(|PyInit_\w)")
-_KNOWN = frozenset(
+KNOWN = frozenset(
     {"torch", "numpy", "scipy", "cupy", "triton", "cuda", *words.COMPUTING_PACKAGES, *sys.stdlib_module_names}
 )
 """Packages that are not what a submission builds of its sources in C++."""
@@ -164,7 +164,7 @@ class Objects(Calls):
             if name.startswith(words.COMPUTING_LIBRARIES):
                 return frozenset({Imported(f"{_VENDOR}.{name}")})
             return super()._call_imported(path, arguments, node) | self._called_in(node)
-        if self._builds_module and package not in _KNOWN and isinstance(node, ast.Call):
+        if self._builds_module and package not in KNOWN and isinstance(node, ast.Call):
             kinds = self.returned.get(path.rsplit(".", 1)[-1], set())
             return self.call((KERNEL if are_numbers(kinds) else EXTENSION) | self._called_in(node), arguments, node)
         return super()._call_imported(path, arguments, node)

@@ -63,6 +63,8 @@ class Reader:
         self.escaped: list[Atom] = []
         self.kernels: list[Function] = []
         self.star_imports: list[str] = []
+        self.imports: list[ast.Import | ast.ImportFrom] = []
+        """Those that run."""
         self.findings: list[Finding] = []
         self.runs_text = False
         """Whether it runs code in a string that could not be read: names may come from there."""

@@ -47,7 +47,8 @@ TORCH_CONSTANTS = _words(
 _NAMESPACES = _words(
     "cuda. accelerator. cpu. xpu. version. backends. library. profiler. compiler. _dynamo. utils.cpp_extension. "
     "utils.dlpack. ops.load_library. overrides. amp. _C._cuda autograd.profiler. nn.Module. "
-    "nn.modules.utils. random."
+    "nn.modules.utils. random. utils._triton. utils.weak. utils._pytree. _inductor.runtime. _C._dynamo.guards. "
+    "_C._get_tracing_state. __config__. _check_is_size. _check_index. UntypedStorage."
 )
 TORCH_NAMESPACES = tuple(f"torch.{name}" for name in sorted(_NAMESPACES))
 """Namespaces for devices, streams, events, graphs and building, in which everything may be called ..."""
@@ -71,7 +72,7 @@ TENSOR_OTHER = _words(
     "size stride shape numel nelement dim ndimension ndim element_size itemsize nbytes storage_offset data_ptr dtype "
     "device layout get_device is_cuda is_cpu is_contiguous is_floating_point is_complex is_signed is_pinned is_shared "
     "is_conj is_neg is_set_to is_sparse is_leaf is_inference is_meta is_quantized is_same_size _is_view _version "
-    "requires_grad grad_fn record_stream item tolist ctypes names strides flags __cuda_array_interface__ "
+    "requires_grad dim_order grad_fn record_stream item tolist ctypes names strides flags __cuda_array_interface__ "
     "__array_interface__ __dlpack__ __dlpack_device__ __len__ __repr__ __str__ __format__ __setitem__ register_hook "
     "fill tobytes"
 )
@@ -92,7 +93,10 @@ WRAPPERS = _words(
 """Calls that give back what they are given: what comes out does what went in does."""
 EXTENSION_MAKERS = _words(
     "torch.utils.cpp_extension.load torch.utils.cpp_extension.load_inline torch.cuda._compile_kernel "
-    "torch.utils.cpp_extension._import_module_from_library importlib.util.module_from_spec"
+    "torch.utils.cpp_extension._import_module_from_library importlib.util.module_from_spec "
+    "torch._inductor.async_compile.AsyncCompile torch._inductor.codecache.AsyncCompile "
+    "torch._inductor.codecache.CppCodeCache.load torch.cuda.jiterator._create_jit_fn "
+    "torch.cuda.jiterator._create_multi_output_jit_fn"
 )
 LIBRARY_MAKERS = _words(
     "ctypes.CFUNCTYPE ctypes.PYFUNCTYPE ctypes.CDLL ctypes.PyDLL ctypes.cdll.LoadLibrary "
@@ -130,7 +134,10 @@ CONTAINER_METHODS = frozenset({*_COLLECTIONS, *MODULE_METHODS, *MODULE_CONTENTS}
 MAPPINGS = _words("builtins.dict collections.OrderedDict types.MappingProxyType types.SimpleNamespace")
 """Calls that make a dictionary, or what is one with its entries as attributes."""
 
-APPLIERS = _words("builtins.map builtins.filter functools.reduce itertools.starmap torch.utils.checkpoint.checkpoint")
+APPLIERS = _words(
+    "builtins.map builtins.filter functools.reduce itertools.starmap torch.utils.checkpoint.checkpoint "
+    "torch.utils._pytree.tree_map torch.utils._pytree.tree_map_ torch.utils._pytree.tree_map_only"
+)
 """Calls that call their first argument on the others."""
 THREADS = _words("Thread Timer Process")
 """Classes of `threading` and `multiprocessing` that take a function, to be called when they are started."""
@@ -222,16 +229,7 @@ UNREADABLE = (
     *("timeit.timeit", "timeit.repeat", "timeit.Timer", "types.FunctionType", "types.CodeType", "ctypes.pythonapi."),
 )
 """Calls of Python's library that run code, or give what can be called, without a name that could be followed."""
-STDLIB_COMPUTES = (
-    "math.",
-    "cmath.",
-    "statistics.",
-    "heapq.",
-    "bisect.",
-    "fractions.",
-    "decimal.",
-    "itertools.accumulate",
-)
+STDLIB_COMPUTES = tuple(_words("math. cmath. statistics. heapq. bisect. fractions. decimal. itertools.accumulate"))
 """Those that compare, add or multiply what they are given."""
 KEEPING = ("queue.", "contextvars.", "weakref.", "collections.", "threading.local")
 """Those that keep what they are given, and give it back."""

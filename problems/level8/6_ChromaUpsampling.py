@@ -22,7 +22,7 @@ frame_width = 8192
 CASES: dict[str, dict] = {
     "cpu": {"frame_height": 1080, "frame_width": 960},
     "odd": {"frame_height": 107, "frame_width": 167},
-    "strip": {"frame_height": 2, "frame_width": 9000},
+    "strip": {"frame_height": 2, "frame_width": 8000},
 }
 TAGS: tuple[str, ...] = ("interpolation", "video", "image")
 

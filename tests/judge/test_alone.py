@@ -93,7 +93,7 @@ def test_memory_that_strangers_hold_is_not_what_a_submission_is_blamed_for(
     judge: Judge, monkeypatch, code: str, idle: bool, crowded: bool, blamed: bool
 ) -> None:
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: idle)
-    monkeypatch.setattr(judge.bench, "crowded", lambda: crowded)
+    monkeypatch.setattr(judge.bench, "crowded", lambda worker: crowded)
     if blamed:
         assert judged(judge, code)[0].outcome.category == "runtime"
         return

@@ -17,6 +17,7 @@ from kevin_env.app.convert.inspect_log import write_inspect
 from kevin_env.app.convert.kernelbench import is_run, read_run
 from kevin_env.app.convert.samples import chat, turn_samples, write_csv
 from kevin_env.app.errors import BadInput
+from kevin_env.app.writing import whole, write_text
 from kevin_env.record import Trajectory
 
 FORMATS = ("atif", "chat", "inspect", "csv", "turns")
@@ -47,8 +48,10 @@ def convert(episodes: Iterable[Trajectory], to: str, out: Path | None) -> None:
             return
         with _stream(out) as stream:
             _write(episodes, to, stream)
+    except BrokenPipeError:  # who reads has enough
+        raise
     except OSError as error:
-        raise BadInput(f"cannot write {out}: {error}") from error
+        raise BadInput(f"cannot write {out or 'to stdout'}: {error.strerror or error}") from error
 
 
 def read_foreign(path: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
@@ -99,13 +102,13 @@ def _write_documents(episodes: Iterable[Trajectory], out: Path) -> None:
             raise BadInput(
                 f"{len(more) + 1} episodes do not go into {out}: give a folder or a .jsonl, or say --episode"
             )
-        out.write_text(_json(to_atif(first)) + "\n", encoding="utf-8")
+        write_text(out, _json(to_atif(first)) + "\n")
         return
     out.mkdir(parents=True, exist_ok=True)
     for number, episode in enumerate(episodes, start=1):
         # Not the id alone: it comes from a file, and must not lead elsewhere.
         name = "".join(sign for sign in episode.episode_id if sign.isalnum() or sign in "-_")[:64]
-        (out / f"{number:06}-{name}.json").write_text(_json(to_atif(episode)) + "\n", encoding="utf-8")
+        write_text(out / f"{number:06}-{name}.json", _json(to_atif(episode)) + "\n")
 
 
 def _write(episodes: Iterable[Trajectory], to: str, stream: TextIO) -> None:
@@ -123,8 +126,9 @@ def _stream(out: Path | None) -> Iterator[TextIO]:
     if out is None:
         yield sys.stdout
         return
-    with out.open("w", encoding="utf-8", newline="") as file:
+    with whole(out) as scratch, scratch.open("w", encoding="utf-8", newline="") as file:
         yield file
+        file.flush()
 
 
 def _json(value: Any) -> str:

@@ -6,7 +6,7 @@ from kevin_env.app.screen import StageDisplay, best_turn, show, turns_table, ver
 from kevin_env.episode import Episode
 from kevin_env.extract import Extracted, extract
 from kevin_env.judge.api import JudgeError
-from kevin_env.outcome import printable
+from kevin_env.outcome import visible
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.record import Reply, StopReason, Trajectory, Turn
 from kevin_env.render import speedup_text
@@ -40,7 +40,7 @@ class Narrator:
     def text(self, piece: str) -> None:
         """A piece of the reply. An escape that is split over pieces loses its first character, and so its power."""
         if self._stream:
-            self.console.out(printable(piece), end="", highlight=False)
+            self.console.out(visible(piece), end="", highlight=False)
 
     def judging(self, reply: Reply) -> StageDisplay:
         """The reply is whole and goes to the judge."""

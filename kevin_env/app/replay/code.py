@@ -10,7 +10,7 @@ from pygments.lexers.c_cpp import CppLexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, String
 
-from kevin_env.outcome import printable
+from kevin_env.outcome import visible
 from kevin_env.parsing import parse
 
 TAB = 4
@@ -20,11 +20,6 @@ COLOURED = 300_000
 Kind = Literal["", "comment", "keyword", "string", "number", "function", "builtin", "decorator"]
 Line = tuple[tuple[Kind, str], ...]
 """One line of code as pieces; their texts joined are the line."""
-
-# Characters that turn the direction of what follows (CVE-2021-42574), that have no width, or that break lines.
-_HIDDEN = re.compile(
-    "[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\U000e0000-\U000e0fff]"
-)
 
 _KINDS: tuple[tuple[object, Kind], ...] = (
     (Comment.Preproc, "decorator"),
@@ -41,11 +36,8 @@ _KINDS: tuple[tuple[object, Kind], ...] = (
 
 
 def clean(text: str) -> str:
-    """Text of anyone as it may be shown anywhere: no escape codes, no control characters, tabs as spaces.
-
-    Characters that hide, or that reverse what follows them, are spelled out as `<U+202E>`.
-    """
-    return _HIDDEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", printable(text)).expandtabs(TAB)
+    """Text of anyone as it may be shown anywhere: `visible`, with tabs as spaces."""
+    return visible(text).expandtabs(TAB)
 
 
 def lines_of(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from kevin_env.app.replay.plain import Choice, chosen, rows_of
 from kevin_env.app.replay.screens import Frame, render
 from kevin_env.app.replay.state import Size, State, grown, opened
 from kevin_env.app.replay.view_keys import go_to
+from kevin_env.app.writing import write_text
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 
@@ -69,18 +70,6 @@ def export(library: Library, choice: Choice, out: Path, size: str, errors: Conso
         text = _svg(frame, room, library.path.name) if out.suffix == ".svg" else _text(frame)
     write_text(out, text)
     return out
-
-
-def write_text(out: Path, text: str) -> None:
-    """Writes a file.
-
-    Raises:
-        BadInput: if it cannot be written.
-    """
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"cannot write {out}: {error}") from error
 
 
 def _no_more_than(library: Library, choice: Choice, errors: Console) -> Iterator[Trajectory]:

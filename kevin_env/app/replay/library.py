@@ -5,6 +5,7 @@ kept, with the place where the line stands. An episode is read whole when it is 
 """
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -52,13 +53,17 @@ class Library:
 
     Args:
         path: a trajectory file, or a folder that is searched for `*.jsonl`.
+        out: a file that is to be written meanwhile: what it held before is not read.
 
     Raises:
-        BadInput: if there is none.
+        BadInput: if there is none, or `out` is all there is.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, out: Path | None = None) -> None:
         self.path = path
+        self._out = out
+        if out is not None and path.is_file() and _same(path, out):
+            raise BadInput(f"{out} is what is to be read: write to another file")
         self._files: list[_File] = []
         self._finished: list[Row] = []
         self._known: set[tuple[Path, str]] = set()
@@ -107,8 +112,12 @@ class Library:
     def refresh(self) -> bool:
         """Looks for files, lines and turns that came since. Whether anything did; `advance` then reads the lines."""
         known = {file.path for file in self._files}
-        self._files += (_File(path) for path in _trajectory_files(self.path) if path not in known)
+        self._files += (_File(path) for path in self._there() if path not in known)
         return any([len(self._files) > len(known), *map(self._look_again, self._files)])
+
+    def _there(self) -> list[Path]:
+        found = _trajectory_files(self.path)
+        return [path for path in found if self._out is None or not _same(path, self._out)]
 
     def episode(self, row: Row) -> Trajectory | BadLine:
         """The episode of a row, whole. One that ran and has ended since is found where it is now."""
@@ -145,6 +154,7 @@ class Library:
                 self._take(file, line)
                 if not file.unread or (count % _AT_ONCE == 0 and time.monotonic() > end):
                     return
+            file.size = min(file.size, os.fstat(opened.fileno()).st_size)  # it may have become shorter
 
     def _take(self, file: _File, line: bytes) -> None:
         place = Place(file.path, file.at, len(line), file.line + file.ended)
@@ -206,6 +216,10 @@ def _reason(place: Place, line: bytes, whole: bool, error: ValidationError) -> B
     """Why a line is no row, in the words of the one who reads it whole."""
     bad = read_line(place.path, place.line, line, whole)
     return bad if isinstance(bad, BadLine) else BadLine(place.path, place.line, error.errors()[0]["msg"])
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.exists() and one.exists() and one.samefile(other)
 
 
 def _trajectory_files(path: Path) -> list[Path]:

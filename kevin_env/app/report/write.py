@@ -11,13 +11,13 @@ from kevin_env.app.evaluate.evaluation import Recorded, read_recorded
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.samples import gather
-from kevin_env.app.replay.export import write_text
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.page import page
 from kevin_env.app.replay.rows import Row
 from kevin_env.app.report.markdown import report_markdown
 from kevin_env.app.report.page import report_page
 from kevin_env.app.report.summary import summarise
+from kevin_env.app.writing import write_text
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 

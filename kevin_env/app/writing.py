@@ -1,0 +1,44 @@
+"""Files that are there whole or not at all."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from kevin_env.app.errors import BadInput
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A file to write to, which takes the place of `path` in the end; nothing happens to that if anything fails.
+
+    What is no regular file, such as a pipe, is written to directly.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        yield scratch
+        with scratch.open("rb") as file:
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, scratch)
+        scratch.replace(target)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def write_text(out: Path, text: str) -> None:
+    """Writes a file.
+
+    Raises:
+        BadInput: if it cannot be written.
+    """
+    try:
+        with whole(out) as scratch:
+            scratch.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot write {out}: {error.strerror or error}") from error
