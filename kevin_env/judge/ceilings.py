@@ -135,11 +135,19 @@ def memory_rates(device: torch.device, size: int) -> tuple[float, float]:
 
 
 def product_rate(device: torch.device, kind: Arithmetic) -> float:
-    """FLOPs a second of a product of square matrices."""
+    """FLOPs a second of a product of square matrices.
+
+    On a CPU the fastest of several: not every layout has a quick path of each type, and a kernel may convert its
+    operands to float32.
+    """
     side = GPU_SIDES.get(kind, GPU_SIDE) if device.type == "cuda" else CPU_SIDE
     with precision("tf32" if kind == "tf32" else "ieee"):  # nobody else draws or sets flags meanwhile
         a, b = (torch.randn(side, side, device=device).to(_DTYPES[kind]) for _ in range(2))
-        return 2 * side**3 / _seconds(device, lambda: a @ b)
+        if device.type == "cuda":
+            return 2 * side**3 / _seconds(device, lambda: a @ b)
+        wide = [t.to(torch.promote_types(t.dtype, torch.float32)) for t in (a, b)]
+        shortest = min(_seconds(device, call) for call in (lambda: a @ b, lambda: a @ b.T, lambda: wide[0] @ wide[1]))
+        return 2 * side**3 / shortest
 
 
 def _seconds(device: torch.device, call: Callable[[], object]) -> float:

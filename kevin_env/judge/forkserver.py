@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from kevin_env.candidate import interpreter
+from kevin_env.candidate import interpreter, libdevice
 from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge import keeper, processors
 from kevin_env.judge.sandbox import levels, namespaces, privileges, root
@@ -66,6 +66,7 @@ def _import_all() -> None:
         importlib.import_module("triton.language")
         if os.environ.get("TRITON_INTERPRET"):
             interpreter.tune_without_a_device()
+            libdevice.fill_in()
 
 
 def _warm(capability: str) -> None:
