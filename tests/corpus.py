@@ -88,7 +88,7 @@ ATTACKS = {
     "poisoned namespace": "poisons_builtins",
     "rewritten harness": "patches_the_runtime patches_the_wire",
     "random numbers": "patched_random",
-    "known seeds": "knows_seeds guesses_from_seeds",
+    "known seeds": "knows_seeds guesses_from_seeds finds_the_planted",
     "files run at start-up, import hooks": "plants_startup_files hooks_imports writes_elsewhere",
     "build caches": "poisons_build_caches",
     # processes, channels, system

@@ -1,6 +1,7 @@
 import threading
 import warnings
 from pathlib import Path
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -373,3 +374,12 @@ def test_a_judge_failure_of_one_is_raised_after_all_have_answered() -> None:
         envs.step(REPLIES[:2])
     envs.reset()
     envs.step([REPLIES[0]] * 2)
+
+
+def test_of_a_vector_nobody_steps_if_one_action_is_no_text() -> None:
+    envs = vector(num_envs=3)
+    envs.reset(seed=cast(int, np.int64(3)))
+    with pytest.raises(InvalidAction):
+        envs.step(["no code", None, "no code"])
+    assert [len(env.episode.turns) for env in cast(Any, envs).envs] == [0, 0, 0]
+    envs.close()

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from kevin_env.app.convert.atif import from_atif, to_atif
 from kevin_env.app.convert.kernelbench import FLAG, outcome_of
+from kevin_env.app.replay.library import Library
 from kevin_env.cli import app
 from kevin_env.record import Trajectory
 from kevin_env.recorder import read_trajectories
@@ -178,3 +179,45 @@ def test_output_goes_through_a_pipe(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kevin_env", "export", str(file), "--to", "turns"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == 3
+
+
+def test_an_export_replaces_nothing_before_it_is_whole(tmp_path: Path) -> None:
+    source = write(tmp_path / "t.jsonl", STORY)
+    before = source.read_bytes()
+    for to in ("turns", "chat", "csv", "inspect", "atif"):
+        code, _, err = run("export", source, "--to", to, "--out", source)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "write to another file" in err
+    assert run("replay", source, "--export", source)[0] == 2
+    assert source.read_bytes() == before
+    kept = tmp_path / "kept.csv"
+    kept.write_text("precious")
+    assert run("export", source, "--to", "csv", "--filter", "L9", "--out", kept)[0] == 2
+    assert kept.read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.csv", "t.jsonl"]
+
+
+def test_what_an_export_has_written_into_the_folder_is_not_read_by_the_next(tmp_path: Path) -> None:
+    write(tmp_path / "t.jsonl", STORY)
+    out = tmp_path / "samples.jsonl"
+    for _ in range(2):
+        assert run("export", tmp_path, "--to", "turns", "--out", out) == (0, "", "")
+    assert len(out.read_text().splitlines()) == 3
+
+
+def test_a_file_that_becomes_shorter_while_it_is_read_is_read_to_its_end(tmp_path: Path) -> None:
+    source = write(tmp_path / "t.jsonl", STORY, evil())
+    library = Library(source)
+    source.write_bytes(b"")
+    assert library.advance(1.0)
+    assert not library.advance(1.0)
+
+
+def test_places_that_cannot_be_written_are_said_in_one_line(tmp_path: Path) -> None:
+    for words in (
+        ("demo", "--out"),
+        ("play", "--problem", "L1_23_Softmax", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--out"),
+    ):
+        code, out, err = run(*words, tmp_path)
+        assert (code, out) == (2, "")
+        assert err == f"kevin-env: {tmp_path}: Is a directory\n"

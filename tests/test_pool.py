@@ -271,3 +271,32 @@ def test_a_closed_pool_judges_nothing_more() -> None:
     judging = pool.submit(load_problem("L1_26_GELU_"), Submission(code=""), Options(device="cpu"))
     with pytest.raises(JudgeError, match="closed"):
         judging.result(30)
+
+
+def test_a_display_that_fails_and_a_request_that_is_too_long_are_nobody_elses_trouble() -> None:
+    def broken(stage: Stage) -> None:
+        raise ValueError(stage)
+
+    with LocalPool() as pool:
+        assert pool.submit(SOFTMAX, RIGHT, CPU, broken).result(120).outcome.category == "correct"
+        under_way = pool.submit(SOFTMAX, SLOW, CPU)
+        with pytest.raises(JudgeError, match="too long to be judged"):
+            pool.submit(SOFTMAX, Submission(code=RIGHT.code + "#" * (9 << 20)), CPU).result(120)
+        assert under_way.result(120).outcome.category == "correct"
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("import sys; sys.exit(3)", "its reference fails"),
+        ("CASES = 7", "CASES is not a literal dict of dicts"),
+        ("PRECISION = 'fp8'", "PRECISION is 'fp8'; known are ieee, tf32"),
+        ("TOLERANCE = 'much'", "its reference fails in TOLERANCE"),
+    ],
+)
+def test_what_is_wrong_with_a_problem_is_said_of_the_problem(more: str, told: str) -> None:
+    cases = next(line for line in SOFTMAX.source.splitlines() if line.startswith("CASES"))
+    source = SOFTMAX.source.replace(cases, more if more.startswith("CASES") else f"{cases}\n{more}")
+    problem = SOFTMAX.model_copy(update={"source": source})
+    with LocalPool() as pool, pytest.raises(ProblemError, match=told):
+        judged(pool, RIGHT, problem)

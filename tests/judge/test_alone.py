@@ -139,6 +139,20 @@ def test_the_judge_lacks_memory_only_when_it_does_so_alone(judge: Judge, monkeyp
     assert (judgement.outcome.category, runs) == ("correct", 2)
 
 
+def test_who_holds_the_memory_that_the_judge_lacks_is_blamed_for_it(judge: Judge, monkeypatch) -> None:
+    def full(trial: Trial, *given):
+        raise torch.OutOfMemoryError("full")
+
+    monkeypatch.setattr(Trial, "expect", full)
+    monkeypatch.setattr(judge.bench, "room", 300)
+    monkeypatch.setattr(judge.bench, "held", lambda worker: 101)
+    outcome = judged(judge, RIGHT)[0].outcome
+    assert (outcome.category, outcome.kind) == ("runtime", "out_of_memory")
+    monkeypatch.setattr(judge.bench, "held", lambda worker: 99)
+    with pytest.raises(torch.OutOfMemoryError):
+        judged(judge, RIGHT)
+
+
 @pytest.mark.parametrize(("lacking", "ends"), [("torch.OutOfMemoryError", 2), ("ValueError", None)])
 def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
     judge: Judge, monkeypatch, lacking: str, ends: int | None

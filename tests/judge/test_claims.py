@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.candidate import tree
+from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, spec_of
+from kevin_env.judge import claims
 from kevin_env.judge.answer import Call
 from kevin_env.judge.check import check_call
-from kevin_env.judge.claims import Mappings, Output, read_claims
+from kevin_env.judge.claims import Mappings, Output, TensorClaim, read_claims
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.trouble import Broken
 from kevin_env.outcome import Incorrect
@@ -222,3 +223,21 @@ def test_claims_of_more_calls_than_were_made_are_refused_unread() -> None:
     with pytest.raises(Broken, match="2000000 outputs of 1"):
         read_claims({"claims": [{}] * 2_000_000}, 1)
     assert time.monotonic() - began < 1
+
+
+def test_memory_that_a_candidate_has_left_is_unmapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    mapped: list[int] = []
+    monkeypatch.setattr(cuda, "open_handle", lambda handle: (mapped.append(int(handle, 16)), int(handle, 16))[1])
+    monkeypatch.setattr(cuda, "allocation_of", lambda pointer: (pointer, 64))
+    monkeypatch.setattr(cuda, "as_tensor", lambda pointer, size, device: torch.empty(size, dtype=torch.uint8))
+    monkeypatch.setattr(Region, "close", lambda region: mapped.pop(0))
+    monkeypatch.setattr(claims, "KEPT_SLACK", 0)
+    fixed = Region(torch.empty(16, dtype=torch.uint8))
+    mappings = Mappings(fixed, fixed, torch.device("cuda"))
+    described = {"device": "cuda", "dtype": "float32", "shape": [4], "stride": [1], "size": 64, "offset": 0}
+    for number in range(1, 40):
+        mappings.next_pass()
+        for handle in (number, 1000):
+            mappings.resolve(TensorClaim.model_validate({**described, "in": f"{handle:08x}"}))
+        assert len(mappings) <= 6
+    assert len(mapped) == len(mappings)

@@ -29,6 +29,14 @@ def test_who_takes_too_much_is_ended_and_others_are_not(submit: Submit) -> None:
     watch.close()
 
 
+def test_what_a_candidate_holds_is_that_of_all_its_processes(submit: Submit) -> None:
+    hog, other = submit(GROUP), submit(GROUP)
+    table = dict.fromkeys(descendants(hog.worker.pid), 3) | dict.fromkeys(descendants(other.worker.pid), 5)
+    watch = DeviceMemory(lambda: table, threading.Lock())
+    assert (watch.held(hog.worker), watch.held(other.worker)) == (6, 10)
+    watch.close()
+
+
 def test_nothing_is_asked_while_something_is_timed_nor_of_who_is_forgotten(submit: Submit) -> None:
     ran, asked, busy = submit(""), [], threading.Lock()
 

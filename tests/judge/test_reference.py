@@ -1,8 +1,12 @@
+import random
+import threading
+
 import pytest
 import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge import reference
+from kevin_env.judge.guards import RANDOM, reference_code, seeded
 from kevin_env.judge.overrides import apply_overrides, overrides_of
 from kevin_env.judge.reference import Case, distributions_of, seed_from
 from kevin_env.problem import Problem, ProblemError
@@ -267,3 +271,33 @@ def test_what_draws_from_elsewhere_is_random(body: str) -> None:
 def test_values_that_are_no_tensors_are_inputs_too() -> None:
     skeleton, tensors = case().draw_inputs("own", 1)
     assert tree.put_together(skeleton, tensors)[1] == 7 and len(tensors) == 1
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"), torch.OutOfMemoryError("full")]
+)
+def test_a_lack_of_memory_is_no_fault_of_the_reference(error: Exception) -> None:
+    with pytest.raises(torch.OutOfMemoryError), reference_code("p", "forward"):
+        raise error
+    with (
+        pytest.raises(ProblemError, match="its reference fails in forward: ValueError"),
+        reference_code("p", "forward"),
+    ):
+        raise ValueError("no")
+
+
+def test_python_numbers_drawn_by_a_problem_follow_the_seed() -> None:
+    with seeded(5, torch.device("cpu")):
+        one = random.random()
+    with seeded(5, torch.device("cpu")):
+        assert random.random() == one
+
+
+def test_nobody_waits_for_who_could_not_set_its_seed() -> None:
+    with pytest.raises((TypeError, RuntimeError)), seeded("no seed", torch.device("cpu")):  # type: ignore[arg-type]
+        pass
+    free: list[bool] = []
+    thread = threading.Thread(target=lambda: free.append(RANDOM.acquire(timeout=1) and not RANDOM.release()))
+    thread.start()
+    thread.join()
+    assert free == [True]

@@ -13,12 +13,14 @@ from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Drawn
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.memory import Image, joined
+from kevin_env.judge.reference import Case
 from kevin_env.judge.supply import AT_ONCE, Supply
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import load_problem
 
 CPU = torch.device("cpu")
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
+RELU = load_problem(str(Path(__file__).parent.parent / "submissions/problems/relu.py"))
 RIGHT = """
 import torch
 class ModelNew(torch.nn.Module):
@@ -115,3 +117,21 @@ def test_others_are_timed_while_sets_are_drawn_ahead(judge: Judge, monkeypatch) 
     monkeypatch.setattr(lease, "wanted", lambda: True)
     judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), stages.append)
     assert len(queued) > 2 and queued == list(range(queued[0], queued[0] + len(queued)))
+
+
+def test_inputs_and_planted_entries_come_from_the_secret_and_differ_from_draw_to_draw(judge: Judge) -> None:
+    worker = judge.bench.take()
+
+    def drawn(secret: str) -> list[torch.Tensor]:
+        trial = Trial(judge.bench, RELU, Options(device="cpu"), secret, worker)
+        trial.case = Case(RELU, "cpu", CPU)
+        trial.distributions = ["own", "signed", "wide", "offset"]
+        return [trial.draw("own").image.tensors[0] for _ in range(2)]
+
+    one, same, other = drawn("a"), drawn("a"), drawn("b")
+    assert all(map(torch.equal, one, same))
+    assert not torch.equal(one[0], other[0])
+    assert not torch.equal(one[0], one[1])
+    outside = [{*((each < 0) | (each >= 1)).flatten().nonzero().flatten().tolist()} for each in (*one, *other)]
+    assert len({frozenset(places) for places in outside}) == 4
+    judge.bench.retire(worker)
