@@ -15,23 +15,12 @@ ENDED_EARLY, WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 1, 2, 3, 130
 _EPISODE_CODES = {"max_turns": 0, "stop_on": 0, "interrupted": INTERRUPTED, "judge_error": JUDGE_FAILED}
 
 
-_PLACES = {
-    getattr(errno, f"E{name}")
-    for name in (
-        "ACCES",
-        "DQUOT",
-        "EXIST",
-        "FBIG",
-        "ISDIR",
-        "LOOP",
-        "NAMETOOLONG",
-        "NOENT",
-        "NOSPC",
-        "NOTDIR",
-        "PERM",
-        "ROFS",
+_PLACES = frozenset(
+    (
+        *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR),
+        *(errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG, errno.EDQUOT, errno.ENOSPC),
     )
-}
+)
 """Of files that cannot be read or written where they are."""
 
 

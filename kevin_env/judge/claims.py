@@ -147,7 +147,10 @@ class Mappings:
         return Output(claim, region.bytes[claim.offset : end])
 
     def next_pass(self) -> None:
-        """Unmaps what many passes have left, the oldest first. What was resolved before may be gone."""
+        """Unmaps what many passes have left, the oldest first; for when the device has done all that it was given.
+
+        No output that was resolved before may be read afterwards.
+        """
         self._most = max(self._most, sum(self._opened[handle].size for handle in self._named))
         self._named.clear()
         left = sum(region.size for region in self._opened.values()) - KEPT_FACTOR * self._most - KEPT_SLACK

@@ -112,9 +112,9 @@ class Gate:
             veil = Veil(blocks, self._generator) if self._generator else None
 
         player.worker.ask("stage", timeout, meanwhile=prepare, inputs=sets[0].skeleton, sets=specs, **early)
+        finish(self.device)
         player.mappings.next_pass()
         mapped = len(player.mappings)
-        finish(self.device)
         shown: list[tuple[int, int, bool]] = []
 
         def show(queued: bool = False) -> None:
