@@ -294,6 +294,14 @@ def test_honest_code_that_looks_alike_passes(name):
     assert check_rules(HEAD + HONEST[name]) is None
 
 
+@pytest.mark.parametrize("decorator", ["beartype.beartype", "tenacity.retry(stop=3)"])
+def test_what_another_package_wraps_may_not_compute_with_torch(decorator):
+    code = f"import beartype, tenacity\n@{decorator}\ndef work(x):\n    return BODY\n{MODEL}        return work(x)\n"
+    found = check_rules(HEAD + code.replace("BODY", "torch.softmax(x, 1)"))
+    assert isinstance(found, RulesViolation) and "torch.softmax" in found.message
+    assert check_rules(HEAD + code.replace("BODY", "np.exp(torch.empty_like(x))")) is None
+
+
 def test_an_import_of_the_reference_that_runs_is_seen_wherever_it_is():
     call = "def get():\n    from reference import Model\n    return Model\n"
     for place in ("def __init__(self):\n        super().__init__(); get()\n    def forward(self, x):\n        return ext.f(x)\n",

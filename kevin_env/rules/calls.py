@@ -111,6 +111,7 @@ class Calls(Reader):
             case _:
                 if any(isinstance(atom, Kernel) for atom in arguments.all()):
                     self.launch()
+                self.foreign += [atom for atom in arguments.all() if isinstance(atom, Function)]
                 return KERNEL if callables else UNKNOWN
 
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:

@@ -24,6 +24,7 @@ class Definitions(Expressions):
             decorated = self.call(self.evaluate(decorator, scope), Arguments((function,)), decorator)
             if not decorated and isinstance(decorator, ast.Call) and self._is_foreign(decorator.func, scope):
                 decorated = KERNEL
+                self.foreign += [atom for atom in function if isinstance(atom, Function)]
             function = frozenset(atom for atom in decorated if not isinstance(atom, Imported)) or function
         scope.names[node.name] = function
 

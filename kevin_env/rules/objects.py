@@ -72,16 +72,20 @@ class Objects(Calls):
                         self.launches = launches
 
     def read_kernels(self) -> None:
-        """Reads what kernels in Triton's language call of Python: its interpreter runs that as any other code."""
+        """Reads what kernels in Triton's language call of Python: its interpreter runs that as any other code.
+
+        And what functions call of torch that another package wraps; it may compile what they call of NumPy.
+        """
         launches = self.launches
-        for kernel in self.kernels:
+        for kernel in (*self.kernels, *self.foreign):
+            packages = ("torch",) if kernel in self.foreign else ("torch", "numpy", "scipy")
             nodes = walk(kernel.node)
             scope = Scope(parent=kernel.scope, names=dict.fromkeys(local_names(nodes), UNKNOWN))
             for node in [each for each in nodes if isinstance(each, ast.Call)]:
                 for atom in self.evaluate(node.func, scope):
                     if isinstance(atom, Function):
                         self.run(atom, Arguments())
-                    elif isinstance(atom, TensorMethod) or root(atom) in ("torch", "numpy", "scipy"):
+                    elif isinstance(atom, TensorMethod) or root(atom) in packages:
                         self.call(frozenset({atom}), Arguments((TENSOR,)), node)
         self.launches = launches
 

@@ -62,6 +62,8 @@ class Reader:
         self.hooks: list[Atom] = []
         self.escaped: list[Atom] = []
         self.kernels: list[Function] = []
+        self.foreign: list[Function] = []
+        """What packages that are not known here were given: they compile it, or only wrap it."""
         self.star_imports: list[str] = []
         self.imports: list[ast.Import | ast.ImportFrom] = []
         """Those that run."""
