@@ -3,7 +3,7 @@
 problem: softmax.py
 device: any
 rules: kernel
-expect: no gain
+expect: rules/torch_compute
 """
 
 import base64
