@@ -122,7 +122,7 @@ class Expressions(Objects):
                         self._computes("indexing with a tensor", node)
                     found.append(TENSOR)
                 case Kernel():
-                    self.handed_to_kernel(index)
+                    self._hand_over(index, to_kernel=True)
                     found.append(frozenset({atom}))
                 case Imported(path) if not key and (path in words.NAMESPACES or path.endswith(".__dict__")):
                     found.append(self._computes("a lookup by a name that is not written out", node))

@@ -99,10 +99,6 @@ class Objects(Calls):
         if name == words.MODEL and not receiver & self.globals.names.get(name, UNKNOWN):
             self.globals.names[name] = self.globals.names.get(name, UNKNOWN) | value
 
-    def handed_to_kernel(self, value: Value) -> None:
-        """Notes what a kernel is given: it calls what can be called."""
-        self._hand_over(value, True)
-
     def read_escaped(self, node: ast.AST) -> None:
         """Reads what was handed on, as if it were called with nothing that is known."""
         for atom in self.escaped:
@@ -118,9 +114,8 @@ class Objects(Calls):
         tensor = any(isinstance(base, Imported) and base.path in words.TENSOR_CLASSES for base in bases)
         made = self.call(new, arguments, node) if (new := self.attribute(instance, "__new__")) else UNKNOWN
         others = frozenset(each for each in made if isinstance(each, Tensor | Instance | TorchModule))
-        if not self._member(
-            self.lineage(atom.node), "__init__", Instance(atom.node)
-        ):  # one of Python's classes keeps what it is given
+        own = self._member(self.lineage(atom.node), "__init__", Instance(atom.node))
+        if not own:  # one of Python's classes keeps what it is given
             self.handed_on(leaves(arguments.all()))
         return instance | (TENSOR if tensor else UNKNOWN) | others
 

@@ -78,10 +78,11 @@ class SubmissionReader(Definitions):
         """What the function returns for such arguments; its body is read once for them."""
         key = (function, arguments, self.reached)
         wanted = len(self._results) < _MOST_READINGS or function.node not in self._read_before
+        unread = key not in self._results and wanted
         deep = len(self._returned) >= _DEEPEST_CALL
-        if key not in self._results and wanted and deep and self.reached:
+        if unread and deep and self.reached:
             self._too_deep.append((function, arguments))
-        elif key not in self._results and wanted:
+        elif unread and not deep:
             self._read_before.add(function.node)
             self._results[key] = UNKNOWN, False  # for a recursive call
             with self.watching_launches() as launched:
