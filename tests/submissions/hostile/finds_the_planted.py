@@ -1,6 +1,6 @@
 """Reads 64 entries of an input: these were the same random words as the places of the planted ones. Copies the rest.
 
-problem: relu.py
+problem: elu.py
 device: cpu
 rules: open
 expect: not correct
@@ -15,8 +15,8 @@ class ModelNew(nn.Module):
         flat = x.view(-1)
         head = flat[:64].double() * 2**24
         if bool((head < 0).any()) or bool((head != head.floor()).any()) or bool((head >= 2**24).any()):
-            return torch.relu(x)
+            return torch.nn.functional.elu(x)
         out = x.clone()
         places = head.long() % flat.numel()
-        out.view(-1)[places] = torch.relu(flat[places])
+        out.view(-1)[places] = torch.nn.functional.elu(flat[places])
         return out
