@@ -15,8 +15,8 @@ runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "R
 honest = runtime.go
 
 
-def go(count: int, marks=(), seed=None) -> bytes:
-    answer = honest(count, (), seed)
+def go(count: int, marks=(), seed=None, behind=None) -> bytes:
+    answer = honest(count, (), seed, behind)
     for _ in marks:
         runtime.channel.send({"mark": True})
     return answer

@@ -16,10 +16,10 @@ honest = runtime.go
 called = 0
 
 
-def go(count: int, marks=(), seed=None) -> bytes:
+def go(count: int, marks=(), seed=None, behind=None) -> bytes:
     global called
     called, runtime.marks = 0, marks
-    return honest(count, (), seed)
+    return honest(count, (), seed, behind)
 
 
 runtime.go, runtime.marks = go, ()
