@@ -3,9 +3,10 @@
 For each kernel and size: the gated call (window minus the null kernel's) and the burst, both as the product takes
 them, and what the candidate, which is trusted here, measures itself with a cold L2: events round one call after a
 flush, events round calls in a row that rotate through more inputs than the L2 holds (one call's time as for a burst),
-and the kernels' own durations as CUPTI tells them. A gated call has the host's launch in it, which events leave out:
-the submission tells how long each took to launch, and `gated beyond` is what is left of a gated call without that and
-without a cold call by events after a rest of the device, as it has one before each window. Needs a CUDA device.
+and the kernels' own durations as CUPTI tells them. A gated call has the host's launch in it, which events leave out,
+less that of the null kernel, as its window is taken away: both tell how long each launch took, and `gated beyond` is
+what is left of a gated call without the difference and without a cold call by events after a rest of the device, as it
+has one before each window. Needs a CUDA device.
 
     python benchmarks/clock.py [--repeats N] [--json benchmarks/results/clock.h200.json]
 """
@@ -18,29 +19,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from kernels import INSIDE, SIZES, as_launched, kernel_case, launch_times, times_inside
+from kernels import INSIDE, SIZES, as_launched, kernel_case, launch_times, launched_null, times_inside
 from resultfile import Row, device_name, median_row, plain_row, write_result
 
+from kevin_env.judge import contest as contests
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.burst import take_bursts
-from kevin_env.judge.contest import Contest
+from kevin_env.judge.contest import LONG_WINDOW, WINDOWS, Contest
 from kevin_env.judge.device import inform
 from kevin_env.judge.measure import make_ready
-from kevin_env.judge.partners import PARTNER_SECONDS
 from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.timing import speedup_of
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
+from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem
 
 
 @dataclass(frozen=True)
 class Told:
-    """What one trial tells of a call, in seconds; `launch` is the host's part of `gated`."""
+    """What one trial tells of a call, in seconds: `gated` has `launch` in it, less `null`, that of the null kernel."""
 
     gated: float
     launch: float
+    null: float
     burst: float | None
 
 
@@ -53,10 +56,11 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
         **{name: [seconds] for name, seconds in inside.items()},
         "gated": [each.gated for each in told],
         "host's launch": [each.launch for each in told],
+        "null kernel's launch": [each.null for each in told],
         "burst": [each.burst for each in told if each.burst is not None],
     }
     rested = inside["events, one cold call after a rest"]
-    beyond = statistics.median(each.gated - each.launch for each in told) - rested
+    beyond = statistics.median(each.gated - (each.launch - each.null) for each in told) - rested
     return [
         *(median_row(f"{problem.id}: {name}", values) for name, values in figures.items() if values),
         plain_row(f"{problem.id}: gated beyond", beyond, "s", len(told)),
@@ -82,15 +86,24 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
                 gated = contest.gated()
                 end = time.perf_counter_ns()
                 bursts = take_bursts(contest, gated, [])
-        unverified.compare()
-        worker.ask("rest", PARTNER_SECONDS)  # what it printed comes with an answer
-        launches = launch_times(worker.log, begin, end)
+            unverified.compare()
+            launch, null = (launch_of(contest, of, begin, end) for of in (worker, contest.null.worker))
     finally:
         worker.close()
         trial.close()
-    # the shortest of a turn's windows counts, so that it is one of the shorter launches
-    launch = statistics.quantiles(launches, n=4)[0]
-    return Told(gated.submission, launch, speedup_of(bursts.calls).submission if bursts else None)
+    return Told(gated.submission, launch, null, speedup_of(bursts.calls).submission if bursts else None)
+
+
+def launch_of(contest: Contest, worker: Worker, begin: int, end: int) -> float:
+    """What a launch took, in seconds, in the windows that count: of a turn's the shortest, so one of its shorter ones.
+
+    Where calls are long, those that count of the null kernel are as long, and the last ones.
+    """
+    launches, long = launch_times(worker, begin, end), len(contest.seen.long_gates)
+    if long and worker is contest.null.worker:
+        launches = launches[-long:]
+    windows = 1 if contest.seen.shortest > LONG_WINDOW else WINDOWS["cuda"]
+    return sorted(launches)[len(launches) // (windows + 1)]
 
 
 def main() -> None:
@@ -102,6 +115,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         print("clock.py needs a CUDA device; nothing was measured")
         return
+    contests.null_code = launched_null
     device = torch.device("cuda", 0)
     torch.zeros(1, device=device)
     info = inform(device)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
+from kevin_env.judge.nullkernel import null_code
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem
 
 PROBLEM = """
@@ -47,13 +49,15 @@ class Kernel(torch.nn.Module):
         return {expression}
 """
 LAUNCHED = """
-import time
-class ModelNew(Kernel):
+import os, time
+told = open(os.path.join(os.path.dirname(__file__), 'launches'), 'a', buffering=1)
+def telling(call):
     def forward(self, *inputs):
         begin = time.perf_counter_ns()
-        outputs = Kernel.forward(self, *inputs)
-        print('LAUNCHED', begin, time.perf_counter_ns() - begin)
+        outputs = call(self, *inputs)
+        print(begin, time.perf_counter_ns() - begin, file=told)
         return outputs
+    return forward
 """
 EVENTS = """
 import statistics, time
@@ -138,13 +142,18 @@ def as_submission(code: str) -> str:
 
 
 def as_launched(code: str) -> str:
-    """The same, telling of each call when it began and when the host had launched it; that costs it a microsecond."""
-    return f"{code}\n{LAUNCHED}"
+    """The same, noting of each call when it began and when the host had launched it; that costs it a microsecond."""
+    return f"{code}\n{LAUNCHED}\nclass ModelNew(Kernel):\n    forward = telling(Kernel.forward)\n"
 
 
-def launch_times(log: str, begin: int, end: int) -> list[float]:
+def launched_null() -> str:
+    """The null kernel's model that notes the same, instead of `null_code`."""
+    return f"{null_code()}\n{LAUNCHED}\nModelNew.__call__ = telling(ModelNew.__call__)\n"
+
+
+def launch_times(worker: Worker, begin: int, end: int) -> list[float]:
     """Seconds until the host had launched the calls that began in between, by `time.perf_counter_ns`."""
-    told = [line.split()[1:] for line in log.splitlines() if line.startswith("LAUNCHED")]
+    told = [line.split() for line in (worker.folder / "launches").read_text().splitlines()]
     return [int(took) / 1e9 for when, took in told if begin <= int(when) <= end]
 
 
