@@ -59,6 +59,20 @@ def test_the_facts_of_a_problem(pool: LocalPool) -> None:
     assert pool.describe(LINEAR, CPU) is pool.describe(LINEAR, CPU), "asked once"
 
 
+def test_cancelling_ends_what_is_judged(pool: LocalPool) -> None:
+    judging = pool.submit(SOFTMAX, BUSY, CPU.model_copy(update={"call_timeout": 1000.0}))
+    busy = wait_for("kevin-busy")
+    processes = {each for each in descendants(os.getpid()) if each.pid == busy}
+    assert judging.cancel() and judging.cancelled()
+    assert processes and not outlived(processes)
+    assert judged(pool, RIGHT).outcome.category == "correct"
+
+
+def test_facts_that_several_wait_for_cannot_be_cancelled(pool: LocalPool) -> None:
+    describing = pool.describe(LINEAR, CPU)
+    assert not describing.cancel() and describing.result(120).cases
+
+
 @pytest.mark.parametrize("device", ["cuda:63", "tpu"])
 def test_a_device_that_is_not_there_is_one_clear_line(pool: LocalPool, device: str) -> None:
     with pytest.raises(JudgeError, match=device) as caught:

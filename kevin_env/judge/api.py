@@ -173,7 +173,10 @@ class JudgePool(Describer, Protocol):
     def submit(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
     ) -> Future[Judgement]:
-        """Starts judging; `on_stage` is called from another thread when a stage begins. Errors as `describe`."""
+        """Starts judging; `on_stage` is called from another thread when a stage begins. Errors as `describe`.
+
+        Cancelling the future ends what is judged, where it still can be.
+        """
         ...
 
     def close(self) -> None:

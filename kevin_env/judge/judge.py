@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 import torch
 
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
+from kevin_env.judge.asked import Asked, Cancellation
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import identity, inform, resolve
@@ -53,17 +54,21 @@ class Judge:
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
         self._alone = threading.Lock()
 
-    def judge(self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage) -> Judgement:
+    def judge(
+        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage,
+        cancellation: Cancellation | None = None,
+    ) -> Judgement:  # fmt: skip
         """The verdict on one submission.
 
         Raises:
             ProblemError: when the reference fails.
-            JudgeError: when the judge does.
+            JudgeError: when the judge does, or when it is cancelled.
         """
-        watch = Stopwatch(on_stage)
-        with watch.waiting_for(self._slots):
-            judgement = self._judge(problem, submission, options, watch, alone=False)
-            return self._looked_into(judgement, problem, submission, options, watch)
+        asked = Asked(problem, submission, options, Stopwatch(on_stage), cancellation or Cancellation())
+        with asked.watch.waiting_for(self._slots):
+            judgement = self._judge(asked, alone=False)
+            asked.cancellation.require_wanted()
+            return self._looked_into(judgement, asked)
 
     def enter_thread(self) -> None:
         """Makes the judge's device the current one in the calling thread; to be called in each that judges."""
@@ -74,18 +79,16 @@ class Judge:
         """Ends every process."""
         self.bench.close()
 
-    def _judge(
-        self, problem: Problem, submission: Submission, options: Options, watch: Stopwatch, alone: bool
-    ) -> Judgement:
-        worker = self._taken(watch)
-        trial = Trial(self.bench, problem, options, options.secret or secrets.token_hex(16), worker, not alone)
+    def _judge(self, asked: Asked, alone: bool) -> Judgement:
+        worker, watch, options = self._taken(asked), asked.watch, asked.options
+        trial = Trial(self.bench, asked.problem, options, options.secret or secrets.token_hex(16), worker, not alone)
         flags: list[str] = []
         outcome, ends = None, (False, False)
         beside = not self.bench.lease.idle()
         with self.bench.lease.in_use():
             try:
-                self._require(worker, options)
-                outcome = self._outcome(trial, submission.code, watch, flags, alone)
+                asked.require_protection_by(worker)
+                outcome = self._outcome(trial, asked.submission.code, watch, flags, alone)
                 ends = worker.shot, worker.limited  # before it is stopped, which may find it gone
             except (torch.OutOfMemoryError, NoRoom):  # the judge's own: a neighbour may hold what it lacks
                 if alone:
@@ -96,7 +99,7 @@ class Judge:
         beside = beside or not self.bench.lease.idle()
         if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
             del trial  # its models and their float64 copies make room
-            return self._judge(problem, submission, options, watch, alone=True)
+            return self._judge(asked, alone=True)
         if trial.crowded and (outcome.kind == "out_of_memory" or self.bench.overdrew(worker)):
             raise JudgeError("the submission lacked device memory, which others hold: free it, or judge elsewhere")
         return Judgement(
@@ -104,26 +107,27 @@ class Judge:
             log=worker.log, flags=tuple(flags),
         )  # fmt: skip
 
-    def _taken(self, watch: Stopwatch) -> Worker:
+    def _taken(self, asked: Asked) -> Worker:
         """A candidate that has run nothing. One that does not start may lack what others on the device hold."""
-        with watch("queue"), ExitStack() as held:
+        asked.cancellation.require_wanted()
+        with asked.watch("queue"), ExitStack() as held:
             try:
-                return self.bench.take()
+                worker = self.bench.take()
             except JudgeError:
-                self._take_places(held, watch, alone=True)
-                return self.bench.take()
+                self._take_places(held, asked.watch, alone=True)
+                worker = self.bench.take()
+        asked.cancellation.ends(worker)
+        return worker
 
-    def _looked_into(
-        self, judgement: Judgement, problem: Problem, submission: Submission, options: Options, watch: Stopwatch
-    ) -> Judgement:
+    def _looked_into(self, judgement: Judgement, asked: Asked) -> Judgement:
         """The judgement with what was asked for besides it, found in fresh candidates."""
-        if options.profile == "none" and not options.sanitize:
+        if asked.options.profile == "none" and not asked.options.sanitize:
             return judgement
-        with watch("profile"), self.bench.lease.in_use():
-            profile = Look(self.bench, problem, submission.code, options).at(judgement.outcome)
+        with asked.watch("profile"), self.bench.lease.in_use():
+            profile = Look(self.bench, asked.problem, asked.submission.code, asked.options).at(judgement.outcome)
         judgement = with_profile(judgement, profile)
         flags = (*judgement.flags, *coverage_flags(judgement.outcome))
-        return judgement.model_copy(update={"seconds": watch.seconds(), "flags": flags})
+        return judgement.model_copy(update={"seconds": asked.watch.seconds(), "flags": flags})
 
     def _outcome(self, trial: Trial, code: str, watch: Stopwatch, flags: list[str], alone: bool) -> Outcome:
         try:
@@ -241,9 +245,3 @@ class Judge:
                 watch("time"), own, ended_on_trouble(trial.worker),
             ):  # fmt: skip
                 return measure(contest, flags)
-
-    def _require(self, worker: Worker, options: Options) -> None:
-        missing = [name for name, level in worker.sandbox.model_dump().items() if level == "missing"]
-        if options.require_sandbox and missing:
-            text = f"this machine's sandbox gives no protection of {', '.join(missing)}; see kevin-env doctor"
-            raise JudgeError(text)

@@ -10,7 +10,7 @@ from typing import Any
 from kevin_env.judge.api import DeviceInfo, Facts, JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.choice import Balance, device_names
 from kevin_env.judge.lint.report import Limits, LintReport
-from kevin_env.judge.remote import Remote
+from kevin_env.judge.remote import Remote, fail
 from kevin_env.problem import Problem
 
 
@@ -92,16 +92,17 @@ class LocalPool:
         self, problem: Problem, options: Options, request: dict[str, Any], read: Any, on_stage: OnStage | None
     ) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()
+        if request["do"] == "describe":  # several may wait for it: none of them may cancel it
+            future.set_running_or_notify_cancel()
 
         def start() -> None:
             try:
                 whole = {**request, "problem": problem.model_dump(), "options": options.model_dump()}
                 self._choose(problem, options.device, future).ask(whole, future, read, on_stage)
             except JudgeError as error:
-                future.set_exception(error)
+                fail(future, error)
             except Exception as error:  # the boundary round a request: nobody may wait for it for ever
-                future.set_exception(JudgeError(f"the judge could not be asked: {type(error).__name__}: {error}"))
+                fail(future, JudgeError(f"the judge could not be asked: {type(error).__name__}: {error}"))
 
         threading.Thread(target=start, daemon=True).start()
         return future
@@ -110,7 +111,7 @@ class LocalPool:
         """The judge for one request, which is under way there until its future is done."""
         names = device_names(choice)
         name = self._balance.take(names, problem.sha256)
-        future.add_done_callback(lambda done: self._balance.done(name, isinstance(done.exception(), JudgeError)))
+        future.add_done_callback(lambda done: self._balance.done(name, _failed(done)))
         judge = self._judge(name)
         first = judge if name == names[0] else self._judge(names[0])
         if first.info.name != judge.info.name:
@@ -135,6 +136,11 @@ class LocalPool:
                 judge = self._judges[name] = Remote(name)
         _ = judge.info
         return judge
+
+
+def _failed(done: Future[Any]) -> bool:
+    """Whether the judge failed, not whoever asked."""
+    return not done.cancelled() and isinstance(done.exception(), JudgeError)
 
 
 def _close_all(judges: dict[str, Remote], owner: int) -> None:

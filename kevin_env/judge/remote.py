@@ -57,7 +57,7 @@ class Remote:
         return self._ready.result(START_SECONDS)
 
     def ask(self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None) -> None:
-        """Sends a request; `future` gets what `read` makes of the answer.
+        """Sends a request; `future` gets what `read` makes of the answer. When it is cancelled, so is the judgement.
 
         Raises:
             JudgeError: when the process is gone.
@@ -67,14 +67,14 @@ class Remote:
             number = self._number
             self._waiting[number] = (future, read, on_stage)
         try:
-            with self._lock:
-                self._channel.send({"id": number, **request})
-        except TooLong as error:
-            self._waiting.pop(number, None)
-            raise JudgeError(f"too long to be judged: {error}") from error
+            self._send({"id": number, **request})
         except WireError as error:
-            self._waiting.pop(number, None)
+            if self._waiting.pop(number, None) is None:  # it was told already
+                return
+            if isinstance(error, TooLong):
+                raise JudgeError(f"too long to be judged: {error}") from error
             raise JudgeError("the judge process is gone") from error
+        future.add_done_callback(lambda done: self._cancel(number) if done.cancelled() else None)
 
     def close(self) -> None:
         """Ends the process."""
@@ -104,26 +104,41 @@ class Remote:
         except Exception as error:  # the boundary round a judge's answers: nobody may wait for ever
             self._fail(JudgeError(f"an answer of the judge could not be read: {type(error).__name__}: {error}"))
 
+    def _send(self, message: dict[str, Any]) -> None:
+        with self._lock:
+            self._channel.send(message)
+
+    def _cancel(self, number: int) -> None:
+        with suppress(WireError):  # one that is gone judges nothing
+            self._send({"cancel": number})
+
     def _deliver(self, answer: dict[str, Any]) -> None:
         if "stage" in answer:
-            on_stage = self._waiting[answer["id"]][2]
-            if on_stage is not None:
+            future, _, on_stage = self._waiting[answer["id"]]
+            if on_stage is not None and not future.cancelled():
                 with suppress(Exception):  # a display that fails is nobody's verdict
                     on_stage(answer["stage"])
             return
         future, read, _ = self._waiting.pop(answer["id"])
         if "problem_error" in answer:
-            future.set_exception(ProblemError(answer["problem_error"]))
+            fail(future, ProblemError(answer["problem_error"]))
         elif "judge_error" in answer:
             error = JudgeError(answer["judge_error"])
             if "trace" in answer:
                 error.add_note(answer["trace"])
-            future.set_exception(error)
+            fail(future, error)
         else:
-            try:
-                future.set_result(read(answer))
-            except Exception as error:
-                future.set_exception(JudgeError(f"an answer of the judge could not be read: {error}"))
+            self._finish(future, read, answer)
+
+    @staticmethod
+    def _finish(future: Future[Any], read: Any, answer: dict[str, Any]) -> None:
+        try:
+            value = read(answer)
+        except Exception as error:
+            fail(future, JudgeError(f"an answer of the judge could not be read: {error}"))
+        else:
+            if wanted(future):
+                future.set_result(value)
 
     def _fail(self, error: JudgeError) -> None:
         self.alive = False
@@ -133,4 +148,15 @@ class Remote:
             self._channel.sock.shutdown(socket.SHUT_RDWR)  # so that who asks from now on is told
         while self._waiting:
             _, (future, _, _) = self._waiting.popitem()
-            future.set_exception(error)
+            fail(future, error)
+
+
+def fail(future: Future[Any], error: Exception) -> None:
+    """Gives an error to whoever still waits."""
+    if wanted(future):
+        future.set_exception(error)
+
+
+def wanted(future: Future[Any]) -> bool:
+    """Whether an answer may be set, which can then be cancelled no more. To be asked once."""
+    return future.running() or future.set_running_or_notify_cancel()

@@ -22,6 +22,7 @@ from kevin_env.judge.sandbox.privileges import have_descriptors
 from kevin_env.problem import Problem, ProblemError
 
 if TYPE_CHECKING:
+    from kevin_env.judge.asked import Cancellation
     from kevin_env.judge.judge import Judge
 
 THREADS = 32
@@ -36,6 +37,8 @@ class Server:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._lock = threading.Lock()
+        self._wanted: dict[int, Cancellation] = {}
+        """Of the requests that are not answered yet, by their numbers."""
 
     def serve(self) -> None:
         """Until the client hangs up."""
@@ -54,16 +57,26 @@ class Server:
         threads = ThreadPoolExecutor(THREADS, initializer=judge.enter_thread)
         try:
             while True:
-                threads.submit(self._answer, judge, self._channel.receive())
+                self._take(self._channel.receive(), judge, threads)
         except Closed:
             return
         finally:
             judge.close()
 
+    def _take(self, message: dict[str, Any], judge: "Judge", threads: ThreadPoolExecutor) -> None:
+        """A request, or the word that nobody waits for the answer to one any more."""
+        from kevin_env.judge.asked import Cancellation
+
+        if "cancel" not in message:
+            self._wanted[message["id"]] = Cancellation()
+            threads.submit(self._answer, judge, message)
+        elif (wanted := self._wanted.get(message["cancel"])) is not None:
+            wanted.cancel()
+
     def _answer(self, judge: "Judge", request: dict[str, Any]) -> None:
         number = request["id"]
         try:
-            answer = self._perform(judge, request)
+            answer = self._perform(judge, request, self._wanted[number])
         except ProblemError as error:
             answer = {"problem_error": str(error)}
         except JudgeError as error:
@@ -71,14 +84,16 @@ class Server:
         except BaseException as error:  # the boundary round a judgement: our failure, told to the client as such
             text = "".join(traceback.format_exception(error))
             answer = {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
+        del self._wanted[number]
         try:
             self._send({"id": number, **answer})
         except TooLong as error:
             self._send({"id": number, "judge_error": f"the answer is too long: {error}"})
 
-    def _perform(self, judge: "Judge", request: dict[str, Any]) -> dict[str, Any]:
+    def _perform(self, judge: "Judge", request: dict[str, Any], wanted: "Cancellation") -> dict[str, Any]:
         from kevin_env.judge.probe.ahead import foresee
 
+        wanted.require_wanted()
         problem = Problem.model_validate(request["problem"])
         options = Options.model_validate(request["options"])
         foresee(judge.bench, options)
@@ -98,6 +113,7 @@ class Server:
             Submission.model_validate(request["submission"]),
             options,
             lambda stage: self._send({"id": request["id"], "stage": stage}),
+            wanted,
         )
         return {"judgement": judgement.model_dump()}
 

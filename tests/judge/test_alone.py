@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
+from kevin_env.judge.asked import Cancellation, Cancelled
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.measure import measure
 from kevin_env.judge.overrides import source_of
@@ -210,3 +211,19 @@ def test_a_candidate_that_does_not_start_is_tried_again_when_nobody_else_is_on_t
         with pytest.raises(JudgeError, match="no room for a context"):
             judged(judge, RIGHT)
     assert others == [True, False]
+
+
+@pytest.mark.parametrize("stage", ["queue", "build", "verify", "time"])
+def test_what_is_cancelled_ends_and_is_not_judged_again(judge: Judge, monkeypatch, stage: str) -> None:
+    monkeypatch.setattr(judge.bench.lease, "idle", lambda: False)  # so that its end might be others' doing
+    cancellation, stages = Cancellation(), list[str]()
+
+    def on_stage(begun: str) -> None:
+        stages.append(begun)
+        if begun == stage:
+            cancellation.cancel()
+
+    with pytest.raises(Cancelled):
+        judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), on_stage, cancellation)
+    assert stages.count("build") == (stage != "queue") and stages[-1] == "queue"
+    assert judged(judge, RIGHT)[0].outcome.category == "correct"
