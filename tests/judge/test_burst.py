@@ -23,7 +23,7 @@ from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.nullkernel import HOLD
 from kevin_env.judge.supply import Supply
-from kevin_env.judge.timing import GATED_ALLOWANCE, Burst, Gated, Speedup, Turn
+from kevin_env.judge.timing import GATED_ALLOWANCE, Burst, Gated, Pair, Speedup, Turn
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import load_problem
 
@@ -116,6 +116,28 @@ def test_a_burst_in_which_memory_was_mapped_gives_no_time() -> None:
     trial = Place()
     mapped = Recorded(trial, replace(answer(0, 64), steady=False))
     assert burst._burst(mapped, trial.player, 8) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mapped", [(), (0,), (3, 4), range(2 * (burst.PAIRS[1] + burst.GROWING))])
+def test_a_pair_counts_only_if_both_of_its_bursts_give_a_time(
+    monkeypatch: pytest.MonkeyPatch, mapped: Sequence[int]
+) -> None:
+    asked: list[int] = []
+
+    def taken(contest: Contest, player: Any, size: int) -> Burst | None:
+        asked.append(len(asked))
+        return None if asked[-1] in mapped else Burst(9.0, 10.0)
+
+    trial: Any = Place()
+    trial.bench = SimpleNamespace(lease=SimpleNamespace(contexts=contextlib.nullcontext))
+    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
+    monkeypatch.setattr(burst, "_burst", taken)
+    found = burst._bursts(Recorded(trial, answer(0, 64)), "the reference", 16)  # type: ignore[arg-type]
+    if len(mapped) > 2:
+        assert found is None and len(asked) == len(mapped)
+    else:
+        assert found == [(Burst(9.0, 10.0),) * 2] * burst.PAIRS[0]
+        assert len(asked) == 2 * (burst.PAIRS[0] + len(mapped))
 
 
 def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
@@ -314,6 +336,20 @@ def test_the_null_kernel_stands_for_a_slow_reference(
     plain = [8.0 / (found.size - 2)] * 3
     assert [pair.reference for pair in found.calls] == (plain if partner == "the reference" else [2.0, 3.0, 2.0])
     assert [pair.reference for pair in found.bounds] == plain
+    whole = 8.0 / (found.size - 2) + (6.0 - 10.0) / found.size
+    assert [pair.submission for pair in found.bounds] == pytest.approx([whole] * 3)
+
+
+@pytest.mark.parametrize(("whole", "least"), [(50e-6, 35e-6), (70e-6, 55e-6), (100e-6, 100e-6)])
+def test_a_burst_is_believed_no_further_below_its_whole_windows_than_a_launch_takes(whole: float, least: float) -> None:
+    """And not at all where these say that what is claimed was not timed where it ran."""
+    found = burst.Bursts([Pair(1e-4, 50e-6)] * 6, [Pair(1e-4, whole)] * 6, size=10, reference=1e-4)
+    contest: Any = SimpleNamespace(seen=Gated([turn(60e-6, 1e-4)]))
+    assert contest.seen.shortest < GATED_ALLOWANCE
+    assert found.least(contest) == pytest.approx(least)
+    flags: list[str] = []
+    assert measure._refined(contest, found, flags).submission == pytest.approx(max(50e-6, least))
+    assert bool(flags) is (least > 50e-6)
 
 
 @pytest.mark.parametrize(("words", "least", "most"), [(None, 3, 4), (("own", "null"), 1, 2)], ids=["gated", "queued"])
