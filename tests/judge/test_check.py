@@ -5,8 +5,8 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import extent, spec_of
-from kevin_env.judge.answer import Call
-from kevin_env.judge.check import Allowed, check_call
+from kevin_env.judge.answer import Answer, Call
+from kevin_env.judge.check import Allowed, check_answer, check_call
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.memory import POISON
 from kevin_env.judge.pieces import PIECE
@@ -211,3 +211,13 @@ def test_a_small_error_everywhere_is_not_close() -> None:
     x_but_one = x.clone()
     x_but_one[3, 4] += 0.45 * worst
     assert check_call(call(x_but_one), expected, CASE, "main/own", allowed) is None
+
+
+@pytest.mark.parametrize("wrong", [None, 0, 1, 2])
+def test_every_call_of_a_burst_is_compared_with_what_its_own_inputs_give(wrong: int | None) -> None:
+    right = [X, X + 1, X + 2]
+    given = [right[0 if place else 1] if place == wrong else each for place, each in enumerate(right)]
+    answer = Answer(1.0, (), [call(each) for each in given], True, False, True, [])
+    expected = (Expected(each, lambda: None) for each in right)
+    found = check_answer(answer, expected, CASE, "main/own", {})
+    assert (found and found.kind) == (None if wrong is None else "values")
