@@ -1,0 +1,103 @@
+"""The gate of a CPU: who stands still when, and which windows had memory mapped in them."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.candidate.region import spec_of
+from kevin_env.judge import gate
+from kevin_env.judge.api import Options
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.claims import Output, TensorClaim
+from kevin_env.judge.memory import Block, Image, SharedRegion
+from kevin_env.judge.reference import Case
+from kevin_env.judge.trial import Trial
+from kevin_env.judge.usage import descendants
+from kevin_env.problem import load_problem
+
+CPU = torch.device("cpu")
+SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
+RIGHT = """
+import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1)
+"""
+
+
+@pytest.fixture
+def trial(bench: Bench) -> Iterator[Trial]:
+    """A real candidate before one case."""
+    worker = bench.take()
+    trial = Trial(bench, SOFTMAX, Options(device="cpu"), "00" * 16, worker)
+    try:
+        trial.build(RIGHT)
+        trial.enter(Case(SOFTMAX, "cpu", CPU))
+        yield trial
+    finally:
+        trial.close()
+        bench.retire(worker)
+
+
+def test_a_submission_stands_still_while_its_inputs_are_written_when_the_clock_is_read_and_while_it_is_looked_at(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, set[str]]] = []
+
+    def note(what: str) -> None:
+        places = (Path(f"/proc/{pid}/stat").read_text() for pid in descendants(trial.worker.pid))
+        seen.append((what, {place.rpartition(")")[2].split()[0] for place in places}))
+
+    def noted(what: str, do: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: (note(what), do(*given))[1]
+
+    monkeypatch.setattr(gate, "time", SimpleNamespace(perf_counter_ns=noted("clock", time.perf_counter_ns)))
+    for owner, name in ((Block, "write_to"), (Block, "unchanged_in"), (Output, "taken")):
+        monkeypatch.setattr(owner, name, noted(name, getattr(owner, name)))
+    assert trial.checked("own")[1] is None
+    steps = ["write_to", "clock", "clock", "clock", "taken", "unchanged_in"]
+    assert seen == [(step, {"T"}) for step in steps]
+    note("afterwards")
+    assert "T" not in seen[-1][1]
+
+
+class Opening:
+    """Stands where a player's mappings do; so many of its outputs lie in memory that is mapped for the first time."""
+
+    def __init__(self, new: int) -> None:
+        self.new, self.opened = new, 7
+        self.bytes = torch.zeros(16, dtype=torch.uint8)
+
+    def __len__(self) -> int:
+        return self.opened
+
+    def next_pass(self) -> None:
+        pass
+
+    def resolve(self, claim: TensorClaim) -> Output:
+        self.opened += self.new
+        return Output(claim, self.bytes)
+
+
+@pytest.mark.parametrize(("new", "steady"), [(0, True), (1, False)])
+def test_a_window_in_which_memory_was_mapped_is_not_steady(new: int, steady: bool) -> None:
+    x = torch.ones(4)
+    claim = {"skeleton": {"t": 0}, "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}]}
+
+    def ask(order: str, timeout: float, meanwhile: Callable[[], None] = lambda: None, **fields: Any) -> dict[str, Any]:
+        meanwhile()
+        return {"claims": [claim]}
+
+    drawn = gate.Drawn({"t": 0}, Image([x], CPU), 0)
+    regions = SharedRegion(drawn.image.end, CPU), SharedRegion(drawn.image.end, CPU)
+    opened = gate.Gate(CPU, *regions, 1, x.nbytes)
+    worker: Any = SimpleNamespace(ask=ask, freeze=lambda on: None, arrivals=[0])
+    answer = opened.call(gate.Player(worker, Opening(new), ours=False), [drawn], 1.0)  # type: ignore[arg-type]
+    for region in regions:
+        region.close()
+    assert answer.steady is steady
