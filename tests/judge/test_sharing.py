@@ -16,6 +16,7 @@ from leasing import taken
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.measure import measure
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.usage import descendants
 from kevin_env.judge.verdict import may_be_others_doing
@@ -99,6 +100,36 @@ def test_a_submission_that_hangs_is_ended_before_others_get_the_device(judge: Ju
         outcome = judge.judge(SOFTMAX, Submission(code=f"import time\n{hangs}"), options, stages.append).outcome
         assert (outcome.category, outcome.kind) == ("runtime", "timeout")
     assert left == [[], []] and stages.count("build") == 2 and "time" in stages
+
+
+def test_nobody_shares_the_device_while_a_submission_is_timed(judge: Judge, monkeypatch) -> None:
+    others: list[bool] = []
+
+    def timed(*given: Any) -> Correct:
+        others.append(taken(judge.bench.lease, "shared", 0.2))
+        try:
+            return measure(*given)
+        finally:
+            others.append(taken(judge.bench.lease, "shared", 0.2))
+
+    monkeypatch.setattr("kevin_env.judge.judge.measure", timed)
+    assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
+    assert others == [False, False]
+
+
+def test_who_is_judged_alone_is_screened_while_nobody_shares_the_device(judge: Judge, monkeypatch) -> None:
+    checked, others = Trial.checked, list[bool]()
+    monkeypatch.setattr("kevin_env.judge.judge.may_be_others_doing", lambda *given: True)
+    stages: list[str] = []
+
+    def watched(trial: Trial, distribution: str) -> Any:
+        if stages.count("build") == 2:
+            others.append(taken(judge.bench.lease, "shared", 0.1))
+        return checked(trial, distribution)
+
+    monkeypatch.setattr(Trial, "checked", watched)
+    assert judge.judge(SOFTMAX, RIGHT, OPTIONS, stages.append).outcome.category == "correct"
+    assert stages.count("build") == 2 and others and not any(others)
 
 
 def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypatch) -> None:
