@@ -9,14 +9,15 @@ import pytest
 import torch
 
 from kevin_env.judge import Options, Submission
+from kevin_env.judge.answer import Answer
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.gate import Drawn
+from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.memory import Image, joined
+from kevin_env.judge.memory import Image, SharedRegion, joined
 from kevin_env.judge.reference import Case
 from kevin_env.judge.supply import AT_ONCE, Supply
 from kevin_env.judge.trial import Trial
-from kevin_env.problem import load_problem
+from kevin_env.problem import Problem, load_problem
 
 CPU = torch.device("cpu")
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
@@ -26,6 +27,16 @@ import torch
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         return torch.softmax(x, dim=1)
+"""
+
+LINEAR = """
+import torch
+class Model(torch.nn.Linear):
+    pass
+def get_inputs():
+    return [torch.randn(4, 16)]
+def get_init_inputs():
+    return [16, 8]
 """
 
 
@@ -119,6 +130,23 @@ def test_others_are_timed_while_sets_are_drawn_ahead(judge: Judge, monkeypatch) 
     assert len(queued) > 2 and queued == list(range(queued[0], queued[0] + len(queued)))
 
 
+def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(judge: Judge, monkeypatch) -> None:
+    shown: list[tuple[str, int, bytes]] = []
+    call = Gate.call
+
+    def calling(gate: Gate, player: Player, sets: list[Drawn], *given: Any) -> Answer:
+        if not player.ours:
+            shown.extend((each.input_set, each.seed, each.image.bytes.numpy().tobytes()) for each in sets)
+        return call(gate, player, sets, *given)
+
+    monkeypatch.setattr(Gate, "call", calling)
+    outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
+    assert outcome.category == "correct"
+    names, seeds, inputs = map(list, zip(*shown, strict=True))
+    assert len(names) > 20 and names.count("cpu/own") > 10 and "odd/own" in names
+    assert len(set(inputs)) == len(set(seeds)) == len(names)
+
+
 def test_inputs_and_planted_entries_come_from_the_secret_and_differ_from_draw_to_draw(judge: Judge) -> None:
     worker = judge.bench.take()
 
@@ -135,3 +163,23 @@ def test_inputs_and_planted_entries_come_from_the_secret_and_differ_from_draw_to
     outside = [{*((each < 0) | (each >= 1)).flatten().nonzero().flatten().tolist()} for each in (*one, *other)]
     assert len({frozenset(places) for places in outside}) == 4
     judge.bench.retire(worker)
+
+
+def test_weights_come_from_the_secret(judge: Judge) -> None:
+    """So that none can be written into a submission after an earlier turn."""
+    problem = Problem(id="linear", name="linear", source=LINEAR)
+
+    def lent(secret: str) -> torch.Tensor:
+        regions: dict[str, torch.Tensor] = {}
+
+        def share(name: str, region: SharedRegion, timeout: float) -> None:
+            regions[name] = region.bytes.clone()
+
+        worker: Any = SimpleNamespace(share=share, ask=lambda *given, **fields: None)
+        trial = Trial(judge.bench, problem, Options(device="cpu"), secret, worker)
+        trial.enter(Case(problem, "main", CPU))
+        trial.close()
+        return regions["weights"]
+
+    one, same, other = lent("a"), lent("a"), lent("b")
+    assert torch.equal(one, same) and not torch.equal(one, other)
