@@ -26,6 +26,7 @@ def test_who_takes_too_much_is_ended_and_others_are_not(submit: Submit) -> None:
         hog.worker.ask("prepare", 10, device="cpu", threads=1)
     assert ended.value.limit == "more than 500 MiB of device memory"
     other.worker.ask("prepare", 10, device="cpu", threads=1)
+    assert watch.ended(hog.worker) and not watch.ended(other.worker)
     watch.close()
 
 

@@ -137,6 +137,28 @@ def test_what_forks_share_counts_once(submit: Submit) -> None:
     assert submit(f"import os, time\n{code}", memory=400 << 20).end is None
 
 
+def test_memory_that_it_was_lent_is_not_its_own(submit: Submit) -> None:
+    code = """
+import gc, threading, time
+def read():
+    while not (found := [r for r in gc.get_objects() if type(r).__name__ == "Runtime" and "lent" in r.regions]):
+        time.sleep(0.01)
+    memory = found[0].regions["lent"].bytes
+    memory[0] = 1 + memory.max()
+threading.Thread(target=read, daemon=True).start()
+"""
+    ran, region = submit(code, memory=250 << 20), SharedRegion(600 << 20, torch.device("cpu"))
+    region.bytes.fill_(7)  # it counts half with each of the two
+    ran.worker.share("lent", region, 5)
+    deadline = time.monotonic() + 20
+    while region.bytes[0] != 8 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(4 * keeper.WATCH_SECONDS)
+    assert region.bytes[0] == 8
+    ran.worker.freeze(True)  # it is still there
+    region.close()
+
+
 def test_a_memory_hog_is_stopped_also_while_it_is_frozen_and_thawed_all_the_time(submit: Submit) -> None:
     hog = "def hog():\n    global kept\n    kept = bytearray(b'x') * (400 << 20)\n"
     ran = submit(f"import threading\n{hog}threading.Timer(0.1, hog).start()", memory=250 << 20)
