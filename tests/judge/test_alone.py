@@ -9,10 +9,12 @@ import torch
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.asked import Cancellation, Cancelled
+from kevin_env.judge.devicememory import DeviceMemory
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.measure import measure
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.usage import descendants
 from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem, load_problem
 
@@ -100,6 +102,32 @@ def test_memory_that_strangers_hold_is_not_what_a_submission_is_blamed_for(
         return
     with pytest.raises(JudgeError, match="lacked device memory, which others hold"):
         judged(judge, code)
+
+
+@pytest.mark.parametrize("crowded", [True, False])
+def test_nor_for_a_limit_that_follows_from_what_they_left(judge: Judge, monkeypatch, crowded: bool) -> None:
+    """What a submission may hold of a device is a share of what was free. A table stands where the driver does."""
+    stages: list[str] = []
+
+    def usage() -> dict[int, int]:
+        return dict.fromkeys(descendants(os.getpid()), 1 << 40 if stages[-1:] == ["verify"] else 0)
+
+    memory = DeviceMemory(usage, judge.bench.timing)
+    monkeypatch.setattr(judge.bench, "_memory", memory)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (1 << 30, 1 << 30))
+    monkeypatch.setattr(judge.bench, "crowded", lambda worker: crowded)
+    monkeypatch.setattr(judge.bench.lease, "idle", lambda: False)
+    asked = Submission(code=SLOW.replace("0.5", "50")), Options(device="cpu", inputs="shipped"), stages.append
+    try:
+        if crowded:
+            with pytest.raises(JudgeError, match="lacked device memory, which others hold"):
+                judge.judge(SOFTMAX, *asked)
+        else:
+            outcome = judge.judge(SOFTMAX, *asked).outcome
+            assert outcome.kind == "killed" and "614 MiB of device memory" in outcome.message
+    finally:
+        memory.close()
+    assert stages.count("build") == 2
 
 
 def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(judge: Judge, monkeypatch) -> None:
