@@ -144,10 +144,10 @@ class Bench:
         if self._memory is not None:
             self._memory.close()
 
-    def watched(self, worker: Worker) -> Worker:
-        """The same, ended when it uses more of the device's memory than a submission may."""
+    def watched(self, worker: Worker, held: int = 0) -> Worker:
+        """The same, ended when it uses more of the device's memory than a submission may that has `held` of it now."""
         if self._memory is not None:
-            self._memory.watch(worker, int(torch.cuda.mem_get_info(self.device)[0] * SHARE))
+            self._memory.watch(worker, int((torch.cuda.mem_get_info(self.device)[0] + held) * SHARE))
         return worker
 
     def overdrew(self, worker: Worker) -> bool:

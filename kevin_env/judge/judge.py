@@ -145,10 +145,12 @@ class Judge:
     @contextmanager
     def _room(self, trial: Trial, watch: Stopwatch, alone: bool) -> Iterator[None]:
         """Holds its places on the device. The submission stands still while it waits for them."""
-        with ExitStack() as held:
+        with ExitStack() as places:
             with asleep(trial.worker):
-                self._take_places(held, watch, alone)
-            trial.crowded = alone and self.bench.crowded(trial.worker)
+                self._take_places(places, watch, alone)
+            if alone:  # its limit followed from what others had left
+                self.bench.watched(trial.worker, held=self.bench.held(trial.worker))
+                trial.crowded = self.bench.crowded(trial.worker)
             yield
 
     def _take_places(self, held: ExitStack, watch: Stopwatch, alone: bool) -> None:

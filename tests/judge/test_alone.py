@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.asked import Cancellation, Cancelled
-from kevin_env.judge.devicememory import DeviceMemory
+from kevin_env.judge.devicememory import SHARE, DeviceMemory
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.measure import measure
 from kevin_env.judge.overrides import source_of
+from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.usage import descendants
 from kevin_env.judge.worker import Worker
@@ -128,6 +131,25 @@ def test_nor_for_a_limit_that_follows_from_what_they_left(judge: Judge, monkeypa
     finally:
         memory.close()
     assert stages.count("build") == 2
+
+
+def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_gone(judge: Judge, monkeypatch) -> None:
+    limits, free, take_places = list[int](), [10 << 30], judge._take_places
+
+    def take(held: ExitStack, watch: Stopwatch, alone: bool) -> None:
+        take_places(held, watch, alone)
+        free[0] = (95 if alone else 10) << 30
+
+    memory = SimpleNamespace(
+        watch=lambda worker, limit: limits.append(limit), held=lambda worker: 5 << 30, forget=lambda worker: None
+    )
+    monkeypatch.setattr(judge, "_take_places", take)
+    monkeypatch.setattr(judge.bench, "_memory", memory)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free[0], 1 << 40))
+    monkeypatch.setattr("kevin_env.judge.judge.may_be_others_doing", lambda *given: True)
+    judgement, runs = judged(judge, RIGHT)
+    assert (judgement.outcome.category, runs) == ("correct", 2)
+    assert limits == [int(SHARE * each) for each in (10 << 30, 10 << 30, 100 << 30)]
 
 
 def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(judge: Judge, monkeypatch) -> None:
