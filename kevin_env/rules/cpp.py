@@ -8,8 +8,12 @@ import re
 from collections.abc import Iterable
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.cpp_names import ASKED, NUMBER, Types, members_of, tensors_at, tensors_in, types_of
-from kevin_env.rules.operations import torch_operations
+from kevin_env.rules.cpp_macros import expanded
+from kevin_env.rules.cpp_names import ASKED, NUMBER, Types, tensors_in, types_of
+from kevin_env.rules.cpp_operators import Operands, giving
+from kevin_env.rules.cpp_scopes import declared_otherwise, members_of, surely_tensors_at, tensors_at
+from kevin_env.rules.cpp_vendors import called_by_name
+from kevin_env.rules.operations import computes, stem, torch_operations
 
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")
 _TEXT = re.compile(
@@ -23,15 +27,8 @@ _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|el|endif)(\w*)[ \t]*(.*)")
 _SPACES = re.compile(r"\s+")
 """Made one, so that no pattern below has a choice of how many it takes: that takes for ever where they are many."""
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
-_BY_NAME = re.compile(
-    r'"(aten::\w+)|\bmodule_?::import\s*\(\s*"(torch|numpy)\b|\bPyImport_\w+\s*\(\s*"(torch|numpy)\b'
-    r"|\b(py::(?:eval|exec)\w*|pybind11::(?:eval|exec)\w*|PyRun_\w+|torch::jit::compile)\s?\("
-)
-"""Operations by their names in strings, and code in strings."""
-_ATTRIBUTE = re.compile(r'(?:\.attr\s?\(|\bPyObject_(?:CallMethod|GetAttr)\w*\s?\([^;"]*)\s?"(\w+)"')
 _BROKEN = re.compile(r'"\s?"')
 """Between two strings that are one."""
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\w+)[ \t]*$", re.MULTILINE)
 _ALIAS = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::)?(torch|at)\b")
 _QUALIFIED = re.compile(r"\b(\w+)((?:::\w+)+)")
 _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
@@ -59,18 +56,15 @@ _MATHS = frozenset(
 _ANYBODYS = _MATHS | words.ANYBODYS
 """What vectors of registers, matrices of Eigen and classes of one's own have as methods, too."""
 _ON_RESULT = re.compile(r"\)\s?(?:\.|->)\s?(\w+)\s?\(")
-_MOST_MACROS = 64
+_FUNCTION_OBJECT = re.compile(
+    r"\b(std::(?:plus|minus|multiplies|divides|modulus|negate))\s?<[\w\s:]*Tensor\s?>"
+    r"|\b(std::(?:plus|minus|multiplies|divides|negate))\s?<\s?(?:void\s?)?>\s?[{(]\s?[})]\s?\((?=[^()]*\b(?:at|torch)::)"
+)
+_ON_DEVICE = re.compile(r"\b__(?:global|device)__\b")
+"""Before code that runs on a GPU, where there are no tensors."""
 _REGISTERS = "::vec::"
 """Namespace of the processor's vector instructions, such as `at::vec::maximum`: they work on registers, not tensors."""
-_VENDOR = re.compile(
-    r"\b((?:scipy_)?cblas_[sdcz]\w+|[sd]gem[mv]_|LAPACKE_\w+|cublas(?:Lt)?(?:[SDHCZ](?:gem|ger|dot|axpy|scal|asum|nrm2|trsm|dgmm)"
-    r"\w*|Gemm\w*|Matmul|DotEx|AxpyEx|ScalEx|Nrm2Ex)|cudnn\w*(?:Forward|Execute|Tensor|Reduce\w*)|cusparseSp\w+"
-    r"|cufftExec\w+|cusolverDn[SDCZ]\w+|dnnl_primitive_execute|dnnl::\w+|mkl_(?!set_|domain_|disable_)[sd]\w+"
-    r"|vm?s?[sd][A-Z]\w+|DftiCompute\w+|cublasXt[SDCZ]\w+)(?:\s*\(|\")"
-)
-"""Calls, and strings that are such a name."""
 _NAMESPACE = re.compile(r"\b(?:namespace(?:\s+[\w:]+)?|extern)\s*\{")
-_SETTINGS = re.compile(r"(?:Create|Destroy|Set|Get)\w*")
 
 
 def operations(sources: Iterable[str]) -> list[str]:
@@ -83,9 +77,7 @@ def operations(sources: Iterable[str]) -> list[str]:
 @functools.lru_cache(maxsize=64)  # asked of a source for every extension and library in its file
 def _operations(source: str, file: str) -> list[str]:
     written, code = _BROKEN.sub("", _compiled(source)), _code(source)
-    found = ["".join(names) for names in _BY_NAME.findall(written)]
-    found += [f".{name}" for name in _ATTRIBUTE.findall(written) if _computes(name)]
-    found += [name for name in _VENDOR.findall(written) if not _SETTINGS.search(name)]
+    found = called_by_name(written, file) + ["".join(names) for names in _FUNCTION_OBJECT.findall(code)]
     roots = {"torch", "at", *(name for name, _ in _ALIAS.findall(code))}
     found += [root + rest for root, rest in _QUALIFIED.findall(code) if root in roots and _is_operation(rest)]
     pieces, types = _pieces(code), types_of(file)
@@ -107,12 +99,24 @@ def _in_piece(piece: str, types: Types, everywhere: frozenset[str], file: str) -
     for chain in chains:
         member = _MEMBER.search(piece, max(chain.start(1) - 3, 0), chain.start(1))
         if chain[1] in _members(file, types) if member else chain.start(1) in known:
-            found += [f".{method}" for method in _METHOD.findall(chain[2]) if _stem(method) in torch_operations()]
+            found += [f".{method}" for method in _METHOD.findall(chain[2]) if stem(method) in torch_operations()]
     called = dict.fromkeys(name for name, given in calls if any(place in known for place, _ in given))
     if "Tensor" in file:  # of what a call or a cast gives nothing is known but that such a method is a tensor's
-        results = (name for name in _ON_RESULT.findall(piece) if _computes(name) and _stem(name) not in _ANYBODYS)
+        results = (name for name in _ON_RESULT.findall(piece) if computes(name) and stem(name) not in _ANYBODYS)
         called |= dict.fromkeys(results)
+    found += _operators(piece, types, everywhere, file)
     return found + [name for name in called if not _defines(file, name)]
+
+
+def _operators(piece: str, types: Types, everywhere: frozenset[str], file: str) -> list[str]:
+    if "Tensor" not in file or _ON_DEVICE.search(piece.split("{", 1)[0]):
+        return []
+    operands = Operands(piece, giving(file))
+    if not operands.names():
+        return [f"operator{sign}" for sign in operands.signs(set())]
+    shared = {*everywhere} - declared_otherwise(file)
+    known = surely_tensors_at(piece, types, shared, operands.names(), operands.variables())
+    return [f"operator{sign}" for sign in operands.signs(known)]
 
 
 def _calls(piece: str) -> list[tuple[str, list[tuple[int, str]]]]:
@@ -120,12 +124,12 @@ def _calls(piece: str) -> list[tuple[str, list[tuple[int, str]]]]:
     calls: list[tuple[str, list[tuple[int, str]]]] = []
     for call in _CALL.finditer(piece):
         declared = _OF_TYPE.search(piece, max(call.start() - 20, 0), call.start())
-        computes = _computes(call[1]) and call[1] not in _MATHS and not declared
-        if computes and (given := _GIVEN.match(piece, call.end())):
+        judged = computes(call[1]) and call[1] not in _MATHS and not declared
+        if judged and (given := _GIVEN.match(piece, call.end())):
             argument = _INNER.sub(lambda found: " " * len(found[0]), given[0])
             first = _NO_QUESTION.match(argument)
-            named = [first] if first else _NO_QUESTION.finditer(argument)
-            calls.append((call[1], [(call.end() + name.start(), name[1]) for name in named]))
+            places = [first] if first else _NO_QUESTION.finditer(argument)
+            calls.append((call[1], [(call.end() + name.start(), name[1]) for name in places]))
     return calls
 
 
@@ -143,11 +147,7 @@ def _compiled(source: str) -> str:
 @functools.lru_cache(maxsize=64)
 def _code(source: str) -> str:
     """What is compiled of it, without strings, and with the operations that macros stand for."""
-    code = _STRING.sub(" ", _compiled(source))
-    for name, meaning in _MACRO.findall(code)[:_MOST_MACROS]:
-        if _computes(meaning):
-            code = re.sub(rf"\b{name}\b", meaning, code)
-    return code
+    return expanded(_STRING.sub(" ", _compiled(source)))
 
 
 def _readable(found: re.Match[str]) -> str:
@@ -202,7 +202,7 @@ def _is_operation(rest: str) -> bool:
     layer = rest.startswith("::nn::") and rest[6:7].isupper() and rest[6:] not in ("Module", "Cloneable")
     function = rest.startswith("::nn::functional::") and last[0].islower()
     inside = bool({"_ops", "cpublas", "blas", "fft", "linalg", "special"} & set(spaces)) and last[0].islower()
-    return layer or function or inside or _stem(last) in torch_operations()
+    return layer or function or inside or stem(last) in torch_operations()
 
 
 @functools.lru_cache(maxsize=256)
@@ -228,14 +228,6 @@ def _defines(file: str, name: str, inside: frozenset[str] = frozenset()) -> bool
 def _is_macro(file: str, name: str, inside: frozenset[str]) -> bool:
     """Whether it is one with arguments, which comes down to no operation."""
     bodies = re.findall(rf"#\s?define\s{name}\([^()\n]*\)([^\n]*)", file)
-    called = {each for body in bodies for each in re.findall(r"(\w+)\s?\(", body) if _computes(each)} - _MATHS
+    called = {each for body in bodies for each in re.findall(r"(\w+)\s?\(", body) if computes(each)} - _MATHS
     own = all(each not in inside and _defines(file, each, inside) for each in called)
     return bool(bodies) and own and not re.search(rf"#\s?undef\s{name}\b", file)
-
-
-def _computes(name: str) -> bool:
-    return _stem(name) in words.OPERATIONS
-
-
-def _stem(name: str) -> str:
-    return name.removesuffix("_out").strip("_")

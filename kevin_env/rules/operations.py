@@ -46,3 +46,13 @@ def _computes(path: str) -> bool:
         return f"{path}.".startswith(("torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special."))
     harmless = parts[1] in words.TORCH_TENSOR | words.TORCH_TENSORS | words.TORCH_OTHER
     return not (harmless or f"{path}.".startswith(words.TORCH_NAMESPACES) or last.startswith(("is_", "get_", "set_")))
+
+
+def computes(name: str) -> bool:
+    """Whether a function or a method of that name, without its namespace, is an operation that everybody knows."""
+    return stem(name) in words.OPERATIONS
+
+
+def stem(name: str) -> str:
+    """`add` for `add_` and `add_out`."""
+    return name.removesuffix("_out").strip("_")
