@@ -13,11 +13,12 @@ from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
 from kevin_env.parsing import defines, nodes_of, tree_of
+from kevin_env.rules.findings import Finding
 from kevin_env.rules.plain import plain
-from kevin_env.rules.reader import Finding
 from kevin_env.rules.rewriter import changed
 from kevin_env.rules.submission import SubmissionReader
 from kevin_env.rules.syntax import last_name
+from kevin_env.rules.texts import written_out
 from kevin_env.rules.values import Class, Imported, Value
 from kevin_env.rules.vocabulary import MODULE_PATHS
 
@@ -40,7 +41,7 @@ def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError
             return tree
         if not defines(tree, "ModelNew"):
             return _NO_MODEL
-        return None if mode == "open" else _check_kernel(plain(_as_imported(tree)))
+        return None if mode == "open" else _check_kernel(plain(written_out(_as_imported(tree))))
     except (RecursionError, MemoryError):
         return CompileError(kind="syntax", message="The code is nested too deeply to be read.")
 

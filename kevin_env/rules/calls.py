@@ -87,6 +87,8 @@ class Calls(Reader):
             return items(self.call(arguments.first(), Arguments(rest), node))
         if path in words.MAPPINGS:
             return mapping(arguments)
+        if path == "builtins.dict.fromkeys":
+            return items(*arguments.positional[1:2])
         if path in words.EXTENSION_MAKERS:
             return EXTENSION
         if path in words.LIBRARY_MAKERS:
@@ -138,13 +140,15 @@ class Calls(Reader):
         return self._computes(path, node)
 
     def _call_allowed_namespace(self, path: str, arguments: Arguments) -> Value:
+        if path.endswith((".CUDAGraph.capture_begin", ".CUDAGraph.capture_end")):
+            self.capture(path.endswith("begin"))
         handed = arguments.all()
         functions = [atom for atom in self.runnable(handed) if isinstance(atom, Function)]
         last = path.rsplit(".", 1)[-1]
         if path.startswith("torch.library.") and last not in words.FAKES:
             self.registered += functions
         if path.startswith("torch.nn.Module.") and "forward" in path:
-            self.hooks += functions
+            self.watchers += self.to_be_called(handed)
         return frozenset(atom for atom in handed if isinstance(atom, Function | Kernel)) or frozenset({Imported(path)})
 
     def _call_operator_of_library(self, library: str, path: str, arguments: Arguments, node: ast.AST) -> Value:

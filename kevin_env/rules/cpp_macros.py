@@ -19,7 +19,7 @@ def expanded(code: str) -> str:
     for name, meaning in _NAME.findall(code)[:_MOST_MACROS]:
         if computes(meaning) or meaning in ("at", "torch"):
             code = re.sub(rf"\b{name}\b", meaning, code)
-    for name, parameters, body in _CALL.findall(code)[:_MOST_MACROS]:
+    for name, parameters, body in list(dict.fromkeys(_CALL.findall(code)))[:_MOST_MACROS]:
         names = [each.strip() for each in parameters.split(",")]
         code = "".join(_replaced(code, name, names, body))
     return code

@@ -48,5 +48,12 @@ def called_by_name(source: str, file: str) -> list[str]:
     return found + [name for name in _FORTRAN.findall(source) if not _has_body(name, file)]
 
 
+def is_of_vendor(name: str) -> bool:
+    """Whether a function of a library is a vendor's that computes, such as `cublasSgemm_v2`."""
+    call = f"{name}("
+    found = (_VENDOR.match(call) and not _SETTINGS.search(name)) or (name.endswith("_") and _FORTRAN.match(call))
+    return bool(found)
+
+
 def _has_body(name: str, file: str) -> bool:
     return re.search(rf"\b{name}\s?\([^;{{}}]{{0,2000}}\)[^;{{}}()]{{0,80}}\{{", file) is not None

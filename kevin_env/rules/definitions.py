@@ -1,12 +1,11 @@
-"""What definitions bind: functions, classes, what is imported. Fifth layer of the reader."""
+"""What definitions bind: functions, classes, what is imported. Sixth layer of the reader."""
 
 import ast
 from collections.abc import Sequence
 
 from kevin_env.rules.calls import KERNEL
 from kevin_env.rules.expressions import Expressions
-from kevin_env.rules.objects import KNOWN
-from kevin_env.rules.operations import root
+from kevin_env.rules.operations import KNOWN, root
 from kevin_env.rules.values import UNKNOWN, Arguments, Class, Function, Imported, Scope, Value
 
 
@@ -61,4 +60,5 @@ class Definitions(Expressions):
             elif alias.name == "*":
                 self.star_imports.append(node.module or "")
             else:
-                scope.names[alias.asname or alias.name] = frozenset({Imported(f"{node.module or ''}.{alias.name}")})
+                module: Value = frozenset({Imported(node.module or "")})
+                scope.names[alias.asname or alias.name] = self.attribute(module, alias.name)

@@ -1,19 +1,18 @@
-"""What an expression stands for. Fourth layer of the reader."""
+"""What an expression stands for. Fifth layer of the reader."""
 
 import ast
 from collections.abc import Sequence
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.objects import Objects
-from kevin_env.rules.operations import OPAQUE, root
-from kevin_env.rules.syntax import SYMBOLS, constant_text, element, is_none
+from kevin_env.rules.names import Names
+from kevin_env.rules.operations import OPAQUE, SOME_MODULE, root
+from kevin_env.rules.syntax import SYMBOLS, constant_text, element, is_none, last_name
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
     Arguments,
     Function,
     Imported,
-    Instance,
     Items,
     Kernel,
     Scope,
@@ -32,7 +31,7 @@ _OPENING = frozenset({"extend", "update"})
 _TAKING = frozenset({"pop", "get", "setdefault", "popitem"})
 
 
-class Expressions(Objects):
+class Expressions(Names):
     """Evaluates expressions to what they may stand for."""
 
     def evaluate(self, node: ast.AST | None, scope: Scope) -> Value:
@@ -128,6 +127,10 @@ class Expressions(Objects):
                     found.append(self._computes("a lookup by a name that is not written out", node))
                 case Imported(path) if key:
                     found.append(frozenset({Imported(key if path == "sys.modules" else f"{path}.{key}")}))
+                case Imported("sys.modules") if not _is_own_name(node.slice):
+                    found.append(SOME_MODULE)
+                case Items(each=()) if self.runs_text:
+                    found.append(OPAQUE)
                 case Imported() if root(atom) == "torch":
                     found.append(frozenset({atom}))
                 case Items():
@@ -148,9 +151,9 @@ class Expressions(Objects):
                 return contained
             if function.attr in ("register_buffer", "register_parameter", "add_module", "register_module"):
                 held = tuple(value or TENSOR for value in arguments.positional[1:2])
-                self._set_attribute(receiver, node.args[:1], held)
+                self.set_attribute(receiver, node.args[:1], held)
         callee = self.evaluate(function, scope)
-        named = self._call_by_name(callee, node, arguments, scope)
+        named = self.call_by_name(callee, node, arguments)
         return self.call(callee, arguments, node) if named is None else named
 
     def _arguments(self, node: ast.Call, scope: Scope) -> Arguments:
@@ -180,35 +183,6 @@ class Expressions(Objects):
         if function.attr in _TAKING:
             return join((*(atom.named(name) for atom in contained), *args.positional[1:]))
         return contained
-
-    def _call_by_name(self, callee: Value, node: ast.Call, args: Arguments, scope: Scope) -> Value | None:
-        """Calls that look something up by a name in a string; None for any other call."""
-        paths = {atom.path for atom in callee if isinstance(atom, Imported)}
-        if "builtins.getattr" in paths and len(node.args) > 1:
-            return self._get_attribute(args.first(), node)
-        if "builtins.setattr" in paths or any(path.endswith(".__setattr__") for path in paths):
-            self._set_attribute(args.first(), node.args[1:2], args.positional[2:3])
-        if paths & {"builtins.__import__", "importlib.import_module"} and node.args:
-            name = constant_text(node.args[0])
-            return frozenset({Imported(name)}) if name else UNKNOWN
-        return None
-
-    def _get_attribute(self, value: Value, node: ast.Call) -> Value:
-        name = constant_text(node.args[1])
-        if name is not None:
-            return self.attribute(value, name)
-        if any(isinstance(atom, Tensor) or root(atom) == "torch" for atom in value):
-            self._computes("getattr() of a name that is not written out", node)
-            return OPAQUE
-        named = join(self.attribute(frozenset({atom}), "_modules") for atom in value if isinstance(atom, Instance))
-        return (opened(named) - TENSOR) | opened(frozenset(atom for atom in value if isinstance(atom, Items)))
-
-    def _set_attribute(self, receiver: Value, key: list[ast.expr], value: tuple[Value, ...]) -> None:
-        name = constant_text(key[0]) if key else None
-        if name is not None and value:
-            self.remember(receiver, name, value[0])
-        elif value:
-            self.handed_on(value[0])
 
     def assign(self, target: ast.AST, value: Value, scope: Scope) -> Value:
         """Binds a target to a value, and gives the value."""
@@ -248,3 +222,8 @@ class Expressions(Objects):
             home.names[target.id] |= filled
         else:
             self.assign(target, filled, scope)
+
+
+def _is_own_name(key: ast.expr) -> bool:
+    """Whether it is the name of the file's own module."""
+    return last_name(key) in ("__name__", "__module__")

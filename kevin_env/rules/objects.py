@@ -2,13 +2,14 @@
 
 import ast
 import re
-import sys
 
 from kevin_env.parsing import walk
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
 from kevin_env.rules.cpp import operations
-from kevin_env.rules.operations import is_operation, root
+from kevin_env.rules.cpp_vendors import is_of_vendor
+from kevin_env.rules.modules import looked_up
+from kevin_env.rules.operations import KNOWN, is_operation, root
 from kevin_env.rules.syntax import are_numbers, constant_text, local_names, sources_in
 from kevin_env.rules.values import (
     TENSOR,
@@ -36,10 +37,6 @@ _EXPLICIT = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__re
 """Special methods that are read where they are called, or that only tell what an object is."""
 _VENDOR = "vendor"
 _MODULE = re.compile(r"\b(?:PYBIND11_MODULE\s*\(|PyInit_\w)")
-KNOWN = frozenset(
-    {"torch", "numpy", "scipy", "cupy", "triton", "cuda", *words.COMPUTING_PACKAGES, *sys.stdlib_module_names}
-)
-"""Packages that are not what a submission builds of its sources in C++."""
 
 
 class Objects(Calls):
@@ -93,7 +90,7 @@ class Objects(Calls):
         """As without patches; what something imported or not known is given may be called by whoever calls that."""
         super().remember(receiver, name, value)
         if any(isinstance(atom, Imported) for atom in receiver):
-            self.hooks += [atom for atom in value if isinstance(atom, Function) or is_operation(atom)]
+            self.hooks += self.to_be_called(value)
         elif not any(isinstance(atom, Instance | Class) for atom in receiver):
             self.handed_on(value)
         if name == words.MODEL and not receiver & self.globals.names.get(name, UNKNOWN):
@@ -147,6 +144,10 @@ class Objects(Calls):
 
     def _call_imported(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         package = path.split(".")[0]
+        if (module := looked_up(path, arguments, node)) is not None:
+            return module
+        if package not in KNOWN and is_of_vendor(path.rsplit(".", 1)[-1]) and package != _VENDOR:
+            return self._computes(path, node)
         if package == _VENDOR:
             what, cpp, _ = path.removeprefix(f"{_VENDOR}.").partition(" in C++")
             return self._computes(what + cpp, node)
@@ -170,7 +171,7 @@ class Objects(Calls):
 
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         if "register_module_" in path and path.endswith("_hook"):
-            self.hooks += [atom for atom in arguments.all() if isinstance(atom, Function)]
+            self.watchers += self.to_be_called(arguments.all())
             return UNKNOWN
         if path.endswith(".register_parametrization"):
             modules = [atom for atom in arguments.all() if isinstance(atom, Instance | TorchModule)]
@@ -181,7 +182,7 @@ class Objects(Calls):
     def _call_allowed_namespace(self, path: str, arguments: Arguments) -> Value:
         result = super()._call_allowed_namespace(path, arguments)
         if path.endswith(".impl"):  # it may be an operator that is allowed otherwise
-            self.hooks += [atom for atom in arguments.all() if isinstance(atom, Function)]
+            self.hooks += self.to_be_called(arguments.all())
         return result | frozenset(
             atom for atom in arguments.all() if is_operation(atom) or isinstance(atom, TorchModule)
         )

@@ -1,6 +1,7 @@
 """Which imported names compute when they are called, and what is handed on to be called later."""
 
 import functools
+import sys
 from importlib import resources
 
 from kevin_env.rules import vocabulary as words
@@ -9,6 +10,13 @@ from kevin_env.rules.values import Atom, Imported, Value
 UNWRITTEN = "torch.(a name that is not written out)"
 OPAQUE: Value = frozenset({Imported(UNWRITTEN)})
 """What is looked up, or made, in a way that cannot be followed: a dtype maybe, but to call it is not allowed."""
+
+KNOWN = frozenset(
+    {"torch", "numpy", "scipy", "cupy", "triton", "cuda", *words.COMPUTING_PACKAGES, *sys.stdlib_module_names}
+)
+"""Packages that are not what a submission builds of its sources in C++."""
+SOME_MODULE: Value = frozenset({Imported("(a module that is not named)")})
+"""What is imported, or taken out of `sys.modules`, by a name that is not written out."""
 
 
 @functools.cache

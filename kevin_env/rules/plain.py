@@ -6,8 +6,9 @@ assigned. The result need not run, and lines stay what they were: only what is r
 
 import ast
 
-from kevin_env.parsing import Node, nodes_of, parse, walk
+from kevin_env.parsing import Node, nodes_of, parse
 from kevin_env.rules.entries import at, call, entry, filled
+from kevin_env.rules.parts import captures, constructor, fields, moved
 from kevin_env.rules.rewriter import Rewriter, changed
 from kevin_env.rules.syntax import constant_text, last_name
 
@@ -46,10 +47,10 @@ class _Plain(Rewriter):
                 return call(node, "__import__", *node.args)
             case ast.Call(func=ast.Attribute(attr="getattr_static")):
                 return call(node, "getattr", *node.args)
-            case ast.Call(
-                func=ast.Attribute(value=ast.Attribute(attr="modules") as modules, attr="get"), args=[key, *_]
+            case ast.Call(func=ast.Attribute(value=of, attr="get" | "pop" | "__getitem__"), args=[key, *_]) if (
+                text := constant_text(key)
             ):
-                return at(node, ast.Subscript(modules, key, ast.Load()))
+                return entry(of, text, ast.Load()) or node
             case ast.Call(func=ast.Attribute(attr="__getattribute__"), args=[of, name]):
                 return call(node, "getattr", of, name)
             case ast.Call(func=ast.Attribute(value=of, attr="__getattribute__"), args=[name]):
@@ -62,7 +63,7 @@ class _Plain(Rewriter):
             case ast.Call(func=ast.Name(id="eval"), args=[source, *_]):
                 match _read(source):
                     case ast.Module(body=[ast.Expr(value=value)]):
-                        return _moved(value, node)
+                        return moved(value, node)
                     case _:
                         return node
             case _:
@@ -84,7 +85,7 @@ class _Plain(Rewriter):
                 return self.visit(at(node, ast.Assign([ast.Subscript(of, key, ast.Store())], value)))
             case ast.Call(func=ast.Name(id="exec"), args=[source, *_]):
                 read = _read(source)
-                return node if read is None else [node, *(_moved(each, node) for each in read.body)]
+                return node if read is None else [node, *(moved(each, node) for each in _into(read.body, node.value))]
             case _:
                 return node
 
@@ -123,7 +124,7 @@ class _Plain(Rewriter):
                 gives: ast.expr = ast.Call(getter, [itself], [])
                 if isinstance(getter, ast.Name):  # a function of the class, or one of the module
                     gives = ast.IfExp(itself, ast.Call(ast.Attribute(itself, getter.id, ast.Load()), [], []), gives)
-                return changed(_moved(made, node), body=[at(node, ast.Return(gives))])
+                return changed(moved(made, node), body=[at(node, ast.Return(gives))])
             case _:
                 return node
 
@@ -135,7 +136,7 @@ class _Plain(Rewriter):
         node = self.generic_visit(node)
         chain: list[ast.stmt] = []
         for case in reversed(node.cases):
-            body = [*_captures(case.pattern, node.subject), *case.body]
+            body = [*captures(case.pattern, node.subject), *case.body]
             guard = [] if case.guard is None else [at(case.guard, ast.Expr(case.guard))]
             chain = [at(node, ast.If(node.subject, [*body[: -len(case.body)], *guard, *case.body], chain))]
         return chain[0]
@@ -144,9 +145,9 @@ class _Plain(Rewriter):
         node = self.generic_visit(node)
         body = [self._property(each) if isinstance(each, ast.Assign) else each for each in node.body]
         node = changed(node, body=body) if body != node.body else node
-        fields = _fields(node)
-        if fields and not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in node.body):
-            node = changed(node, body=[*node.body, _constructor(node, fields)])
+        given = fields(node)
+        if given and not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in node.body):
+            node = changed(node, body=[*node.body, constructor(node, given)])
         decorated = [ast.Call(each, [ast.Name(node.name, ast.Load())], []) for each in node.decorator_list]
         return [node, *(at(each.func, ast.Expr(each)) for each in decorated)] if decorated else node
 
@@ -201,35 +202,6 @@ def _getter(node: ast.Call, name: str, rest: list[ast.expr], keywords: list[ast.
     return at(node, ast.Lambda(arguments, body))
 
 
-def _captures(pattern: ast.pattern, subject: ast.expr) -> list[ast.stmt]:
-    """Names that a pattern binds: to the subject, or to what it holds."""
-    found: list[ast.stmt] = []
-    for each in walk(pattern):
-        name = getattr(each, "rest", None) if isinstance(each, ast.MatchMapping) else getattr(each, "name", None)
-        if isinstance(name, str):
-            target = ast.Name(name, ast.Store())
-            found.append(at(pattern, ast.Assign([target], subject)))
-            found.append(at(pattern, ast.For(target, subject, [ast.Pass()], [])))
-    return found
-
-
-def _fields(node: ast.ClassDef) -> list[ast.AnnAssign]:
-    """Those of a class whose constructor Python writes."""
-    written = {last_name(each) for each in (*node.decorator_list, *node.bases)} & {"dataclass", "NamedTuple"}
-    return [each for each in node.body if isinstance(each, ast.AnnAssign) and written]
-
-
-def _constructor(node: ast.ClassDef, fields: list[ast.AnnAssign]) -> ast.FunctionDef:
-    names = [each.target.id for each in fields if isinstance(each.target, ast.Name)]
-    lines = [f"    self.{name} = {name}" for name in names]
-    if any(isinstance(each, ast.FunctionDef) and each.name == "__post_init__" for each in node.body):
-        lines.append("    self.__post_init__()")
-    source = f"def __init__(self, {', '.join(f'{name}=None' for name in names)}):\n" + "\n".join(lines or ["    pass"])
-    written = parse(source).body[0]
-    assert isinstance(written, ast.FunctionDef)
-    return _moved(written, node)
-
-
 def _read(source: ast.expr) -> ast.Module | None:
     """Code in a string that is written out, maybe compiled; None for any other."""
     if isinstance(source, ast.Call) and last_name(source) == "compile" and source.args:
@@ -241,9 +213,12 @@ def _read(source: ast.expr) -> ast.Module | None:
         return None
 
 
-def _moved(node: Node, place: ast.AST) -> Node:
-    """The node with all in it, at the line of another."""
-    for each in walk(node):
-        if hasattr(each, "lineno"):
-            ast.copy_location(each, place)
-    return node
+def _into(body: list[ast.stmt], run: ast.Call) -> list[ast.stmt]:
+    """What `exec` runs; what it defines is put into the mapping as well that it is given."""
+    defined = [each.name for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)]
+    filled = [
+        ast.Assign([ast.Subscript(space, ast.Constant(name), ast.Store())], ast.Name(name, ast.Load()))
+        for space in run.args[1:]
+        for name in defined
+    ]
+    return [*body, *(_Plain().visit(at(run, each)) for each in filled)]

@@ -1,16 +1,16 @@
-"""What is known of a submission while it is read: names, attributes, findings. First of six layers of one reader."""
+"""What is known of a submission while it is read: names, attributes, findings. First of seven layers of one reader."""
 
 import ast
 import builtins
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
+from kevin_env.rules.cpp_vendors import is_of_vendor
+from kevin_env.rules.findings import Findings
 from kevin_env.rules.members import is_layer, of_module, of_tensor, of_torch_module
-from kevin_env.rules.operations import OPAQUE, is_operation
+from kevin_env.rules.modules import may_be_torchs, within
+from kevin_env.rules.operations import KNOWN, OPAQUE, SOME_MODULE, is_operation
 from kevin_env.rules.syntax import are_numbers, last_name, numbers_among, registers_operators, returned_types
 from kevin_env.rules.tasks import is_thread
 from kevin_env.rules.values import (
@@ -35,19 +35,11 @@ from kevin_env.rules.values import (
 )
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One place where what `forward` reaches breaks a rule."""
-
-    kind: Literal["torch_compute", "fallback"]
-    line: int
-    what: str
-
-
-class Reader:
+class Reader(Findings):
     """Facts and findings. Nothing is executed: names are followed from assignment to use."""
 
     def __init__(self, tree: ast.Module) -> None:
+        super().__init__()
         self.globals = Scope()
         self.bases: dict[ast.ClassDef, tuple[Value, ...]] = {}
         self.patches: dict[tuple[str, str], Value] = {}
@@ -58,8 +50,12 @@ class Reader:
         self.home = {node: owner for owner in owners for node in owner.body if isinstance(node, ast.FunctionDef)}
         self.own_operators = registers_operators(tree)
         self.returned = returned_types(tree)
+        self.written: dict[str, Value] = {}
+        """What code in strings defines: a module that is written to a file and imported has it."""
         self.registered: list[Function] = []
         self.hooks: list[Atom] = []
+        self.watchers: list[Atom] = []
+        """Hooks of modules: each may be given a module, its inputs and its outputs."""
         self.escaped: list[Atom] = []
         self.kernels: list[Function] = []
         self.foreign: list[Function] = []
@@ -67,47 +63,16 @@ class Reader:
         self.star_imports: list[str] = []
         self.imports: list[ast.Import | ast.ImportFrom] = []
         """Those that run."""
-        self.findings: list[Finding] = []
         self.runs_text = False
         """Whether it runs code in a string that could not be read: names may come from there."""
-        self.launches = False
-        self.reached = False
-        """Whether what is being read runs when `forward` is called."""
-
-    def report(self, kind: Literal["torch_compute", "fallback"], node: ast.AST, what: str) -> None:
-        """Notes a broken rule, when `forward` reaches it."""
-        finding = Finding(kind, getattr(node, "lineno", 1), what)
-        if self.reached and finding not in self.findings:
-            self.findings.append(finding)
-
-    def launch(self) -> None:
-        """Notes that an own kernel is launched, when `forward` reaches it."""
-        self.launches = self.launches or self.reached
-
-    @contextmanager
-    def watching_launches(self) -> Generator[list[bool]]:
-        """Gives a list that has an entry afterwards if what was read meanwhile launches a kernel."""
-        before, self.launches = self.launches, False
-        found: list[bool] = []
-        try:
-            yield found
-        finally:
-            if self.launches:
-                found.append(True)
-            self.launches = self.launches or before
-
-    @contextmanager
-    def reaching(self) -> Generator[None]:
-        """What is read meanwhile runs when `forward` is called."""
-        before, self.reached = self.reached, True
-        try:
-            yield
-        finally:
-            self.reached = before
 
     def runnable(self, value: Value) -> Value:
         """With what an instance of the submission's classes runs in its place where it is called."""
         return join(self.entries(atom) if isinstance(atom, Instance) else frozenset({atom}) for atom in value)
+
+    def to_be_called(self, value: Value) -> list[Atom]:
+        """What of it can be called and may compute: functions, torch's operations and layers, what an object runs."""
+        return [a for a in self.runnable(value) if isinstance(a, Function | TorchModule) or is_operation(a)]
 
     def handed_on(self, value: Value) -> None:
         """Notes what code that is not read was given: it may be called there when `forward` runs."""
@@ -129,7 +94,8 @@ class Reader:
         if hasattr(builtins, name):
             return frozenset({Imported(f"builtins.{name}")})
         unbound = OPAQUE if self.runs_text else UNKNOWN
-        return frozenset(Imported(f"{module}.{name}") for module in self.star_imports) or unbound
+        starred = join(self.attribute(frozenset({Imported(module)}), name) for module in self.star_imports)
+        return starred or unbound
 
     def remember(self, receiver: Value, name: str, value: Value) -> None:
         """Notes what an attribute was set to, besides what it was set to elsewhere."""
@@ -150,9 +116,11 @@ class Reader:
             case Tensor():
                 return of_tensor(name)
             case Imported(path):
-                return frozenset({Imported(f"{path}.{name}")}) | self.patches.get((path, name), UNKNOWN)
+                return self._of_imported(atom, name) | self.patches.get((path, name), UNKNOWN)
             case TorchModule():
                 return of_torch_module(atom, name)
+            case Kernel() if name not in self.returned and is_of_vendor(name):
+                return frozenset({Imported(f"vendor.{name}")})
             case Kernel():
                 kinds = self.returned.get(name, set())
                 return frozenset({Kernel() if are_numbers(kinds) else replace(atom, numbers=numbers_among(kinds))})
@@ -178,6 +146,16 @@ class Reader:
                 return self._member(self.lineage(node)[1:], name, owner) or self._inherited(node, name)
             case _:
                 return UNKNOWN
+
+    def _of_imported(self, atom: Imported, name: str) -> Value:
+        """Of a module of which nobody knows which it is: torch's, unless the file has it in C++ or in a string."""
+        unknown, own = atom in SOME_MODULE, self.written.get(name, UNKNOWN)
+        if not unknown:
+            path = within(atom.path, name)
+            return frozenset({Imported(path)}) | (UNKNOWN if atom.path.split(".")[0] in KNOWN else own)
+        if own or name in self.returned or not may_be_torchs(name):
+            return own | self._attribute(Kernel(gives_tensors=True), name)
+        return frozenset({Imported(f"torch.{name}")})
 
     def entries(self, instance: Instance) -> Value:
         """What may run when the instance is called: its own `__call__`, and its `forward`."""

@@ -3,9 +3,12 @@
 import ast
 from collections.abc import Sequence
 
+from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.definitions import Definitions
+from kevin_env.rules.plain import plain
 from kevin_env.rules.syntax import falls_back, forward_arguments
+from kevin_env.rules.texts import code_in
 from kevin_env.rules.values import (
     TENSOR,
     UNKNOWN,
@@ -41,7 +44,18 @@ class SubmissionReader(Definitions):
         self._raised: Value = UNKNOWN
         self._too_deep: list[tuple[Function, Arguments]] = []
         """Calls that were nested too deeply to be followed in their place; what they give is not known there."""
+        self._read_texts(tree)
         self.execute(tree.body, self.globals)
+
+    def _read_texts(self, tree: ast.Module) -> None:
+        """Reads the Python code in the file's strings, as one module that it may write and import."""
+        scope = Scope()
+        for text in code_in(tree):
+            owners = nodes_of(text, ast.ClassDef)
+            methods = ((node, owner) for owner in owners for node in owner.body if isinstance(node, ast.FunctionDef))
+            self.home.update(methods)
+            self.execute(plain(text).body, scope)
+        self.written = scope.names
 
     def models(self) -> list[ast.ClassDef]:
         """Every class that the model's name may stand for, also where the file's own `__getattr__` gives it."""
@@ -68,6 +82,8 @@ class SubmissionReader(Definitions):
                     self.run(function, given[function])
                 else:
                     self.call(frozenset({function}), Arguments((TENSOR,)), model)
+            for atom in self.watchers:
+                self.call(frozenset({atom}), Arguments(rest=TENSOR), model)
             self.read_special_methods()
             self.read_escaped(model)
             self.read_kernels()

@@ -93,7 +93,7 @@ WRAPPERS = _words(
 """Calls that give back what they are given: what comes out does what went in does."""
 EXTENSION_MAKERS = _words(
     "torch.utils.cpp_extension.load torch.utils.cpp_extension.load_inline torch.cuda._compile_kernel "
-    "torch.utils.cpp_extension._import_module_from_library importlib.util.module_from_spec "
+    "torch.utils.cpp_extension._import_module_from_library"
     "torch._inductor.async_compile.AsyncCompile torch._inductor.codecache.AsyncCompile "
     "torch._inductor.codecache.CppCodeCache.load torch.cuda.jiterator._create_jit_fn "
     "torch.cuda.jiterator._create_multi_output_jit_fn"
@@ -213,7 +213,8 @@ COMPUTING_PACKAGES = _words(
     "einops opt_einsum jax tensorflow sklearn cv2 torchvision torchaudio xformers flash_attn transformers numexpr "
     "nvmath skcuda onnxruntime apex transformer_engine bitsandbytes flashinfer liger_kernel vllm sgl_kernel deep_gemm "
     "kornia torchmetrics tinygrad mlx paddle keras mxnet pandas polars triton_kernels cuml torch_scatter torch_sparse "
-    "tensorrt openvino dask aitemplate"
+    "tensorrt openvino dask aitemplate cupyx nvidia cudnn thunder quack torchao fla causal_conv1d mamba_ssm natten "
+    "torch_geometric spconv"
 )
 """Packages whose functions compute when they are handed a tensor."""
 COMPUTING_LIBRARIES = (
