@@ -122,11 +122,13 @@ class Expressions(Names):
                     found.append(TENSOR)
                 case Kernel():
                     self._hand_over(index, to_kernel=True)
-                    found.append(frozenset({atom}))
+                    found.append(self.attribute(frozenset({atom}), key) if key else frozenset({atom}))
                 case Imported(path) if not key and (path in words.NAMESPACES or path.endswith(".__dict__")):
                     found.append(self._computes("a lookup by a name that is not written out", node))
                 case Imported(path) if key:
                     found.append(frozenset({Imported(key if path == "sys.modules" else f"{path}.{key}")}))
+                case Imported(path) if not key and path.endswith((".f_globals", ".f_locals")):
+                    found.append(SOME_MODULE)
                 case Imported("sys.modules") if not _is_own_name(node.slice):
                     found.append(SOME_MODULE)
                 case Items(each=()) if self.runs_text:
@@ -175,9 +177,13 @@ class Expressions(Names):
         if ambiguous or self.attribute(contained, function.attr):
             return None
         name = constant_text(node.args[0]) if node.args else None
-        if function.attr in _FILLING and isinstance(function.value, ast.Name | ast.Attribute):
+        if function.attr in _FILLING and isinstance(function.value, ast.Name | ast.Attribute | ast.Subscript):
             given = join((*args.positional, *(value for _, value in args.keywords), args.rest))
-            self._put(function.value, contained | items(opened(given) if function.attr in _OPENING else given), scope)
+            filled = contained | items(opened(given) if function.attr in _OPENING else given)
+            if isinstance(function.value, ast.Subscript):
+                self._assign_element(function.value, filled, scope)
+            else:
+                self._put(function.value, filled, scope)
         if function.attr == "items":
             return items(items(UNKNOWN, opened(contained), exact=True))
         if function.attr in _TAKING:

@@ -183,9 +183,7 @@ class Objects(Calls):
         result = super()._call_allowed_namespace(path, arguments)
         if path.endswith(".impl"):  # it may be an operator that is allowed otherwise
             self.hooks += self.to_be_called(arguments.all())
-        return result | frozenset(
-            atom for atom in arguments.all() if is_operation(atom) or isinstance(atom, TorchModule)
-        )
+        return result | frozenset(self.to_be_called(arguments.all()))
 
     def _call_stdlib(self, path: str, arguments: Arguments, handed: Value, node: ast.AST) -> Value:
         if _only_timed(path, arguments):

@@ -227,6 +227,7 @@ NAMESPACES = _words("torch torch.nn.functional torch.ops torch.ops.aten torch._C
 """Modules that give operations to whoever is handed them, or looks a name up in them that is not written out."""
 UNREADABLE = (
     *("pydoc.locate", "pkgutil.resolve_name", "pickle.load", "marshal.load", "runpy.", "code.", "codeop."),
+    *("cProfile.run", "profile.run", "trace.Trace", "doctest.run", "importlib.metadata.EntryPoint"),
     *("timeit.timeit", "timeit.repeat", "timeit.Timer", "types.FunctionType", "types.CodeType", "ctypes.pythonapi."),
 )
 """Calls of Python's library that run code, or give what can be called, without a name that could be followed."""
