@@ -742,6 +742,265 @@ torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
 op.callBoxed(&stack); return x;
 }
 """,
+    "residual": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto out = torch::empty_like(x); k<<<1, 2>>>(x.data_ptr<float>(), out.data_ptr<float>()); return out + x;
+}
+""",
+    "scale after": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto out = at::empty({x.size(0)}, x.options()); run(out.data_ptr<float>()); out *= s; return out;
+}
+""",
+    "bias add": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+torch::Tensor out = torch::zeros({x.size(0), y.size(1)}, x.options()); out += y.view({1, -1}); return out;
+}
+""",
+    "mean by div": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto sum = torch::zeros({1}, x.options()); reduce<<<1, 2>>>(x.data_ptr<float>(), sum.data_ptr<float>()); return sum / x.numel();
+}
+""",
+    "item expr": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+float m = (x - y).sum().item<float>(); return x;
+}
+""",
+    "mask": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto mask = x > 0; return mask;
+}
+""",
+    "where": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return (x > 0).to(x.dtype()) * x;
+}
+""",
+    "softplus": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return (1 + x.exp()).log();
+}
+""",
+    "norm": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return x / (x * x).sum(-1, true).sqrt();
+}
+""",
+    "const auto": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+const auto& a = x.contiguous(); const auto b = y.contiguous(); return a * b;
+}
+""",
+    "auto star": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+const auto a = x.t(); auto c = a - 1.0f; return c;
+}
+""",
+    "static helper": r"""
+static at::Tensor gate(const at::Tensor& g, const at::Tensor& u) {
+  return g * u;
+}
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return gate(x, y);
+}
+""",
+    "multiline": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return x
+      * y;
+}
+""",
+    "multiline2": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+torch::Tensor z =
+    x +
+    y;
+return z;
+}
+""",
+    "class": r"""
+class Net {
+ public:
+  explicit Net(at::Tensor w) : w_(std::move(w)) {}
+  at::Tensor forward(const at::Tensor& x) { return x * w_; }
+ private:
+  at::Tensor w_;
+};
+""",
+    "namespace": r"""
+namespace mine {
+at::Tensor f(at::Tensor a, at::Tensor b) { return a - b; }
+}
+""",
+    "lambda bind": r"""
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", [](torch::Tensor a, torch::Tensor b) { return a * b; }); }
+""",
+    "dispatch lambda": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+at::Tensor o; AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "f", [&] { o = x * static_cast<scalar_t>(2); }); return o;
+}
+""",
+    "for rows": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+for (int64_t i = 0; i < x.size(0); ++i) { x[i] += y[i]; } return x;
+}
+""",
+    "for rows2": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+for (int i = 0; i < 3; i++) out[i].copy_(x[i] * 2); return x;
+}
+""",
+    "op chain": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return (x.view({2, -1}).transpose(0, 1) * s).contiguous();
+}
+""",
+    "after template method": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return x.to(torch::kFloat32) - y.to(torch::kFloat32);
+}
+""",
+    "negated arg": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return at::empty_like(x).copy_(-x);
+}
+""",
+    "pow via mul": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto q = x; for (int i = 0; i < 3; ++i) q = q * x; return q;
+}
+""",
+    "comma decl": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+at::Tensor a = x, b = y; return a * b;
+}
+""",
+    "ref decl": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+const at::Tensor &a(x); return a + 1;
+}
+""",
+    "conditional": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+at::Tensor r = s > 0 ? x * s : x; return r;
+}
+""",
+    "return tuple": r"""
+
+std::tuple<at::Tensor, at::Tensor> f(at::Tensor x, at::Tensor y) {
+return std::make_tuple(x * 2, y);
+}
+""",
+    "init list": r"""
+
+std::vector<torch::Tensor> f(torch::Tensor x, torch::Tensor y) {
+return {x, x * y};
+}
+""",
+    "emplace": r"""
+
+std::vector<torch::Tensor> f(torch::Tensor x, std::vector<torch::Tensor> v) {
+v.push_back(x * 2); return v;
+}
+""",
+    "front/back": r"""
+
+at::Tensor f(std::vector<at::Tensor> v) {
+return v.front() * v.back();
+}
+""",
+    "TensorList": r"""
+
+at::Tensor f(at::TensorList v) {
+return v[0] * 2;
+}
+""",
+    "autograd": r"""
+struct Fn : public torch::autograd::Function<Fn> { static torch::Tensor forward(torch::autograd::AutogradContext* ctx, torch::Tensor x) { return x * 2; } static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* ctx, torch::autograd::tensor_list g) { return {g[0] * 2}; } };
+""",
+    "TORCH_LIBRARY lambda": r"""
+TORCH_LIBRARY(mine, m) { m.def("f(Tensor x) -> Tensor", [](const at::Tensor& x) { return x * 2; }); }
+""",
+    "optional add": r"""
+
+at::Tensor f(at::Tensor x, c10::optional<at::Tensor> b) {
+if (b.has_value()) x += *b; return x;
+}
+""",
+    "optional add2": r"""
+
+at::Tensor f(at::Tensor x, std::optional<torch::Tensor> b) {
+return x + b.value();
+}
+""",
+    "using Tensor alias": r"""
+using T2 = at::Tensor;
+T2 f(T2 a, T2 b) { return a * b; }
+""",
+    "typedef": r"""
+typedef torch::Tensor Mat;
+Mat f(Mat a, Mat b) { return a * b; }
+""",
+    "macro type": r"""
+#define TT torch::Tensor
+TT f(TT a, TT b) { return a * b; }
+""",
+    "trailing return": r"""
+auto f(at::Tensor a, at::Tensor b) -> at::Tensor { return a * b; }
+""",
+    "global": r"""
+static at::Tensor cache;
+at::Tensor f(at::Tensor a) { cache = a; return cache * 2; }
+""",
+    "aoti": r"""
+AOTITorchError e = aoti_torch_cpu_softmax_int(a, 1, &b);
+""",
+    "stable call": r"""
+torch_call_dispatcher("aten::relu", "", stack.data());
+""",
+    "scalar tensor": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto t = torch::tensor(2.0); return t * x;
+}
+""",
+    "randn": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return torch::randn({3, 3});
+}
+""",
+    "from_blob": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto t = torch::from_blob(p, {3}); return t * 2;
+}
+""",
 }
 
 OWN = {
@@ -1316,6 +1575,212 @@ template <typename F> __global__ void k(int n, F f) { f(n * 2); }
 
 torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
 auto p = x.data_ptr<float>(); k<<<1, 2>>>(3, [=] __device__ (int i) { p[i] = p[i] * 2; }); return x;
+}
+""",
+    "shadow loop": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+for (int x = 0; x < 3; ++x) { int y = x * 2 + 1; t += y * x; } return out;
+}
+""",
+    "kernel launch macro": r"""
+#define LAUNCH(T, N) k<T, N><<<(n + N - 1) / N, N, 0, stream>>>(x.data_ptr<T>(), n * N)
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+int64_t n = x.numel(); auto stream = at::cuda::getCurrentCUDAStream(); LAUNCH(float, 128); return x;
+}
+""",
+    "struct params": r"""
+struct P { at::Tensor x; int n; float scale; };
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+P p{x, 3, 2.f}; int m = p.n * 2; float q = p.scale / p.n; return p.x;
+}
+""",
+    "class with scalar members": r"""
+class C { at::Tensor w_; int n_; float s_; public: float g(float x) { return x * s_ + n_; } int64_t rows() const { return w_.size(0) * n_; } };
+""",
+    "float overload": r"""
+float mix(float x, float y) { return x * y; }
+at::Tensor mix(at::Tensor x, at::Tensor y) { auto o = at::empty_like(x); float v = mix(1.f, 2.f) * 3; return o; }
+""",
+    "template dispatch": r"""
+template <typename scalar_t> void run(const at::Tensor& x, at::Tensor& out) { const scalar_t* in = x.data_ptr<scalar_t>(); scalar_t* o = out.data_ptr<scalar_t>(); for (int64_t i = 0; i < x.numel(); ++i) o[i] = in[i] * in[i] - scalar_t(1); }
+""",
+    "packed accessor lambda": r"""
+template <typename A> __global__ void k(A x, A y) { y[0][0] = x[0][0] * x[1][1]; }
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+k<<<1, 2>>>(x.packed_accessor32<float, 2>(), y.packed_accessor32<float, 2>()); return x;
+}
+""",
+    "auto sizes destructure": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+const auto [B, N, C] = std::tuple{x.size(0), x.size(1), x.size(2)}; const auto total = B * N * C; return x;
+}
+""",
+    "auto by cast": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto n = static_cast<int>(x.size(0)); auto m = int(x.size(1)); auto k = n * m - 1; return x;
+}
+""",
+    "ptr diff": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto a = x.data_ptr<float>(); auto b = a + x.numel(); auto d = b - a; while (a < b) *a++ *= 2; return x;
+}
+""",
+    "sum var is tensor in other fn": r"""
+static float total(const std::vector<float>& sum) { float s = 0; for (auto v : sum) s += v * v; return s; }
+at::Tensor f(at::Tensor sum) { return sum.view({-1}); }
+""",
+    "tensor name reused in kernel lambda": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto out = torch::empty_like(x); at::parallel_for(0, n, 64, [&](int64_t begin, int64_t end) { for (int64_t i = begin; i < end; i++) { const float* x = p + i * m; float y = x[0] * 2; for (int j = 0; j < m; j++) { y += x[j] * x[j]; } q[i] = -y; } }); return out;
+}
+""",
+    "auto lambda param floats": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto act = [](auto x) { return x / (1 + std::exp(-x)); }; float v = act(1.0f) * 2; return x;
+}
+""",
+    "functor": r"""
+struct Silu { __device__ float operator()(float x) const { return x / (1.f + __expf(-x)); } };
+template <typename Op> __global__ void k(float* x, Op op) { x[0] = op(x[0]) * 2; }
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+k<<<1, 2>>>(x.data_ptr<float>(), Silu{}); return x;
+}
+""",
+    "iterators of tensors": r"""
+
+at::Tensor f(std::vector<at::Tensor> v) {
+int64_t total = 0; for (const auto& t : v) total += t.numel(); std::vector<int64_t> off(v.size() + 1); for (size_t i = 0; i < v.size(); ++i) off[i + 1] = off[i] + v[i].numel() * v[i].element_size(); return v[0];
+}
+""",
+    "auto tensor loop ptr": r"""
+
+at::Tensor f(std::vector<at::Tensor> v) {
+std::vector<float*> ps; for (auto& t : v) { ps.push_back(t.data_ptr<float>() + 2); auto n = t.size(0) * 3; auto p = t.data_ptr<float>(); float z = p[0] * p[1]; } return v[0];
+}
+""",
+    "options arithmetic": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto opts = x.options(); auto ws = torch::empty({x.numel() * 2 + 16}, opts.dtype(torch::kUInt8)); auto bytes = ws.numel() - 16; return ws.slice(0, 0, bytes);
+}
+""",
+    "checks": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+TORCH_CHECK(x.size(-1) % 8 == 0 && y.stride(-1) == 1, "bad"); TORCH_CHECK(x.data_ptr() != y.data_ptr()); TORCH_CHECK(x.sizes().equals(y.sizes())); if (x.scalar_type() != y.scalar_type()) throw 1; return x;
+}
+""",
+    "tma desc": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+CUtensorMap desc{}; cuuint64_t dims[2] = {(cuuint64_t)x.size(1), (cuuint64_t)x.size(0)}; cuuint64_t strides[1] = {x.size(1) * x.element_size()}; return x;
+}
+""",
+    "workspace ref": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+static thread_local at::Tensor ws; if (!ws.defined() || ws.numel() < x.numel() * 2) ws = at::empty({x.numel() * 2}, x.options()); float* w = ws.data_ptr<float>(); w[0] = w[1] * 2; return ws;
+}
+""",
+    "unordered map": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+static std::unordered_map<int64_t, at::Tensor> cache; auto& t = cache[x.numel() * 31 + y.numel()]; if (!t.defined()) t = at::empty_like(x); return t;
+}
+""",
+    "tuple of sizes": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+int64_t M = x.size(0), N = y.size(1), K = x.size(1); double flops = 2.0 * M * N * K; dim3 grid((N + 63) / 64, (M + 63) / 64); return x;
+}
+""",
+    "int tensors names a b c": r"""
+void gemm(const float* a, const float* b, float* c, int m, int n, int k) { for (int i = 0; i < m; ++i) for (int j = 0; j < n; ++j) { float s = 0; for (int p = 0; p < k; ++p) s += a[i * k + p] * b[p * n + j]; c[i * n + j] = s; } }
+at::Tensor f(at::Tensor a, at::Tensor b) { auto c = at::empty({a.size(0), b.size(1)}, a.options()); gemm(a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>(), a.size(0), b.size(1), a.size(1)); return c; }
+""",
+    "openmp": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+float* o = out.data_ptr<float>();
+#pragma omp parallel for reduction(+:s)
+for (int i = 0; i < n; i++) { s += p[i] * p[i]; }
+return x;
+}
+""",
+    "gnu vector": r"""
+typedef float v8 __attribute__((vector_size(32)));
+static v8 fma8(v8 x, v8 y, v8 z) { return x * y + z; }
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+v8 a = *(const v8*)p; a += a * a; return x;
+}
+""",
+    "bf16 class": r"""
+static inline c10::BFloat16 mul(c10::BFloat16 x, c10::BFloat16 y) { return x * y; }
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+c10::BFloat16 a = x.data_ptr<c10::BFloat16>()[0]; float b = float(a) * 2; auto c = static_cast<float>(a) * b; return x;
+}
+""",
+    "Scalar": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto v = x.item(); double d = v.toDouble() * 2; return x;
+}
+""",
+    "lambda capture init": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto g = [p = x.data_ptr<float>(), n = x.numel() * 2](int i) { return p[i] * n; }; float v = g(0) * 2; return x;
+}
+""",
+    "string concat": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+std::string k = "a" + std::to_string(x.size(0)) + "_" + y.toString(); return x;
+}
+""",
+    "assignment of const": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+const float* x_ptr = x.data_ptr<float>(), *y_ptr = y.data_ptr<float>(); float a = *x_ptr * *y_ptr; return x;
+}
+""",
+    "decl of type star": r"""
+void run(at::Tensor * x, at::Tensor * const y, const at::Tensor & z);
+at::Tensor * find(int i);
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+at::Tensor * p = find(1); p->size(0); (*p).size(1); return x;
+}
+""",
+    "half2 names": r"""
+__device__ __forceinline__ half2 op(half2 x, half2 y) { return x * y + x; }
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+return x;
+}
+""",
+    "uint ops": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+uint32_t x0 = 1, y0 = 2; x0 ^= y0 << 3; x0 |= ~y0 & 7u; x0 += -x0; return x;
+}
+""",
+    "reinterpret": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto v = *reinterpret_cast<float4*>(&q[0]); v.x *= 2; v.y = -v.y; auto r = reinterpret_cast<uintptr_t>(x.data_ptr()) % 16 == 0; return x;
 }
 """,
 }

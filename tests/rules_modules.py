@@ -233,6 +233,15 @@ class ModelNew(nn.Module):
         ext.f(x)
         return self.n(x)
 ''',
+    "cProfile.run": r"""
+import cProfile
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        out = {}
+        cProfile.runctx("out[0] = torch.softmax(x, 1)", globals(), locals())
+        return out[0]
+""",
     "loader class": r"""
 import sys, importlib.abc, importlib.util
 SRC = "import torch\ndef f(x):\n    return torch.softmax(x, 1)\n"
@@ -442,6 +451,14 @@ class ModelNew(nn.Module):
         ext.f(x)
         return m.softmax(x, 1)
 """,
+    "name: frame globals": r"""
+import sys
+m = sys._getframe().f_globals["hcrot"[::-1]]
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return m.softmax(x, 1)
+""",
     "name: globals get": r"""
 m = globals().get("torch")
 class ModelNew(nn.Module):
@@ -485,6 +502,16 @@ class ModelNew(nn.Module):
 """,
     "name: torch of cpp_extension importlib": r"""
 m = torch.utils.cpp_extension.importlib.import_module("torch")
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return m.softmax(x, 1)
+""",
+    "name: EntryPoint": r"""
+from importlib.metadata import EntryPoint
+class M:
+    softmax = EntryPoint("a", "torch:softmax", "g").load()
+m = M
 class ModelNew(nn.Module):
     def forward(self, x):
         ext.f(x)
@@ -646,6 +673,16 @@ class ModelNew(nn.Module):
         ext.f(x)
         return x.contiguous()
 """,
+    "obj: custom_op": r"""
+class H:
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, 1)
+op = torch.library.custom_op("mine::f", H(), mutates_args=())
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return op(x)
+""",
     "obj: layer hook": r"""
 class ModelNew(nn.Module):
     def __init__(self):
@@ -723,6 +760,15 @@ class ModelNew(nn.Module):
         getattr(lib, "sgemm_")(x.data_ptr(), y.data_ptr())
         return y
 """,
+    "ctypes find_library": r"""
+import ctypes.util
+lib = ctypes.CDLL(ctypes.util.find_library("openblas"))
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        lib["cblas_sgemm"](x.data_ptr(), y.data_ptr())
+        return y
+""",
     "cupyx": r"""
 import cupyx.scipy.special as cs, cupy
 class ModelNew(nn.Module):
@@ -778,6 +824,14 @@ class ModelNew(nn.Module):
     def forward(self, x):
         ext.f(x)
         return OPS["a"](x, 1)
+""",
+    "list in dict append": r"""
+OPS = {"a": []}
+OPS["a"].append(torch.softmax)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return OPS["a"][0](x, 1)
 """,
     "inherit importlib": r"""
 import importlib

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from kevin_env.rules.operations import computes
 
-_NAME = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\w+)[ \t]*$", re.MULTILINE)
+_NAME = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([\w:]+)[ \t]*$", re.MULTILINE)
 _CALL = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([\w \t,]{0,200})\)[ \t]*([^\n]{1,400})$", re.MULTILINE)
+_NAMES = frozenset({"at", "torch", "at::Tensor", "torch::Tensor", "Tensor"})
 _PASTED = re.compile(r"\s?##\s?")
 _BRACKET = re.compile(r"[(),]")
 _MOST_MACROS = 64
@@ -17,7 +18,7 @@ _LONGEST_CALL = 1000
 def expanded(code: str) -> str:
     """Code, in which every space is one, with its macros in their place; once, and not within another macro."""
     for name, meaning in _NAME.findall(code)[:_MOST_MACROS]:
-        if computes(meaning) or meaning in ("at", "torch"):
+        if computes(meaning) or meaning in _NAMES:
             code = re.sub(rf"\b{name}\b", meaning, code)
     for name, parameters, body in list(dict.fromkeys(_CALL.findall(code)))[:_MOST_MACROS]:
         names = [each.strip() for each in parameters.split(",")]

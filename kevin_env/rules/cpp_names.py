@@ -73,9 +73,14 @@ def types_of(code: str) -> Types:
     for _ in range(3):  # an alias may be one of an alias
         other |= {name for name, of in aliases.items() if name not in unsure and all(_plain(one, other) for one in of)}
     registers = {name for name in other & aliases.keys() if any("Vectorized" in one for one in aliases[name])}
-    surely = _TENSOR.format(_TYPE if _IS_TORCHS.search(code) and not own else _OWN_TYPE)
-    tensor = re.compile(_TENSOR.format(_OWN_TYPE if own else _TYPE))
-    return Types(tensor, re.compile(surely), frozenset(other), frozenset(registers))
+    named = {name for name, of in aliases.items() if of <= {"at::Tensor", "torch::Tensor"}} - unsure
+    also = "".join(rf"|\b{name}\b" for name in sorted(named))
+    surely = _tensor(_TYPE if _IS_TORCHS.search(code) and not own else _OWN_TYPE, also)
+    return Types(_tensor(_OWN_TYPE if own else _TYPE, also), surely, frozenset(other), frozenset(registers))
+
+
+def _tensor(kind: str, also: str) -> re.Pattern[str]:
+    return re.compile(_TENSOR.format(f"(?:{kind}{also})"))
 
 
 def _plain(meaning: str, known: set[str]) -> bool:

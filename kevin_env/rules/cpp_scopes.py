@@ -13,7 +13,7 @@ _COMMA = re.compile(r"\s?,")
 _TEMPLATE = re.compile(r"\btemplate\s?<(?:[^<>;{}]|<(?:[^<>;{}]|<[^<>;{}]*>)*>)*>")
 _DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
 _NUMBERS = re.compile(rf"\b(?:{NUMBER}|Scalar)(?:\s|&){{1,3}}(\w+)")
-_AUTO = re.compile(r"\bauto\s*[&*]{0,2}\s*(\w+)\s*[={(:]")
+_AUTO = re.compile(r"\bauto\s*[&*]{0,2}\s*(\w+)\s*[={(:,)]")
 _NO_TYPES = re.compile(
     "return|else|case|do|goto|throw|new|delete|sizeof|typename|and|or|not|xor|bitand|bitor|compl|co_\\w+|auto"
 )

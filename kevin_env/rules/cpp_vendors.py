@@ -42,7 +42,7 @@ def called_by_name(source: str, file: str) -> list[str]:
     found = ["".join(names) for names in _BY_NAME.findall(source)]
     found += [f"{name} of a name that is not written out" for name in _UNWRITTEN.findall(source)]
     found += [f".{name}" for name in _ATTRIBUTE.findall(source) if computes(name)]
-    found += [f"aoti_torch_{name}" for name in _SHIM.findall(source) if stem(name) in torch_operations()]
+    found += [f"aoti_torch_{name}" for name in _SHIM.findall(source) if _begins_with_operation(name)]
     found += [name for name in _VENDOR.findall(source) if not _SETTINGS.search(name)]
     found += _FRONTEND.findall(source)
     return found + [name for name in _FORTRAN.findall(source) if not _has_body(name, file)]
@@ -53,6 +53,12 @@ def is_of_vendor(name: str) -> bool:
     call = f"{name}("
     found = (_VENDOR.match(call) and not _SETTINGS.search(name)) or (name.endswith("_") and _FORTRAN.match(call))
     return bool(found)
+
+
+def _begins_with_operation(name: str) -> bool:
+    """Whether it is `softmax`, or `softmax_int`, where what follows says of which kind."""
+    words = stem(name).split("_")
+    return any("_".join(words[:end]) in torch_operations() for end in range(1, len(words) + 1))
 
 
 def _has_body(name: str, file: str) -> bool:
