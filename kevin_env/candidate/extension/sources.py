@@ -22,26 +22,62 @@ _NAMESPACE = re.compile(r"using\s+namespace\s+(?:std|at|c10|torch|pybind11)\b")
 _REQUIRES_GRAD = re.compile(r"\brequires_grad\s*\((?!\s*false\s*\))")
 _TAKES_TENSORS = re.compile(r"\b(?:Tensor|void|auto|vector\s*<[^;{}()]*>|tuple\s*<[^;{}()]*>)\s*[&*]?\s+(\w+)\s*\(")
 _STD = re.compile(r"\bstd\s*::\s*(\w+)")
-_HALF = re.compile(r"\b(?:Half|BFloat16)\b|_AND_HALF\b|REDUCED_FLOATING")
+_HALF = re.compile(
+    r"\b(?:Half|BFloat16)\b|_AND_HALF\b|REDUCED_FLOATING|_AND\d?\s*\([^{};]*?\bk(?:Half|BFloat16|Float16)\b"
+    r"|ATen/(?:AccumulateType|OpMathType)\.h"
+)
 _PYTHON = re.compile(r"\bpy::|\bpybind11\b|PYBIND11_MODULE|wrap_pybind_function")
 _OF_STD = {
-    "algorithm": "all_of any_of clamp copy_n count_if fill_n find find_if for_each generate lower_bound max_element "
-    "merge min_element minmax minmax_element none_of nth_element partial_sort partition remove_if replace reverse "
-    "rotate shuffle sort stable_sort transform unique upper_bound",
-    "array": "array", "atomic": "atomic", "bit": "bit_cast", "chrono": "chrono", "complex": "complex",
-    "condition_variable": "condition_variable", "cstring": "memcpy memset", "deque": "deque",
-    "functional": "function greater hash less multiplies plus", "future": "async future", "iomanip": "setprecision",
-    "iostream": "cerr cout endl", "limits": "numeric_limits", "map": "map",
-    "memory": "make_shared make_unique shared_ptr unique_ptr", "mutex": "lock_guard mutex unique_lock",
-    "numbers": "numbers", "numeric": "accumulate gcd inner_product iota lcm partial_sum reduce", "queue": "queue",
-    "random": "mt19937", "set": "set", "span": "span", "sstream": "ostringstream stringstream",
-    "stdexcept": "domain_error invalid_argument length_error logic_error out_of_range runtime_error",
-    "string": "getline stof stoi string to_string", "string_view": "string_view", "thread": "thread",
-    "tuple": "make_tuple tie tuple", "unordered_map": "unordered_map", "unordered_set": "unordered_set",
-    "vector": "vector",
+    "algorithm": "adjacent_find all_of any_of binary_search clamp copy_backward copy_if copy_n count_if equal_range "
+    "fill_n find find_if find_if_not for_each for_each_n generate generate_n includes inplace_merge is_heap is_sorted "
+    "lexicographical_compare lower_bound make_heap max_element merge min_element minmax minmax_element mismatch "
+    "none_of nth_element partial_sort partial_sort_copy partition partition_point pop_heap push_heap remove_copy_if "
+    "remove_if replace replace_if reverse rotate sample search set_difference set_intersection set_union shuffle sort "
+    "sort_heap stable_partition stable_sort swap_ranges transform unique unique_copy upper_bound",
+    "array": "array to_array",
+    "atomic": "atomic atomic_flag atomic_thread_fence memory_order memory_order_acq_rel memory_order_acquire "
+    "memory_order_relaxed memory_order_release memory_order_seq_cst",
+    "bit": "bit_cast bit_ceil bit_floor bit_width countl_zero countr_zero popcount", "bitset": "bitset",
+    "chrono": "chrono",
+    "complex": "complex", "condition_variable": "condition_variable", "cstddef": "byte max_align_t nullptr_t",
+    "cstring": "memcmp memcpy memmove memset strcmp strlen", "deque": "deque", "forward_list": "forward_list",
+    "functional": "bind bit_and bit_or bit_xor cref divides equal_to function greater greater_equal hash invoke less "
+    "less_equal logical_and logical_or minus modulus multiplies negate not_equal_to not_fn plus ref reference_wrapper",
+    "future": "async future launch packaged_task promise shared_future", "iomanip": "setfill setprecision setw",
+    "iostream": "cerr clog cout endl flush ostream",
+    "iterator": "advance back_inserter distance iterator_traits make_move_iterator make_reverse_iterator next prev "
+    "reverse_iterator",
+    "limits": "numeric_limits", "list": "list", "map": "map multimap",
+    "memory": "addressof allocator assume_aligned default_delete enable_shared_from_this make_shared make_unique "
+    "shared_ptr uninitialized_fill unique_ptr weak_ptr",
+    "mutex": "call_once lock_guard mutex once_flag recursive_mutex scoped_lock unique_lock",
+    "new": "align_val_t bad_alloc nothrow",
+    "numbers": "numbers",
+    "numeric": "accumulate adjacent_difference exclusive_scan gcd inclusive_scan inner_product iota lcm midpoint "
+    "partial_sum reduce transform_exclusive_scan transform_inclusive_scan transform_reduce",
+    "queue": "priority_queue queue",
+    "random": "mt19937 mt19937_64", "set": "multiset set", "span": "span",
+    "sstream": "istringstream ostringstream stringstream", "stack": "stack",
+    "stdexcept": "domain_error invalid_argument length_error logic_error out_of_range overflow_error range_error "
+    "runtime_error underflow_error",
+    "string": "getline stod stof stoi stol stoll string to_string u16string wstring", "string_view": "string_view",
+    "thread": "this_thread thread", "tuple": "apply forward_as_tuple ignore make_tuple tie tuple tuple_cat "
+    "tuple_element tuple_element_t tuple_size tuple_size_v",
+    "typeinfo": "type_info", "unordered_map": "unordered_map unordered_multimap",
+    "unordered_set": "unordered_multiset unordered_set",
+    "utility": "as_const exchange index_sequence index_sequence_for integer_sequence make_index_sequence",
+    "variant": "get_if holds_alternative monostate variant visit", "vector": "vector",
 }  # fmt: skip
 """Which header of the C++ library brings what. A name that is found nowhere is a compile error."""
 _HEADER_OF = {name: header for header, names in _OF_STD.items() for name in names.split()}
+_BESIDES = {
+    "algorithm": r"\bstd\s*::\s*(?:min|max)\s*\(\s*\{",
+    "cassert": r"\bassert\s*\(",
+    "climits": r"\b(?:CHAR_BIT|U?(?:INT|LLONG|LONG|SHRT)_(?:MAX|MIN))\b",
+    "vector": r"(?:\.|->)\s*(?:vec|chunk|split|unbind)\s*\(",
+    "c10/util/irange.h": r"\birange\s*\(",
+}
+"""What asks for a header in other words: macros, members that give vectors, loops of torch's."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +160,5 @@ def _hides_functions(codes: list[str], functions: frozenset[str]) -> bool:
 
 def _standard(codes: list[str]) -> Iterator[str]:
     for code in codes:
-        for name in _STD.findall(code):
-            if name in _HEADER_OF:
-                yield _HEADER_OF[name]
-        if re.search(r"\bstd\s*::\s*(?:min|max)\s*\(\s*\{", code):
-            yield "algorithm"
+        yield from (_HEADER_OF[name] for name in _STD.findall(code) if name in _HEADER_OF)
+        yield from (header for header, words in _BESIDES.items() if re.search(words, code))

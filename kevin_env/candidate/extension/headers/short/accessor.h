@@ -3,16 +3,6 @@
 
 #include "types.h"
 
-#ifdef __CUDACC__
-#define C10_HOST_DEVICE __host__ __device__
-#define C10_DEVICE __device__
-#define C10_HOST __host__
-#else
-#define C10_HOST_DEVICE
-#define C10_DEVICE
-#define C10_HOST
-#endif
-
 namespace at {
 
 template <typename T>

@@ -37,6 +37,24 @@ struct type_caster<at::Tensor, void> {  // torch's own, which it exports
   static handle cast(const at::Tensor& source, return_value_policy policy, handle parent);
 };
 
+template <>
+struct type_caster<c10::IntArrayRef, void> {
+  c10::IntArrayRef value;
+  bool load(handle source, bool convert);
+  static handle cast(c10::IntArrayRef source, return_value_policy policy, handle parent);
+  ~type_caster() { ::operator delete(numbers_[0]); }
+
+ private:
+  void* numbers_[3] = {};  // a vector of what value points to
+};
+
+template <>
+struct type_caster<c10::Scalar, void> {
+  c10::Scalar value;
+  bool load(handle source, bool convert);
+  static handle cast(const c10::Scalar& source, return_value_policy policy, handle parent);
+};
+
 }  // namespace detail
 }  // namespace pybind11
 
@@ -53,6 +71,27 @@ struct Caster<at::Tensor> : pybind11::detail::type_caster<at::Tensor> {
     return cast(tensor, pybind11::return_value_policy::move, pybind11::handle()).ptr();
   }
   static void name(Text& text, bool) { text.put("torch.Tensor"); }
+};
+
+template <>
+struct Caster<c10::IntArrayRef> : pybind11::detail::type_caster<c10::IntArrayRef> {
+  static _object* give(c10::IntArrayRef list) {
+    return cast(list, pybind11::return_value_policy::move, pybind11::handle()).ptr();
+  }
+  static void name(Text& text, bool) { text.put("Tuple[int, ...]"); }
+};
+
+template <>
+struct Caster<c10::Scalar> : pybind11::detail::type_caster<c10::Scalar> {
+  static _object* give(const c10::Scalar& number) {
+    return cast(number, pybind11::return_value_policy::move, pybind11::handle()).ptr();
+  }
+  static void name(Text& text, bool) { text.put("Union[Number, torch.SymInt, torch.SymFloat, torch.SymBool]"); }
+};
+
+template <>
+struct Caster<std::nullopt_t> {
+  static _object* give(std::nullopt_t) { return none(); }
 };
 
 template <>
@@ -207,6 +246,19 @@ struct Caster<std::optional<T>> {
   static void name(Text& text, bool out) {
     Caster<T>::name(text, out);
     text.put(" | None");
+  }
+};
+
+template <typename A, typename B>
+struct Caster<std::pair<A, B>> {  // only given
+  static _object* give(const std::pair<A, B>& values) {
+    _object* tuple = PyTuple_New(2);
+    PyTuple_SetItem(tuple, 0, Caster<A>::give(values.first));
+    PyTuple_SetItem(tuple, 1, Caster<B>::give(values.second));
+    return tuple;
+  }
+  static void name(Text& text, bool out) {
+    text.put("tuple["), Caster<A>::name(text, out), text.put(", "), Caster<B>::name(text, out), text.put(']');
   }
 };
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <exception>
+
 #include "types.h"
 
 namespace c10::detail {
@@ -53,6 +55,11 @@ class ShortText {
   void put(double value) { format("%g", value); }
   void put(ScalarType value) { put(toString(value)); }
   void put(DeviceType value) { put(value == DeviceType::CPU ? "cpu" : value == DeviceType::CUDA ? "cuda" : "meta"); }
+  void put(const caffe2::TypeMeta& type) { put(type.short_name()); }
+  void put(MemoryFormat format) {
+    const char* const names[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d"};
+    put(names[static_cast<int>(format)]);
+  }
   void put(const Device& device) {
     put(device.type());
     if (device.has_index()) put(':'), put(static_cast<int>(device.index()));
@@ -84,6 +91,35 @@ template <typename... Args>
   torchCheckFail(function, file, line, fallback);
 }
 
+enum class ShortKind { Index, Value, Type, NotImplemented };
+
+class ShortError : public std::exception {  // told to Python as an error of its kind, as torch's own ones are
+  ShortText text_;
+
+ public:
+  const ShortKind kind;
+  const char* const function;
+  const char* const file;
+  const uint32_t line;
+
+  ShortError(ShortKind kind, const char* function, const char* file, uint32_t line)
+      : kind(kind), function(function), file(file), line(line) {}
+  ShortError(const ShortError& other) : ShortError(other.kind, other.function, other.file, other.line) {
+    text_.put(other.what());
+  }
+  const char* what() const noexcept override { return text_.c_str(); }
+
+  template <typename... Args>
+  [[noreturn]] void raise(const char*, const Args&... args) {
+    (text_.put(args), ...);
+    throw *this;
+  }
+  [[noreturn]] void raise(const char* fallback) {
+    text_.put(fallback);
+    throw *this;
+  }
+};
+
 template <typename... Args>
 [[noreturn]] void shortAssertFail(
     const char* function, const char* file, uint32_t line, const char* condition, const Args&... args) {
@@ -94,11 +130,6 @@ template <typename... Args>
 
 }  // namespace c10::detail
 
-#define C10_STRINGIZE_IMPL(x) #x
-#define C10_STRINGIZE(x) C10_STRINGIZE_IMPL(x)
-#define C10_LIKELY(expr) (__builtin_expect(static_cast<bool>(expr), 1))
-#define C10_UNLIKELY(expr) (__builtin_expect(static_cast<bool>(expr), 0))
-
 // the text for no text names the condition after macros in it were expanded, as torch's does
 #define KEVIN_SHORT_EXPECTED(cond)      \
   "Expected " #cond                     \
@@ -108,6 +139,17 @@ template <typename... Args>
     ::c10::detail::shortFail(                                                                             \
         __func__, __FILE__, static_cast<uint32_t>(__LINE__), KEVIN_SHORT_EXPECTED(cond), ##__VA_ARGS__);   \
   }
+
+#define KEVIN_SHORT_CHECK(kind, cond, ...)                                                                \
+  if (C10_UNLIKELY(!(cond))) {                                                                            \
+    ::c10::detail::ShortError(                                                                            \
+        ::c10::detail::ShortKind::kind, __func__, __FILE__, static_cast<uint32_t>(__LINE__))              \
+        .raise(KEVIN_SHORT_EXPECTED(cond), ##__VA_ARGS__);                                                \
+  }
+#define TORCH_CHECK_INDEX(cond, ...) KEVIN_SHORT_CHECK(Index, cond, ##__VA_ARGS__)
+#define TORCH_CHECK_VALUE(cond, ...) KEVIN_SHORT_CHECK(Value, cond, ##__VA_ARGS__)
+#define TORCH_CHECK_TYPE(cond, ...) KEVIN_SHORT_CHECK(Type, cond, ##__VA_ARGS__)
+#define TORCH_CHECK_NOT_IMPLEMENTED(cond, ...) KEVIN_SHORT_CHECK(NotImplemented, cond, ##__VA_ARGS__)
 
 #define TORCH_INTERNAL_ASSERT(cond, ...)                                                               \
   if (C10_UNLIKELY(!(cond))) {                                                                         \

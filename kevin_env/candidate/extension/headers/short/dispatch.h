@@ -11,8 +11,6 @@ struct BFloat16;
 }  // namespace c10
 #endif
 
-#include <exception>
-
 #include "check.h"
 
 namespace c10::detail {
@@ -34,17 +32,6 @@ KEVIN_SHORT_TYPE(Double, double)
 KEVIN_SHORT_TYPE(Bool, bool)
 KEVIN_SHORT_TYPE(BFloat16, c10::BFloat16)
 #undef KEVIN_SHORT_TYPE
-
-class ShortNotImplemented : public std::exception {  // told to Python as NotImplementedError, as torch's own is
-  ShortText text_;
-
- public:
-  ShortNotImplemented(const char* name, ScalarType type) {
-    text_.put('"'), text_.put(name), text_.put("\" not implemented for '"), text_.put(type), text_.put('\'');
-  }
-  ShortNotImplemented(const ShortNotImplemented& other) { text_.put(other.what()); }
-  const char* what() const noexcept override { return text_.c_str(); }
-};
 }  // namespace c10::detail
 
 #define AT_DISPATCH_CASE(enum_type, ...)                                           \
@@ -61,7 +48,8 @@ class ShortNotImplemented : public std::exception {  // told to Python as NotImp
     switch (_st) {                                                            \
       __VA_ARGS__                                                             \
       default:                                                                \
-        throw ::c10::detail::ShortNotImplemented(at_dispatch_name, _st);      \
+        TORCH_CHECK_NOT_IMPLEMENTED(                                          \
+            false, '"', at_dispatch_name, "\" not implemented for '", _st, "'"); \
     }                                                                         \
   }()
 
@@ -92,6 +80,16 @@ class ShortNotImplemented : public std::exception {  // told to Python as NotImp
 #define AT_DISPATCH_CASE_ALL_TYPES_AND2(FIRST, SECOND, ...) \
   AT_DISPATCH_CASE_ALL_TYPES_AND(FIRST, __VA_ARGS__)        \
   AT_DISPATCH_CASE(SECOND, __VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND3(FIRST, SECOND, THIRD, ...)   \
+  AT_DISPATCH_CASE_FLOATING_TYPES_AND2(FIRST, SECOND, __VA_ARGS__)         \
+  AT_DISPATCH_CASE(THIRD, __VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND3(FIRST, SECOND, THIRD, ...)   \
+  AT_DISPATCH_CASE_ALL_TYPES_AND2(FIRST, SECOND, __VA_ARGS__)         \
+  AT_DISPATCH_CASE(THIRD, __VA_ARGS__)
+#define AT_DISPATCH_CASE_INTEGRAL_TYPES_AND(FIRST, ...) \
+  AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__)          \
+  AT_DISPATCH_CASE(FIRST, __VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...) AT_DISPATCH_CASE_FLOATING_TYPES_AND(at::ScalarType::Half, __VA_ARGS__)
 
 #define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...) \
   AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__))
@@ -111,3 +109,19 @@ class ShortNotImplemented : public std::exception {  // told to Python as NotImp
   AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES_AND(FIRST, __VA_ARGS__))
 #define AT_DISPATCH_ALL_TYPES_AND2(FIRST, SECOND, TYPE, NAME, ...) \
   AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES_AND2(FIRST, SECOND, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND3(FIRST, SECOND, THIRD, TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_FLOATING_TYPES_AND3(FIRST, SECOND, THIRD, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND3(FIRST, SECOND, THIRD, TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES_AND3(FIRST, SECOND, THIRD, __VA_ARGS__))
+#define AT_DISPATCH_INTEGRAL_TYPES_AND(FIRST, TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_INTEGRAL_TYPES_AND(FIRST, __VA_ARGS__))
+
+#define KEVIN_SHORT_INDEX_CASE(enum_type, ...)                                    \
+  case enum_type: {                                                               \
+    using index_t [[maybe_unused]] = ::c10::detail::ShortType<enum_type>::type_;  \
+    return __VA_ARGS__();                                                         \
+  }
+#define AT_DISPATCH_INDEX_TYPES(TYPE, NAME, ...)                     \
+  AT_DISPATCH_SWITCH(                                                \
+      TYPE, NAME, KEVIN_SHORT_INDEX_CASE(at::ScalarType::Int, __VA_ARGS__) \
+                      KEVIN_SHORT_INDEX_CASE(at::ScalarType::Long, __VA_ARGS__))

@@ -80,7 +80,11 @@ inline bool match(const Function& f, _object* const* args, ssize_t count, _objec
 
 inline void translate_exception() {  // of a function that is not wrapped by torch
   try {
-    throw;
+    try {
+      throw;
+    } catch (const c10::detail::ShortError& error) {  // there all of torch's are told alike, with their place
+      c10::detail::torchCheckFail(error.function, error.file, error.line, error.what());
+    }
   } catch (const ErrorIsSet&) {
   } catch (const std::bad_alloc& error) {
     PyErr_SetString(PyExc_MemoryError, error.what());
@@ -128,8 +132,9 @@ Return guarded(Return (*target)(Args...), Args... args) {
       return target(std::forward<Args>(args)...);
     } catch (const ErrorIsSet&) {
       throw;
-    } catch (const c10::detail::ShortNotImplemented& error) {
-      PyErr_SetString(PyExc_NotImplementedError, error.what());
+    } catch (const c10::detail::ShortError& error) {
+      _object* const kinds[] = {PyExc_IndexError, PyExc_ValueError, PyExc_TypeError, PyExc_NotImplementedError};
+      PyErr_SetString(kinds[static_cast<int>(error.kind)], error.what());
     } catch (const std::exception&) {
       torch::translate_exception_to_python(std::current_exception());
     }

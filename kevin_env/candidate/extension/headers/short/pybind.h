@@ -34,6 +34,7 @@ struct arg {
   arg_v operator=(const T& value) const {
     return arg_v{name, kevin_short::Caster<T>::give(value)};
   }
+  arg_v operator=(const char* text) const { return arg_v{name, PyUnicode_FromString(text)}; }
   arg_v operator=(none) const { return arg_v{name, kevin_short::none()}; }
 };
 

@@ -1,210 +1,64 @@
-// at::Tensor as one pointer, which is what torch's own is. What it can do is done by torch: by the C functions of its
-// stable interface (aoti_torch_*), by members that torch exports under the same names, and by its operators.
+// at::Tensor: the members that make, copy and view, by torch's operators.
 #pragma once
 
-#include <new>
-
-#include "accessor.h"
-#include "check.h"
-
-namespace at {
-class Tensor;
-}
-
-extern "C" {
-struct AtenTensorOpaque;
-int32_t aoti_torch_new_tensor_handle(AtenTensorOpaque*, AtenTensorOpaque**);
-int32_t aoti_torch_delete_tensor_object(AtenTensorOpaque*);
-int32_t aoti_torch_get_data_ptr(AtenTensorOpaque*, void**);
-int32_t aoti_torch_get_dim(AtenTensorOpaque*, int64_t*);
-int32_t aoti_torch_get_numel(AtenTensorOpaque*, int64_t*);
-int32_t aoti_torch_get_sizes(AtenTensorOpaque*, int64_t**);
-int32_t aoti_torch_get_strides(AtenTensorOpaque*, int64_t**);
-int32_t aoti_torch_get_storage_offset(AtenTensorOpaque*, int64_t*);
-int32_t aoti_torch_get_dtype(AtenTensorOpaque*, int32_t*);
-int32_t aoti_torch_get_device_type(AtenTensorOpaque*, int32_t*);
-int32_t aoti_torch_get_device_index(AtenTensorOpaque*, int32_t*);
-int32_t aoti_torch_get_layout(AtenTensorOpaque*, int32_t*);
-int32_t aoti_torch_is_contiguous(AtenTensorOpaque*, bool*);
-size_t aoti_torch_dtype_element_size(int32_t);
-}
-
-namespace c10 {
-struct UndefinedTensorImpl {
-  static char _singleton;  // what a tensor without a value points to; only its address is used
-};
-namespace detail {
-template <typename T>
-T maybe_wrap_dim_slow(T dim, T count, bool wrap_scalar);
-extern template int64_t maybe_wrap_dim_slow<int64_t>(int64_t, int64_t, bool);
-}  // namespace detail
-inline int64_t maybe_wrap_dim(int64_t dim, int64_t count, bool wrap_scalar = true) {
-  if (-count <= dim && dim < count) return dim < 0 ? dim + count : dim;
-  return detail::maybe_wrap_dim_slow<int64_t>(dim, count, wrap_scalar);
-}
-}  // namespace c10
-
-namespace at::_ops {  // torch's operators, by the names and signatures that it exports
-#define KEVIN_SHORT_OPERATOR(name, result, ...) \
-  struct name {                                 \
-    static result call(__VA_ARGS__);            \
-  };
-#define KEVIN_SHORT_LIKE \
-  std::optional<ScalarType>, std::optional<Layout>, std::optional<Device>, std::optional<bool>
-KEVIN_SHORT_OPERATOR(empty_memory_format, Tensor, SymIntArrayRef, KEVIN_SHORT_LIKE, std::optional<MemoryFormat>)
-KEVIN_SHORT_OPERATOR(zeros, Tensor, SymIntArrayRef, KEVIN_SHORT_LIKE)
-KEVIN_SHORT_OPERATOR(ones, Tensor, SymIntArrayRef, KEVIN_SHORT_LIKE)
-KEVIN_SHORT_OPERATOR(empty_like, Tensor, const Tensor&, KEVIN_SHORT_LIKE, std::optional<MemoryFormat>)
-KEVIN_SHORT_OPERATOR(zeros_like, Tensor, const Tensor&, KEVIN_SHORT_LIKE, std::optional<MemoryFormat>)
-KEVIN_SHORT_OPERATOR(ones_like, Tensor, const Tensor&, KEVIN_SHORT_LIKE, std::optional<MemoryFormat>)
-KEVIN_SHORT_OPERATOR(contiguous, Tensor, const Tensor&, MemoryFormat)
-KEVIN_SHORT_OPERATOR(to_dtype, Tensor, const Tensor&, ScalarType, bool, bool, std::optional<MemoryFormat>)
-KEVIN_SHORT_OPERATOR(clone, Tensor, const Tensor&, std::optional<MemoryFormat>)
-KEVIN_SHORT_OPERATOR(view, Tensor, const Tensor&, SymIntArrayRef)
-KEVIN_SHORT_OPERATOR(reshape, Tensor, const Tensor&, SymIntArrayRef)
-KEVIN_SHORT_OPERATOR(permute, Tensor, const Tensor&, IntArrayRef)
-KEVIN_SHORT_OPERATOR(transpose_int, Tensor, const Tensor&, int64_t, int64_t)
-KEVIN_SHORT_OPERATOR(t, Tensor, const Tensor&)
-KEVIN_SHORT_OPERATOR(unsqueeze, Tensor, const Tensor&, int64_t)
-KEVIN_SHORT_OPERATOR(squeeze, Tensor, const Tensor&)
-KEVIN_SHORT_OPERATOR(squeeze_dim, Tensor, const Tensor&, int64_t)
-KEVIN_SHORT_OPERATOR(flatten_using_ints, Tensor, const Tensor&, int64_t, int64_t)
-KEVIN_SHORT_OPERATOR(detach, Tensor, const Tensor&)
-KEVIN_SHORT_OPERATOR(copy_, Tensor&, Tensor&, const Tensor&, bool)
-KEVIN_SHORT_OPERATOR(zero_, Tensor&, Tensor&)
-#undef KEVIN_SHORT_OPERATOR
-#undef KEVIN_SHORT_LIKE
-}  // namespace at::_ops
+#include "operators.h"
+#include "tensor_base.h"
 
 namespace at {
 
-inline SymIntArrayRef short_sizes(IntArrayRef sizes) {
-  return SymIntArrayRef(reinterpret_cast<const SymInt*>(sizes.data()), sizes.size());
+inline std::optional<MemoryFormat> short_format(const TensorOptions& options, std::optional<MemoryFormat> format) {
+  TORCH_CHECK(
+      !(options.short_format() && format),
+      "Cannot set memory_format both in TensorOptions and explicit argument; please delete the redundant setter.");
+  return format ? format : options.short_format();
 }
 
-class TensorBase {
- protected:
-  void* impl_;
-  explicit TensorBase(void* impl) : impl_(impl) {}
-
-  AtenTensorOpaque* handle() const {
-    return reinterpret_cast<AtenTensorOpaque*>(const_cast<void**>(&impl_));
-  }
-  template <typename T, typename C>
-  T ask(int32_t (*what)(AtenTensorOpaque*, C*)) const {
-    C value{};
-    if (what(handle(), &value)) TORCH_CHECK(false, "this cannot be asked of the tensor");
-    return static_cast<T>(value);
-  }
-  static void* share(const TensorBase& other) {  // one more owner: torch makes it, in a cell of its heap
-    AtenTensorOpaque* cell;
-    if (aoti_torch_new_tensor_handle(other.handle(), &cell)) TORCH_CHECK(false, "the tensor cannot be shared");
-    void* impl = *reinterpret_cast<void**>(cell);
-    ::operator delete(cell);
-    return impl;
-  }
-  static void* undefined() { return &c10::UndefinedTensorImpl::_singleton; }
-
- public:
-  TensorBase() : impl_(undefined()) {}
-  TensorBase(const TensorBase& other) : impl_(share(other)) {}
-  TensorBase(TensorBase&& other) noexcept : impl_(other.impl_) { other.impl_ = undefined(); }
-  TensorBase& operator=(TensorBase other) & noexcept {
-    void* impl = impl_;
-    impl_ = other.impl_;
-    other.impl_ = impl;
-    return *this;
-  }
-  ~TensorBase() {
-    if (impl_ == undefined()) return;
-    void** cell = static_cast<void**>(::operator new(sizeof(void*)));
-    *cell = impl_;
-    aoti_torch_delete_tensor_object(reinterpret_cast<AtenTensorOpaque*>(cell));
-  }
-
-  bool defined() const { return impl_ != undefined(); }
-  bool is_same(const TensorBase& other) const noexcept { return impl_ == other.impl_; }
-  int64_t dim() const { return ask<int64_t>(aoti_torch_get_dim); }
-  int64_t ndimension() const { return dim(); }
-  int64_t numel() const { return ask<int64_t>(aoti_torch_get_numel); }
-  IntArrayRef sizes() const { return IntArrayRef(ask<int64_t*>(aoti_torch_get_sizes), dim()); }
-  IntArrayRef strides() const { return IntArrayRef(ask<int64_t*>(aoti_torch_get_strides), dim()); }
-  int64_t size(int64_t index) const { return sizes()[maybe_wrap_dim(index, dim(), false)]; }
-  int64_t stride(int64_t index) const { return strides()[maybe_wrap_dim(index, dim())]; }
-  int64_t storage_offset() const { return ask<int64_t>(aoti_torch_get_storage_offset); }
-  ScalarType scalar_type() const { return ask<ScalarType>(aoti_torch_get_dtype); }
-  caffe2::TypeMeta dtype() const { return caffe2::TypeMeta(scalar_type()); }
-  size_t itemsize() const { return aoti_torch_dtype_element_size(static_cast<int32_t>(scalar_type())); }
-  int64_t element_size() const { return static_cast<int64_t>(itemsize()); }
-  size_t nbytes() const { return numel() * itemsize(); }
-  Device device() const {
-    return Device(ask<DeviceType>(aoti_torch_get_device_type), ask<DeviceIndex>(aoti_torch_get_device_index));
-  }
-  DeviceIndex get_device() const { return ask<DeviceIndex>(aoti_torch_get_device_index); }
-  bool is_cuda() const { return ask<DeviceType>(aoti_torch_get_device_type) == DeviceType::CUDA; }
-  bool is_cpu() const { return ask<DeviceType>(aoti_torch_get_device_type) == DeviceType::CPU; }
-  bool is_contiguous() const { return ask<bool>(aoti_torch_is_contiguous); }
-  TensorOptions options() const {
-    return TensorOptions().dtype(scalar_type()).device(device()).short_layout(ask<Layout>(aoti_torch_get_layout));
-  }
-
-  void* data_ptr() const { return ask<void*>(aoti_torch_get_data_ptr); }
-  void* mutable_data_ptr() const { return data_ptr(); }
-  const void* const_data_ptr() const { return data_ptr(); }
-  template <typename T>
-  T* data_ptr() const;  // torch exports these for every dtype, and says there what is wrong with another
-  template <typename T>
-  T* mutable_data_ptr() const;
-  template <typename T>
-  const T* const_data_ptr() const {
-    return mutable_data_ptr<T>();
-  }
-
-  template <typename T, size_t N>
-  TensorAccessor<T, N> accessor() const& {
-    check_dim<N>();
-    return TensorAccessor<T, N>(mutable_data_ptr<T>(), sizes().data(), strides().data());
-  }
-  template <typename T, size_t N>
-  TensorAccessor<T, N> accessor() && = delete;
-  template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits, typename index_t = int64_t>
-  GenericPackedTensorAccessor<T, N, PtrTraits, index_t> generic_packed_accessor() const& {
-    check_dim<N>();
-    return {mutable_data_ptr<T>(), sizes().data(), strides().data()};
-  }
-  template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits>
-  PackedTensorAccessor32<T, N, PtrTraits> packed_accessor32() const& {
-    TORCH_CHECK(numel() <= 2147483647, "numel needs to be smaller than int32_t max; otherwise, please use packed_accessor64");
-    return generic_packed_accessor<T, N, PtrTraits, int32_t>();
-  }
-  template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits>
-  PackedTensorAccessor32<T, N, PtrTraits> packed_accessor32() && = delete;
-  template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits>
-  PackedTensorAccessor64<T, N, PtrTraits> packed_accessor64() const& {
-    return generic_packed_accessor<T, N, PtrTraits, int64_t>();
-  }
-  template <typename T, size_t N, template <typename U> class PtrTraits = DefaultPtrTraits>
-  PackedTensorAccessor64<T, N, PtrTraits> packed_accessor64() && = delete;
-
- private:
-  template <size_t N>
-  void check_dim() const {
-    static_assert(N > 0, "accessor is used for indexing tensor, for scalars use *data_ptr<T>()");
-    TORCH_CHECK(dim() == N, "TensorAccessor expected ", N, " dims but tensor has ", dim());
-  }
+struct ShortProperties {  // what Tensor::type() gives, as far as it is asked for
+  ScalarType type;
+  bool cuda;
+  ScalarType scalarType() const { return type; }
+  bool is_cuda() const { return cuda; }
 };
+
+#define KEVIN_SHORT_OPTIONS options.short_dtype(), options.short_layout(), options.short_device(), std::nullopt
 
 class Tensor : public TensorBase {
  public:
   Tensor() = default;
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) noexcept = default;
-  Tensor& operator=(const Tensor&) & = default;  // to a temporary, such as a view, torch copies elements instead
+  Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
+  Tensor& operator=(const Scalar& value) && { return fill_(value); }  // to a temporary, such as a view: its elements
+  Tensor& operator=(const Tensor& source) && { return copy_(source); }
+  Tensor& operator=(Tensor&& source) && { return copy_(source); }
+  Tensor operator[](int64_t index) const { return select(0, index); }
 
   Tensor contiguous() const { return is_contiguous() ? *this : _ops::contiguous::call(*this, MemoryFormat::Contiguous); }
+  Tensor contiguous(MemoryFormat format) const {
+    return format == MemoryFormat::Contiguous ? contiguous() : _ops::contiguous::call(*this, format);
+  }
   Tensor to(ScalarType dtype, bool non_blocking = false, bool copy = false) const {
     return _ops::to_dtype::call(*this, dtype, non_blocking, copy, std::nullopt);
+  }
+  Tensor to(TensorOptions options, bool non_blocking = false, bool copy = false) const {
+    return _ops::to_dtype_layout::call(
+        *this, KEVIN_SHORT_OPTIONS, non_blocking, copy, short_format(options, std::nullopt));
+  }
+  Tensor to(Device device, ScalarType dtype, bool non_blocking = false, bool copy = false) const {
+    return _ops::to_device::call(*this, device, dtype, non_blocking, copy, std::nullopt);
+  }
+  Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false) const {
+    return _ops::to_other::call(*this, other, non_blocking, copy, std::nullopt);
+  }
+  Tensor toType(ScalarType type) const { return to(options().dtype(type)); }
+  Tensor type_as(const Tensor& other) const { return _ops::type_as::call(*this, other); }
+  Tensor cpu() const { return to(options().device(DeviceType::CPU)); }
+  Tensor cuda() const { return to(options().device(DeviceType::CUDA)); }
+  ShortProperties type() const { return {scalar_type(), is_cuda()}; }
+  template <typename T>
+  T* data() const {
+    return data_ptr<T>();
   }
   Tensor clone() const { return _ops::clone::call(*this, std::nullopt); }
   Tensor view(IntArrayRef size) const { return _ops::view::call(*this, short_sizes(size)); }
@@ -218,14 +72,65 @@ class Tensor : public TensorBase {
   Tensor flatten(int64_t first = 0, int64_t last = -1) const {
     return _ops::flatten_using_ints::call(*this, first, last);
   }
+  Tensor select(int64_t dim, int64_t index) const { return _ops::select_int::call(*this, dim, index); }
+  Tensor narrow(int64_t dim, int64_t start, int64_t length) const {
+    return _ops::narrow::call(*this, dim, start, length);
+  }
+  Tensor slice(
+      int64_t dim = 0, std::optional<int64_t> start = std::nullopt, std::optional<int64_t> end = std::nullopt,
+      int64_t step = 1) const {
+    return _ops::slice_Tensor::call(*this, dim, short_place(start), short_place(end), step);
+  }
+  Tensor expand(IntArrayRef size, bool implicit = false) const {
+    return _ops::expand::call(*this, short_sizes(size), implicit);
+  }
+  Tensor expand_as(const Tensor& other) const { return _ops::expand_as::call(*this, other); }
+  Tensor view_as(const Tensor& other) const { return _ops::view_as::call(*this, other); }
+  Tensor reshape_as(const Tensor& other) const { return _ops::reshape_as::call(*this, other); }
+  Tensor movedim(int64_t source, int64_t destination) const { return _ops::movedim_int::call(*this, source, destination); }
+  Tensor unfold(int64_t dim, int64_t size, int64_t step) const { return _ops::unfold::call(*this, dim, size, step); }
+#ifdef _GLIBCXX_VECTOR
+  std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
+  std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
+  std::vector<Tensor> unbind(int64_t dim = 0) const;
+#endif
   Tensor detach() const { return _ops::detach::call(*this); }
   Tensor& copy_(const Tensor& source, bool non_blocking = false) const {
     return _ops::copy_::call(const_cast<Tensor&>(*this), source, non_blocking);
   }
   Tensor& zero_() const { return _ops::zero_::call(const_cast<Tensor&>(*this)); }
+  Tensor& fill_(const Scalar& value) const { return _ops::fill__Scalar::call(const_cast<Tensor&>(*this), value); }
+  Tensor new_empty(IntArrayRef size, TensorOptions options = {}) const {
+    return _ops::new_empty::call(*this, short_sizes(size), KEVIN_SHORT_OPTIONS);
+  }
+  Tensor new_zeros(IntArrayRef size, TensorOptions options = {}) const {
+    return _ops::new_zeros::call(*this, short_sizes(size), KEVIN_SHORT_OPTIONS);
+  }
+  Tensor new_ones(IntArrayRef size, TensorOptions options = {}) const {
+    return _ops::new_ones::call(*this, short_sizes(size), KEVIN_SHORT_OPTIONS);
+  }
+  Tensor new_full(IntArrayRef size, const Scalar& value, TensorOptions options = {}) const {
+    return _ops::new_full::call(*this, short_sizes(size), value, KEVIN_SHORT_OPTIONS);
+  }
+  Scalar item() const { return _ops::item::call(*this); }
   template <typename T>
   T item() const;  // exported, as data_ptr
+
+ private:
+  static std::optional<SymInt> short_place(std::optional<int64_t> place) {
+    if (place) return SymInt(*place);
+    return std::nullopt;
+  }
 };
+using TensorList = ArrayRef<Tensor>;
+
+#ifdef _GLIBCXX_VECTOR
+inline std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const { return _ops::chunk::call(*this, chunks, dim); }
+inline std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {
+  return _ops::split_Tensor::call(*this, size, dim);
+}
+inline std::vector<Tensor> Tensor::unbind(int64_t dim) const { return _ops::unbind_int::call(*this, dim); }
+#endif
 
 inline std::optional<Device> device_of(const Tensor& tensor) {
   if (tensor.defined()) return tensor.device();

@@ -3,6 +3,9 @@
 
 #include "dispatch.h"
 #include "factories.h"
+#include "grad_mode.h"
+#include "parallel.h"
+#include "print.h"
 
 namespace torch {
 using namespace at;

@@ -11,9 +11,14 @@
 #include <optional>
 #include <type_traits>
 
+#include <torch/headeronly/macros/Macros.h>
 #include <torch/headeronly/version.h>
 
 namespace c10 {
+using std::make_optional;
+using std::nullopt;
+using std::nullopt_t;
+using std::optional;
 
 enum class ScalarType : int8_t {
   Byte, Char, Short, Int, Long, Half, Float, Double, ComplexHalf, ComplexFloat, ComplexDouble, Bool,
@@ -40,6 +45,7 @@ enum class DeviceType : int8_t { CPU = 0, CUDA = 1 };
 constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA;
 
 enum class Layout : int8_t { Strided };
+constexpr Layout kStrided = Layout::Strided;
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 
 using DeviceIndex = int8_t;
@@ -59,6 +65,11 @@ struct Device final {
   DeviceType type_;
   DeviceIndex index_;
 };
+
+namespace detail {
+template <typename... Args>
+[[noreturn]] void shortFail(const char* function, const char* file, uint32_t line, const char*, const Args&... args);
+}
 
 template <typename T>
 class ArrayRef final {
@@ -84,6 +95,25 @@ class ArrayRef final {
   constexpr const T* begin() const { return data_; }
   constexpr const T* end() const { return data_ + length_; }
   constexpr const T& operator[](size_t index) const { return data_[index]; }
+  const T& front() const {
+    if (!length_) detail::shortFail(__func__, __FILE__, __LINE__, "", "ArrayRef: attempted to access front() of empty list");
+    return data_[0];
+  }
+  const T& back() const {
+    if (!length_) detail::shortFail(__func__, __FILE__, __LINE__, "", "ArrayRef: attempted to access back() of empty list");
+    return data_[length_ - 1];
+  }
+  ArrayRef slice(size_t start, size_t length) const {
+    if (start + length > length_)
+      detail::shortFail(
+          __func__, __FILE__, __LINE__, "", "ArrayRef: invalid slice, N = ", start, "; M = ", length, "; size = ", length_);
+    return ArrayRef(data_ + start, length);
+  }
+  ArrayRef slice(size_t start) const {
+    if (start > length_)
+      detail::shortFail(__func__, __FILE__, __LINE__, "", "ArrayRef: invalid slice, N = ", start, "; size = ", length_);
+    return slice(start, length_ - start);
+  }
   bool equals(ArrayRef other) const {
     bool same = length_ == other.length_;
     for (size_t i = 0; same && i < length_; ++i) same = data_[i] == other.data_[i];
@@ -100,6 +130,11 @@ using IntArrayRef = ArrayRef<int64_t>;
 
 class SymInt {  // of torch: a number where it is one, as it is wherever tensors have sizes that are known
   int64_t data_;
+
+ public:
+  SymInt(int64_t value) : data_(value) {}
+  SymInt(const SymInt& other) : data_(other.data_) {}
+  ~SymInt() {}  // like torch's it is no trivial type, which are handed over in another way
 };
 using SymIntArrayRef = ArrayRef<SymInt>;
 
@@ -107,12 +142,22 @@ using SymIntArrayRef = ArrayRef<SymInt>;
 
 namespace caffe2 {
 
-class TypeMeta {  // what Tensor::dtype() gives; to print one takes the full headers
+class TypeMeta {  // what Tensor::dtype() gives
   c10::ScalarType type_;
 
  public:
   explicit TypeMeta(c10::ScalarType type) : type_(type) {}
   c10::ScalarType toScalarType() const { return type_; }
+  const char* short_name() const {  // of the C++ type
+    static const char* const names[] = {
+        "unsigned char", "signed char", "short int", "int", "long int", "c10::Half", "float", "double",
+        "c10::complex<c10::Half>", "c10::complex<float>", "c10::complex<double>", "bool", "c10::qint8", "c10::quint8",
+        "c10::qint32", "c10::BFloat16", "c10::quint4x2", "c10::quint2x4", "c10::bits1x8", "c10::bits2x4", "c10::bits4x2",
+        "c10::bits8", "c10::bits16", "c10::Float8_e5m2", "c10::Float8_e4m3fn", "c10::Float8_e5m2fnuz",
+        "c10::Float8_e4m3fnuz", "short unsigned int", "unsigned int", "long unsigned int"};
+    const unsigned number = static_cast<uint8_t>(type_);
+    return number < sizeof(names) / sizeof(*names) ? names[number] : "unknown";
+  }
   friend bool operator==(TypeMeta a, TypeMeta b) { return a.type_ == b.type_; }
   friend bool operator!=(TypeMeta a, TypeMeta b) { return a.type_ != b.type_; }
   friend bool operator==(TypeMeta a, c10::ScalarType b) { return a.type_ == b; }
@@ -125,12 +170,13 @@ class TypeMeta {  // what Tensor::dtype() gives; to print one takes the full hea
 
 namespace c10 {
 
-struct TensorOptions {  // to name a layout, pinned memory or a format takes the full headers
+struct TensorOptions {  // to name pinned memory takes the full headers
   TensorOptions() = default;
   TensorOptions(ScalarType dtype) : dtype_(dtype) {}
   TensorOptions(caffe2::TypeMeta dtype) : dtype_(dtype.toScalarType()) {}
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType type) : device_(Device(type)) {}
+  TensorOptions(MemoryFormat format) : format_(format) {}
   [[nodiscard]] TensorOptions dtype(ScalarType dtype) const {
     TensorOptions changed = *this;
     changed.dtype_ = dtype;
@@ -147,19 +193,27 @@ struct TensorOptions {  // to name a layout, pinned memory or a format takes the
   }
   [[nodiscard]] TensorOptions requires_grad(bool) const { return *this; }  // never seen with anything but false
 
-  TensorOptions short_layout(Layout layout) const {
+  [[nodiscard]] TensorOptions layout(Layout layout) const {
     TensorOptions changed = *this;
     changed.layout_ = layout;
     return changed;
   }
+  [[nodiscard]] TensorOptions memory_format(MemoryFormat format) const {
+    TensorOptions changed = *this;
+    changed.format_ = format;
+    return changed;
+  }
+
   std::optional<ScalarType> short_dtype() const { return dtype_; }
   std::optional<Layout> short_layout() const { return layout_; }
   std::optional<Device> short_device() const { return device_; }
+  std::optional<MemoryFormat> short_format() const { return format_; }
 
  private:
   std::optional<ScalarType> dtype_;
   std::optional<Layout> layout_;
   std::optional<Device> device_;
+  std::optional<MemoryFormat> format_;
 };
 
 inline TensorOptions dtype(ScalarType dtype) { return TensorOptions(dtype); }

@@ -1,0 +1,2 @@
+#pragma once
+#include_next <ATen/cuda/detail/KernelUtils.h>

@@ -1,0 +1,2 @@
+#pragma once
+#include_next <c10/util/Optional.h>
