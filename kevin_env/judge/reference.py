@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from torch import nn
+from torch import nn, no_grad
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.creation import Creation
@@ -24,6 +24,7 @@ from kevin_env.candidate.seeding import reseed, seed_torch
 from kevin_env.judge.guards import RANDOM, lacks_memory, precision, reference_code, seeded
 from kevin_env.judge.overrides import apply_overrides, overrides_of
 from kevin_env.judge.randomness import differ, generators, rounded_otherwise
+from kevin_env.judge.surroundings import Generators, Surroundings
 from kevin_env.problem import Problem, ProblemError
 
 DISTRIBUTIONS = {
@@ -65,6 +66,7 @@ class Case:
 
     Attributes:
         needs_oracle: Whether it is an error that there is no room for the oracle; else there is none then.
+        surroundings: What stands round all of the problem's code, so that it need not be entered for each call.
 
     Raises:
         ProblemError: when the reference's own code fails.
@@ -74,13 +76,14 @@ class Case:
         self.name = name
         self.problem = problem.id
         self.device = device
-        self.module = _execute(problem, name, device)
+        self.surroundings = Surroundings()
+        self.module = _execute(problem, name, device, self.surroundings)
         self.precision: str = getattr(self.module, "PRECISION", "ieee")
         if self.precision not in PRECISIONS:
             raise ProblemError(f"{problem.id}: PRECISION is {self.precision!r}; known are {', '.join(PRECISIONS)}")
         with reference_code(problem.id, "TOLERANCE"):
             self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
-        with reference_code(problem.id, "get_init_inputs"):
+        with reference_code(problem.id, "get_init_inputs"), self.surroundings, Generators():
             self.init_inputs: list[Any] = self.module.get_init_inputs()
         self.model: nn.Module
         self._names: list[str] = []
@@ -94,8 +97,8 @@ class Case:
         Raises:
             torch.OutOfMemoryError: when there is no room for it, or for an oracle that is needed.
         """
-        with reference_code(self.problem, "Model"), seeded(seed, self.device), torch.no_grad():
-            with Creation() as creation:
+        with reference_code(self.problem, "Model"), seeded(seed, self.device), no_grad():
+            with Creation() as creation, self.surroundings:
                 model = self.module.Model(*self.init_inputs)
             self._names = creation.names(model)
             self.model = model.to(self.device)
@@ -116,8 +119,9 @@ class Case:
 
     def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
         """One input set, on the device: its structure and its tensors."""
-        with reference_code(self.problem, "get_inputs"), seeded(seed, self.device), torch.no_grad():
-            skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
+        with reference_code(self.problem, "get_inputs"), seeded(seed, self.device), no_grad():
+            with self.surroundings:
+                skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
             return skeleton, [_redraw(t.to(self.device), distribution) for t in tensors]
 
     def expect(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Expected:
@@ -140,7 +144,7 @@ class Case:
         arguments = tree.put_together(skeleton, tensors)
 
         def call() -> Any:
-            with reference_code(self.problem, "forward"), precision(self.precision), torch.no_grad(), RANDOM:
+            with reference_code(self.problem, "forward"), precision(self.precision), no_grad(), self.surroundings:
                 return self.model(*arguments)
 
         return call
@@ -177,7 +181,7 @@ class Case:
             return None
 
     def _run(self, model: nn.Module, skeleton: tree.Skeleton, given: list[torch.Tensor], seed: int) -> Any:
-        with reference_code(self.problem, "forward"), precision(self.precision), torch.no_grad(), RANDOM:
+        with reference_code(self.problem, "forward"), precision(self.precision), no_grad(), self.surroundings:
             reseed(seed)
             return model(*tree.put_together(skeleton, given))
 
@@ -198,14 +202,14 @@ def distributions_of(case: Case) -> list[str]:
     return [d for d in named if d == "own" or any(t.is_floating_point() for t in tensors)]
 
 
-def _execute(problem: Problem, case: str, device: torch.device) -> ModuleType:
+def _execute(problem: Problem, case: str, device: torch.device, surroundings: Surroundings) -> ModuleType:
     overrides = {} if case == "main" else overrides_of(problem)[case]
     code = apply_overrides(problem.source, overrides)
     file = f"<problem {problem.id}, case {case}>"
     linecache.cache[file] = (len(problem.source), None, problem.source.splitlines(keepends=True), file)
     module = ModuleType(f"problem_{problem.sha256[:12]}_{case}_{threading.get_ident()}")
     sys.modules[module.__name__] = module
-    with reference_code(problem.id, "the module"), torch.device(device):
+    with reference_code(problem.id, "the module"), torch.device(device), surroundings, Generators():
         exec(compile(code, file, "exec"), module.__dict__)
     return module
 

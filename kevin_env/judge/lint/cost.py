@@ -27,9 +27,11 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
     call = case.runner(drawn.skeleton, [tensor.clone() for tensor in drawn.tensors])
     with Counting(case.precision) as counted:
         call()
+    with case.surroundings:
+        seconds = event_seconds(call, GPU_CALLS) if case.device.type == "cuda" else _seconds_cpu(call)
     weights = list(case.model.state_dict().values())
     return Cost(
-        seconds=event_seconds(call, GPU_CALLS) if case.device.type == "cuda" else _seconds_cpu(call),
+        seconds=seconds,
         peak_bytes=peak,
         flops=sum(counted.products.values()),
         elements=counted.elements,
