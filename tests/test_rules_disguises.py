@@ -354,7 +354,10 @@ def test_sources_that_a_pattern_could_be_lost_in_take_no_time(text):
 
 
 def test_a_product_is_no_definition():
-    assert operations(["at::Tensor f(at::Tensor a) { using namespace at; return (a *relu(a)); }"]) == ["operator*", "relu"]
+    assert operations(["at::Tensor f(at::Tensor a) { using namespace at; return (a *relu(a)); }"]) == [
+        "operator*",
+        "relu",
+    ]
 
 
 @pytest.mark.parametrize("source", [
