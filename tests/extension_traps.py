@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (each source on one line)
-"""C++ that the short headers reject and torch's full ones accept: an error in the marked line is never final."""
+"""C++ by names that only torch's full headers may declare: an error in the marked line is never final."""
 
 BODIES = {
     "tensor": "at::Tensor x = at::sum(at::ones({2}));",

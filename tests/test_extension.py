@@ -127,16 +127,21 @@ def test_full_headers_serve_cuda(name: str, folder: None, monkeypatch: pytest.Mo
     [
         TENSOR % "return x + x;",
         TENSOR % "return torch::matmul(x, x);",
-        TENSOR % "return torch::full({2}, 1.5);",
-        TENSOR % "return x.is_contiguous(at::MemoryFormat::ChannelsLast) ? x : x.to(torch::kCUDA);",
+        TENSOR % "return torch::rand({2});",
+        TENSOR % "return x.is_contiguous(at::MemoryFormat::ChannelsLast) ? x : x;",
         TENSOR % 'TORCH_CHECK(false, "x is ", x); return x;',
-        TENSOR % 'TORCH_CHECK(false, "dtype ", x.dtype()); return x;',
+        TENSOR % "TORCH_CHECK_VALUE(x.dim() > 5); return x;",  # a text is missing
         TENSOR % 'TORCH_WARN("slow"); return x;',
-        TENSOR % "x.view({-1}) = x; return x;",  # which copies elements
-        TENSOR % "return x.to(torch::dtype(torch::kHalf));",
-        TENSOR % "at::parallel_for(0, x.numel(), 1, [](int64_t, int64_t) {}); return x;",
+        TENSOR % "x += 1; return x;",
+        TENSOR % "return x[x];",
+        TENSOR % "return torch::tensor({{1, 2}, {3, 4}});",
+        TENSOR % "return torch::tensor({1, 2.5});",
+        TENSOR % "return torch::zeros({2}, x.type());",
+        TENSOR % "return x.item().toHalf() > 0 ? x : x;",
         TENSOR % "try { x.size(9); } catch (const c10::Error&) {} return x;",
         "torch::Tensor f(torch::Tensor x, py::list y) { return x; }",
+        "torch::Tensor f(torch::Tensor x, at::Scalar y) { return x; }",
+        "torch::Tensor f(std::pair<int, int> y) { return torch::zeros({y.first}); }",
         "int f(int& x) { return x",
     ],
 )

@@ -15,6 +15,7 @@ void fail(int kind, torch::Tensor x) {
     if (kind == 3) throw std::runtime_error("failed");
     if (kind == 4) TORCH_CHECK(false, "checked");
     if (kind == 5) TORCH_CHECK(ALWAYS_FALSE);
+    if (kind == 6) TORCH_CHECK_VALUE(false, "of a kind");
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("fail", fail); }
@@ -28,6 +29,7 @@ def check(ext):
         (0, ValueError, "bad argument"), (1, IndexError, "too far"), (2, OverflowError, "too much"),
         (3, RuntimeError, "failed"), (4, RuntimeError, "checked"),
         (5, RuntimeError, r"Expected \(x\.dim\(\) == 7\) to be true"),
+        (6, RuntimeError, r"of a kind\nException raised from fail at .*main\.cpp:14 \(most recent call first\):"),
     ):  # fmt: skip
         with pytest.raises(error, match=f"^{text}") as raised:
             ext.fail(kind, x)

@@ -47,14 +47,6 @@ struct type_caster<c10::IntArrayRef, void> {
  private:
   void* numbers_[3] = {};  // a vector of what value points to
 };
-
-template <>
-struct type_caster<c10::Scalar, void> {
-  c10::Scalar value;
-  bool load(handle source, bool convert);
-  static handle cast(const c10::Scalar& source, return_value_policy policy, handle parent);
-};
-
 }  // namespace detail
 }  // namespace pybind11
 
@@ -79,14 +71,6 @@ struct Caster<c10::IntArrayRef> : pybind11::detail::type_caster<c10::IntArrayRef
     return cast(list, pybind11::return_value_policy::move, pybind11::handle()).ptr();
   }
   static void name(Text& text, bool) { text.put("Tuple[int, ...]"); }
-};
-
-template <>
-struct Caster<c10::Scalar> : pybind11::detail::type_caster<c10::Scalar> {
-  static _object* give(const c10::Scalar& number) {
-    return cast(number, pybind11::return_value_policy::move, pybind11::handle()).ptr();
-  }
-  static void name(Text& text, bool) { text.put("Union[Number, torch.SymInt, torch.SymFloat, torch.SymBool]"); }
 };
 
 template <>

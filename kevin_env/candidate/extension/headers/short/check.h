@@ -109,13 +109,9 @@ class ShortError : public std::exception {  // told to Python as an error of its
   }
   const char* what() const noexcept override { return text_.c_str(); }
 
-  template <typename... Args>
-  [[noreturn]] void raise(const char*, const Args&... args) {
-    (text_.put(args), ...);
-    throw *this;
-  }
-  [[noreturn]] void raise(const char* fallback) {
-    text_.put(fallback);
+  template <typename First, typename... Args>
+  [[noreturn]] void raise(const First& first, const Args&... args) {
+    text_.put(first), (text_.put(args), ...);
     throw *this;
   }
 };
@@ -140,16 +136,17 @@ template <typename... Args>
         __func__, __FILE__, static_cast<uint32_t>(__LINE__), KEVIN_SHORT_EXPECTED(cond), ##__VA_ARGS__);   \
   }
 
-#define KEVIN_SHORT_CHECK(kind, cond, ...)                                                                \
+// these have no text for no text: torch's do not compile without, either
+#define KEVIN_SHORT_CHECK(kind, cond, text, ...)                                                          \
   if (C10_UNLIKELY(!(cond))) {                                                                            \
     ::c10::detail::ShortError(                                                                            \
         ::c10::detail::ShortKind::kind, __func__, __FILE__, static_cast<uint32_t>(__LINE__))              \
-        .raise(KEVIN_SHORT_EXPECTED(cond), ##__VA_ARGS__);                                                \
+        .raise(text, ##__VA_ARGS__);                                                                      \
   }
-#define TORCH_CHECK_INDEX(cond, ...) KEVIN_SHORT_CHECK(Index, cond, ##__VA_ARGS__)
-#define TORCH_CHECK_VALUE(cond, ...) KEVIN_SHORT_CHECK(Value, cond, ##__VA_ARGS__)
-#define TORCH_CHECK_TYPE(cond, ...) KEVIN_SHORT_CHECK(Type, cond, ##__VA_ARGS__)
-#define TORCH_CHECK_NOT_IMPLEMENTED(cond, ...) KEVIN_SHORT_CHECK(NotImplemented, cond, ##__VA_ARGS__)
+#define TORCH_CHECK_INDEX(cond, ...) KEVIN_SHORT_CHECK(Index, cond, __VA_ARGS__)
+#define TORCH_CHECK_VALUE(cond, ...) KEVIN_SHORT_CHECK(Value, cond, __VA_ARGS__)
+#define TORCH_CHECK_TYPE(cond, ...) KEVIN_SHORT_CHECK(Type, cond, __VA_ARGS__)
+#define TORCH_CHECK_NOT_IMPLEMENTED(cond, ...) KEVIN_SHORT_CHECK(NotImplemented, cond, __VA_ARGS__)
 
 #define TORCH_INTERNAL_ASSERT(cond, ...)                                                               \
   if (C10_UNLIKELY(!(cond))) {                                                                         \

@@ -110,11 +110,17 @@ inline void finish(Function& f) {
   f.method = MethodDef{f.name, reinterpret_cast<void*>(&dispatch), FASTCALL_KEYWORDS, strdup(whole.c_str())};
 }
 
-struct DocString {
+struct Attribute {  // of a module, to be given a value
   _object* module;
-  void operator=(const char* text) {
-    Owned value(PyUnicode_FromString(text));
-    PyObject_SetAttrString(module, "__doc__", value.get());
+  const char* name;
+  void set(_object* value) const {
+    Owned owned(value);
+    if (!owned || PyObject_SetAttrString(module, name, owned.get())) throw ErrorIsSet();
+  }
+  void operator=(const char* text) const { set(PyUnicode_FromString(text)); }
+  template <typename T>
+  void operator=(const T& value) const {
+    set(Caster<T>::give(value));
   }
 };
 
@@ -156,7 +162,8 @@ class module_ {
   module_& def(const char* name, Lambda lambda, const Extra&... extra) {
     return def(name, +lambda, extra...);
   }
-  kevin_short::DocString doc() { return kevin_short::DocString{object_}; }
+  kevin_short::Attribute doc() { return {object_, "__doc__"}; }
+  kevin_short::Attribute attr(const char* name) { return {object_, name}; }
 };
 using module = module_;
 

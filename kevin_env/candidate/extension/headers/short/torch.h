@@ -1,6 +1,8 @@
 // What torch/types.h brings: the namespace torch.
 #pragma once
 
+#include <torch/cuda.h>
+
 #include "dispatch.h"
 #include "factories.h"
 #include "grad_mode.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include_next <torch/cuda.h>
