@@ -144,6 +144,8 @@ class _Watch:
                 limit = self._memory_limit() if self._group.ran_out() else None
                 self._judge.send({"limit": limit} if limit else {"ended": os.waitstatus_to_exitcode(status)})
                 return
+            if self._stood is None:  # who stands still is compared with what was there when it was stopped
+                self._reap()
             try:
                 look = self._obey(self._judge.receive()) if self._judge.pending() else True
             except WireError:  # it is gone, or has nothing more to ask
@@ -152,6 +154,12 @@ class _Watch:
             if limit is not None:
                 self._judge.send({"limit": limit})
                 return
+
+    def _reap(self) -> None:
+        """Takes leave of orphans that have ended: they would count as processes for as long as the candidate lives."""
+        every = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while (ended := os.waitid(os.P_ALL, 0, every)) is not None and ended.si_pid != self._pid:
+            os.waitpid(ended.si_pid, 0)
 
     def _obey(self, order: dict[str, Any]) -> bool:
         """One order of the judge. Says whether this is the time to look at what the candidate uses.

@@ -106,6 +106,12 @@ def test_a_candidate_that_reads_nothing_holds_nobody_up(submit: Submit) -> None:
     assert time.monotonic() - start < 3
 
 
+def test_orphans_that_have_ended_are_no_processes(submit: Submit) -> None:
+    orphans = "os.system('for i in $(seq 30); do (: &); done')"
+    ran = submit(f"import os, time\nfor _ in range(20):\n    {orphans}\n    time.sleep(0.1)\ntime.sleep(1)")
+    assert ran.end is None
+
+
 def test_a_fork_bomb_is_stopped(submit: Submit) -> None:
     spawn = "os.posix_spawn('/bin/sleep', ['sleep', '99'], {})"
     ran = submit(f"import os, time\nfor _ in range(600): {spawn}\ntime.sleep(99)")
