@@ -44,6 +44,14 @@ def judges() -> set[int]:
     return set(named(descendants(os.getpid()), "kevin_env.judge.server"))
 
 
+def test_what_a_problem_prints_is_not_what_its_client_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    talkative = LINEAR.model_copy(update={"source": f"{LINEAR.source}\nprint('a word')\n"})
+    with LocalPool() as judges:
+        judges.describe(talkative, CPU).result(120)
+    told = capfd.readouterr()
+    assert told.out == "" and "a word" in told.err
+
+
 def test_the_facts_of_a_problem(pool: LocalPool) -> None:
     facts = pool.describe(LINEAR, CPU).result()
     assert facts.device == pool.device("cpu") and facts.device.device == "cpu" and facts.device.versions["torch"]

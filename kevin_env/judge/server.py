@@ -127,6 +127,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's; it closes the pool
     sys.setswitchinterval(SWITCH_SECONDS)
     have_descriptors()
+    os.dup2(sys.stderr.fileno(), 1)  # what a problem prints is no line of what a command of the client's prints
     threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
     try:
         Server(Channel(socket.socket(fileno=int(sys.argv[1])))).serve()
