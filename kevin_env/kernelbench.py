@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kevin_env.parsing import text_of
+
 PREFIX = "kernelbench:"
 """What the id of such a problem begins with; after it comes `level1/23_Softmax`."""
 VARIABLE = "KEVIN_ENV_KERNELBENCH"
@@ -79,8 +81,15 @@ def _from_checkout(root: Path, level: int) -> list[Entry]:
     for folder in (root / f"level{level}", root / "KernelBench" / f"level{level}"):
         if folder.is_dir():
             files = [path for path in folder.glob("*.py") if _number(path.stem) is not None]
-            return [_entry(level, path.stem, path.read_text(encoding="utf-8"), str(path.resolve())) for path in files]
+            return [_entry(level, path.stem, _text(path), str(path.resolve())) for path in files]
     raise NotThere(f"{VARIABLE} is {root}, which has no folder level{level}; set it to a checkout of KernelBench")
+
+
+def _text(path: Path) -> str:
+    try:
+        return text_of(path.read_bytes())
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise NotThere(f"cannot read {path}: {error}") from error
 
 
 def _from_dataset(level: int) -> list[Entry]:

@@ -4,6 +4,7 @@ import ast
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import decode_source
 from typing import TypeVar, cast
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -26,6 +27,15 @@ def parse(code: str, filename: str = "<unknown>") -> ast.Module:
         except SystemError:
             continue
     return ast.parse(code, filename)
+
+
+def text_of(source: bytes) -> str:
+    """A file of Python code as text, as Python itself reads it: byte order mark, coding cookie, any ends of lines.
+
+    Raises:
+        SyntaxError, UnicodeDecodeError: where Python does not accept it.
+    """
+    return decode_source(source)
 
 
 @functools.lru_cache(maxsize=8)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kevin_env import kernelbench
 from kevin_env.outcome import Frozen
-from kevin_env.parsing import parse
+from kevin_env.parsing import parse, text_of
 
 _ID = re.compile(r"L(?P<level>\d+)_(?P<number>\d+)_(?P<name>.+)")
 _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
@@ -124,8 +124,8 @@ def parse_problem(path: Path, id: str | None = None) -> Problem:
         ProblemError: if it cannot be read, does not parse, or lacks one of the three names of the contract.
     """
     try:
-        source = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        source = text_of(path.read_bytes())
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise ProblemError(f"cannot read problem {path}: {error}") from error
     level, _, _ = _numbers(path)
     id = id or (f"L{level}_{path.stem}" if level is not None else path.stem)
@@ -138,6 +138,8 @@ def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
         tree = parse(source, str(path))
     except SyntaxError as error:
         raise ProblemError(f"problem {path} line {error.lineno or 1} does not parse: {error.msg}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ProblemError(f"problem {path} does not parse: {error or 'it is nested too deeply'}") from error
     _require_contract(tree, path)
     _, number, name = _numbers(path)
     return Problem(

@@ -1,7 +1,7 @@
 """Problems are found, named, ordered and parsed without being run."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -150,6 +150,42 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
         load_problem(str(path))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: b"\xef\xbb\xbf" + text.encode(),
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: f"# -*- coding: latin-1 -*-\n{text}".encode("latin-1"),
+    ],
+    ids=["byte order mark", "ends of lines", "cookie"],
+)
+def test_what_python_reads_is_read_as_python_reads_it(tmp_path: Path, change: Callable[[str], bytes]) -> None:
+    path = tmp_path / "p.py"
+    path.write_bytes(change(SOURCE.replace("Add one.", "Größe.")))
+    problem = parse_problem(path)
+    assert problem.statement.startswith("Größe.\n")
+    assert not set("\ufeff\r") & set(problem.source)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"# -*- coding: klingon -*-\n", "unknown encoding"),
+        (b"# -*- coding: ascii -*-\nx = '\xc3\xb6'\n", "'ascii' codec can't decode"),
+        (b"x = 1\0\n", "null bytes"),
+        (b"x = " + b"-" * 100_000 + b"1\n", "does not parse"),
+    ],
+    ids=["unknown cookie", "wrong cookie", "null", "deep"],
+)
+def test_what_python_does_not_read_is_one_clear_line(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "p.py"
+    path.write_bytes(content)
+    with pytest.raises(ProblemError, match=message) as caught:
+        parse_problem(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_the_order_is_by_level_and_number_not_by_text(folder: Path) -> None:
     for name in ("level10/1_Z.py", "level2/100_C.py", "level2/9_B.py", "level1/23_A.py"):
         write(folder / name)
@@ -218,6 +254,14 @@ def test_what_kernelbench_does_not_have_is_one_clear_line(checkout: Path, name: 
     with pytest.raises(ProblemError, match=said) as caught:
         load_problem(name)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_a_checkout_that_python_does_not_read_is_one_clear_line(checkout: Path) -> None:
+    file = checkout / "level1/99_Broken.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"x = '\xff'\n")
+    with pytest.raises(ProblemError, match=r"cannot read .*99_Broken\.py: "):
+        load_problem("kernelbench:level1/23")
 
 
 def test_a_folder_that_is_no_checkout_says_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
