@@ -1,34 +1,27 @@
 """The words that a model reads: task, history and feedback, each rendered from a template in `prompts/`.
 
-Templates get named fields only, and a missing one is an error. Text that a submission or a compiler wrote is capped,
-stripped of control characters, and put into a fence that it cannot close.
+Text that a submission or a compiler wrote is capped, stripped of control characters, and put into a fence that it
+cannot close.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
-
-import jinja2
 
 from kevin_env.judge.api import Facts
 from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome, RuntimeFailure, held_roofline
 from kevin_env.parsing import tree_of
 from kevin_env.problem import Problem, data_folder
 from kevin_env.profile import Profile
-from kevin_env.profile_wording import FILTERS, place
+from kevin_env.profile_wording import place
 from kevin_env.retrieval.pair import Pair
+from kevin_env.templates import render
 from kevin_env.wording import (
     BLOCK_LIMIT,
-    binary_size,
     block,
-    decimal,
-    describe_input,
-    duration,
     inline,
     sentence,
-    table,
 )
 
 FEEDBACK_TOKENS = 600
@@ -77,12 +70,13 @@ class PastTurn(NamedTuple):
 
 def render_system() -> str:
     """The system message; empty when none is to be sent."""
-    return _template("system.j2").render().strip()
+    return render("system.j2").strip()
 
 
 def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
     """The task: reference, device, what is checked, what is allowed, how to answer."""
-    return _template("task.j2").render(
+    return render(
+        "task.j2",
         statement=problem.statement.strip(),
         source=_without_docstring(problem.source) if problem.statement else problem.source,
         device=facts.device,
@@ -105,7 +99,7 @@ def render_history(turns: Sequence[PastTurn], dropped: int, turn: int, max_turns
         turn: the number of the turn to come, from 1.
         max_turns: how many there are.
     """
-    return _template("history.j2").render(turns=turns, dropped=dropped, turn=turn, max_turns=max_turns)
+    return render("history.j2", turns=turns, dropped=dropped, turn=turn, max_turns=max_turns)
 
 
 def render_feedback(
@@ -143,15 +137,15 @@ def render_feedback(
 
 
 def _render_outcome(outcome: Outcome, baseline: str, room: int) -> str:
-    template = _template(f"feedback/{outcome.category}.j2")
-    render = functools.partial(template.render, kind=outcome.kind, message=sentence(inline(outcome.message)))
+    name, message = f"feedback/{outcome.category}.j2", sentence(inline(outcome.message))
+    told = functools.partial(render, name, kind=outcome.kind, message=message)
     match outcome:
         case CompileError():
-            return render(line=outcome.line, details=outcome.details, room=room)
+            return told(line=outcome.line, details=outcome.details, room=room)
         case RuntimeFailure():
-            return render(line=outcome.line, details=outcome.details, room=room, input_set=outcome.input_set)
+            return told(line=outcome.line, details=outcome.details, room=room, input_set=outcome.input_set)
         case Incorrect():
-            return render(
+            return told(
                 input_set=outcome.input_set,
                 output=inline(outcome.output, OUTPUT_LIMIT),
                 wrong=outcome.wrong,
@@ -161,27 +155,27 @@ def _render_outcome(outcome: Outcome, baseline: str, room: int) -> str:
                 differences=outcome.differences,
             )
         case Correct():
-            return render(baseline=baseline, **_measured(outcome))
+            return told(baseline=baseline, **_measured(outcome))
         case _:
-            return render(line=outcome.line)
+            return told(line=outcome.line)
 
 
 def _render_profile(profile: Profile) -> list[str]:
     """What was found on request, and what could not be had."""
     found = [inline(" ".join(map(sentence, profile.notes)), NOTES_LIMIT)] if profile.notes else []
     if profile.kernels or profile.ncu or profile.code:
-        render = _template("feedback/profile.j2").render
-        found.insert(0, render(kernels=profile.kernels, ncu=profile.ncu, code=profile.code))
+        found.insert(0, render("feedback/profile.j2", kernels=profile.kernels, ncu=profile.ncu, code=profile.code))
     if (sanitizer := profile.sanitizer) is not None:
         error, details, where = inline(sanitizer.error, 150), inline(sanitizer.details, 200), place(sanitizer)
-        render = _template("feedback/sanitizer.j2").render
-        found.insert(0, render(tool=sanitizer.tool, count=sanitizer.count, error=error, details=details, where=where))
+        told = {"tool": sanitizer.tool, "count": sanitizer.count, "error": error, "details": details, "where": where}
+        found.insert(0, render("feedback/sanitizer.j2", **told))
     return found
 
 
 def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
     """One piece of advice."""
-    return _template("hints.j2").render(
+    return render(
+        "hints.j2",
         category=outcome.category,
         kind=outcome.kind,
         on_gpu=on_gpu,
@@ -219,31 +213,3 @@ def _without_docstring(source: str) -> str:
     first = tree_of(source).body[0]
     lines = source.split("\n")
     return "\n".join(lines[: first.lineno - 1] + lines[first.end_lineno :])
-
-
-def _template(name: str) -> jinja2.Template:
-    return _environment(data_folder("prompts")).get_template(name)
-
-
-@functools.cache
-def _environment(folder: Path) -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    filters: dict[str, Callable[..., str]] = {
-        **FILTERS,
-        "block": block,
-        "decimal": decimal,
-        "duration": duration,
-        "input": describe_input,
-        "sentence": sentence,
-        "size": binary_size,
-        "table": table,
-    }
-    environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
-    return environment

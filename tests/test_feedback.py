@@ -1,7 +1,6 @@
 import re
 from pathlib import Path
 
-import jinja2
 import pytest
 from episodes import SOURCE, every_outcome
 
@@ -450,14 +449,6 @@ def test_the_task_follows_its_settings():
 def test_a_device_of_which_little_is_known():
     text = task(FACTS.model_copy(update={"device": DeviceInfo(device="cpu", name="Some CPU", processors=8)}))
     assert "Some CPU, 8 cores.\n" in text and "Software" not in text and "0 B" not in text
-
-
-def test_a_template_with_an_unknown_field_is_an_error(tmp_path, monkeypatch):
-    (tmp_path / "feedback").mkdir()
-    (tmp_path / "feedback" / "format.j2").write_text("{{ message }} {{ secret }}")
-    monkeypatch.setenv("KEVIN_ENV_PROMPTS", str(tmp_path))
-    with pytest.raises(jinja2.UndefinedError, match="secret"):
-        render_feedback(FormatError(kind="no_code", message="none"))
 
 
 def test_text_is_never_taken_for_a_template():

@@ -10,6 +10,7 @@ from kevin_env.outcome import visible
 from kevin_env.problem import ProblemError
 from kevin_env.record import StopReason
 from kevin_env.retrieval.pair import RetrievalError
+from kevin_env.templates import PromptError
 
 ENDED_EARLY, WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 1, 2, 3, 130
 _EPISODE_CODES = {"max_turns": 0, "stop_on": 0, "interrupted": INTERRUPTED, "judge_error": JUDGE_FAILED}
@@ -31,7 +32,7 @@ class BadInput(ValueError):
 def error_code(error: Exception) -> int | None:
     """The exit code of an error whose message is meant for a person; None for every other."""
     unwritable = isinstance(error, OSError) and error.errno in _PLACES
-    if unwritable or isinstance(error, BadInput | ProblemError | RetrievalError):
+    if unwritable or isinstance(error, BadInput | ProblemError | PromptError | RetrievalError):
         return WRONG_ARGUMENTS
     return JUDGE_FAILED if isinstance(error, JudgeError) else None
 

@@ -1,0 +1,81 @@
+"""The templates of prompts, from the folder `prompts` or from one of the user's own that KEVIN_ENV_PROMPTS names.
+
+They get named fields only, and a missing one is an error.
+"""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from kevin_env.problem import data_folder
+from kevin_env.profile_wording import FILTERS
+from kevin_env.wording import binary_size, block, decimal, describe_input, duration, sentence, table
+
+NAMES = (
+    *("system.j2", "task.j2", "history.j2", "hints.j2"),
+    *(f"feedback/{category}.j2" for category in ("format", "rules", "compile", "runtime", "correctness", "correct")),
+    *("feedback/profile.j2", "feedback/sanitizer.j2"),
+)
+"""All that there have to be."""
+_RAISED = (jinja2.TemplateError, OSError, TypeError, ValueError, LookupError, ArithmeticError)
+"""By a template that cannot be had, or by what stands in it."""
+
+
+class PromptError(ValueError):
+    """A template that cannot be used. The message is one line that names it and says what is wrong with it."""
+
+
+def render(name: str, **fields: Any) -> str:
+    """A template's text.
+
+    Raises:
+        PromptError: when it, or any of `NAMES`, is not there or does not compile, and when it fails with these fields.
+    """
+    folder = data_folder("prompts")
+    environment = _environment(folder)
+    try:
+        return environment.get_template(name).render(fields)
+    except _RAISED as error:
+        raise _told(folder, name, error) from error
+
+
+@functools.cache
+def _environment(folder: Path) -> jinja2.Environment:
+    """Has compiled all of them: what is wrong with one of feedback's is said before the first turn."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Callable[..., str]] = {
+        **FILTERS,
+        "block": block,
+        "decimal": decimal,
+        "duration": duration,
+        "input": describe_input,
+        "sentence": sentence,
+        "size": binary_size,
+        "table": table,
+    }
+    environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
+    for name in NAMES:
+        try:
+            environment.get_template(name)
+        except _RAISED as error:
+            raise _told(folder, name, error) from error
+    return environment
+
+
+def _told(folder: Path, name: str, error: Exception) -> PromptError:
+    if isinstance(error, jinja2.TemplateNotFound):
+        return PromptError(
+            f"no template {error.name} in {folder}; copy it from the folder prompts that comes with kevin-env"
+        )
+    line = f" line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
+    return PromptError(f"template {folder / name}{line}: {error}")
