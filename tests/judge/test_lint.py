@@ -61,6 +61,20 @@ def test_a_problem_that_is_fit(pool: LocalPool) -> None:
     assert 0 < report.cost.seconds < 20
 
 
+@pytest.mark.parametrize(
+    ("body", "inputs", "found"),
+    [
+        ("return torch.arange(n) * 2.5", "3", "inputs: get_inputs gives no tensor: "),
+        ("return x.sum() + torch.arange(n)", "torch.randn(0, 4)", "inputs: x has no elements: its shape is [0, 4]"),
+        ("return x[:0]", "torch.randn(4)", "outputs: no output has elements: "),
+    ],
+    ids=["no tensor", "no elements", "nothing comes out"],
+)
+def test_a_problem_of_nothing_is_not_fit(pool: LocalPool, body: str, inputs: str, found: str) -> None:
+    report = lint(pool, problem(body, inputs, constants="n = 32"))
+    assert any(message.startswith(found) for message in messages(report)), messages(report)
+
+
 def test_inputs_as_shipped_may_let_pass_what_further_distributions_reject(pool: LocalPool) -> None:
     relu = problem("return torch.relu(x)", "torch.rand(64, 32)")
     report = lint(pool, relu)

@@ -11,7 +11,7 @@ from kevin_env.judge.cases import open_cases, timed_case
 from kevin_env.judge.guards import RANDOM, let_go
 from kevin_env.judge.lint.cost import draw_watched, measure
 from kevin_env.judge.lint.deadline import Deadline, TooSlow
-from kevin_env.judge.lint.influence import find_inert
+from kevin_env.judge.lint.influence import find_inert, input_names
 from kevin_env.judge.lint.own import screen_reference
 from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
 from kevin_env.judge.lint.survivors import Survivors, accepted_answers, accepted_elsewhere, outlive_first
@@ -89,6 +89,7 @@ class Examination:
             first, peak = draw_watched(case, "own", 0)
         if not first.finite:
             raise ProblemError("the reference's output is not finite on its own inputs")
+        self._look_at_inputs(case, first)
         self._look_at_outputs(case, first)
         self.cost = measure(case, first, peak)
         self._look_at_cost(self.cost)
@@ -158,8 +159,17 @@ class Examination:
         """The cases that are not timed, without weights yet."""
         return list(open_cases(self._problem, self._bench.device))[:-1]
 
+    def _look_at_inputs(self, case: Case, first: InputSet) -> None:
+        if not first.tensors:
+            self._add("inputs", "get_inputs gives no tensor: nothing can be drawn anew for each call")
+        for name, tensor in zip(input_names(case, first), first.tensors, strict=True):
+            if not tensor.numel():
+                self._add("inputs", f"{name} has no elements: its shape is {list(tensor.shape)}")
+
     def _look_at_outputs(self, case: Case, first: InputSet) -> None:
         again = first.again(case)
+        if not any(output.numel() for output in first.outputs):
+            self._add("outputs", "no output has elements: every answer of that shape is right")
         for i, path, target in first.targets(case):
             where = f"output {path}" if path else "the output"
             if not target.accepts(again[i]):

@@ -27,7 +27,7 @@ def find_inert(case: Case) -> set[str]:
     first = InputSet.draw(case, "own", 0)
     _, others = inputs_of(case, "own", 1)
     found: set[str] = set()
-    names = _input_names(case, first)
+    names = input_names(case, first)
     for i, tensor in enumerate(first.tensors):
         changed = _exchanged(tensor, others[i] if i < len(others) else tensor)
         if changed is not None and not _felt(case, first, [*first.tensors[:i], changed, *first.tensors[i + 1 :]]):
@@ -92,8 +92,8 @@ def _noisy(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return shaken
 
 
-def _input_names(case: Case, drawn: InputSet) -> list[str]:
-    """Of each input tensor, the parameter of `forward` that it belongs to, and where in that it lies."""
+def input_names(case: Case, drawn: InputSet) -> list[str]:
+    """Of each input tensor the name: the parameter of `forward` that it belongs to, and where in that it lies."""
     parameters = list(inspect.signature(case.module.Model.forward).parameters)[1:]
     names: list[str] = []
     for i, argument in enumerate(drawn.skeleton["list"]):  # get_inputs gives a list
