@@ -17,6 +17,11 @@ ProblemChoice = str | Path | Problem | Sequence[str | Path | Problem]
 `Problem`, or several of these."""
 
 
+_FORMS = (
+    "give an id such as 'L1_23_Softmax', a level ('L1'), 'train', 'held_out', a path, a Problem, or a list of these"
+)
+
+
 @runtime_checkable
 class ProblemSource(Protocol):
     """Chooses problems by how earlier episodes went, as `kevin_env.curriculum.Curriculum` does."""
@@ -45,6 +50,8 @@ def find_problems(choice: ProblemChoice) -> tuple[Problem, ...]:
         return (choice,)
     if isinstance(choice, Path):
         return tuple(map(parse_problem, _files(choice)))
+    if choice == "" or not isinstance(choice, str | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ProblemError(f"problem is {choice!r}; {_FORMS}")
     if not isinstance(choice, str):
         found = tuple(problem for one in choice for problem in find_problems(one))
     elif named := re.fullmatch(r"L(?P<level>\d+)|(?P<side>train|held_out)(:L(?P<of>\d+))?", choice):

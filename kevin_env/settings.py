@@ -16,6 +16,13 @@ Language = Literal["auto", "cuda", "triton", "cpp"]
 _EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
 
 
+def _told(error: Any) -> str:
+    """What is wrong, without what only a programmer reads."""
+    if error["type"] == "string_pattern_mismatch":  # the device's: no other has a pattern
+        return "give 'auto', 'cpu', 'cuda', 'cuda:1' or 'cuda:0,1'"
+    return error["msg"].removeprefix("Value error, ")
+
+
 class Settings(Frozen):
     """How an episode is played. Everything here goes into the record."""
 
@@ -70,7 +77,7 @@ class Settings(Frozen):
             name = str(errors[0]["loc"][0])
             if errors[0]["type"] == "extra_forbidden":
                 raise ValueError(f"unknown setting {name!r}; there are {', '.join(cls.model_fields)}") from error
-            wrong = " or ".join(each["msg"].removeprefix("Value error, ") for each in errors if each["loc"][0] == name)
+            wrong = " or ".join(_told(each) for each in errors if each["loc"][0] == name)
             raise ValueError(f"setting {name}={values.get(name)!r}: {wrong}") from error
 
     def ends_with(self, outcome: Outcome) -> bool:

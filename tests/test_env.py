@@ -383,3 +383,14 @@ def test_of_a_vector_nobody_steps_if_one_action_is_no_text() -> None:
         envs.step(["no code", None, "no code"])
     assert [len(env.episode.turns) for env in cast(Any, envs).envs] == [0, 0, 0]
     envs.close()
+
+
+@pytest.mark.parametrize("problem", [None, 3, "", [None], {"id": "L1_23_Softmax"}])
+def test_what_names_no_problem_is_told_what_does(problem: Any) -> None:
+    with pytest.raises(ProblemError, match="give an id such as 'L1_23_Softmax'"):
+        gym.make("Kevin-v0", problem=problem)
+
+
+def test_a_device_that_is_none_is_told_what_there_is() -> None:
+    with pytest.raises(ValueError, match=r"setting device='gpu': give 'auto', 'cpu', 'cuda', 'cuda:1' or 'cuda:0,1'"):
+        gym.make("Kevin-v0", device="gpu")
