@@ -56,6 +56,7 @@ class Contest:
         foreseen: Input sets that a burst will probably have; 1 while none is foreseen.
         seen: What its gated calls say.
         words: Of submission and null kernel, for queued calls; none where the submission's cannot be.
+        apart: The gate at which the partners are called; None where it is the trial's.
     """
 
     trial: Trial
@@ -66,6 +67,7 @@ class Contest:
     foreseen: int = 1
     seen: Gated = field(default_factory=Gated)
     words: tuple[Word, Word] | None = None
+    apart: Gate | None = None
     _began: float | None = None
     _lately: dict[str, float] = field(default_factory=dict)
     """The last window of each side that was seen, in seconds."""
@@ -83,8 +85,9 @@ class Contest:
         with ours():
             trial.construct(reference, PARTNER_SECONDS, compiled)
             construct_null(trial, null, HOLD)
-            players = [trial.admit(worker, trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
-        return cls(trial, players[0], players[1], unverified, Supply(trial))
+            apart = (supply := Supply(trial)).gate_of_partners()
+            players = [trial.admit(worker, apart or trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
+        return cls(trial, players[0], players[1], unverified, supply, apart=apart)
 
     def warm(self) -> Iterator[None]:
         """Calls the partners a few times; others may have the device in between."""
@@ -97,7 +100,7 @@ class Contest:
     def rehearse(self, partner: Player, count: int) -> float:
         """Calls of a partner that are not timed, while the submission stands still; their seconds."""
         with ours(), asleep(self.trial.worker):
-            return self.trial.gate.call(partner, self.supply.stock(count), PARTNER_SECONDS).seconds
+            return (self.apart or self.trial.gate).call(partner, self.supply.stock(count), PARTNER_SECONDS).seconds
 
     @property
     def slow(self) -> bool:
@@ -169,7 +172,7 @@ class Contest:
         self.reference, self.null = players
         with woken(self.trial.worker):
             self.trial.player = self.trial.admit(self.trial.worker, gate, self.trial.options.call_timeout)
-        self.trial.gate = gate
+        self.trial.gate, self.apart = gate, None
 
     def passes(
         self, player: Player, sets: list[list[Drawn]], marks: Sequence[int] = (), word: Word | None = None
@@ -179,7 +182,8 @@ class Contest:
             with awake(player.worker):
                 return [self.trial.run(each, marks, word) for each in sets]
         with ours(), awake(player.worker):
-            return [self.trial.gate.call(player, each, PARTNER_SECONDS, marks, word) for each in sets]
+            gate = self.apart or self.trial.gate
+            return [gate.call(player, each, PARTNER_SECONDS, marks, word) for each in sets]
 
     def _long_gates(self, short: float) -> list[float]:
         """What the gate costs of calls as long as the shortest of all, if that is long; `short`: what `HOLD` takes."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 
 from kevin_env.judge.device import finish, share_of_free
-from kevin_env.judge.gate import Drawn
+from kevin_env.judge.gate import Drawn, Gate
 from kevin_env.judge.trial import Trial
 
 TIMED = "own"
@@ -53,6 +53,17 @@ class Supply:
         if missing > 0:
             self._stock += self._drawn(missing, self._memory(missing), self._stock[-1].image.end)
         return self._stock[:count]
+
+    def gate_of_partners(self) -> Gate | None:
+        """On a CPU a gate of their own, closed with the trial; None on a GPU, which may have no room for it.
+
+        A submission that is woken while it should stand still could write to what it shares with a reference, which
+        then fails, and that is the judge's failure.
+        """
+        if self._device.type == "cuda":
+            return None
+        outbox = self._trial.gate.answer_bytes
+        return self._trial.open_gate(self.stock(1), outbox, outbox)
 
     def fill(self, count: int, stock: int) -> Iterator[None]:
         """Draws so many ahead, or as many as there is room for; after every few something else may be done.
