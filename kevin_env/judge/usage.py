@@ -7,6 +7,9 @@ from pathlib import Path
 
 MAX_MEASURED = 64
 """Of more processes than this no exact share of their memory is found: that takes milliseconds for each."""
+MEASURED = 16 << 30
+"""Nor of more resident bytes: their pages are looked at one by one, 0.1 s a GiB, and who maps the same ones again and
+again has as many as it likes."""
 MAX_FILES = 100_000
 
 
@@ -39,10 +42,12 @@ def ancestors(pid: int) -> Iterator[int]:
 
 
 def more_memory_than(allowed: int, processes: list[int]) -> bool:
-    """Whether processes hold more than that together; what they share counts once, where that can be found out."""
-    if sum(map(_resident, processes)) <= allowed:
+    """Whether processes hold more than that together; what they share counts once, where that is soon found out."""
+    resident = sum(map(_resident, processes))
+    if resident <= allowed:
         return False
-    return len(processes) > MAX_MEASURED or sum(map(_proportional, processes)) > allowed
+    many = len(processes) > MAX_MEASURED or resident > MEASURED
+    return many or sum(map(_proportional, processes)) > allowed
 
 
 def threads(processes: list[int]) -> int:
