@@ -204,6 +204,8 @@ class Worker:
     def _tell(self, order: dict[str, Any]) -> None:
         if self._dismissed:  # by the judge: that is no end of its own
             raise Ended
+        if self._end is not None:  # an answer that was late may still come, and would be taken for that to this order
+            raise self._end
         with suppress(Closed):  # what the keeper said before it went is still to be read
             self._keeper.send(order)
         try:
