@@ -183,10 +183,8 @@ class _Watch:
         but who runs was given a processor. Each thread is asked: a sum would shrink when one of them ends.
         """
         if frozen:
-            if not stop_all(self._isolated):
-                return "a process that does not stop"
-            self._stood = arrivals(watched(self._isolated))
-            return None
+            stopped = stop_all(self._isolated, before_last_look=self._count)
+            return None if stopped else "a process that does not stop"
         if self._stood is not None:
             self._stops += 1
             self._strikes += arrivals(watched(self._isolated)) != self._stood
@@ -195,6 +193,10 @@ class _Watch:
         self._stood = None
         signal_all(signal.SIGCONT, self._isolated)
         return None
+
+    def _count(self) -> None:
+        """Notes how often each thread has run. Before it is seen to stand still: one that runs on gets no new one."""
+        self._stood = arrivals(watched(self._isolated))
 
     def _broken_limit(self) -> str | None:
         self._looked = time.monotonic()

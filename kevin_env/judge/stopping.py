@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from kevin_env.judge.sandbox.system import LIBC
@@ -33,8 +34,10 @@ def signal_all(number: int, isolated: bool) -> None:
             os.kill(pid, number)
 
 
-def stop_all(isolated: bool) -> bool:
+def stop_all(isolated: bool, before_last_look: Callable[[], None] = lambda: None) -> bool:
     """Stops everything and waits until it stands still; False when it does not.
+
+    What `before_last_look` notes of it holds from then on: whoever is continued before that look is seen by it.
 
     SIGSTOP takes effect in a whole process only when one of its threads runs and sees it. A submission chooses how
     long that takes: a thread of lowest priority may get the signal while others keep the cores busy.
@@ -46,6 +49,8 @@ def stop_all(isolated: bool) -> bool:
         looks = looks + 1 if moving is None else 0
         if looks == LOOKS:
             return True
+        if looks == LOOKS - 1:
+            before_last_look()
         if moving is not None:  # a thread needs a core to see the signal, and must not wait for this loop's time slice
             _tell_each(moving)
             time.sleep(STOP_PAUSE)
