@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 
@@ -26,7 +27,7 @@ from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem, ProblemError
 
 ALL_CALLS = 10
-"""All calls of a submission together may take so many times what one may: in most of them nobody else is timed."""
+"""All that it is told, but to build, may take so many times what one call may: in most of it nobody else is timed."""
 SLACK = 1 << 20
 """Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
 
@@ -134,13 +135,16 @@ class Trial:
         self.place = Place("call", sets[0].input_set)
         if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
             raise ProblemError(f"{self.problem.id}: get_inputs draws inputs of other sizes than before")
+        return self._in_time(lambda seconds: self.gate.call(self.player, sets, seconds, marks, word))
+
+    def _in_time(self, told: Callable[[float], Any]) -> Any:
+        """Has the submission do something in the seconds that one call may take, or what is left for all of them."""
         seconds, began = min(self.options.call_timeout, self._left), time.monotonic()
         try:
-            return self.gate.call(self.player, sets, seconds, marks, word)
-        except TimedOut:
-            if seconds < self.options.call_timeout:
-                raise TimedOut(ALL_CALLS * self.options.call_timeout, "all calls of ModelNew together") from None
-            raise
+            return told(seconds)
+        except TimedOut as late:
+            whole = TimedOut(ALL_CALLS * self.options.call_timeout, "all calls of ModelNew together")
+            raise late if seconds == self.options.call_timeout else whole from None
         finally:
             self._left = max(0.0, self._left - (time.monotonic() - began))
 
@@ -212,15 +216,14 @@ class Trial:
         self.close()
         self.case, case.needs_oracle = case, self._needs_oracle
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
-        first = self.draw("own")
-        self._find_nature(case, first)
+        self._find_nature(case, first := self.draw("own"))
         answer = case.answer(first.skeleton, first.image.tensors, first.seed)
         self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
         size = image_size(self.outputs)
         self.gate = self.open_gate([first], size, outbox=size)
         self.place = Place("construct")
-        self.construct(self.worker, self.options.call_timeout)
-        self.player = self.admit(self.worker, self.gate, self.options.call_timeout)
+        self._in_time(lambda seconds: self.construct(self.worker, seconds))
+        self.player = self._in_time(lambda seconds: self.admit(self.worker, self.gate, seconds))
 
     def _find_nature(self, case: Case, drawn: Drawn) -> None:
         """What holds for a case whatever is drawn: looked into once for a problem."""
