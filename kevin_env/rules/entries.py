@@ -65,5 +65,14 @@ def call(node: ast.AST, name: str, *arguments: ast.expr) -> ast.Call:
 
 
 def at(place: ast.AST, node: Node) -> Node:
-    """The node, at the place of another in the file."""
-    return ast.fix_missing_locations(ast.copy_location(node, place))
+    """The node, at the place of another in the file.
+
+    What in it has a place keeps it, and is not looked into: a chain that is made link by link would be walked as often.
+    """
+    ast.copy_location(node, place)
+    new = list(ast.iter_child_nodes(node))
+    for each in new:  # it grows
+        if not hasattr(each, "lineno"):
+            ast.copy_location(each, place)
+            new += ast.iter_child_nodes(each)
+    return node
