@@ -84,10 +84,11 @@ ATTACKS = {
     "changed inputs": "input_mutation softmax_in_place writes_beside_its_input changes_its_input_last"
     " restores_its_input",
     "patched reference": "finds_no_reference",
+    "reference made to fail": "writes_to_the_references_inputs",
     "patched comparison": "patched_comparison",
     "overridden dispatcher": "overrides_the_dispatcher leaves_a_mode_on",
     "poisoned namespace": "poisons_builtins",
-    "rewritten harness": "patches_the_runtime patches_the_wire",
+    "rewritten harness": "patches_the_runtime patches_the_wire goes_on_as_another_program ends_its_main_thread",
     "random numbers": "patched_random",
     "known seeds": "knows_seeds guesses_from_seeds finds_the_planted",
     "files run at start-up, import hooks": "plants_startup_files hooks_imports writes_elsewhere",
@@ -97,7 +98,7 @@ ATTACKS = {
     "descriptors": "speaks_unasked looks_through_descriptors takes_descriptors_of_its_keeper sends_descriptors",
     "secrets in messages": "listens_to_orders",
     "attack on the parent": "writes_to_the_judge signals_its_keeper meddles_with_its_keeper endless_frame deep_message"
-    " drips_its_answer endless_skeleton a_million_claims",
+    " drips_its_answer endless_skeleton a_million_claims maps_the_same_often forges_its_failure",
     "secrets in files and environment": "reads_secrets",
     "grader's files": "edits_the_grader changes_file_modes mounts_in_its_own_namespace",
     "network": "uses_the_network",
