@@ -98,15 +98,9 @@ class ShortError : public std::exception {  // told to Python as an error of its
 
  public:
   const ShortKind kind;
-  const char* const function;
-  const char* const file;
-  const uint32_t line;
 
-  ShortError(ShortKind kind, const char* function, const char* file, uint32_t line)
-      : kind(kind), function(function), file(file), line(line) {}
-  ShortError(const ShortError& other) : ShortError(other.kind, other.function, other.file, other.line) {
-    text_.put(other.what());
-  }
+  explicit ShortError(ShortKind kind) : kind(kind) {}
+  ShortError(const ShortError& other) : ShortError(other.kind) { text_.put(other.what()); }
   const char* what() const noexcept override { return text_.c_str(); }
 
   template <typename First, typename... Args>
@@ -139,9 +133,7 @@ template <typename... Args>
 // these have no text for no text: torch's do not compile without, either
 #define KEVIN_SHORT_CHECK(kind, cond, text, ...)                                                          \
   if (C10_UNLIKELY(!(cond))) {                                                                            \
-    ::c10::detail::ShortError(                                                                            \
-        ::c10::detail::ShortKind::kind, __func__, __FILE__, static_cast<uint32_t>(__LINE__))              \
-        .raise(text, ##__VA_ARGS__);                                                                      \
+    ::c10::detail::ShortError(::c10::detail::ShortKind::kind).raise(text, ##__VA_ARGS__);                 \
   }
 #define TORCH_CHECK_INDEX(cond, ...) KEVIN_SHORT_CHECK(Index, cond, __VA_ARGS__)
 #define TORCH_CHECK_VALUE(cond, ...) KEVIN_SHORT_CHECK(Value, cond, __VA_ARGS__)

@@ -3,8 +3,9 @@
 
 #include <exception>
 #include <stdexcept>
+#include <typeinfo>
 
-#include "casters.h"
+#include "containers.h"
 #include "dispatch.h"
 
 namespace torch {
@@ -78,14 +79,22 @@ inline bool match(const Function& f, _object* const* args, ssize_t count, _objec
   return used == (keywords ? PyTuple_Size(keywords) : 0);
 }
 
+inline void put_error(const c10::detail::ShortError& error) {
+  _object* const kinds[] = {PyExc_IndexError, PyExc_ValueError, PyExc_TypeError, PyExc_NotImplementedError};
+  PyErr_SetString(kinds[static_cast<int>(error.kind)], error.what());
+}
+
+inline bool is_of_torch(const std::exception& error) {  // torch has pybind11 tell these as it tells them itself
+  const char* name = typeid(error).name();
+  return !strncmp(name, "N3c10", 5) || !strncmp(name, "N5torch", 7) || !strcmp(name, "12python_error");
+}
+
 inline void translate_exception() {  // of a function that is not wrapped by torch
   try {
-    try {
-      throw;
-    } catch (const c10::detail::ShortError& error) {  // there all of torch's are told alike, with their place
-      c10::detail::torchCheckFail(error.function, error.file, error.line, error.what());
-    }
+    throw;
   } catch (const ErrorIsSet&) {
+  } catch (const c10::detail::ShortError& error) {
+    put_error(error);
   } catch (const std::bad_alloc& error) {
     PyErr_SetString(PyExc_MemoryError, error.what());
   } catch (const std::domain_error& error) {
@@ -101,6 +110,7 @@ inline void translate_exception() {  // of a function that is not wrapped by tor
   } catch (const std::overflow_error& error) {
     PyErr_SetString(PyExc_OverflowError, error.what());
   } catch (const std::exception& error) {
+    if (is_of_torch(error)) return torch::translate_exception_to_python(std::current_exception());
     PyErr_SetString(PyExc_RuntimeError, error.what());
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "Caught an unknown exception!");
@@ -133,8 +143,7 @@ Return guarded(Return (*target)(Args...), Args... args) {
     } catch (const ErrorIsSet&) {
       throw;
     } catch (const c10::detail::ShortError& error) {
-      _object* const kinds[] = {PyExc_IndexError, PyExc_ValueError, PyExc_TypeError, PyExc_NotImplementedError};
-      PyErr_SetString(kinds[static_cast<int>(error.kind)], error.what());
+      put_error(error);
     } catch (const std::exception&) {
       torch::translate_exception_to_python(std::current_exception());
     }
