@@ -17,6 +17,8 @@ _DECLARING = ("*", "&")
 """What stands between a type and a name as well."""
 _VARIABLE = re.compile(r"\bauto\s?&{0,2}\s?(\w+)\s?=(?=([^;]*))")
 _NUMBER = re.compile(r"\b(?:int|float|double|long|u?int\d+_t|Scalar)(?:\s|&){1,3}(\w+)")
+_WITH_NOTHING = re.compile(r" ?(?:nullptr|NULL)\b")
+"""What asks whether there is something, and computes nothing."""
 _DEEPEST = 6
 """Brackets round an operand that are looked into."""
 _PRIMARY = re.compile(r"(?:this ?-> ?|\* ?)?((?:\w+ ?:: ?)*)(\w+)")
@@ -84,6 +86,8 @@ class Operands:
 
     def _operators(self, tokens: list[re.Match[str]]) -> Iterator[tuple[str, list[_Operand]]]:
         for token in tokens:
+            if _WITH_NOTHING.match(self._code, token.end()):
+                continue
             before = self._skipped(token.start())
             named = self._word_before(before) == "operator"
             operands = self._called(before, token.end()) if named else self._operands(token)
