@@ -1,5 +1,6 @@
 """How a candidate ends, and what it can do to whoever waits for it: real processes, one attack a test."""
 
+import os
 import resource
 import signal
 import time
@@ -300,6 +301,18 @@ def test_a_fork_server_takes_the_descriptors_that_it_may_have() -> None:
         assert resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)[0] > 1024
     finally:
         server.close()
+
+
+def test_a_keeper_that_was_late_is_asked_nothing_more(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its late answer would be taken for that to the next order."""
+    worker = submit("").worker
+    monkeypatch.setattr("kevin_env.judge.worker.KEEPER_SECONDS", 0.5)
+    os.kill(worker.pid, signal.SIGSTOP)
+    with pytest.raises(Ended):
+        worker.freeze(True)
+    os.kill(worker.pid, signal.SIGCONT)
+    with pytest.raises(Ended):
+        worker.freeze(False)
 
 
 def test_freezing_stops_all_of_it_and_thawing_lets_it_go_on(submit: Submit) -> None:
