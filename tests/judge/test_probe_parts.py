@@ -17,6 +17,7 @@ from loaded import MEMORY
 from test_probe_ncu import SOFTMAX, SOURCE, raw
 
 from kevin_env.judge import JudgeError, Options, Submission
+from kevin_env.judge.asked import Cancellation
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
@@ -290,7 +291,7 @@ def test_whatever_is_asked_of_a_judge_tells_whether_a_digest_will_be(monkeypatch
     asked = {"problem": RELU.model_dump(), "options": Options(device="cpu", profile="ncu").model_dump()}
     request = {"id": 1, "do": "judge", "submission": Submission(code=MODEL).model_dump(), **asked}
     server: Any = Server(None)  # type: ignore[arg-type]
-    assert server._perform(judge, request) == {"judgement": {}} and foreseen == [("bench", "ncu")]
+    assert server._perform(judge, request, Cancellation()) == {"judgement": {}} and foreseen == [("bench", "ncu")]
 
 
 @pytest.mark.parametrize("dead", [False, True])
