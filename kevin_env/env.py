@@ -119,6 +119,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         self.problems = self._source = problem_source(problem)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode is {render_mode!r}; it may be 'ansi', 'human' or None")
+        if pool is not None and (isinstance(pool, type) or not isinstance(pool, JudgePool)):
+            raise ValueError(f"pool is {pool!r}; give one such as kevin_env.judge.pool.LocalPool(), or None")
         self.render_mode = render_mode
         self.observation_space = UnicodeText()
         self.action_space = UnicodeText()

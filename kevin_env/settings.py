@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_serializer, field_validator
 
@@ -60,7 +60,7 @@ class Settings(Frozen):
     Compute counts, which takes seconds."""
     sanitize: bool = False
     """Whether compute-sanitizer looks for the cause of an illegal access or of an output that changes between calls."""
-    stop_on: Literal["correct"] | float | None = None
+    stop_on: Literal["correct"] | Annotated[float, Field(gt=0)] | None = None
     """What ends the episode early: a correct kernel, or one with at least this speedup."""
 
     @classmethod
@@ -85,6 +85,13 @@ class Settings(Frozen):
         if self.stop_on is None or not isinstance(outcome, Correct):
             return False
         return self.stop_on == "correct" or (outcome.speedup is not None and outcome.speedup >= self.stop_on)
+
+    @field_validator("stop_on", mode="before")
+    @classmethod
+    def _no_switch(cls, stop_on: object) -> object:
+        if isinstance(stop_on, bool):  # True would count as a speedup of 1
+            raise ValueError("give 'correct', a speedup, or None")
+        return stop_on
 
     @field_validator("examples")
     @classmethod

@@ -45,8 +45,10 @@ def make_vec(
     """
     if max_episode_steps is not None:
         raise ValueError("max_episode_steps would cut episodes without the prompt knowing; give max_turns")
-    if num_envs < 1:
-        raise ValueError(f"num_envs is {num_envs}; there must be at least one")
+    if not isinstance(num_envs, int | np.integer) or num_envs < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"num_envs is {num_envs!r}; give a whole number from 1 on")
+    if autoreset_mode not in {*AutoresetMode, *(mode.value for mode in AutoresetMode)}:
+        raise ValueError(f"autoreset_mode is {autoreset_mode!r}; it may be 'Disabled' or 'SameStep'")
     mode = AutoresetMode(autoreset_mode)
     if mode is AutoresetMode.NEXT_STEP:
         raise ValueError("next-step autoreset wastes a reply of the model in every episode; use SameStep or Disabled")

@@ -191,12 +191,27 @@ def test_every_keyword_reaches_the_episode() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"gamma": 3}, {"rules": "none"}, {"render_mode": "rgb_array"}, {"score": "x"}, {"context": "x"}]
+    "bad",
+    [
+        {"gamma": 3},
+        {"rules": "none"},
+        {"render_mode": "rgb_array"},
+        {"score": "x"},
+        {"context": "x"},
+        {"stop_on": True},
+        {"stop_on": -1},
+    ],
 )
 @pytest.mark.filterwarnings("ignore:.*render_mode")
 def test_bad_arguments_are_refused_at_once(bad) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):
         make([], **bad)
+
+
+@pytest.mark.parametrize("pool", [3, "cuda", ScriptedPool])
+def test_what_is_no_pool_is_refused_at_once(pool: Any) -> None:
+    with pytest.raises(ValueError, match=r"pool is .*; give one such as kevin_env.judge.pool.LocalPool\(\)"):
+        KevinEnv(problem(), pool=pool)
 
 
 def test_a_judge_failure_is_raised_and_the_reply_may_be_given_again() -> None:
@@ -357,7 +372,9 @@ def test_vector_statistics_wrapper_works() -> None:
     [
         ({"max_episode_steps": 3}, "give max_turns"),
         ({"autoreset_mode": "NextStep"}, "next-step autoreset wastes a reply"),
-        ({"num_envs": 0}, "at least one"),
+        ({"autoreset_mode": "always"}, "it may be 'Disabled' or 'SameStep'"),
+        ({"num_envs": 0}, "num_envs is 0; give a whole number from 1 on"),
+        ({"num_envs": "2"}, "num_envs is '2'"),
         ({"gamma": 3}, "gamma"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -167,6 +167,7 @@ class Describer(Protocol):
         ...
 
 
+@runtime_checkable
 class JudgePool(Describer, Protocol):
     """Judges submissions, many at once. Closed by its owner; closing twice is fine."""
 
