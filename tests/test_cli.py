@@ -60,11 +60,9 @@ def rows(files: list[Path], folder: Path, answers: Any, **more: Any) -> list[dic
         return [result.row() for result in judge(requests, pool)]
 
 
-def test_help_is_quick_and_needs_nothing_heavy() -> None:
-    start = time.perf_counter()
+def test_help_needs_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-m", "kevin_env", "--help"], capture_output=True, text=True, check=True)
     assert "doctor" in done.stdout
-    assert time.perf_counter() - start < 5  # half a second on a machine with nothing else to do
     code = "import sys, kevin_env.cli; print([m for m in ('torch', 'triton', 'openai', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("[]", "['rich']")  # some versions of typer bring rich

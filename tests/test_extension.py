@@ -3,7 +3,6 @@
 import importlib.util
 import inspect
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -226,6 +225,7 @@ def test_files_with_headers_of_their_own(path: ShortPath, tmp_path: Path) -> Non
     assert torch.equal(module.doubled(x), x * 2) and str(tmp_path / "own_files") in path.served
 
 
+@pytest.mark.timeout(25)
 @pytest.mark.parametrize("verbose", [True, False])
 def test_a_compiler_that_fails_ends_the_others(
     verbose: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -234,11 +234,9 @@ def test_a_compiler_that_fails_ends_the_others(
         "rule fail\n  command = sleep 0.1; echo broken; exit 1\nrule last\n  command = sleep 30\n"
         "build a: fail\nbuild b: last\ndefault a b\n"
     )
-    start = time.monotonic()
     with pytest.raises(RuntimeError, match=r"^Error building 'x'") as raised, pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAX_JOBS", "2")
         run_ninja_build(str(tmp_path), verbose, "Error building 'x'")
-    assert time.monotonic() - start < 10
     assert isinstance(raised.value.__cause__, subprocess.CalledProcessError)
     assert b"\nbroken\n" in raised.value.__cause__.output
     assert ("\nbroken\n" in str(raised.value)) is not verbose

@@ -104,12 +104,11 @@ def test_a_good_kernel_follows_an_illegal_access(pool: LocalPool) -> None:
     assert judged(pool, "honest/softmax_triton").outcome.category == "correct"
 
 
+@pytest.mark.timeout(120)
 def test_a_good_kernel_follows_a_hang(pool: LocalPool) -> None:
-    start = time.monotonic()
     hung = judged(pool, "hostile/endless_kernel", CUDA.model_copy(update={"call_timeout": 3.0}))
     assert (hung.outcome.category, hung.outcome.kind) == ("runtime", "timeout")
     assert judged(pool, "honest/softmax_triton").outcome.category == "correct"
-    assert time.monotonic() - start < 120
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_stages_come_in_order_and_their_seconds_are_the_wall_time(pool: LocalPoo
     wall = time.monotonic() - start
     first = list(dict.fromkeys(stages))
     assert first == [stage for stage in get_args(Stage) if stage != "profile"], "which nobody asked for"
-    assert judgement.seconds.total == pytest.approx(wall, abs=0.3 + 0.1 * wall)
+    assert wall / 2 < judgement.seconds.total <= wall
     assert judgement.seconds.time > 0 and judgement.seconds.verify > 0
 
 

@@ -463,6 +463,7 @@ def test_a_function_of_another_source_says_nothing_of_a_call_of_torch():
     assert operations(["at::Tensor f(at::Tensor x) { return relu(x); }", "at::Tensor g(at::Tensor x) { relu(x); }"])
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("text", ["/*" * 20_000, 'R"(' * 20_000, "a relu(float " * 20_000, "std::a<" * 20_000,
                                   "using a = b " * 10_000, "{" * 30_000 + "at::Tensor x; x.y(); " * 5_000,
                                   "#define a(x) b(x)\n" * 5_000, "at::Tensor x, " * 10_000])  # fmt: skip
