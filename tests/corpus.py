@@ -84,7 +84,7 @@ ATTACKS = {
     "changed inputs": "input_mutation softmax_in_place writes_beside_its_input changes_its_input_last"
     " restores_its_input",
     "patched reference": "finds_no_reference",
-    "reference made to fail": "writes_to_the_references_inputs",
+    "reference made to fail": "writes_to_the_references_inputs scribbles_on_the_references_inputs",
     "patched comparison": "patched_comparison",
     "overridden dispatcher": "overrides_the_dispatcher leaves_a_mode_on",
     "poisoned namespace": "poisons_builtins",

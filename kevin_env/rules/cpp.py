@@ -1,6 +1,6 @@
 """Which operations of torch or of a vendor C++ sources call. Comments and strings in them do not matter.
 
-Found by patterns, not by a parser: an operator between tensors, which looks like one between numbers, is not seen.
+Found by patterns, not by a parser: what a name means is what the nearest declaration before it says.
 """
 
 import functools
