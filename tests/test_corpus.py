@@ -21,7 +21,7 @@ from kevin_env.judge.remote import STEADY
 
 AT_ONCE = max(2, min(5, (os.cpu_count() or 1) // 3))
 HASTY = {
-    "contest.TURNS": (2, 2),
+    "contest.TURNS": {"cpu": (2, 2), "cuda": (2, 2)},
     "timing.STEADY": math.inf,
     "bench.capacity_of": lambda _: Capacity(slots=AT_ONCE, on_device=AT_ONCE, spares=AT_ONCE),
     "bench.host_memory": lambda: 4 * GIB,

@@ -37,6 +37,19 @@ class Region:
             raise ValueError(f"a tensor from {offset} to {end} does not lie in a region of {self.size} bytes")
         return self.bytes[offset:end].view(dtype).as_strided(shape, stride)
 
+    def pack(self, tensor: torch.Tensor, offset: int) -> tuple[Spec, int | None]:
+        """Copies it to a place where there is room, without what lies between its elements.
+
+        Returns:
+            How it is described there, and the bytes that it takes, aligned; None where there is no room.
+        """
+        spec = spec_of(torch.empty_like(tensor, device="meta"), offset)
+        used = -(-extent(spec["shape"], spec["stride"]) * tensor.element_size() // 512) * 512
+        if offset + used > self.size:
+            return spec, None
+        self.tensor(spec).copy_(tensor)
+        return spec, used
+
     def close(self) -> None:
         """Unmaps it; no tensor in it may be used afterwards. A mapped file goes with its last tensor."""
         device, self.bytes = self.bytes.device, torch.empty(0)
@@ -63,6 +76,12 @@ def spec_of(tensor: torch.Tensor, offset: int) -> Spec:
         "shape": list(tensor.shape),
         "stride": list(tensor.stride()),
     }
+
+
+def is_compact(tensor: torch.Tensor) -> bool:
+    """Whether it is aligned, and no more lies between its elements than they take themselves."""
+    aligned = tensor.data_ptr() % tensor.element_size() == 0
+    return aligned and extent(list(tensor.shape), list(tensor.stride())) <= 2 * tensor.numel()
 
 
 def map_file(fd: int, size: int) -> Region:

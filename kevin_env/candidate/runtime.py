@@ -15,7 +15,7 @@ from torch import nn
 
 from kevin_env.candidate import commands, cuda, extension, failure, precompile, profiling, programs, tree, weights
 from kevin_env.candidate.creation import Creation
-from kevin_env.candidate.region import Region, Spec, extent, map_file, map_handle, spec_of
+from kevin_env.candidate.region import Region, Spec, is_compact, map_file, map_handle, spec_of
 from kevin_env.candidate.seeding import reseed
 from kevin_env.candidate.wire import MARK_FRAME, Channel, Closed, encode
 
@@ -29,7 +29,7 @@ class Runtime(programs.Orders):
         super().__init__()
         self.channel = channel
         self.device = torch.device("cpu")
-        self.context = False
+        self.context = self.readable = False
         self.path = ""
         self.entry: Any = None
         self.model: Any = None
@@ -54,9 +54,9 @@ class Runtime(programs.Orders):
             commands.flush()
             self.channel.send(answer)
 
-    def prepare(self, device: str, threads: int) -> Message:
-        """Warms up: the CUDA context, or the number of threads on a CPU."""
-        self.device = torch.device(device)
+    def prepare(self, device: str, threads: int, readable: bool = False) -> Message:
+        """Warms up: the CUDA context, or the number of threads on a CPU, where the judge may be able to read memory."""
+        self.device, self.readable = torch.device(device), readable
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
             torch.zeros(1, device=self.device)
@@ -163,7 +163,7 @@ class Runtime(programs.Orders):
                     reached.append(self._event())
                 if number in marks:
                     self._mark(reached.pop(0))
-        self.held = outputs
+        self.held = [*outputs]
         answer = encode({"claims": [self._claim(output) for output in outputs]})
         if behind is not None:
             self.channel.send_frame(MARK_FRAME)
@@ -194,15 +194,15 @@ class Runtime(programs.Orders):
         return {}
 
     def _claim(self, output: Any) -> Message:
-        """Where one call's output lies. On a CPU, and for memory that CUDA cannot share, it is copied to the outbox."""
+        """Where one call's output lies. What the judge cannot read there is copied to the outbox."""
         try:
             skeleton, tensors = tree.take_apart(output)
         except tree.Unsupported as error:
             return {"unsupported": str(error)}
-        places: list[Message] = []
-        free = 0
+        places, free = list[Message](), 0
         for tensor in tensors:
-            place, used = self._place(tensor.detach().resolve_conj().resolve_neg(), free)
+            self.held.append(tensor.detach().resolve_conj().resolve_neg())
+            place, used = self._place(self.held[-1], free)
             places.append(place)
             free += used
         return {"skeleton": skeleton, "tensors": places}
@@ -212,10 +212,14 @@ class Runtime(programs.Orders):
         described = {"device": tensor.device.type, **spec_of(tensor, 0)} if tensor.layout == torch.strided else {}
         if not described or tensor.device != self.device:
             return {"device": tensor.device.type, "layout": str(tensor.layout)}, 0
-        offset = self.regions["inbox"].offset_of(tensor.data_ptr()) if tensor.numel() else 0
-        if offset is not None and tensor.numel():
-            return {**described, "in": "inbox", "offset": offset}, 0
-        if self.device.type == "cuda" and tensor.numel():
+        if not tensor.numel():
+            return self._copy_out(tensor, free)
+        for name in ("inbox", "outbox") if self.readable else ("inbox",):
+            if (offset := self.regions[name].offset_of(tensor.data_ptr())) is not None:
+                return {**described, "in": name, "offset": offset}, 0
+        if self.readable and is_compact(tensor):
+            return {**described, "in": "memory", "offset": tensor.data_ptr()}, 0
+        if self.device.type == "cuda":
             try:
                 base, size = cuda.allocation_of(tensor.data_ptr())
                 if size % cuda.BLOCK:  # shares its block with others, and a block can be mapped once only
@@ -227,12 +231,9 @@ class Runtime(programs.Orders):
         return self._copy_out(tensor, free)
 
     def _copy_out(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
-        spec = spec_of(torch.empty_like(tensor, device="meta"), free)  # dense: a slice of a larger buffer is packed
-        used = -(-extent(spec["shape"], spec["stride"]) * tensor.element_size() // 512) * 512
-        if free + used > self.regions["outbox"].size:  # larger than any right answer: its shape says enough
-            return {**spec, "device": tensor.device.type, "in": None}, 0
-        self.regions["outbox"].tensor(spec).copy_(tensor)
-        return {**spec, "device": tensor.device.type, "in": "outbox"}, used
+        spec, used = self.regions["outbox"].pack(tensor, free)
+        place = None if used is None else "outbox"  # larger than any right answer: its shape says enough
+        return {**spec, "device": tensor.device.type, "in": place}, used or 0
 
     def _event(self) -> Any:
         """What can be waited for: that the current stream has done what it was given so far."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 
 from kevin_env.judge.claims import CallClaim, Output
+from kevin_env.judge.trouble import Broken
 
 LATE_SECONDS = 0.02
 
@@ -48,7 +49,10 @@ class Answer:
         """Whether an output is not what it was when it was taken; waits a moment for kernels that still run."""
         time.sleep(LATE_SECONDS)
         pairs = zip(itertools.chain(*self.placed), itertools.chain(*(call.outputs for call in self.calls)), strict=True)
-        return any(then.has_bytes and not torch.equal(now.taken().bytes, then.bytes) for now, then in pairs)
+        try:
+            return any(then.has_bytes and not torch.equal(now.taken().bytes, then.bytes) for now, then in pairs)
+        except Broken:  # it is not even there any more
+            return True
 
 
 def overlapping(calls: list[Call]) -> bool:

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, extent
+from kevin_env.judge.processmemory import ProcessMemory
 from kevin_env.judge.trouble import Broken
 from kevin_env.outcome import Frozen
 
@@ -34,7 +35,8 @@ class TensorClaim(Frozen):
     shape: list[Count] = Field(default=[], max_length=MAX_DIMENSIONS)
     stride: list[Count] = Field(default=[], max_length=MAX_DIMENSIONS)
     place: str | None = Field(default=None, alias="in", max_length=128)
-    """`inbox`, `outbox`, or the IPC handle of the candidate's own allocation; None when it was too large to copy."""
+    """`inbox`, `outbox`, the IPC handle of the candidate's own allocation, or `memory` on a CPU, where `offset` is an
+    address; None when it was too large to copy."""
     size: Count = 0
     offset: Count = 0
 
@@ -108,6 +110,28 @@ class Output:
         return self.flat.view(DTYPES[self.claim.dtype]).as_strided(self.claim.shape, self.stride)
 
 
+class Distant(Output):
+    """One in memory of the candidate's process: nothing of it is read before it is taken."""
+
+    def __init__(self, claim: TensorClaim, memory: ProcessMemory) -> None:
+        super().__init__(claim, None)
+        self._memory = memory
+
+    @property
+    def size(self) -> int:
+        """Bytes of a copy, which holds what lies between the elements, too."""
+        return self.claim.span
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether there is memory to look at."""
+        return self.size > 0
+
+    def taken(self) -> Output:
+        """The same as it is there now, in memory of the judge's own; `Broken` when it is not there."""
+        return Output(self.claim, self._memory.read(self.claim.offset, self.size))
+
+
 KEPT_FACTOR, KEPT_SLACK = 2, 1 << 30
 """How much stays mapped: so many times what one pass has named at most, and so many bytes beyond that."""
 
@@ -119,8 +143,11 @@ class Mappings:
     frees and allocates for each call would fill the device: what was named longest ago is unmapped then.
     """
 
-    def __init__(self, inbox: Region, outbox: Region, device: torch.device) -> None:
+    def __init__(
+        self, inbox: Region, outbox: Region, device: torch.device, memory: ProcessMemory | None = None
+    ) -> None:
         self._fixed = {"inbox": inbox, "outbox": outbox}
+        self._memory = memory
         self._opened: dict[str, Region] = {}
         """Those named last at the end."""
         self._named: set[str] = set()
@@ -140,6 +167,8 @@ class Mappings:
             return Output(claim, None)
         if claim.dtype not in DTYPES or len(claim.shape) != len(claim.stride):
             raise Broken("an output's description is malformed")
+        if claim.place == "memory" and self._memory is not None and claim.offset % DTYPES[claim.dtype].itemsize == 0:
+            return Distant(claim, self._memory)
         region = self._fixed.get(claim.place) or self._open(claim.place)
         end = claim.offset + claim.span
         if end > region.size or claim.offset % DTYPES[claim.dtype].itemsize:

@@ -11,34 +11,34 @@ from kevin_env.judge import timing
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Drawn, Gate, Player
+from kevin_env.judge.gated import Gated, Turn
 from kevin_env.judge.nullkernel import HOLD, HOLDS, construct_null, held, null_code
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep, awake
 from kevin_env.judge.supply import Supply
-from kevin_env.judge.timing import Gated, Speedup, Turn
+from kevin_env.judge.timing import Speedup
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.word import Word
 
-TURNS, FEW_TURNS, FEWEST_TURNS = (7, 9), (3, 4), (1, 2)
+TURNS, FEW_TURNS, FEWEST_TURNS = {"cpu": (11, 13), "cuda": (7, 9)}, (3, 4), (1, 2)
 """Bounds of the random number of turns in one round; a turn gives one pair. Where bursts will tell the time, gated
 calls only have to say how far they are believed: few will do, and a whole round follows where they are not. Where calls
 can be queued these say it."""
-LEAST_PAIRS = 6
-"""The fewest whose extremes are a 95 % interval of their median."""
 SECONDS = 4.0
-"""No further turn of a round begins this long after the first round began, once there are `LEAST_PAIRS`."""
+"""No further turn of a round begins this long after the first round began, once there are enough."""
 WARM_UPS = 3
-WINDOWS = {"cpu": 2, "cuda": 4}
+WINDOWS = 4
 """Windows of each side in a turn, of which the shortest counts: waking up and others' work only ever lengthen one. At
 a random place the submission has one more, verified and not timed: nobody can count which are."""
 MEMORY = 0.3
 """Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows."""
-LONG_WINDOW, SLOW_WINDOW = 2.5e-3, 5e-3
-"""On a GPU, from windows of this length on one is enough, as what lengthens it is little beside it; and from this one
-on nothing is rehearsed, as that takes longer than finding memory."""
+LONG_WINDOW = {"cpu": 25e-3, "cuda": 2.5e-3}
+"""From windows of this length on one is enough, as what lengthens it is little beside it."""
+SLOW_WINDOW = 5e-3
+"""On a GPU, from windows of this length on nothing is rehearsed, as that takes longer than finding memory."""
 LONG_CALL, LONGEST_HOLD, LONG_GATES = 1e-3, 20e-3, 3
 """On a GPU, where all calls are longer than this the null kernel holds the device as long, up to so many seconds, in so
 many windows more: after a long wait a look costs some 0.1 ms more on an H200. Who is slow at times gains nothing."""
@@ -87,7 +87,8 @@ class Contest:
             construct_null(trial, null, HOLD)
             apart = (supply := Supply(trial)).gate_of_partners()
             players = [trial.admit(worker, apart or trial.gate, PARTNER_SECONDS) for worker in (reference, null)]
-        return cls(trial, players[0], players[1], unverified, supply, apart=apart)
+        seen = Gated(rarely_quiet=trial.bench.device.type == "cpu")
+        return cls(trial, players[0], players[1], unverified, supply, seen=seen, apart=apart)
 
     def warm(self) -> Iterator[None]:
         """Calls the partners a few times; others may have the device in between."""
@@ -143,18 +144,22 @@ class Contest:
         """
         began = self._began = self._began or time.monotonic()
         hold = held(HOLD, HOLDS) if self.trial.bench.device.type == "cuda" else 0.0
-        bounds = (FEWEST_TURNS if self.words else FEW_TURNS) if few else TURNS
+        bounds = FEWEST_TURNS if few and self.words else self.turns(few)
         for _ in range(random.SystemRandom().randint(*bounds)):
             self.seen.turns.append(self._turn(hold))
             late = time.monotonic() - began > SECONDS
-            if len(self.seen.turns) >= LEAST_PAIRS and (late or self.seen.speedup.spread <= timing.STEADY):
+            if self.seen.settled or (late and self.seen.enough):
                 break
         self.seen.long_gates = [] if few else self._long_gates(hold)
         return self.seen.speedup
 
+    def turns(self, few: bool) -> tuple[int, int]:
+        """Bounds of the number of turns in a round of gated calls."""
+        return FEW_TURNS if few else TURNS[self.trial.bench.device.type]
+
     def windows(self, few: bool) -> int:
-        """How many timed inputs a round of gated calls needs at most."""
-        return (FEW_TURNS if few else TURNS)[1] * self._count("submission")
+        """How many timed inputs it needs at most."""
+        return self.turns(few)[1] * self._count("submission")
 
     def fitting(self, copies: int) -> int:
         """How many input sets with their outputs a GPU has room for, each held so many times."""
@@ -222,9 +227,8 @@ class Contest:
         return self.passes(player, [self.supply.stock(1)] * count, word=word)
 
     def _own_answers(self, count: int, word: Word | None) -> list[Answer]:
-        chance = random.SystemRandom()
-        sets, place = [self.supply.take(1) for _ in range(count)], chance.randrange(count + 1)
-        sets.insert(place, [self.trial.draw(chance.choice(self.trial.distributions))])
+        sets, place = [self.supply.take(1) for _ in range(count)], random.SystemRandom().randrange(count + 1)
+        sets.insert(place, [self.supply.take_other()])
         answers: list[Answer] = []
         with awake(self.trial.worker):
             for each in sets:
@@ -235,13 +239,12 @@ class Contest:
 
     def _count(self, name: str) -> int:
         """How many windows a side has in the next turn."""
-        if self.trial.bench.device.type == "cpu":
-            return WINDOWS["cpu"]
-        if self._lately.get(name, 0.0) > LONG_WINDOW:
+        if self._lately.get(name, 0.0) > LONG_WINDOW[self.trial.bench.device.type]:
             return 1
         return self._most_windows
 
     @cached_property
     def _most_windows(self) -> int:
         """As many as a GPU has room for; looked at once, since that takes a good part of a millisecond."""
-        return min(WINDOWS["cuda"], max(1, self.fitting(copies=1) - 1))
+        on_cpu = self.trial.bench.device.type == "cpu"
+        return WINDOWS if on_cpu else min(WINDOWS, max(1, self.fitting(copies=1) - 1))

@@ -76,6 +76,10 @@ class Gate:
         self._gpu = device.type == "cuda"
         self._scratch = torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
         self._snapshot = Snapshot() if self._gpu else None
+        self._stopped = 0
+        """When the player was stopped the last time, so that its inputs could be written."""
+        self._used = True
+        """Whether the outbox may hold an answer. On a CPU it hardly ever does: outputs are read where they are."""
         self._random = random.SystemRandom()
         self._generator = torch.Generator(device) if self._gpu else None
         if self._generator:
@@ -85,7 +89,7 @@ class Gate:
         """Lends the regions to a worker."""
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
-        return Player(worker, Mappings(self.inbox, self.outbox, self.device), ours)
+        return Player(worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours)
 
     def call(
         self, player: Player, sets: list[Drawn], timeout: float, marks: Sequence[int] = (), word: Word | None = None
@@ -108,7 +112,8 @@ class Gate:
 
         def prepare() -> None:
             nonlocal veil
-            self.outbox.bytes.fill_(POISON)
+            if self._used:
+                self.outbox.bytes.fill_(POISON)
             veil = Veil(blocks, self._generator) if self._generator else None
 
         player.worker.ask("stage", timeout, meanwhile=prepare, inputs=sets[0].skeleton, sets=specs, **early)
@@ -128,8 +133,10 @@ class Gate:
             word.value += 1
             answer = player.worker.ask("go", timeout, queued=show, count=len(sets), behind=word.value, **more)
         start, told, queued = shown[0]
+        start = start if self._gpu or player.worker.stood_still else self._stopped  # who ran on could work ahead
         times = (told, *player.worker.arrivals)
         claims = read_claims(answer, len(sets))
+        self._used = self._gpu or any(claim.place == "outbox" for call in claims for claim in call.tensors)
         placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
         stop, looked = self._look(player, placed)
         taken = placed if player.ours else self._taken(placed)
@@ -145,6 +152,7 @@ class Gate:
     def _show(self, player: Player, blocks: list[Block], veil: Veil | None, word: Word | None) -> int:
         """Makes inputs visible, and says when the clock started: before their last byte could be read."""
         if veil is None:  # nothing of the player can be ahead of the word, so that the writing need not be timed
+            self._stopped = time.perf_counter_ns()
             player.worker.freeze(True)
             self._write(blocks)
             return time.perf_counter_ns()

@@ -133,6 +133,7 @@ class _Watch:
         self._looked = time.monotonic()
         self._stood: dict[str, int] | None = None
         self._stops = self._strikes = 0
+        self._ran = False
 
     def run(self) -> None:
         """Watches, and tells the judge of the end."""
@@ -172,7 +173,7 @@ class _Watch:
         elif (limit := order.get("end") or self._freeze(order["freeze"])) is not None:
             self._judge.send({"limit": limit})
             raise Closed
-        self._judge.send({"done": True})
+        self._judge.send({"done": True, "ran": self._ran})
         # while it runs a window may be open; between two of them is the time
         return bool(order.get("freeze")) and time.monotonic() >= self._looked + WATCH_SECONDS
 
@@ -187,7 +188,8 @@ class _Watch:
             return None if stopped else "a process that does not stop"
         if self._stood is not None:
             self._stops += 1
-            self._strikes += arrivals(watched(self._isolated)) != self._stood
+            self._ran = arrivals(watched(self._isolated)) != self._stood
+            self._strikes += self._ran
             if self._strikes > STRIKES + STRIKE_SHARE * self._stops:
                 return "time in which it was to stand still"
         self._stood = None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kevin_env.judge import timing
 from kevin_env.judge.burst import Bursts, demand, first_look, open_wide, rehearse, take_bursts
-from kevin_env.judge.contest import LEAST_PAIRS, Contest
+from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Player
 from kevin_env.judge.queued import CALLS, ROUNDS, rehearse_queued, take_queued
@@ -28,9 +28,10 @@ def make_ready(contest: Contest) -> Iterator[None]:
     """
     yield from contest.warm()
     own, contest.foreseen = demand(contest)
+    others = contest.turns(few=contest.foreseen > 1)[1]
     rehearsed = contest.foreseen > 1 and not contest.slow
     own += (ROUNDS * CALLS + 1) * (contest.foreseen > 1)
-    yield from contest.supply.fill(own + contest.foreseen * rehearsed, contest.foreseen)
+    yield from contest.supply.fill(own + contest.foreseen * rehearsed, contest.foreseen, others)
     open_wide(contest, contest.foreseen, still=False)
     contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
     if rehearsed:
@@ -65,7 +66,7 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
 def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
     """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
     if bursts is None:
-        return gated.spread <= timing.STEADY and len(contest.seen.turns) >= LEAST_PAIRS
+        return contest.seen.settled
     least = contest.seen.shortest - bursts.allowed(contest)
     return contest.seen.queued is not None or least <= timing.speedup_of(bursts.calls).submission
 

@@ -8,9 +8,9 @@ import random
 
 from kevin_env.judge import timing
 from kevin_env.judge.contest import LONG_CALL, Contest
+from kevin_env.judge.gated import Gated
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep
-from kevin_env.judge.timing import Gated
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Failed
 from kevin_env.judge.word import Word

@@ -4,6 +4,7 @@ They lie in memory of the judge's own, and nothing of them is told before they a
 once, and follows from the secret and its number, whenever it is drawn.
 """
 
+import random
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,7 +31,7 @@ class Supply:
         budget: Bytes that may be drawn ahead; by default a share of the memory that is free now.
 
     Attributes:
-        held: Bytes of those that were drawn ahead and are there.
+        held: Bytes of the timed ones that were drawn ahead and are there.
     """
 
     def __init__(self, trial: Trial, budget: int | None = None) -> None:
@@ -39,6 +40,7 @@ class Supply:
         self._budget = share_of_free(SHARE, self._device) if budget is None else budget
         self._ready: deque[Drawn] = deque()
         self._stock: list[Drawn] = []
+        self._others: list[Drawn] = []
 
     @property
     def each(self) -> int:
@@ -65,12 +67,13 @@ class Supply:
         outbox = self._trial.gate.answer_bytes
         return self._trial.open_gate(self.stock(1), outbox, outbox)
 
-    def fill(self, count: int, stock: int) -> Iterator[None]:
+    def fill(self, count: int, stock: int, others: int = 0) -> Iterator[None]:
         """Draws so many ahead, or as many as there is room for; after every few something else may be done.
 
         Args:
             count: Of those that nobody has seen.
             stock: Of the partners'.
+            others: Of those that stand among timed ones.
         """
         self.stock(stock)
         finish(self._device)  # whoever has the device next is not to run beside it
@@ -83,6 +86,14 @@ class Supply:
             self.held += sum(drawn.image.bytes.numel() for drawn in few)
             finish(self._device)
             yield
+        while len(self._others) < min(others, (self._budget - self.held) // max(1, self.each)):
+            self._others.append(self._other())
+            finish(self._device)
+            yield
+
+    def take_other(self) -> Drawn:
+        """One on any distribution, that stands among timed ones and is not timed."""
+        return self._others.pop() if self._others else self._other()
 
     def take(self, count: int) -> list[Drawn]:
         """So many sets that nobody has seen, one after the other in the inbox; those that are missing are drawn now."""
@@ -93,6 +104,9 @@ class Supply:
             sets.append(replace(drawn, image=drawn.image.at(sets[-1].image.end if sets else 0)))
         missing = count - len(sets)
         return sets + self._drawn(missing, self._memory(missing), sets[-1].image.end if sets else 0)
+
+    def _other(self) -> Drawn:
+        return self._trial.draw(random.SystemRandom().choice(self._trial.distributions))
 
     @property
     def _device(self) -> torch.device:

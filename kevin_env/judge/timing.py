@@ -4,13 +4,15 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 CONFIDENCE = 0.95
 NOISY = 0.25
 """A speedup whose interval is wider than this on either side, relative to it, is too noisy to be told."""
 STEADY = 0.03
 """An interval narrower than this needs no further pairs."""
+LEAST = 6
+"""The fewest pairs whose extremes are a 95 % interval of their median."""
 GATED_ALLOWANCE = 100e-6
 """How far below the shortest gated call a burst is believed at least: 10 us of the gate's own error, and the host's
 launch, which a burst hides: on an H200 35 to 50 us of a Triton kernel, in some processes 100 us all the time."""
@@ -23,21 +25,6 @@ RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
 SHORTEST = 4e-6
 """Calls shorter than this cannot be told apart from the gate's own error: their speedup is too noisy."""
-
-
-@dataclass(frozen=True)
-class Turn:
-    """The shortest window of each side, and for how long the null kernel kept the device in its own. Seconds."""
-
-    submission: float
-    reference: float
-    null: float
-    hold: float
-
-    @property
-    def gate(self) -> float:
-        """What the gate costs of every window."""
-        return self.null - self.hold
 
 
 @dataclass(frozen=True)
@@ -89,53 +76,6 @@ def speedup_of(pairs: Sequence[Pair]) -> Speedup:
         max(statistics.median(pair.reference for pair in pairs), RESOLUTION),
         max(statistics.median(pair.submission for pair in pairs), RESOLUTION),
     )
-
-
-@dataclass
-class Gated:
-    """The gated turns of one contest: a call is a window less what the gate costs. All figures need a turn.
-
-    Attributes:
-        turns: One after the other.
-        long_gates: What the gate costs of windows with a call as long as the shortest of these. Empty where that is
-            short: what the null kernel's windows in the turns themselves say holds for them.
-        queued: The shortest queued call of the submission besides; None where there was none.
-    """
-
-    turns: list[Turn] = field(default_factory=list[Turn])
-    long_gates: list[float] = field(default_factory=list[float])
-    queued: float | None = None
-
-    @property
-    def gates(self) -> list[float]:
-        """What the gate cost each time it was seen, in seconds."""
-        return self.long_gates or [turn.gate for turn in self.turns]
-
-    @property
-    def gate_cost(self) -> float:
-        """What the gate costs of a window; who does without what honest candidates do there gains it."""
-        return statistics.median(self.gates)
-
-    @property
-    def shortest(self) -> float:
-        """The shortest call of the submission that was seen, in seconds."""
-        return min(turn.submission for turn in self.turns) - min(self.gates)
-
-    @property
-    def shortest_reference(self) -> float:
-        """The same of the reference."""
-        return min(turn.reference for turn in self.turns) - min(self.gates)
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """Of all turns, with the same cost taken away from both sides."""
-        cost = self.gate_cost
-        return [Pair(turn.reference - cost, turn.submission - cost) for turn in self.turns]
-
-    @property
-    def speedup(self) -> Speedup:
-        """Of these pairs."""
-        return speedup_of(self.pairs)
 
 
 def median_interval(ordered: Sequence[float]) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from kevin_env.judge.api import JudgeError, Sandbox
 from kevin_env.judge.launcher import START_SECONDS, ForkServer
 from kevin_env.judge.leftovers import Folder
 from kevin_env.judge.memory import SharedRegion
+from kevin_env.judge.processmemory import ProcessMemory, memory_below
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut
 
@@ -43,6 +44,8 @@ class Worker:
         sandbox: Which protections hold.
         level: What they rest on.
         pid: Its keeper, of which it is a descendant.
+        memory: Its own, on a CPU, where the judge may read it.
+        stood_still: Whether it did when it was stopped the last time, until it was let go on.
     """
 
     def __init__(self, server: ForkServer, device: str, memory: int, tools: bool = False) -> None:
@@ -53,6 +56,8 @@ class Worker:
         self._end: Ended | None = None
         self._dismissed = False
         self._on_gpu = device != "cpu"
+        self.stood_still = True
+        self.memory: ProcessMemory | None = None
         channel, theirs = socket.socketpair()
         lifeline, keeper = socket.socketpair()
         reader, log = os.pipe()
@@ -68,13 +73,15 @@ class Worker:
             with theirs, keeper, os.fdopen(log, "wb") as pipe:
                 server.fork(order, (theirs.fileno(), keeper.fileno(), pipe.fileno()))
             self.sandbox, self.level, self.pid = self._start()
+            if not self._on_gpu:
+                self.memory = memory_below(self.pid)
         except JudgeError:
             self.close()
             raise
 
     def prepare(self, threads: int) -> None:
         """Makes the CUDA context, or sets the number of CPU threads."""
-        self.ask("prepare", START_SECONDS, device=self.device, threads=threads)
+        self.ask("prepare", START_SECONDS, device=self.device, threads=threads, readable=self.memory is not None)
 
     def ask(
         self, order: str, timeout: float, fds: tuple[int, ...] = (), frozen: bool = False,
@@ -135,7 +142,7 @@ class Worker:
         Raises:
             Ended: if it is gone.
         """
-        self._tell({"freeze": frozen})
+        self.stood_still = not self._tell({"freeze": frozen}).get("ran")
 
     def end(self, limit: str) -> None:
         """Has everything killed, from any thread; whoever waits for it gets `Ended` with this limit."""
@@ -181,6 +188,8 @@ class Worker:
             while True:
                 self._keeper.receive(KEEPER_SECONDS)
         self._keeper.close()
+        if self.memory:
+            self.memory.close()
         self._drain.join(1)
         self._folder.remove()
 
@@ -201,7 +210,7 @@ class Worker:
         except (WireError, KeyError, ValidationError) as error:
             raise JudgeError(f"a candidate process did not start: {error}; {self.log}") from error
 
-    def _tell(self, order: dict[str, Any]) -> None:
+    def _tell(self, order: dict[str, Any]) -> dict[str, Any]:
         if self._dismissed:  # by the judge: that is no end of its own
             raise Ended
         if self._end is not None:  # an answer that was late may still come, and would be taken for that to this order
@@ -216,6 +225,7 @@ class Worker:
         if "done" not in answer:
             self._end = Ended(answer.get("ended"), answer.get("limit"))
             raise self._end
+        return answer
 
     def _why_closed(self) -> Ended | None:
         try:

@@ -9,7 +9,7 @@ import torch
 
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.timing import Turn
+from kevin_env.judge.gated import Turn
 
 NAMES = ("submission", "reference", "null")
 
@@ -34,7 +34,9 @@ def window(seconds: float, steady: bool = True) -> Answer:
 def contest(**more: Any) -> Contest:
     """One on a CPU whose players are named as they are; `more` is its trial's."""
     place: dict[str, Any] = {"bench": SimpleNamespace(device=torch.device("cpu")), "player": "submission"}
-    supply: Any = SimpleNamespace(take=lambda count: ["fresh"] * count, stock=lambda count: ["stock"] * count)
+    supply: Any = SimpleNamespace(
+        take=lambda count: ["fresh"] * count, stock=lambda count: ["stock"] * count, take_other=lambda: "any"
+    )
     unverified: Any = SimpleNamespace(keep=lambda *given: None, relieve=lambda: None)
     trial: Any = SimpleNamespace(**(place | more))
     return Contest(trial, "reference", "null", unverified, supply)  # type: ignore[arg-type]

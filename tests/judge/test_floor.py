@@ -175,7 +175,7 @@ def test_the_judge_measures_twice_before_it_doubts(
         return measure(self, *arguments).model_copy(update={"kind": "timed", "speedup": 1.0})  # type: ignore[arg-type]
 
     monkeypatch.setattr(Judge, "_timed", counted)
-    monkeypatch.setattr("kevin_env.judge.contest.TURNS", (2, 2))
+    monkeypatch.setattr("kevin_env.judge.contest.TURNS", {"cpu": (2, 2)})
     monkeypatch.setattr("kevin_env.judge.timing.STEADY", math.inf)
     source = SOURCE.format(expression="torch.softmax(x, 1)", inputs=MEGABYTE)
     code = source.replace("class Model(", "class ModelNew(")

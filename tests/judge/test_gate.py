@@ -1,5 +1,6 @@
 """The gate of a CPU: who stands still when, and which windows had memory mapped in them."""
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +12,10 @@ import torch
 
 from kevin_env.candidate.region import spec_of
 from kevin_env.judge import gate
+from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.claims import Output, TensorClaim
+from kevin_env.judge.claims import Distant, Output, TensorClaim
 from kevin_env.judge.memory import Block, Image, SharedRegion
 from kevin_env.judge.reference import Case
 from kevin_env.judge.trial import Trial
@@ -57,9 +59,11 @@ def test_a_submission_stands_still_while_its_inputs_are_written_when_the_clock_i
         return lambda *given: (note(what), do(*given))[1]
 
     monkeypatch.setattr(gate, "time", SimpleNamespace(perf_counter_ns=noted("clock", time.perf_counter_ns)))
-    for owner, name in ((Block, "write_to"), (Block, "unchanged_in"), (Output, "taken")):
+    for owner, name in ((Block, "write_to"), (Block, "unchanged_in"), (Distant, "taken")):
         monkeypatch.setattr(owner, name, noted(name, getattr(owner, name)))
     assert trial.checked("own")[1] is None
+    before, *seen[:] = seen
+    assert before[0] == "clock" and "T" not in before[1]  # from then on whoever runs all the same is timed
     steps = ["write_to", "clock", "clock", "clock", "taken", "unchanged_in"]
     assert seen == [(step, {"T"}) for step in steps]
     note("afterwards")
@@ -84,8 +88,8 @@ class Opening:
         return Output(claim, self.bytes)
 
 
-@pytest.mark.parametrize(("new", "steady"), [(0, True), (1, False)])
-def test_a_window_in_which_memory_was_mapped_is_not_steady(new: int, steady: bool) -> None:
+def called(new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None) -> Answer:
+    """One pass of a candidate that gives its input back; arguments as `Opening` and `Worker` have them."""
     x = torch.ones(4)
     claim = {"skeleton": {"t": 0}, "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}]}
 
@@ -96,8 +100,26 @@ def test_a_window_in_which_memory_was_mapped_is_not_steady(new: int, steady: boo
     drawn = gate.Drawn({"t": 0}, Image([x], CPU), 0)
     regions = SharedRegion(drawn.image.end, CPU), SharedRegion(drawn.image.end, CPU)
     opened = gate.Gate(CPU, *regions, 1, x.nbytes)
-    worker: Any = SimpleNamespace(ask=ask, freeze=lambda on: None, arrivals=[0])
-    answer = opened.call(gate.Player(worker, Opening(new), ours=False), [drawn], 1.0)  # type: ignore[arg-type]
-    for region in regions:
-        region.close()
-    assert answer.steady is steady
+    worker: Any = SimpleNamespace(ask=ask, freeze=freeze, arrivals=[0], stood_still=stood_still)
+    try:
+        return opened.call(gate.Player(worker, Opening(new), ours=False), [drawn], 1.0)  # type: ignore[arg-type]
+    finally:
+        for region in regions:
+            region.close()
+
+
+@pytest.mark.parametrize(("new", "steady"), [(0, True), (1, False)])
+def test_a_window_in_which_memory_was_mapped_is_not_steady(new: int, steady: bool) -> None:
+    assert called(new=new).steady is steady
+
+
+@pytest.mark.parametrize("stood_still", [True, False])
+def test_whoever_ran_on_while_its_inputs_were_written_has_that_time_in_its_window(stood_still: bool) -> None:
+    """Even one such window would count where the quiet ones do."""
+    stops = itertools.count()
+
+    def freeze(on: bool) -> None:
+        if on and next(stops) == 0:
+            time.sleep(0.1)
+
+    assert (called(stood_still=stood_still, freeze=freeze).seconds >= 0.1) is not stood_still

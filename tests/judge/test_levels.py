@@ -95,7 +95,7 @@ def test_a_level_reports_what_it_gives(servers: Callable[[LevelName], ForkServer
 
 
 def test_what_is_missing_can_be_refused_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kevin_env.judge.contest.TURNS", (2, 2))
+    monkeypatch.setattr("kevin_env.judge.contest.TURNS", {"cpu": (2, 2)})
     monkeypatch.setattr(bench, "ForkServer", lambda device: ForkServer(device, "plain"))
     judge = Judge("cpu")
     source = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"

@@ -55,7 +55,11 @@ def say(answer):
 
 def written(self, **more):
     honest_go(self, 1)
+    self.regions["outbox"].tensor(tensor()).copy_(self.held[0])
     return claims(tensor(**more))
+
+def there(t, **more):
+    return claims(tensor(**{{"in": "memory", "offset": t.data_ptr(), **more}}))
 
 def raw(body):
     runtime.channel.sock.setblocking(True)
@@ -78,10 +82,26 @@ LIES: dict[str, tuple[str, str]] = {
     "the inbox as the output": ("lie(claims(tensor(**{'in': 'inbox'})))", "correctness/values"),
     "one element for all": ("go(lambda s, n: written(s, stride=[0, 0]))", "correctness/values"),
     "the answer of the first call": (
-        "kept = []\ndef act(s, n):\n    answer = honest_go(s, n)\n    kept.append(s.regions['outbox'].bytes.clone())\n"
-        "    s.regions['outbox'].bytes.copy_(kept[0])\n    return answer\ngo(act)",
+        "kept = []\ndef act(s, n):\n    honest_go(s, n)\n    kept.append(s.held[0].clone())\n"
+        "    s.regions['outbox'].tensor(tensor()).copy_(kept[0])\n    return claims()\ngo(act)",
         "correctness/values",
     ),
+    "the memory of the first call": (
+        "kept = []\ndef act(s, n):\n    honest_go(s, n)\n    kept.append(s.held[0])\n"
+        "    return there(kept[0])\ngo(act)",
+        "correctness/values",
+    ),
+    "memory that it does not have": ("lie(claims(tensor(**{'in': 'memory', 'offset': 4096})))", PROTOCOL),
+    "memory that ends too early": (
+        "import mmap\nm = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE)\nm = torch.frombuffer(m, dtype=torch.float32)\n"
+        "lie(there(m, offset=m.data_ptr() + 2048 + (4 << 40)))",
+        PROTOCOL,
+    ),
+    "memory at an odd address": ("go(lambda s, n: there(s.sets[0][0], offset=s.sets[0][0].data_ptr() + 1))", PROTOCOL),
+    "more memory than there is anywhere": (
+        "go(lambda s, n: there(s.sets[0][0], stride=[1 << 50, 1]))", PROTOCOL,
+    ),
+    "the input's memory as the output": ("go(lambda s, n: there(s.sets[0][0]))", "correctness/values"),
     # what it is not
     "another shape of its size": ("go(lambda s, n: written(s, shape=[64, 8], stride=[8, 1]))", "correctness/shape"),
     "another dtype of its size": ("go(lambda s, n: written(s, dtype='int32'))", "correctness/dtype"),

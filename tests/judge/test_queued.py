@@ -12,7 +12,8 @@ from loaded import SECONDS, Submit
 from kevin_env.judge import burst, gate, measure, queued
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, Burst, Gated, Pair, Speedup, Turn, burst_calls
+from kevin_env.judge.gated import Gated, Turn
+from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, Burst, Pair, Speedup, burst_calls
 from kevin_env.judge.trouble import Failed, Failure
 from kevin_env.outcome import Correct
 
@@ -73,15 +74,11 @@ class Trial:
         self.worker = SimpleNamespace(freeze=lambda on: None)
         self.player = SimpleNamespace(worker=self.worker)
         self.gate, self.options = SimpleNamespace(call=self.call), SimpleNamespace(call_timeout=1.0)
-        self.distributions, self.kept = ["own", "wide"], list[Any]()
+        self.kept = list[Any]()
         self.bench = SimpleNamespace(device=torch.device("cuda"))
         self.right = True
         self.ran: list[tuple[Any, str]] = []
         self._windows, self._null, self._raises = itertools.cycle(windows), itertools.cycle(null), raises
-
-    def draw(self, distribution: str) -> tuple[str, str]:
-        """A decoy: its call takes no time, so that whoever counts it is seen to."""
-        return "decoy", distribution
 
     def run(self, sets: list[Any], marks: Sequence[int] = (), word: str = "") -> Answer:
         self.ran.append((sets[0], word))
@@ -112,6 +109,10 @@ class Supply:
 
     def take(self, count: int) -> list[tuple[str, int]]:
         return [("fresh", next(self.numbers)) for _ in range(count)]
+
+    def take_other(self) -> tuple[str, int]:
+        """A decoy: its call takes no time, so that whoever counts it is seen to."""
+        return "decoy", next(self.numbers)
 
     def stock(self, count: int) -> list[tuple[str, int]]:
         return [("stock", 0)] * count

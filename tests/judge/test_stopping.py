@@ -214,6 +214,7 @@ def test_a_child_and_who_waits_for_it_stand_still_and_go_on(counting) -> None:
         time.sleep(0.05)
         assert memory[0].item() == frozen
         worker.freeze(False)
+        assert worker.stood_still
         _wait_for_change(memory)
 
 
@@ -224,6 +225,7 @@ def test_a_child_that_runs_meanwhile_is_noticed(counting) -> None:
             worker.freeze(True)
             time.sleep(0.1)
             worker.freeze(False)
+            assert not worker.stood_still
     assert found.value.limit == "time in which it was to stand still"
 
 

@@ -84,6 +84,15 @@ def test_no_more_is_drawn_ahead_than_there_is_room_for(trial: Any) -> None:
         assert len(set(numbers(supply.take(9)))) == 9
 
 
+def test_calls_on_any_distribution_are_drawn_ahead_where_there_is_room_after_the_others(trial: Any) -> None:
+    trial.distributions = ["own", "wide"]
+    for budget, ahead in ((99, 3), (5, 1), (4, 0)):
+        before, supply = trial.count, Supply(trial, budget * Image([torch.empty(300)], CPU).end)
+        list(supply.fill(4, 1, 3))
+        assert trial.count - before == 1 + 4 + ahead
+        assert len({supply.take_other().seed for _ in range(4)}) == 4 and trial.count - before == 1 + 4 + 4
+
+
 def test_inputs_without_tensors_need_no_room() -> None:
     trial: Any = Drawing(size=0)
     supply = Supply(trial, budget=5)
@@ -97,22 +106,20 @@ def judge() -> Iterator[Judge]:
     judge.close()
 
 
-def test_while_it_times_the_judge_draws_only_what_nobody_could_foresee(judge: Judge, monkeypatch) -> None:
-    """The call on any distribution that stands among timed ones."""
-    drawn: list[tuple[bool, bool]] = []
+def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> None:
+    drawn: list[bool] = []
     draw, turn, turns = Trial.draw, Contest._turn, []
 
-    def drawing(trial: Trial, distribution: str, *given: Any) -> Drawn:
-        drawn.append((judge.bench.timing.locked(), bool(given)))
-        return draw(trial, distribution, *given)
+    def drawing(*given: Any) -> Drawn:
+        drawn.append(judge.bench.timing.locked())
+        return draw(*given)
 
-    monkeypatch.setattr("kevin_env.judge.timing.STEADY", float("inf"))
+    monkeypatch.setattr("kevin_env.judge.gated.QUIET_STEADY", float("inf"))
     monkeypatch.setattr(Trial, "draw", drawing)
     monkeypatch.setattr(Contest, "_turn", lambda *given: (turns.append(1), turn(*given))[1])
     outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
-    assert outcome.category == "correct"
-    timed = [planned for locked, planned in drawn if locked]
-    assert len(turns) >= 6 and timed == [False] * len(turns)
+    assert outcome.category == "correct" and len(turns) >= 10
+    assert len(drawn) > 10 and not any(drawn)
 
 
 def test_others_are_timed_while_sets_are_drawn_ahead(judge: Judge, monkeypatch) -> None:
@@ -175,7 +182,7 @@ def test_weights_come_from_the_secret(judge: Judge) -> None:
         def share(name: str, region: SharedRegion, timeout: float) -> None:
             regions[name] = region.bytes.clone()
 
-        worker: Any = SimpleNamespace(share=share, ask=lambda *given, **fields: None)
+        worker: Any = SimpleNamespace(share=share, ask=lambda *given, **fields: None, memory=None)
         trial = Trial(judge.bench, problem, Options(device="cpu"), secret, worker)
         trial.enter(Case(problem, "main", CPU))
         trial.close()

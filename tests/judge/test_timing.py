@@ -7,9 +7,7 @@ import pytest
 from kevin_env.judge import timing
 from kevin_env.judge.timing import (
     Burst,
-    Gated,
     Pair,
-    Turn,
     burst_bounds,
     burst_calls,
     largest_unseen_gain,
@@ -74,16 +72,6 @@ def test_the_ratio_does_not_depend_on_the_order_of_the_pairs() -> None:
     pairs = [Pair(1e-3 * (i + 1), 1e-3) for i in range(11)]
     assert speedup_of(pairs) == speedup_of(pairs[::-1])
     assert speedup_of(pairs).ratio == pytest.approx(statistics.median(range(1, 12)))
-
-
-def test_a_gated_call_is_a_window_less_what_the_gate_costs() -> None:
-    gated = Gated([Turn(0.5, 1.0, null, hold=0.0625) for null in (0.125, 0.1875, 0.3125)])
-    assert (gated.gate_cost, gated.pairs) == (0.125, [Pair(0.875, 0.375)] * 3)
-    assert (gated.shortest, gated.shortest_reference) == (0.4375, 0.9375)
-    assert gated.speedup == speedup_of(gated.pairs)
-    long = Gated(gated.turns, long_gates=[0.25, 0.25, 0.5])
-    assert (long.gate_cost, long.pairs) == (0.25, [Pair(0.75, 0.25)] * 3)
-    assert (long.shortest, long.shortest_reference) == (0.25, 0.75)
 
 
 def test_a_burst_is_believed_down_to_the_allowance_below_the_shortest_gated_call() -> None:

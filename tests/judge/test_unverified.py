@@ -59,7 +59,7 @@ def judged(judge: Judge, code: str) -> tuple[Judgement, list[str]]:
 @pytest.fixture
 def many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many that no luck with noise ends them before the wrong call."""
-    monkeypatch.setattr("kevin_env.judge.contest.TURNS", (14, 14))
+    monkeypatch.setattr("kevin_env.judge.contest.TURNS", {"cpu": (14, 14)})
     monkeypatch.setattr("kevin_env.judge.timing.STEADY", 0.0)
     monkeypatch.setattr("kevin_env.judge.contest.SECONDS", 60.0)
 
