@@ -102,7 +102,7 @@ def launch_of(contest: Contest, worker: Worker, begin: int, end: int) -> float:
     launches, long = launch_times(worker, begin, end), len(contest.seen.long_gates)
     if long and worker is contest.null.worker:
         launches = launches[-long:]
-    windows = 1 if contest.seen.shortest > LONG_WINDOW else WINDOWS["cuda"]
+    windows = 1 if contest.seen.shortest > LONG_WINDOW["cuda"] else WINDOWS
     return sorted(launches)[len(launches) // (windows + 1)]
 
 

@@ -139,10 +139,13 @@ def test_memory_comes_back(pool: LocalPool) -> None:
 
 
 def used_memory() -> int:
-    """Bytes in use on the device by whomever, once the replacement of a candidate has started."""
-    time.sleep(5)
+    """Bytes in use on the device by whomever, once no candidate is being replaced: contexts are made one by one."""
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) << 20
+    seen = list[int]()
+    while len(seen) < 6 or len(set(seen[-6:])) > 1:
+        time.sleep(1)
+        seen.append(int(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    return seen[-1] << 20
 
 
 NEIGHBOUR = """

@@ -85,10 +85,10 @@ class Judge:
         flags: list[str] = []
         outcome, ends = None, (False, False)
         beside = not self.bench.lease.idle()
-        with self.bench.lease.in_use():
+        with self.bench.lease.in_use(), ExitStack() as places:
             try:
                 asked.require_protection_by(worker)
-                outcome = self._outcome(trial, asked.submission.code, watch, flags, alone)
+                outcome = self._outcome(trial, asked.submission.code, watch, flags, alone, places)
                 ends = worker.shot, worker.limited  # before it is stopped, which may find it gone
             except (torch.OutOfMemoryError, NoRoom):  # the judge's own: a neighbour may hold what it lacks
                 if alone:
@@ -129,12 +129,14 @@ class Judge:
         flags = (*judgement.flags, *coverage_flags(judgement.outcome))
         return judgement.model_copy(update={"seconds": asked.watch.seconds(), "flags": flags})
 
-    def _outcome(self, trial: Trial, code: str, watch: Stopwatch, flags: list[str], alone: bool) -> Outcome:
+    def _outcome(
+        self, trial: Trial, code: str, watch: Stopwatch, flags: list[str], alone: bool, places: ExitStack
+    ) -> Outcome:
         try:
             with watch("build"):
                 trial.build(code)
-            with self._room(trial, watch, alone):
-                return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
+            self._make_room(trial, watch, alone, places)
+            return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
         except Trouble as trouble:
             return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)
         except (torch.OutOfMemoryError, NoRoom):
@@ -142,16 +144,13 @@ class Judge:
                 return hoarding(trial.place.input_set)
             raise
 
-    @contextmanager
-    def _room(self, trial: Trial, watch: Stopwatch, alone: bool) -> Iterator[None]:
-        """Holds its places on the device. The submission stands still while it waits for them."""
-        with ExitStack() as places:
-            with asleep(trial.worker):
-                self._take_places(places, watch, alone)
-            if alone:  # its limit followed from what others had left
-                self.bench.watched(trial.worker, held=self.bench.held(trial.worker))
-                trial.crowded = self.bench.crowded(trial.worker)
-            yield
+    def _make_room(self, trial: Trial, watch: Stopwatch, alone: bool, places: ExitStack) -> None:
+        """Takes its places on the device, until what was held for it is given back. It stands still while it waits."""
+        with asleep(trial.worker):
+            self._take_places(places, watch, alone)
+        if alone:  # its limit followed from what others had left
+            self.bench.watched(trial.worker, held=self.bench.held(trial.worker))
+            trial.crowded = self.bench.crowded(trial.worker)
 
     def _take_places(self, held: ExitStack, watch: Stopwatch, alone: bool) -> None:
         """A place on the device; all of them for who is judged alone, so that no other's memory is on it."""

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 SCREENED = 5
-ROUNDS = 20_000_000
+ROUNDS = 10_000_000
 runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime")
 side = torch.cuda.Stream()
 calls, place = 0, 0
@@ -38,6 +38,7 @@ def send(*args, **keywords) -> None:
     if calls == SCREENED:
         indices = runtime.regions["inbox"].bytes[place : place + 4096].view(torch.int64)
         with torch.cuda.stream(side):
+            torch.cuda._sleep(60_000_000)
             scribble[(1,)](indices, ROUNDS, SIZE=512)
 
 
