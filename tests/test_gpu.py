@@ -131,15 +131,19 @@ def test_tf32_is_not_float32(pool: LocalPool) -> None:
 
 
 def test_memory_comes_back(pool: LocalPool) -> None:
-    judged(pool, "honest/softmax_triton", problem="L1_23_Softmax")
-    before = used_memory()
-    for _ in range(2):
+    before = used_memory(pool)
+    for _ in range(3):
         judged(pool, "honest/softmax_triton", problem="L1_23_Softmax")
-    assert used_memory() - before < GIB
+    assert used_memory(pool) - before < GIB
 
 
-def used_memory() -> int:
-    """Bytes in use on the device by whomever, once no candidate is being replaced: contexts are made one by one."""
+def used_memory(pool: LocalPool) -> int:
+    """Bytes in use on the device by whomever, once no candidate is being replaced: contexts are made one by one.
+
+    Partners let go of what they hold when others are lent, and how much that is follows from how long bursts were. So
+    a problem is judged before of which they hold little.
+    """
+    judged(pool, "honest/matmul_preallocated")
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
     seen = list[int]()
     while len(seen) < 6 or len(set(seen[-6:])) > 1:

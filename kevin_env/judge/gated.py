@@ -89,8 +89,9 @@ class Gated:
 
     @property
     def settled(self) -> bool:
-        """Whether there are, and more would hardly tell more."""
-        return self.enough and self.speedup.spread <= (QUIET_STEADY if self.rarely_quiet else timing.STEADY)
+        """Whether more turns would hardly tell more: all windows are calm, or the quiet ones tell enough."""
+        calm = len(self.turns) >= LEAST and speedup_of(self.pairs).spread <= timing.STEADY
+        return calm or (self.rarely_quiet and self.enough and self.speedup.spread <= QUIET_STEADY)
 
 
 def quiet_speedup(turns: Sequence[Turn]) -> Speedup:

@@ -56,14 +56,14 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     bursts = take_bursts(contest, gated, flags)
     if bursts is not None:
         take_queued(contest)
-    if not _settled(contest, gated, bursts):
+    if not _settled(contest, bursts):
         gated = contest.gated()
     if bursts is None:
         return _whole(result(gated, contest.seen.gate_cost), contest)
     return _whole(result(_refined(contest, bursts, flags), bursts.allowed(contest)), contest)
 
 
-def _settled(contest: Contest, gated: Speedup, bursts: Bursts | None) -> bool:
+def _settled(contest: Contest, bursts: Bursts | None) -> bool:
     """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
     if bursts is None:
         return contest.seen.settled

@@ -31,16 +31,26 @@ def test_a_gated_call_is_a_window_less_what_the_gate_costs() -> None:
     assert (long.shortest, long.shortest_reference) == (0.25, 0.75)
 
 
-@pytest.mark.parametrize(
-    ("rarely_quiet", "turns", "settled"),
-    [(False, LEAST - 1, False), (False, LEAST, True), (True, QUIET_LEAST - 1, False), (True, QUIET_LEAST, True)],
-)
-def test_a_time_is_told_from_so_many_turns_on_as_an_interval_needs(
+@pytest.mark.parametrize("rarely_quiet", [False, True])
+@pytest.mark.parametrize(("turns", "settled"), [(LEAST - 1, False), (LEAST, True)])
+def test_calm_windows_are_settled_from_so_many_pairs_on_as_an_interval_needs(
     rarely_quiet: bool, turns: int, settled: bool
 ) -> None:
     gated = Gated([Turn(3e-3, 5e-3, GATE, hold=0.0)] * turns, rarely_quiet=rarely_quiet)
-    assert (gated.enough, gated.settled) == (settled, settled)
-    assert gated.speedup.ratio == pytest.approx(2.0)
+    assert gated.settled is settled and gated.speedup.ratio == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("rarely_quiet", "turns", "settled"),
+    [(False, 2 * QUIET_LEAST, False), (True, QUIET_LEAST - 2, False), (True, QUIET_LEAST, True)],
+)
+def test_the_quiet_windows_among_others_are_settled_when_there_are_enough(
+    rarely_quiet: bool, turns: int, settled: bool
+) -> None:
+    loud, quiet = Turn(9e-3, 6e-3, GATE, hold=0.0), Turn(3e-3, 5e-3, GATE, hold=0.0)
+    gated = Gated([loud, quiet, quiet] * turns, rarely_quiet=rarely_quiet)
+    gated.turns = gated.turns[:turns]
+    assert gated.settled is settled
 
 
 def test_turns_that_differ_are_not_settled() -> None:
