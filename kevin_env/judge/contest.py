@@ -27,8 +27,8 @@ TURNS, FEW_TURNS, FEWEST_TURNS = {"cpu": (11, 13), "cuda": (7, 9)}, (3, 4), (1, 
 """Bounds of the random number of turns in one round; a turn gives one pair. Where bursts will tell the time, gated
 calls only have to say how far they are believed: few will do, and a whole round follows where they are not. Where calls
 can be queued these say it."""
-SECONDS = 4.0
-"""No further turn of a round begins this long after the first round began, once there are enough."""
+SECONDS = {"cpu": 2.0, "cuda": 4.0}
+"""No further turn of a round begins this long after the first round began, once there are `LEAST`."""
 WARM_UPS = 3
 WINDOWS = 4
 """Windows of each side in a turn, of which the shortest counts: waking up and others' work only ever lengthen one. At
@@ -147,8 +147,8 @@ class Contest:
         bounds = FEWEST_TURNS if few and self.words else self.turns(few)
         for _ in range(random.SystemRandom().randint(*bounds)):
             self.seen.turns.append(self._turn(hold))
-            late = time.monotonic() - began > SECONDS
-            if self.seen.settled or (late and self.seen.enough):
+            late = time.monotonic() - began > SECONDS[self.trial.bench.device.type]
+            if self.seen.settled or (late and len(self.seen.turns) >= timing.LEAST):
                 break
         self.seen.long_gates = [] if few else self._long_gates(hold)
         return self.seen.speedup

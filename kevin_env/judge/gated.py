@@ -15,7 +15,7 @@ RESAMPLES = 200
 QUIET_STEADY = 0.1
 """An interval narrower than this needs no further turns there."""
 QUIET_LEAST = 10
-"""The fewest turns of which resamples say anything."""
+"""The fewest turns of which resamples say enough for that."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,11 @@ class Gated:
         return quiet_speedup(self.turns) if self.rarely_quiet else speedup_of(self.pairs)
 
     @property
-    def enough(self) -> bool:
-        """Whether there are turns enough for an interval."""
-        return len(self.turns) >= (QUIET_LEAST if self.rarely_quiet else LEAST)
-
-    @property
     def settled(self) -> bool:
         """Whether more turns would hardly tell more: all windows are calm, or the quiet ones tell enough."""
         calm = len(self.turns) >= LEAST and speedup_of(self.pairs).spread <= timing.STEADY
-        return calm or (self.rarely_quiet and self.enough and self.speedup.spread <= QUIET_STEADY)
+        enough = self.rarely_quiet and len(self.turns) >= QUIET_LEAST
+        return calm or (enough and self.speedup.spread <= QUIET_STEADY)
 
 
 def quiet_speedup(turns: Sequence[Turn]) -> Speedup:

@@ -61,7 +61,7 @@ def many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many that no luck with noise ends them before the wrong call."""
     monkeypatch.setattr("kevin_env.judge.contest.TURNS", {"cpu": (14, 14)})
     monkeypatch.setattr("kevin_env.judge.timing.STEADY", 0.0)
-    monkeypatch.setattr("kevin_env.judge.contest.SECONDS", 60.0)
+    monkeypatch.setattr("kevin_env.judge.contest.SECONDS", {"cpu": 60.0})
 
 
 @pytest.mark.parametrize("share", BUDGETS)
