@@ -150,7 +150,7 @@ class Runtime(programs.Orders):
 
         The judge is told when each number of calls in `marks` is done, and after each but the last the device has one
         more to do by then, so that it need not be idle. The answer is encoded while the device works. With `behind` the
-        device waits until the region `word` holds that, and a mark says that all is queued.
+        device waits until the region `word` holds that, and a mark before the others says that all is queued.
         """
         reseed(seed)
         if behind is not None:
@@ -159,16 +159,16 @@ class Runtime(programs.Orders):
         with torch.no_grad():
             for number, arguments in enumerate(self.sets[:count]):
                 outputs.append(self.model(*arguments))
-                if number + 1 in marks:
-                    reached.append(self._event())
-                if number in marks:
+                if number + 1 in marks:  # after the last call: all that was queued, on whatever stream
+                    reached.append(self._event() if number + 1 < count else self)
+                if number in marks and behind is None:
                     self._mark(reached.pop(0))
         self.held = [*outputs]
         answer = encode({"claims": [self._claim(output) for output in outputs]})
         if behind is not None:
             self.channel.send_frame(MARK_FRAME)
-        for _ in reached:  # after the last call: all that was queued, on whatever stream
-            self._mark(self)
+        for waited in reached:
+            self._mark(waited)
         self.synchronize()
         return answer
 

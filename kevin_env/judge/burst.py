@@ -1,12 +1,14 @@
 """Bursts: several inputs handed over at once, one call's time from a part of them that begins and ends alike.
 
-They tell to about a per cent what a gated call tells to about ten microseconds. They show several inputs at once,
-which might be computed together: that is why gated calls decide. And where that part begins and ends is claimed: that
-is why whole windows of bursts bound it.
+They tell to about a per cent what a gated call tells to about ten microseconds. Where they can be they are queued: all
+is launched before the inputs are there. Else a call that is shorter than its launch is told as long as that. They show
+several inputs at once, which might be computed together: that is why gated calls decide. And where that part begins and
+ends is claimed: that is why whole windows of bursts bound it.
 """
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kevin_env.judge import timing
@@ -51,12 +53,14 @@ class Bursts:
         bounds: The submission's from whole windows; higher, and no work moved out of the part that is timed helps.
         size: Calls in a burst.
         reference: One call of the reference; None where the null kernel stood for it.
+        queued: Whether no launch is in them.
     """
 
     calls: list[Pair]
     bounds: list[Pair]
     size: int
     reference: float | None
+    queued: bool = False
 
     def allowed(self, contest: Contest) -> float:
         """How far below the shortest queued or else gated call of a contest they are believed, in seconds."""
@@ -70,7 +74,8 @@ class Bursts:
         """The shortest call of the submission that is believed, in seconds."""
         call, bound = (timing.speedup_of(pairs).submission for pairs in (self.calls, self.bounds))
         shortest = contest.seen.shortest if contest.seen.queued is None else contest.seen.queued
-        return timing.least_call(call, bound, self.size, shortest, self.allowed(contest))
+        launch = timing.QUEUED_ALLOWANCE if self.queued else timing.LAUNCH_ALLOWANCE
+        return timing.least_call(call, bound, launch / self.size, shortest, self.allowed(contest))
 
 
 def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | None:
@@ -88,15 +93,15 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     if size is None:
         return None
     slow = _is_slow(gated)
-    bursts = _bursts(contest, contest.null if slow else contest.reference, size)
+    bursts, queued = _bursts(contest, contest.null if slow else contest.reference, size)
     if bursts is None:
         flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
         return None
     calls = timing.burst_calls(bursts, size - LEAD)
     bounds = timing.burst_bounds(bursts, calls, size)
     if slow:
-        return Bursts(timing.beside([pair.reference for pair in contest.seen.pairs], calls), bounds, size, None)
-    return Bursts(calls, bounds, size, timing.speedup_of(calls).reference)
+        calls = timing.beside([pair.reference for pair in contest.seen.pairs], calls)
+    return Bursts(calls, bounds, size, None if slow else timing.speedup_of(calls).reference, queued)
 
 
 def first_look(contest: Contest) -> Speedup:
@@ -187,20 +192,27 @@ def _bounds(contest: Contest, least: int) -> tuple[int, int] | None:
     return (least, fitting) if least <= min(fitting, MOST) else None
 
 
-def _bursts(contest: Contest, partner: Player, size: int) -> list[tuple[Burst, Burst]] | None:
-    """Pairs of a partner's and the submission's bursts; None when they cannot be verified or timed."""
+def _bursts(contest: Contest, partner: Player, size: int) -> tuple[list[tuple[Burst, Burst]] | None, bool]:
+    """Pairs of a partner's and the submission's, and whether they were queued; None when they cannot be timed."""
     open_wide(contest, size, still=True)
-    found: list[tuple[Burst, Burst]] = []
     with contest.trial.bench.lease.contexts():
-        for _ in range(PAIRS[1] + GROWING):
-            try:
-                pair = [_burst(contest, player, size) for player in (partner, contest.trial.player)]
-            except _Overlap:
-                return None
-            if pair[0] is not None and pair[1] is not None:
-                found.append((pair[0], pair[1]))
-            if len(found) == PAIRS[1] or (len(found) >= PAIRS[0] and _is_steady(found, size)):
-                return found
+        if contest.seen.queued is not None and partner.worker in contest.words:
+            with suppress(_NotQueued):
+                return _pairs(contest, partner, size, queued=True), True
+        return _pairs(contest, partner, size, queued=False), False
+
+
+def _pairs(contest: Contest, partner: Player, size: int, queued: bool) -> list[tuple[Burst, Burst]] | None:
+    found: list[tuple[Burst, Burst]] = []
+    for _ in range(PAIRS[1] + GROWING):
+        try:
+            pair = [_burst(contest, player, size, queued) for player in (partner, contest.trial.player)]
+        except _Overlap:
+            return None
+        if pair[0] is not None and pair[1] is not None:
+            found.append((pair[0], pair[1]))
+        if len(found) == PAIRS[1] or (len(found) >= PAIRS[0] and _is_steady(found, size)):
+            return found
     return found if len(found) >= PAIRS[0] else None
 
 
@@ -217,13 +229,19 @@ class _Overlap(Exception):
     """Only the last output of a burst is left to be seen, so the others cannot be verified."""
 
 
-def _burst(contest: Contest, player: Player, size: int) -> Burst | None:
+class _NotQueued(Exception):
+    """Not all of a burst was launched before its inputs were there: it waits for them, or fills the device's queue."""
+
+
+def _burst(contest: Contest, player: Player, size: int, queued: bool) -> Burst | None:
     """A burst of one side; None when memory had to be mapped inside its window."""
     own = player is contest.trial.player
     sets = contest.supply.take(size) if own else contest.supply.stock(size)
-    (answer,) = contest.passes(player, [sets], _marks(size))
+    (answer,) = contest.passes(player, [sets], _marks(size), contest.words[player.worker] if queued else None)
     if own and overlapping(answer.calls):
         raise _Overlap
     if own:
         contest.unverified.add(answer, sets)
+    if queued and not answer.queued:
+        raise _NotQueued
     return Burst(answer.parts[LEAD], answer.seconds) if answer.steady else None

@@ -22,6 +22,7 @@ from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.word import Word
+from kevin_env.judge.worker import Worker
 
 TURNS, FEW_TURNS, FEWEST_TURNS = {"cpu": (11, 13), "cuda": (7, 9)}, (3, 4), (1, 2)
 """Bounds of the random number of turns in one round; a turn gives one pair. Where bursts will tell the time, gated
@@ -55,7 +56,7 @@ class Contest:
         supply: Gives timed inputs.
         foreseen: Input sets that a burst will probably have; 1 while none is foreseen.
         seen: What its gated calls say.
-        words: Of submission and null kernel, for queued calls; none where the submission's cannot be.
+        words: Of those whose calls can be queued; none where the submission's cannot.
         apart: The gate at which the partners are called; None where it is the trial's.
     """
 
@@ -66,7 +67,7 @@ class Contest:
     supply: Supply
     foreseen: int = 1
     seen: Gated = field(default_factory=Gated)
-    words: tuple[Word, Word] | None = None
+    words: dict[Worker, Word] = field(default_factory=dict[Worker, Word])
     apart: Gate | None = None
     _began: float | None = None
     _lately: dict[str, float] = field(default_factory=dict)
@@ -239,9 +240,7 @@ class Contest:
 
     def _count(self, name: str) -> int:
         """How many windows a side has in the next turn."""
-        if self._lately.get(name, 0.0) > LONG_WINDOW[self.trial.bench.device.type]:
-            return 1
-        return self._most_windows
+        return 1 if self._lately.get(name, 0.0) > LONG_WINDOW[self.trial.bench.device.type] else self._most_windows
 
     @cached_property
     def _most_windows(self) -> int:

@@ -20,6 +20,7 @@ from kevin_env.judge.partners import NoRoom
 from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
+from kevin_env.judge.room import stays_crowded
 from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
@@ -148,9 +149,9 @@ class Judge:
         """Takes its places on the device, until what was held for it is given back. It stands still while it waits."""
         with asleep(trial.worker):
             self._take_places(places, watch, alone)
+            trial.crowded = alone and stays_crowded(self.bench, trial.worker)
         if alone:  # its limit followed from what others had left
             self.bench.watched(trial.worker, held=self.bench.held(trial.worker))
-            trial.crowded = self.bench.crowded(trial.worker)
 
     def _take_places(self, held: ExitStack, watch: Stopwatch, alone: bool) -> None:
         """A place on the device; all of them for who is judged alone, so that no other's memory is on it."""

@@ -53,9 +53,8 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     """
     contest.unverified.use_room()
     gated = first_look(contest)
+    take_queued(contest)
     bursts = take_bursts(contest, gated, flags)
-    if bursts is not None:
-        take_queued(contest)
     if not _settled(contest, bursts):
         gated = contest.gated()
     if bursts is None:

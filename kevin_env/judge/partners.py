@@ -49,7 +49,7 @@ class Partners:
             worker = self._taken(key) or self._started(code, entry)
             sound = True
             try:
-                self._rest()
+                self.rest()
                 yield worker
             except (JudgeError, torch.OutOfMemoryError):  # what it holds is what the judge lacks
                 sound = False
@@ -105,7 +105,7 @@ class Partners:
                 return
         worker.close()
 
-    def _rest(self) -> None:
+    def rest(self) -> None:
         """Has those that were used and are free let go of what they hold."""
         with self._lock:
             tired = [each for each in self._free if each[1] in self._tired]

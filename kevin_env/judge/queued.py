@@ -1,10 +1,12 @@
 """Queued calls of the submission: one input each, and no launch in their windows.
 
 A burst is believed no further below the shortest of them than an allowance, as it shows several inputs at once, which
-might be computed together. On hosts that launch slowly gated calls are far above what the device needs.
+might be computed together. On hosts that launch slowly gated calls are far above what the device needs. Whose calls can
+be queued has its bursts queued, too.
 """
 
 import random
+from contextlib import suppress
 
 from kevin_env.judge import timing
 from kevin_env.judge.contest import LONG_CALL, Contest
@@ -32,8 +34,8 @@ def rehearse_queued(contest: Contest) -> None:
     """
     trial, sets = contest.trial, contest.supply.take(1)
     with ours(), asleep(trial.worker):
-        null = _lent(trial, contest.null.worker, PARTNER_SECONDS)
-        if not _device_can_wait(contest, null):
+        words = _of_partners(contest)
+        if contest.null.worker not in words:
             return
     own = _lent(trial, trial.worker, trial.options.call_timeout)
     try:
@@ -41,7 +43,7 @@ def rehearse_queued(contest: Contest) -> None:
     except Failed:
         return
     if answer.queued and trial.check(answer, sets) is None:
-        contest.words = own, null
+        contest.words = {**words, trial.worker: own}
 
 
 def take_queued(contest: Contest) -> None:
@@ -49,13 +51,13 @@ def take_queued(contest: Contest) -> None:
 
     As among gated calls, one of each round is on inputs of any distribution, and does not count.
     """
-    if contest.words is None:
+    if not contest.words:
         return
-    players = list(zip((contest.trial.player, contest.null), contest.words, strict=True))
+    players = contest.trial.player, contest.null
     windows: list[list[float]] = [[] for _ in players]
     for side in random.SystemRandom().sample((0, 1) * ROUNDS, 2 * ROUNDS):
-        player, word = players[side]
-        answers = contest.answers(player, 1 if contest.seen.shortest > LONG_CALL else CALLS, word)
+        word = contest.words[players[side].worker]
+        answers = contest.answers(players[side], 1 if contest.seen.shortest > LONG_CALL else CALLS, word)
         if not all(answer.queued for answer in answers):
             return
         windows[side] += [answer.seconds for answer in answers if answer.steady]
@@ -80,12 +82,15 @@ def shortest_queued(seen: Gated, window: float, null: float) -> float | None:
     return min(call, seen.shortest) if call <= seen.shortest + timing.QUEUED_ALLOWANCE else None
 
 
-def _device_can_wait(contest: Contest, null: Word) -> bool:
-    """Whether a call of the null kernel can be queued: not every driver has a stream wait for memory."""
-    try:
-        return contest.trial.gate.call(contest.null, contest.supply.stock(1), PARTNER_SECONDS, word=null).queued
-    except Failed:
-        return False
+def _of_partners(contest: Contest) -> dict[Worker, Word]:
+    """Words of those whose calls can be queued: not every driver has a stream wait for memory, and references wait."""
+    words: dict[Worker, Word] = {}
+    for player in (contest.null, contest.reference):
+        word = _lent(contest.trial, player.worker, PARTNER_SECONDS)
+        with suppress(Failed):
+            if contest.trial.gate.call(player, contest.supply.stock(1), PARTNER_SECONDS, word=word).queued:
+                words[player.worker] = word
+    return words
 
 
 def _lent(trial: Trial, worker: Worker, timeout: float) -> Word:

@@ -17,7 +17,8 @@ GATED_ALLOWANCE = 100e-6
 """How far below the shortest gated call a burst is believed at least: 10 us of the gate's own error, and the host's
 launch, which a burst hides: on an H200 35 to 50 us of a Triton kernel, in some processes 100 us all the time."""
 QUEUED_ALLOWANCE = 50e-6
-"""How far below the shortest queued call one is. That has no launch in it: on an H200 most were told within 40 us."""
+"""How far below the shortest queued call one is. That has no launch in it: on an H200 most were told within 40 us. As
+far may the window of a queued burst be above the reference's: on an H200 medians were 116 us below to 15 us above."""
 LAUNCH_ALLOWANCE = 150e-6
 """By how much a submission's first launch may take longer than the reference's: on an H200, in a process that has just
 stood still, 70 us for a Triton kernel, 190 us for one that is launched through ctypes. What is more counts as work."""
@@ -126,8 +127,8 @@ def beside(references: Sequence[float], calls: Sequence[Pair]) -> list[Pair]:
 def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], calls: Sequence[Pair], count: int) -> list[Pair]:
     """As `burst_calls`, but the submission's from whole windows, with the other side's to calibrate them.
 
-    Windows have the same constant costs on both sides but for the host's first launch,
-    so this is higher by at most `LAUNCH_ALLOWANCE / count`, unless work was moved out of the part that is timed.
+    Windows have the same constant costs on both sides but for the host's first launch, so this is higher by at most
+    `LAUNCH_ALLOWANCE / count` (`QUEUED_ALLOWANCE / count` of queued ones), unless work was moved out of that part.
 
     Args:
         bursts: As there.
@@ -154,7 +155,7 @@ def allowance(shortest: float, call: float) -> float:
     return GATED_ALLOWANCE + min(max(0.0, shortest - call), GATED_ALLOWANCE)
 
 
-def least_call(call: float, bound: float, count: int, shortest: float, allowed: float) -> float:
+def least_call(call: float, bound: float, launch: float, shortest: float, allowed: float) -> float:
     """The shortest time of a submission's call that a burst is believed.
 
     What its whole windows say has its first launch in it. A call that is shorter even without two long ones was not
@@ -163,11 +164,10 @@ def least_call(call: float, bound: float, count: int, shortest: float, allowed: 
     Args:
         call: What the part that is timed says.
         bound: What whole windows of its bursts say.
-        count: Calls in a burst.
-        shortest: Its shortest gated call.
-        allowed: What `allowance` says.
+        launch: What of each call in a window a first launch may take.
+        shortest: Its shortest queued or else gated call.
+        allowed: How far below that it is believed.
     """
-    launch = LAUNCH_ALLOWANCE / count
     return max(bound - launch if call >= bound - 2 * launch else bound, shortest - allowed)
 
 

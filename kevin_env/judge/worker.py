@@ -110,7 +110,7 @@ class Worker:
                 self.freeze(False)
             if meanwhile:
                 meanwhile()
-            answer = self._queued(timeout, queued) if queued else self._channel.receive(timeout, marks)
+            answer = self._queued(timeout, queued, marks) if queued else self._channel.receive(timeout, marks)
         except Closed:
             raise self._why_closed() or Broken("it closed its channel") from None
         except Late:
@@ -193,15 +193,15 @@ class Worker:
         self._drain.join(1)
         self._folder.remove()
 
-    def _queued(self, timeout: float, queued: Callable[[bool], None]) -> dict[str, Any]:
+    def _queued(self, timeout: float, queued: Callable[[bool], None], marks: int) -> dict[str, Any]:
         try:
             first = self._channel.receive(QUEUE_SECONDS)
         except Late:  # it waits for the device in its call, or launches slowly
             queued(False)
-            return self._channel.receive(timeout, marks=1)
+            return self._channel.receive(timeout, marks + 1)
         # also after an answer, for what waits behind the word; one that is there already did not wait for it
         queued(first == MARK and self.waiting)
-        return self._channel.receive(timeout) if first == MARK else first
+        return self._channel.receive(timeout, marks) if first == MARK else first
 
     def _start(self) -> tuple[Sandbox, LevelName, int]:
         try:

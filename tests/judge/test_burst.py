@@ -63,7 +63,7 @@ class Recorded(Contest):
         super().__init__(trial, None, None, self.given, supply)  # type: ignore[arg-type]
         self.answer = answer
 
-    def passes(self, player: Any, sets: Any, marks: Sequence[int] = ()) -> list[Answer]:
+    def passes(self, player: Any, sets: Any, marks: Sequence[int] = (), word: Any = None) -> list[Answer]:
         self.marks = marks
         return [self.answer for _ in sets]
 
@@ -88,9 +88,9 @@ def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monke
     trial = Place()
     reused, fresh = Recorded(trial, answer(0, 0)), Recorded(trial, answer(0, 64))
     with pytest.raises(burst._Overlap):
-        burst._burst(reused, trial.player, 8)  # type: ignore[arg-type]
+        burst._burst(reused, trial.player, 8, False)  # type: ignore[arg-type]
     assert reused.given.count == 0
-    assert burst._burst(fresh, trial.player, 8) == Burst(timed=6.0, window=9.0)  # type: ignore[arg-type]
+    assert burst._burst(fresh, trial.player, 8, False) == Burst(timed=6.0, window=9.0)  # type: ignore[arg-type]
     assert (fresh.given.count, fresh.marks) == (1, (1, 2, 8))
 
 
@@ -102,13 +102,13 @@ def test_no_context_is_made_while_bursts_are_taken(monkeypatch: pytest.MonkeyPat
     contest = Recorded(trial, answer(0, 64))
     monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
 
-    def observed(contest: Contest, player: Any, size: int) -> Burst:
+    def observed(contest: Contest, player: Any, size: int, queued: bool) -> Burst:
         assert not taken(lease, "contexts", 0.05)
         seen.append(player)
         return Burst(9.0, 10.0)
 
     monkeypatch.setattr(burst, "_burst", observed)
-    found = burst._bursts(contest, "the reference", 16)  # type: ignore[arg-type]
+    found, _ = burst._bursts(contest, "the reference", 16)  # type: ignore[arg-type]
     assert found is not None and len(found) == burst.PAIRS[0] and len(seen) == 2 * burst.PAIRS[0]
     assert taken(lease, "contexts", 2)
 
@@ -116,7 +116,7 @@ def test_no_context_is_made_while_bursts_are_taken(monkeypatch: pytest.MonkeyPat
 def test_a_burst_in_which_memory_was_mapped_gives_no_time() -> None:
     trial = Place()
     mapped = Recorded(trial, replace(answer(0, 64), steady=False))
-    assert burst._burst(mapped, trial.player, 8) is None  # type: ignore[arg-type]
+    assert burst._burst(mapped, trial.player, 8, False) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mapped", [(), (0,), (3, 4), range(2 * (burst.PAIRS[1] + burst.GROWING))])
@@ -125,7 +125,7 @@ def test_a_pair_counts_only_if_both_of_its_bursts_give_a_time(
 ) -> None:
     asked: list[int] = []
 
-    def taken(contest: Contest, player: Any, size: int) -> Burst | None:
+    def taken(contest: Contest, player: Any, size: int, queued: bool) -> Burst | None:
         asked.append(len(asked))
         return None if asked[-1] in mapped else Burst(9.0, 10.0)
 
@@ -133,7 +133,7 @@ def test_a_pair_counts_only_if_both_of_its_bursts_give_a_time(
     trial.bench = SimpleNamespace(lease=SimpleNamespace(contexts=contextlib.nullcontext))
     monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
     monkeypatch.setattr(burst, "_burst", taken)
-    found = burst._bursts(Recorded(trial, answer(0, 64)), "the reference", 16)  # type: ignore[arg-type]
+    found, _ = burst._bursts(Recorded(trial, answer(0, 64)), "the reference", 16)  # type: ignore[arg-type]
     if len(mapped) > 2:
         assert found is None and len(asked) == len(mapped)
     else:
@@ -143,7 +143,7 @@ def test_a_pair_counts_only_if_both_of_its_bursts_give_a_time(
 
 def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
     contest = Recorded(Place(), answer(0, 0))
-    assert burst._burst(contest, object(), 8) == Burst(6.0, 9.0)  # type: ignore[arg-type]
+    assert burst._burst(contest, object(), 8, False) == Burst(6.0, 9.0)  # type: ignore[arg-type]
     assert contest.given.count == 0
 
 
@@ -324,7 +324,7 @@ def test_the_null_kernel_stands_for_a_slow_reference(
     monkeypatch: pytest.MonkeyPatch, reference: float, partner: str
 ) -> None:
     bursts, asked = [(Burst(8.0, 10.0), Burst(4.0, 6.0))] * 3, []
-    monkeypatch.setattr(burst, "_bursts", lambda contest, chosen, size: asked.append(chosen) or bursts)
+    monkeypatch.setattr(burst, "_bursts", lambda contest, chosen, size: (asked.append(chosen) or bursts, False))
     found = burst.take_bursts(Sized(99, 1e-3), gated(reference, 1e-3), [])  # type: ignore[arg-type]
     assert asked == [partner] and found is not None
     assert {pair.submission for pair in found.calls} == {4.0 / (found.size - 2)}
@@ -347,7 +347,7 @@ def test_a_burst_is_believed_no_further_below_its_whole_windows_than_a_launch_ta
     assert bool(flags) is (least > 50e-6)
 
 
-@pytest.mark.parametrize(("words", "least", "most"), [(None, 3, 4), (("own", "null"), 1, 2)], ids=["gated", "queued"])
+@pytest.mark.parametrize(("words", "least", "most"), [({}, 3, 4), ({"own": "word"}, 1, 2)], ids=["gated", "queued"])
 def test_few_turns_are_fewer_where_calls_can_be_queued_and_hold_no_long_null(
     monkeypatch: pytest.MonkeyPatch, words: Any, least: int, most: int
 ) -> None:

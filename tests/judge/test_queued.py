@@ -1,5 +1,6 @@
 """Queued calls, as far as they go without a GPU; the rest is in test_gpu.py."""
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from kevin_env.judge import burst, gate, measure, queued
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gated import Gated, Turn
-from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, Burst, Pair, Speedup, burst_calls
+from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, Burst, Pair, Speedup, burst_bounds, burst_calls
 from kevin_env.judge.trouble import Failed, Failure
 from kevin_env.outcome import Correct
 
@@ -61,24 +62,37 @@ Window = tuple[float, bool, bool]
 NULL: Window = (350e-6, True, True)
 
 
+class Stub:
+    """Stands where a worker does."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def freeze(self, on: bool) -> None:
+        """Takes no time."""
+
+
 class Trial:
     """Stands where a trial on a GPU does; tells what it was asked to run, and gives answers one after the other.
 
     Args:
         windows: Of the submission's queued calls: seconds, whether queued, whether steady.
-        null: Of the null kernel's.
+        partners: Of the partners'.
         raises: What the first call of either ends with.
     """
 
-    def __init__(self, windows: Sequence[Window], null: Sequence[Window], raises: dict[str, Exception]) -> None:
-        self.worker = SimpleNamespace(freeze=lambda on: None)
+    def __init__(
+        self, windows: Sequence[Window], partners: dict[str, Sequence[Window]], raises: dict[str, Exception]
+    ) -> None:
+        self.worker = Stub("own")
         self.player = SimpleNamespace(worker=self.worker)
         self.gate, self.options = SimpleNamespace(call=self.call), SimpleNamespace(call_timeout=1.0)
         self.kept = list[Any]()
         self.bench = SimpleNamespace(device=torch.device("cuda"))
         self.right = True
         self.ran: list[tuple[Any, str]] = []
-        self._windows, self._null, self._raises = itertools.cycle(windows), itertools.cycle(null), raises
+        self._windows, self._raises = itertools.cycle(windows), raises
+        self._partners = {name: itertools.cycle(windows) for name, windows in partners.items()}
 
     def run(self, sets: list[Any], marks: Sequence[int] = (), word: str = "") -> Answer:
         self.ran.append((sets[0], word))
@@ -91,7 +105,7 @@ class Trial:
         self.ran.append((sets[0], word))
         if "broken" in self._raises:
             raise self._raises["broken"]
-        return window(*next(self._null))
+        return window(*next(self._partners[player.worker.name]))
 
     def check(self, answer: Answer, sets: list[Any]) -> str | None:
         return None if self.right else "wrong"
@@ -118,15 +132,18 @@ class Supply:
         return [("stock", 0)] * count
 
 
-def contest(*windows: Window, gated: float = 500e-6, null: Sequence[Window] = (NULL,), **raises: Exception) -> Any:
+def contest(
+    *windows: Window, gated: float = 500e-6, null: Sequence[Window] = (NULL,), reference: Sequence[Window] = (NULL,),
+    **raises: Exception,
+) -> Any:  # fmt: skip
     """A contest whose submission's queued windows are these, over and over, and its gated calls so long."""
-    trial, kept = Trial(windows, null, raises), list[Any]()
+    trial, kept = Trial(windows, {"null": null, "reference": reference}, raises), list[Any]()
     unverified = SimpleNamespace(
         keep=lambda answer, sets: kept.append(sets[0]), relieve=lambda: None, use_room=lambda: None, kept=kept
     )
-    partner = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on: None))
-    made = Contest(trial, partner, partner, unverified, Supply())  # type: ignore[arg-type]
-    made.words = "own", "null"  # type: ignore[assignment]
+    partners = [SimpleNamespace(worker=Stub(name)) for name in ("reference", "null")]
+    made: Any = Contest(trial, *partners, unverified, Supply())  # type: ignore[arg-type]
+    made.words = {trial.worker: "own", made.reference.worker: "reference", made.null.worker: "null"}
     made.seen = Gated([Turn(submission=gated + 3e-4, reference=2e-3, null=3.6e-4, hold=60e-6)])
     return made
 
@@ -180,7 +197,7 @@ def test_a_null_kernel_that_is_held_up_costs_no_more_than_a_gated_one() -> None:
 
 def test_none_is_taken_where_none_can_be_queued() -> None:
     made = contest((490e-6, True, True))
-    made.words = None
+    made.words = {}
     queued.take_queued(made)
     assert made.seen.queued is None and not made.trial.ran
 
@@ -189,30 +206,31 @@ LATE: Window = (350e-6, False, True)
 FAILED = Failed(Failure(kind="exception", type="CudaError", message="801", frames=[], output=""))
 
 
+ALL = ["null", "reference", "own"]
+
+
 @pytest.mark.parametrize(
-    ("made", "asked"),
+    ("made", "asked", "lent"),
     [
-        (contest(NULL), ["null", "own"]),
-        (contest(LATE), ["null", "own"]),
-        (contest(NULL, null=[LATE]), ["null"]),
-        (contest(NULL, broken=FAILED), ["null"]),
-        (contest(NULL, own=FAILED), ["null", "own"]),
-        (contest(NULL), ["null", "own"]),
+        (contest(NULL), ALL, ALL),
+        (contest(LATE), ALL, []),
+        (contest(NULL, null=[LATE]), ["null", "reference"], []),
+        (contest(NULL, reference=[LATE]), ALL, ["null", "own"]),
+        (contest(NULL, broken=FAILED), ["null", "reference"], []),
+        (contest(NULL, own=FAILED), ALL, []),
+        (contest(NULL), ALL, []),
     ],
-    ids=["queued", "waits for the device", "null does", "no such wait", "fails", "wrong"],
+    ids=["queued", "waits for the device", "null does", "the reference does", "no such wait", "fails", "wrong"],
 )
 def test_whether_calls_can_be_queued_is_tried_and_nobody_is_blamed(
-    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, made: Any, asked: list[str]
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, made: Any, asked: list[str], lent: list[str]
 ) -> None:
-    monkeypatch.setattr(
-        queued, "Word", lambda worker, device, timeout: "own" if worker is made.trial.worker else "null"
-    )
-    case = request.node.callspec.id
-    made.words, made.trial.right = None, case != "wrong"
+    monkeypatch.setattr(queued, "Word", lambda worker, device, timeout: worker.name)
+    made.words, made.trial.right = {}, request.node.callspec.id != "wrong"
     queued.rehearse_queued(made)
     assert [word for _, word in made.trial.ran] == asked
-    assert made.words == (("own", "null") if case == "queued" else None)
-    assert made.trial.kept == ["null", "own"][: len(asked)] and not made.unverified.kept
+    assert {worker.name: word for worker, word in made.words.items()} == {name: name for name in lent}
+    assert made.trial.kept == asked and not made.unverified.kept
 
 
 def test_the_word_is_written_when_the_inputs_are_true(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,6 +246,46 @@ def test_the_word_is_written_when_the_inputs_are_true(monkeypatch: pytest.Monkey
     veil, word = SimpleNamespace(cover=note("cover"), lift=note("lift")), SimpleNamespace(write=note("word"))
     gate.Gate._show(opened, None, [], veil, word)  # type: ignore[arg-type]
     assert notes == ["write", "cover", "flush", "finish", "lift", "word", "finish"]
+
+
+@pytest.mark.parametrize(
+    ("unqueued", "reference", "call", "words"),
+    [
+        ((), True, 1e-4, [True] * 12),
+        ((), False, 1e-4, [False] * 12),
+        ((), True, None, [False] * 12),
+        ((3,), True, 1e-4, [True] * 4 + [False] * 12),
+    ],
+    ids=["both", "the reference cannot", "no queued call says something", "one is not"],
+)
+def test_bursts_are_queued_where_both_sides_can_be_and_else_none_of_them_is(
+    monkeypatch: pytest.MonkeyPatch, unqueued: Sequence[int], reference: bool, call: float | None, words: list[bool]
+) -> None:
+    made, asked = contest(NULL), list[Any]()
+    made.seen.queued = call
+    if not reference:
+        del made.words[made.reference.worker]
+
+    def passes(player: Any, sets: Any, marks: Sequence[int], word: str | None) -> list[Answer]:
+        asked.append(word)
+        assert word in (None, player.worker.name)
+        return [Answer(9.0, (0.5, 1.5, 6.0, 0.1), [], True, False, True, [], len(asked) - 1 not in unqueued)]
+
+    made.passes, made.unverified.add = passes, lambda answer, sets: None
+    made.trial.bench.lease = SimpleNamespace(contexts=contextlib.nullcontext)
+    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
+    found, were = burst._bursts(made, made.reference, 16)
+    assert found == [(Burst(6.0, 9.0), Burst(6.0, 9.0))] * burst.PAIRS[0]
+    assert [word is not None for word in asked] == words and were is words[-1]
+
+
+@pytest.mark.parametrize(("queued", "told"), [(False, 20e-6), (True, 28.75e-6)])
+def test_a_queued_burst_has_no_launch_that_could_excuse_a_long_window(queued: bool, told: float) -> None:
+    pairs = [(Burst(14 * 30e-6, 16 * 30e-6), Burst(14 * 20e-6, 16 * 20e-6 + 1.4e-4))] * 6
+    calls = burst_calls(pairs, 14)
+    found = burst.Bursts(calls, burst_bounds(pairs, calls, 16), 16, 30e-6, queued)
+    assert found.least(contest(NULL, gated=50e-6)) <= told
+    assert max(20e-6, found.least(contest(NULL, gated=50e-6))) == pytest.approx(told)
 
 
 def bursts(call: float) -> burst.Bursts:

@@ -6,6 +6,7 @@ import pytest
 
 from kevin_env.judge import timing
 from kevin_env.judge.timing import (
+    LAUNCH_ALLOWANCE,
     Burst,
     Pair,
     burst_bounds,
@@ -76,7 +77,7 @@ def test_the_ratio_does_not_depend_on_the_order_of_the_pairs() -> None:
 
 def test_a_burst_is_believed_down_to_the_allowance_below_the_shortest_gated_call() -> None:
     gated, allowance = 300e-6, 120e-6
-    least = least_call(1e-6, 1e-6, 16, gated, allowance)
+    least = least_call(1e-6, 1e-6, LAUNCH_ALLOWANCE / 16, gated, allowance)
     assert least == pytest.approx(gated - allowance)
     told = not_below([Pair(1e-4, call) for call in (gated, gated * 10, gated - allowance / 2, 1e-6)], least)
     assert [pair.submission for pair in told] == pytest.approx([gated, gated * 10, gated - allowance / 2, least])
@@ -113,7 +114,7 @@ def test_whoever_moves_work_out_of_what_is_timed_is_held_to_the_whole(first: flo
     assert (calls[1].submission == pytest.approx(100e-6)) is not bool(moved)
     bound = burst_bounds(bursts, calls, SIZE)[1].submission
     assert bound == pytest.approx(100e-6 + first / SIZE)
-    least = least_call(calls[1].submission, bound, SIZE, 0.0, timing.GATED_ALLOWANCE)
+    least = least_call(calls[1].submission, bound, LAUNCH_ALLOWANCE / SIZE, 0.0, timing.GATED_ALLOWANCE)
     assert not_below(calls, least)[1].submission == pytest.approx(told), "what was moved does not pay"
     assert (not_below(calls, least) == calls) is (not moved and first < 150e-6)
 

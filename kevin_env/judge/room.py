@@ -1,0 +1,27 @@
+"""Whether strangers hold a device's memory, once they have had time to give it back."""
+
+import time
+
+from kevin_env.judge.bench import Bench
+from kevin_env.judge.worker import Worker
+
+PATIENCE = 10.0
+"""Seconds. With five judges on one H200, whose submissions come and go within two, one of a hundred that were judged
+alone met most of the memory taken."""
+LOOK = 0.1
+
+
+def stays_crowded(bench: Bench, worker: Worker) -> bool:
+    """Whether a device is crowded beside a candidate that is judged alone, also when others had time.
+
+    Idle partners of this judge give back what they keep. Hold no lease.
+    """
+    if bench.crowded(worker):
+        with bench.lease.shared():
+            bench.partners.rest()
+    end = time.monotonic() + PATIENCE
+    while crowded := bench.crowded(worker):
+        if time.monotonic() > end:
+            break
+        time.sleep(LOOK)
+    return crowded
