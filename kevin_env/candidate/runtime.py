@@ -159,8 +159,8 @@ class Runtime(programs.Orders):
         with torch.no_grad():
             for number, arguments in enumerate(self.sets[:count]):
                 outputs.append(self.model(*arguments))
-                if number + 1 in marks:  # after the last call: all that was queued, on whatever stream
-                    reached.append(self._event() if number + 1 < count else self)
+                if number + 1 in marks:  # work that is not queued may end on any stream
+                    reached.append(self if behind is None and number + 1 == count else self._event())
                 if number in marks and behind is None:
                     self._mark(reached.pop(0))
         self.held = [*outputs]

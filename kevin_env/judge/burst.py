@@ -24,14 +24,14 @@ takes varies by some 40 us on an H200. The first mark is some 14 us later than o
 LONG = 16
 """Input sets of a burst of short calls; never fewer than make the L2 cold."""
 LEAST = 8
-LEAST_PART, LEAST_SECONDS = 2, 0.75e-3
+LEAST_PART, LEAST_SECONDS = 2, 0.5e-3
 """With fewer than `LEAST` sets the part that is timed has at least so many calls, which take so long."""
 MOST = 64
-PART_SECONDS = 1e-3
+PART_SECONDS = 0.6e-3
 """What the part that is timed need not exceed. On an H200 it is told 5 to 8 us too long, and varies by some 3 us."""
 PAIRS = (6, 9)
 """Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, and the most."""
-STEADY = 0.02
+STEADY = 0.03
 """An interval narrower than this needs no further pairs."""
 GROWING = 4
 """Pairs that may not count: the first ones grow the allocators."""
