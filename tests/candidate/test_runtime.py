@@ -5,7 +5,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
+from kevin_env.candidate import cuda
+from kevin_env.candidate.region import Region
 from kevin_env.candidate.runtime import Runtime
 
 
@@ -36,6 +39,20 @@ def test_a_mark_is_waited_for_with_one_call_more_queued_and_the_last_one_for_all
     assert runtime.notes == [
         *("call 0", "call 1", "wait for 1", "mark", "call 2", "wait for 2", "mark", "call 3"),
         *(*["claim"] * 4, "device", "mark", "device"),
+    ]
+
+
+def test_of_a_queued_burst_everything_is_launched_and_told_before_anything_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its first mark says that all is queued, and its last one is on the stream that the others are on."""
+    runtime, word = Noted(), Region(torch.zeros(4, dtype=torch.uint8))
+    runtime.regions["word"] = word
+    monkeypatch.setattr(cuda, "wait_for", lambda *given: runtime.notes.append(f"behind {given == (word.start, 7)}"))
+    runtime.go(4, marks=[1, 2, 4], behind=7)
+    assert runtime.notes == [
+        *("behind True", "call 0", "call 1", "call 2", "call 3", *["claim"] * 4, "mark"),
+        *("wait for 1", "mark", "wait for 2", "mark", "wait for 4", "mark", "device"),
     ]
 
 

@@ -59,9 +59,10 @@ def judge() -> Iterator[Judge]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kevin_env.judge.bench.host_memory", lambda: 0)
         patch.setattr("kevin_env.judge.bench.SUBMISSION", LIMIT)
+        patch.setattr("kevin_env.judge.room.PATIENCE", 0.0)
         judge = Judge("cpu")
-    yield judge
-    judge.close()
+        yield judge
+        judge.close()
 
 
 def judged(judge: Judge, code: str, problem: Problem = SOFTMAX, **more) -> tuple[Judgement, int]:

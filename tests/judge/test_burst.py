@@ -119,7 +119,7 @@ def test_a_burst_in_which_memory_was_mapped_gives_no_time() -> None:
     assert burst._burst(mapped, trial.player, 8, False) is None  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("mapped", [(), (0,), (3, 4), range(2 * (burst.PAIRS[1] + burst.GROWING))])
+@pytest.mark.parametrize("mapped", [(), (0,), (3, 4), range(2 * (burst.PAIRS[2] + burst.GROWING))])
 def test_a_pair_counts_only_if_both_of_its_bursts_give_a_time(
     monkeypatch: pytest.MonkeyPatch, mapped: Sequence[int]
 ) -> None:
@@ -139,6 +139,30 @@ def test_a_pair_counts_only_if_both_of_its_bursts_give_a_time(
     else:
         assert found == [(Burst(9.0, 10.0),) * 2] * burst.PAIRS[0]
         assert len(asked) == 2 * (burst.PAIRS[0] + len(mapped))
+
+
+@pytest.mark.parametrize(
+    ("late", "pairs"),
+    [([], 6), ([0], 9), ([0, 1], 12), (range(0, 20, 2), 13)],
+    ids=["calm", "one late", "two late", "never calm"],
+)
+def test_pairs_are_taken_until_those_that_came_late_do_not_count(
+    monkeypatch: pytest.MonkeyPatch, late: Sequence[int], pairs: int
+) -> None:
+    """An interval of nine pairs leaves one out on either side, of twelve two."""
+    asked: list[int] = []
+
+    def taken(contest: Contest, player: Any, size: int, queued: bool) -> Burst:
+        asked.append(len(asked))
+        own, pair = asked[-1] % 2, asked[-1] // 2
+        return Burst(14e-4 * (1.5 if own and pair in late else 1.0), 2e-3)
+
+    trial: Any = Place()
+    trial.bench = SimpleNamespace(lease=SimpleNamespace(contexts=contextlib.nullcontext))
+    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
+    monkeypatch.setattr(burst, "_burst", taken)
+    found, _ = burst._bursts(Recorded(trial, answer(0, 64)), "the reference", 16)  # type: ignore[arg-type]
+    assert found is not None and len(found) == pairs
 
 
 def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
@@ -271,18 +295,18 @@ def gated(reference: float, submission: float) -> Speedup:
     ("reference", "submission", "room", "size"),
     [
         (5e-5, 9e-5, 99, 16),
-        (1e-4, 2e-4, 99, 12),
+        (1e-4, 2e-4, 99, 10),
         (1e-4, 2e-4, 9, 9),
-        (1e-4, 2e-4, 7, None),
-        (3e-4, 3e-4, 99, 6),
+        (1e-4, 2e-4, 7, 7),
+        (1e-4, 2e-4, 6, None),
+        (3e-4, 3e-4, 99, 5),
         (2e-3, 3e-3, 99, 4),
-        (3e-4, 3e-4, 6, 6),
-        (3e-4, 3e-4, 5, 5),
-        (3e-4, 3e-4, 4, None),
-        (2e-4, 9e-4, 7, 7),
+        (3e-4, 3e-4, 4, 4),
+        (3e-4, 3e-4, 3, None),
+        (2e-4, 9e-4, 7, 6),
         (2e-3, 3e-3, 4, 4),
         (2e-3, 3e-3, 3, None),
-        (4e-2, 1e-4, 99, 12),
+        (4e-2, 1e-4, 99, 10),
         (4e-2, 5e-3, 99, None),
         (1e-4, 5e-3, 99, None),
     ],
@@ -307,7 +331,7 @@ def test_what_is_drawn_for_bursts_follows_from_windows_that_were_seen_and_is_rat
     assert not any(contest.warm())
     assert contest.guess == pytest.approx(0.9e-3 - 0.3e-3 - GATED_ALLOWANCE)
     sized = Sized(99)
-    for guess, size in ((1e-6, 16), (1.5e-4, 9), (1e-3, 4)):
+    for guess, size in ((1e-6, 16), (1.5e-4, 8), (1e-3, 4)):
         sized.guess = guess
         assert burst.demand(sized) == (40 + burst.PAIRS[0] * size, size)  # type: ignore[arg-type]
 

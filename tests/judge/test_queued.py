@@ -167,7 +167,7 @@ def test_the_shortest_queued_call_is_noted(windows: list[Window], call: float | 
     assert made.seen.queued == (None if call is None else pytest.approx(call))
 
 
-@pytest.mark.parametrize(("gated", "calls"), [(500e-6, 3), (5e-3, 1)])
+@pytest.mark.parametrize(("gated", "calls"), [(500e-6, 3), (5e-3, 2)])
 def test_every_queued_call_is_on_fresh_inputs_and_compared_and_some_are_decoys(gated: float, calls: int) -> None:
     made = contest((490e-6, True, True), gated=gated)
     queued.take_queued(made)

@@ -1,5 +1,6 @@
 """How a candidate ends, and what it can do to whoever waits for it: real processes, one attack a test."""
 
+import contextlib
 import os
 import resource
 import signal
@@ -245,6 +246,17 @@ def test_parts_of_an_order_are_timed_when_they_are_marked(submit: Submit) -> Non
     assert ran.worker.ask("go", 5, count=4, marks=[1, 2]) == {"claims": []}
     times = [start, *ran.worker.arrivals]
     assert len(times) == 4 and times == sorted(times)
+
+
+@pytest.mark.parametrize(("sent", "whole"), [(3, True), (2, False)])
+def test_of_a_queued_order_the_first_mark_is_no_part(submit: Submit, sent: int, whole: bool) -> None:
+    told: list[bool] = []
+    worker = submit(MARKS.format(sent=sent, answer="{'claims': []}").replace("marks):", "marks, behind):")).worker
+    ends = contextlib.nullcontext() if whole else pytest.raises(Broken, match="before all parts")
+    with ends:
+        assert worker.ask("go", 5, queued=told.append, count=4, marks=[1, 2], behind=1) == {"claims": []}
+        assert len(worker.arrivals) == 3
+    assert len(told) == 1
 
 
 def test_an_answer_before_all_parts_are_marked_is_broken(submit: Submit) -> None:
