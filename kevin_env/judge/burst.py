@@ -28,10 +28,10 @@ LEAST_PART, LEAST_SECONDS = 2, 0.5e-3
 """With fewer than `LEAST` sets the part that is timed has at least so many calls, which take so long."""
 MOST = 64
 PART_SECONDS = 0.8e-3
-"""What the part that is timed need not exceed. On an H200 three kernels of 67 to 334 us varied no more with 0.4 ms than
-with 1 ms where bursts were queued, by 0.2 to 0.5 %; others who keep the processors busy show the more the shorter it is."""
+"""What the part that is timed need not exceed. On an H200 three kernels of 67 to 334 us, queued, varied no more with
+0.4 ms than with 1 ms (by 0.2 to 0.5 %); but who else keeps the processors busy shows the more the shorter it is."""
 PAIRS = (6, 9, 13)
-"""Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, as many as calm ones need, the most."""
+"""Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, what calm ones need, and the most."""
 STEADY, FAIR = 0.03, 0.1
 """An interval narrower than this needs no further pairs; and after as many as calm ones need."""
 GROWING = 4

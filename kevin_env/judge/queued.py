@@ -19,8 +19,8 @@ from kevin_env.judge.word import Word
 from kevin_env.judge.worker import Worker
 
 ROUNDS, CALLS, LONG_CALLS = 2, 3, 2
-"""Of each side, so many calls a round; the shortest counts. Fewer of long calls, which vary by less; one was too few: on
-an H200 a product of 1.3 ms was told 6 % too long in one judgement of ten."""
+"""Of each side, so many calls a round; the shortest counts. Fewer of long calls, which vary by less; one was too few,
+as on an H200 a product of 1.3 ms was told 6 % too long in one judgement of ten."""
 
 
 def rehearse_queued(contest: Contest) -> None:
