@@ -83,6 +83,11 @@ def task(facts=FACTS, **settings) -> str:
     return render_task(PROBLEM, facts, TaskSettings(**({"language": "triton", "max_turns": 4} | settings)))
 
 
+def test_that_launching_hardly_counts_is_said_where_calls_are_queued() -> None:
+    on_cpu = FACTS.model_copy(update={"device": FACTS.device.model_copy(update={"device": "cpu"})})
+    assert [said.count("What launching takes hardly counts") for said in (task(), task(on_cpu))] == [1, 0]
+
+
 @pytest.mark.parametrize("hints", [False, True])
 @pytest.mark.parametrize("outcome", every_outcome(), ids=lambda o: f"{o.category}-{o.kind}")
 def test_every_ending_is_told_in_its_own_words_and_no_others(outcome, hints):

@@ -65,7 +65,7 @@ class Bench:
         """Held while floors and rooflines are in use."""
         self.contests = threading.BoundedSemaphore(self.capacity.contests)
         """Held by a submission from when its partners are made ready until it is timed."""
-        self.partners = Partners(self._warm_worker, self.capacity.partners)
+        self.partners = Partners(self._warm_worker, self.capacity.partners, self.lease)
         self.beginning = threading.Lock()
         """Held while Nsight Compute is begun for `keep_begun`."""
         self._begun: list[tuple[Worker, frozenset[str]]] = []

@@ -59,7 +59,8 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
         gated = contest.gated()
     if bursts is None:
         return _whole(result(gated, contest.seen.gate_cost), contest)
-    return _whole(result(_refined(contest, bursts, flags), bursts.allowed(contest)), contest)
+    outcome = result(_refined(contest, bursts, flags), bursts.allowed(contest))
+    return _whole(outcome, contest, bursts.queued)
 
 
 def _settled(contest: Contest, bursts: Bursts | None) -> bool:
@@ -94,10 +95,11 @@ def result(speedup: Speedup, allowed: float) -> Correct:
     )
 
 
-def _whole(outcome: Correct, contest: Contest) -> Correct:
-    """The outcome with what else is known of the submission's calls."""
+def _whole(outcome: Correct, contest: Contest, queued: bool = False) -> Correct:
+    """The outcome with what else is known of the submission's calls; `queued`: whether its time has no launch in it."""
+    known = (contest.seen.queued, outcome.submission_seconds) if queued else (contest.seen.shortest,)
     return outcome.model_copy(update={
-        "alone_seconds": max(contest.seen.shortest, timing.RESOLUTION), "threads": busy_threads(contest),
+        "alone_seconds": max(timing.RESOLUTION, *filter(None, known)), "threads": busy_threads(contest),
     })  # fmt: skip
 
 

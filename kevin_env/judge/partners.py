@@ -2,7 +2,7 @@
 
 They run behind the same gate as a submission, in processes of their own that no submission ever touches, and what goes
 wrong with them is the judge's failure. One that is not in use is kept for the next submission to the same problem; it
-lets go of model and memory when the next one is lent.
+lets go of model and memory when the next one is lent, or when none has been in use for a while.
 """
 
 import threading
@@ -13,10 +13,14 @@ from typing import Any
 import torch
 
 from kevin_env.judge.api import JudgeError
+from kevin_env.judge.idle import Idle
+from kevin_env.judge.lease import Lease
 from kevin_env.judge.trouble import Failed, Trouble
 from kevin_env.judge.worker import Worker
 
 PARTNER_SECONDS = 600.0
+IDLE_SECONDS = 10.0
+"""After which what the last calls left is given back, up to 16 GB of a GPU: a policy that lives there may need it."""
 
 
 class Partners:
@@ -25,11 +29,14 @@ class Partners:
     Args:
         start: Gives a warm candidate.
         most: How many there may be; those that were used longest ago go first. What is in use stays.
+        lease: Of the device.
     """
 
-    def __init__(self, start: Callable[[], Worker], most: int) -> None:
+    def __init__(self, start: Callable[[], Worker], most: int, lease: Lease) -> None:
         self._start = start
         self._most = most
+        self._lease = lease
+        self._idle = Idle(IDLE_SECONDS, self.rest)
         self._free: list[tuple[str, Worker]] = []
         self._tired: set[Worker] = set()
         self._used = 0
@@ -45,11 +52,11 @@ class Partners:
         Raises:
             JudgeError: when it does not start.
         """
-        with self._counted():
+        with self._idle, self._counted():
             worker = self._taken(key) or self._started(code, entry)
             sound = True
             try:
-                self.rest()
+                self._rest()
                 yield worker
             except (JudgeError, torch.OutOfMemoryError):  # what it holds is what the judge lacks
                 sound = False
@@ -57,8 +64,14 @@ class Partners:
             finally:
                 self._keep(key, worker, tired=True) if sound else worker.close()
 
+    def rest(self) -> None:
+        """Has those that were used and are free let go of what they hold. Hold no lease."""
+        with self._lease.shared():
+            self._rest()
+
     def close(self) -> None:
         """Ends those that are free, and the others when they are given back."""
+        self._idle.close()
         with self._lock:
             self._closed = True
             free, self._free = self._free, []
@@ -105,8 +118,7 @@ class Partners:
                 return
         worker.close()
 
-    def rest(self) -> None:
-        """Has those that were used and are free let go of what they hold."""
+    def _rest(self) -> None:
         with self._lock:
             tired = [each for each in self._free if each[1] in self._tired]
             self._free = [each for each in self._free if each[1] not in self._tired]

@@ -17,8 +17,7 @@ def stays_crowded(bench: Bench, worker: Worker) -> bool:
     Idle partners of this judge give back what they keep. Hold no lease.
     """
     if bench.crowded(worker):
-        with bench.lease.shared():
-            bench.partners.rest()
+        bench.partners.rest()
     end = time.monotonic() + PATIENCE
     while crowded := bench.crowded(worker):
         if time.monotonic() > end:

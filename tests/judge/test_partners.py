@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,9 @@ import torch
 from loaded import MEMORY
 
 from kevin_env.judge import JudgeError
+from kevin_env.judge.idle import Idle
 from kevin_env.judge.launcher import ForkServer
+from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.partners import Partners, ours
 from kevin_env.judge.trouble import Ended
@@ -41,7 +44,7 @@ def partners(server: ForkServer, started: list[Worker]) -> Iterator[Partners]:
         started.append(Worker(server, "cpu", MEMORY))
         return started[-1]
 
-    found = Partners(start, MOST)
+    found = Partners(start, MOST, Lease("partners of a test"))
     yield found
     found.close()
     assert not any(each.waiting for each in started)
@@ -94,6 +97,41 @@ def test_one_that_is_free_holds_nothing_when_the_next_is_lent(partners: Partners
         assert held and maps(first) < held
     with partners.lent("a", CODE, "Model") as again:
         assert again is first and again.waiting
+    region.close()
+
+
+def test_one_that_is_free_lets_go_once_none_was_in_use_for_a_while(
+    partners: Partners, started: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partners, "_idle", Idle(0.1, partners.rest))
+    region = SharedRegion(1 << 20, torch.device("cpu"))
+    with partners.lent("b", CODE, "Model"):
+        with partners.lent("a", CODE, "Model") as first:
+            first.share("inbox", region, 10)
+            held = maps(first)
+        time.sleep(0.5)
+        assert held and maps(first) == held, "another is in use"
+    deadline = time.monotonic() + 10
+    while maps(first) == held and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert maps(first) < held
+    with partners.lent("a", CODE, "Model") as again:
+        assert again is first and again.waiting
+    region.close()
+
+
+def test_they_let_go_while_nobody_is_timed(partners: Partners, started: list[Worker]) -> None:
+    region = SharedRegion(1 << 20, torch.device("cpu"))
+    with partners.lent("a", CODE, "Model") as first:
+        first.share("inbox", region, 10)
+        held = maps(first)
+    with partners._lease.exclusive():
+        waiting = threading.Thread(target=partners.rest)
+        waiting.start()
+        waiting.join(0.3)
+        assert waiting.is_alive() and maps(first) == held
+    waiting.join(10)
+    assert not waiting.is_alive() and maps(first) < held
     region.close()
 
 

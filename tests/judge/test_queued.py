@@ -302,12 +302,24 @@ def test_a_burst_is_believed_no_further_below_the_shortest_queued_call_than_its_
     made.gated = lambda: pytest.fail("gated calls say no more")
     monkeypatch.setattr(measure, "first_look", lambda contest: Speedup(1.0, 1.0, 1.0, 1e-4, 9e-4))
     monkeypatch.setattr(measure, "take_bursts", lambda *given: bursts(call))
-    monkeypatch.setattr(measure, "_whole", lambda outcome, contest: outcome)
+    monkeypatch.setattr(measure, "_whole", lambda outcome, *given: outcome)
     flags: list[str] = []
     outcome: Correct = measure.measure(made, flags)
     assert outcome.submission_seconds == pytest.approx(told)
     assert outcome.max_unseen_gain == pytest.approx(QUEUED_ALLOWANCE / (QUEUED_ALLOWANCE + told))
     assert bool(flags) == (told != call)
+
+
+@pytest.mark.parametrize(
+    ("queued", "single", "alone"),
+    [(False, 1.2e-4, 9e-4), (True, 1.2e-4, 1.2e-4), (True, 0.8e-4, 1e-4)],
+    ids=["with its launch", "without", "no less than is told"],
+)
+def test_a_single_call_is_told_without_its_launch_where_the_time_is(queued: bool, single: float, alone: float) -> None:
+    made = contest(gated=900e-6)
+    made.seen.queued, made.trial.bench.info = single, None
+    told = Correct(kind="timed", message="", speedup=1.0, submission_seconds=1e-4)
+    assert measure._whole(told, made, queued).alone_seconds == pytest.approx(alone)
 
 
 def test_where_no_call_is_queued_gated_ones_bound_a_burst() -> None:
