@@ -147,7 +147,7 @@ class Judge:
 
     def _make_room(self, trial: Trial, watch: Stopwatch, alone: bool, places: ExitStack) -> None:
         """Takes its places on the device, until what was held for it is given back. It stands still while it waits."""
-        with asleep(trial.worker):
+        with watch("queue"), asleep(trial.worker):
             self._take_places(places, watch, alone)
             trial.crowded = alone and stays_crowded(self.bench, trial.worker)
         if alone:  # its limit followed from what others had left
