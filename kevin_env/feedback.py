@@ -185,9 +185,9 @@ def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
 
 
 def _launch_seconds(outcome: Correct) -> float | None:
-    """What launching a single call takes besides; None where it is little beside the call itself."""
+    """What launching a single call takes besides; None where it is little beside the call itself, or does not count."""
     seconds, alone = outcome.submission_seconds, outcome.alone_seconds
-    launching = None if seconds is None or alone is None else alone - seconds
+    launching = None if seconds is None or alone is None or outcome.queued else alone - seconds
     return launching if launching and seconds and launching > LAUNCHING * seconds else None
 
 

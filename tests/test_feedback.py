@@ -85,7 +85,7 @@ def task(facts=FACTS, **settings) -> str:
 
 def test_that_launching_hardly_counts_is_said_where_calls_are_queued() -> None:
     on_cpu = FACTS.model_copy(update={"device": FACTS.device.model_copy(update={"device": "cpu"})})
-    assert [said.count("What launching takes hardly counts") for said in (task(), task(on_cpu))] == [1, 0]
+    assert [said.count("what launching them takes hardly counts") for said in (task(), task(on_cpu))] == [1, 0]
 
 
 @pytest.mark.parametrize("hints", [False, True])
@@ -240,6 +240,12 @@ def test_no_hint_on_a_cpu_speaks_of_shared_memory():
 def test_launching_is_told_where_it_dominates(alone, told):
     text = render_feedback(held(1e-4, alone_seconds=alone))
     assert ("A single call takes 60 us more, for its launch." in text) == told
+
+
+@pytest.mark.parametrize("queued", [True, False])
+def test_launching_is_told_only_where_it_counts(queued: bool) -> None:
+    text = render_feedback(held(1e-4, alone_seconds=2e-4, queued=queued), hints=True)
+    assert ("for its launch" in text) is ("fewer launches and" in text) is not queued
 
 
 def test_threads_are_told_on_a_cpu():

@@ -18,7 +18,8 @@ _MAX_FDS = 16
 _SPINS_PER_CLOCK = 256
 _SPIN_SECONDS = 0.03
 MARK = {"mark": True}
-"""Says that a part of what was ordered is done. As many as were asked for come before the answer."""
+"""Says that a part of what was ordered is done. As many as were asked for come before the answer; where something is
+queued, one before these says that it is."""
 
 
 class WireError(Exception):

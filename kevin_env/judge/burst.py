@@ -8,34 +8,24 @@ ends is claimed: that is why whole windows of bursts bound it.
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 from kevin_env.judge import timing
 from kevin_env.judge.answer import overlapping
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
-from kevin_env.judge.gate import Player
-from kevin_env.judge.timing import Burst, Pair, Speedup
+from kevin_env.judge.pairs import LEAD, PAIRS, marks, take_pairs
+from kevin_env.judge.timing import Pair, Speedup
 
-LEAD = 2
-"""Calls before the part that is timed. The process has just been woken, and the device had another's work: what that
-takes varies by some 40 us on an H200. The first mark is some 14 us later than others, too."""
 LONG = 16
 """Input sets of a burst of short calls; never fewer than make the L2 cold."""
 LEAST = 8
-LEAST_PART, LEAST_SECONDS = 2, 0.5e-3
+LEAST_PART, LEAST_SECONDS = 2, 0.75e-3
 """With fewer than `LEAST` sets the part that is timed has at least so many calls, which take so long."""
 MOST = 64
-PART_SECONDS = 0.8e-3
+PART_SECONDS = 1e-3
 """What the part that is timed need not exceed. On an H200 three kernels of 67 to 334 us, queued, varied no more with
-0.4 ms than with 1 ms (by 0.2 to 0.5 %); but who else keeps the processors busy shows the more the shorter it is."""
-PAIRS = (6, 9, 13)
-"""Pairs of bursts: the fewest whose extremes are a 95 % interval of their median, what calm ones need, and the most."""
-STEADY, FAIR = 0.03, 0.1
-"""An interval narrower than this needs no further pairs; and after as many as calm ones need."""
-GROWING = 4
-"""Pairs that may not count: the first ones grow the allocators."""
+0.4 ms (by 0.2 to 0.5 %); but what windows vary by, and others who keep the processors busy, show the more then."""
 LONGEST_CALL = 4e-3
 """Above this the gate's own error is too small to be worth a burst. A reference that takes longer is timed by gated
 calls alone, and bursts of the null kernel stand for its own where they show what is the same on both sides."""
@@ -54,13 +44,15 @@ class Bursts:
         bounds: The submission's from whole windows; higher, and no work moved out of the part that is timed helps.
         size: Calls in a burst.
         reference: One call of the reference; None where the null kernel stood for it.
-        queued: Whether no launch is in them.
+        beyond: What windows may be beyond calls without a fault of the submission's, in seconds.
+        queued: Whether no launch of the submission's is in them.
     """
 
     calls: list[Pair]
     bounds: list[Pair]
     size: int
     reference: float | None
+    beyond: float = timing.LAUNCH_ALLOWANCE
     queued: bool = False
 
     def allowed(self, contest: Contest) -> float:
@@ -75,8 +67,7 @@ class Bursts:
         """The shortest call of the submission that is believed, in seconds."""
         call, bound = (timing.speedup_of(pairs).submission for pairs in (self.calls, self.bounds))
         shortest = contest.seen.shortest if contest.seen.queued is None else contest.seen.queued
-        launch = timing.QUEUED_ALLOWANCE if self.queued else timing.LAUNCH_ALLOWANCE
-        return timing.least_call(call, bound, launch / self.size, shortest, self.allowed(contest))
+        return timing.least_call(call, bound, self.beyond / self.size, shortest, self.allowed(contest))
 
 
 def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | None:
@@ -93,16 +84,20 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     size = _size(contest, gated)
     if size is None:
         return None
-    slow = _is_slow(gated)
-    bursts, queued = _bursts(contest, contest.null if slow else contest.reference, size)
+    slow, own = _is_slow(gated), contest.trial.player
+    partner = contest.null if slow else contest.reference
+    open_wide(contest, size, still=True)
+    bursts, queued = take_pairs(contest, partner, size)
     if bursts is None:
         flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
         return None
     calls = timing.burst_calls(bursts, size - LEAD)
     bounds = timing.burst_bounds(bursts, calls, size)
+    sides = own.worker in queued, partner.worker in queued
+    beyond = timing.beyond_windows(*sides, by_null=slow)
     if slow:
         calls = timing.beside([pair.reference for pair in contest.seen.pairs], calls)
-    return Bursts(calls, bounds, size, None if slow else timing.speedup_of(calls).reference, queued)
+    return Bursts(calls, bounds, size, None if slow else timing.speedup_of(calls).reference, beyond, sides[0])
 
 
 def first_look(contest: Contest) -> Speedup:
@@ -145,7 +140,7 @@ def rehearse(contest: Contest, size: int) -> Iterator[None]:
     contest.rehearse(contest.reference, size)
     yield
     sets = contest.supply.take(size)
-    answer = contest.trial.run(sets, _marks(size))
+    answer = contest.trial.run(sets, marks(size))
     if not overlapping(answer.calls):
         contest.unverified.keep(answer, sets)
         contest.unverified.compare()
@@ -163,7 +158,8 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     if gated.submission > LONGEST_CALL or (slow and gated.spread <= timing.STEADY):
         return None
     # the shortest call, not their median: whoever makes most calls longer would have shorter bursts
-    shorter = min(max(contest.seen.shortest, timing.RESOLUTION), gated.reference)
+    shortest = min(contest.seen.shortest, contest.seen.queued or math.inf)
+    shorter = min(max(shortest, timing.RESOLUTION), gated.reference)
     found = _bounds(contest, min(LEAST, LEAD + max(LEAST_PART, math.ceil(LEAST_SECONDS / shorter))))
     if found is None:
         return None
@@ -191,62 +187,3 @@ def _bounds(contest: Contest, least: int) -> tuple[int, int] | None:
         return None
     least, fitting = max(least, -(-cold // inputs) + LEAD), contest.fitting(copies=3)
     return (least, fitting) if least <= min(fitting, MOST) else None
-
-
-def _bursts(contest: Contest, partner: Player, size: int) -> tuple[list[tuple[Burst, Burst]] | None, bool]:
-    """Pairs of a partner's and the submission's, and whether they were queued; None when they cannot be timed."""
-    open_wide(contest, size, still=True)
-    with contest.trial.bench.lease.contexts():
-        if contest.seen.queued is not None and partner.worker in contest.words:
-            with suppress(_NotQueued):
-                return _pairs(contest, partner, size, queued=True), True
-        return _pairs(contest, partner, size, queued=False), False
-
-
-def _pairs(contest: Contest, partner: Player, size: int, queued: bool) -> list[tuple[Burst, Burst]] | None:
-    found: list[tuple[Burst, Burst]] = []
-    for _ in range(PAIRS[2] + GROWING):
-        try:
-            pair = [_burst(contest, player, size, queued) for player in (partner, contest.trial.player)]
-        except _Overlap:
-            return None
-        if pair[0] is not None and pair[1] is not None:
-            found.append((pair[0], pair[1]))
-        if len(found) == PAIRS[2] or _tell_enough(found, size):
-            return found
-    return found if len(found) >= PAIRS[0] else None
-
-
-def _tell_enough(found: list[tuple[Burst, Burst]], size: int) -> bool:
-    """Whether further pairs would hardly tell more."""
-    if len(found) < PAIRS[0]:
-        return False
-    spread = timing.speedup_of(timing.burst_calls(found, size - LEAD)).spread
-    return spread <= (STEADY if len(found) < PAIRS[1] else FAIR)
-
-
-def _marks(size: int) -> tuple[int, ...]:
-    """After each call of the lead, and at the end of the part that is timed."""
-    return *range(1, LEAD + 1), size
-
-
-class _Overlap(Exception):
-    """Only the last output of a burst is left to be seen, so the others cannot be verified."""
-
-
-class _NotQueued(Exception):
-    """Not all of a burst was launched before its inputs were there: it waits for them, or fills the device's queue."""
-
-
-def _burst(contest: Contest, player: Player, size: int, queued: bool) -> Burst | None:
-    """A burst of one side; None when memory had to be mapped inside its window."""
-    own = player is contest.trial.player
-    sets = contest.supply.take(size) if own else contest.supply.stock(size)
-    (answer,) = contest.passes(player, [sets], _marks(size), contest.words[player.worker] if queued else None)
-    if own and overlapping(answer.calls):
-        raise _Overlap
-    if own:
-        contest.unverified.add(answer, sets)
-    if queued and not answer.queued:
-        raise _NotQueued
-    return Burst(answer.parts[LEAD], answer.seconds) if answer.steady else None

@@ -56,7 +56,7 @@ class Contest:
         supply: Gives timed inputs.
         foreseen: Input sets that a burst will probably have; 1 while none is foreseen.
         seen: What its gated calls say.
-        words: Of those whose calls can be queued; none where the submission's cannot.
+        words: Of those whose calls can be queued.
         apart: The gate at which the partners are called; None where it is the trial's.
     """
 
@@ -145,7 +145,7 @@ class Contest:
         """
         began = self._began = self._began or time.monotonic()
         hold = held(HOLD, HOLDS) if self.trial.bench.device.type == "cuda" else 0.0
-        bounds = FEWEST_TURNS if few and self.words else self.turns(few)
+        bounds = FEWEST_TURNS if few and self.trial.worker in self.words else self.turns(few)
         for _ in range(random.SystemRandom().randint(*bounds)):
             self.seen.turns.append(self._turn(hold))
             late = time.monotonic() - began > SECONDS[self.trial.bench.device.type]

@@ -96,10 +96,10 @@ def result(speedup: Speedup, allowed: float) -> Correct:
 
 
 def _whole(outcome: Correct, contest: Contest, queued: bool = False) -> Correct:
-    """The outcome with what else is known of the submission's calls; `queued`: whether its time has no launch in it."""
-    known = (contest.seen.queued, outcome.submission_seconds) if queued else (contest.seen.shortest,)
+    """The outcome with what else is known of the submission's calls; `queued` as there."""
     return outcome.model_copy(update={
-        "alone_seconds": max(timing.RESOLUTION, *filter(None, known)), "threads": busy_threads(contest),
+        "alone_seconds": max(contest.seen.shortest, timing.RESOLUTION), "threads": busy_threads(contest),
+        "queued": queued,
     })  # fmt: skip
 
 

@@ -42,6 +42,8 @@ class Partners:
         self._used = 0
         self._closed = False
         self._lock = threading.Lock()
+        self._resting = threading.Lock()
+        """Held while some of those that are free are asked to rest, and are not among the free."""
 
     @contextmanager
     def lent(self, key: str, code: str, entry: str) -> Iterator[Worker]:
@@ -89,7 +91,7 @@ class Partners:
                 self._used -= 1
 
     def _taken(self, key: str) -> Worker | None:
-        with self._lock:
+        with self._resting, self._lock:
             dead = [each for each in self._free if not each[1].waiting]  # ended by something outside
             self._free = [each for each in self._free if each not in dead]
             place = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
@@ -119,17 +121,18 @@ class Partners:
         worker.close()
 
     def _rest(self) -> None:
-        with self._lock:
-            tired = [each for each in self._free if each[1] in self._tired]
-            self._free = [each for each in self._free if each[1] not in self._tired]
-            self._tired.clear()
-        for key, worker in tired:
-            try:
-                worker.ask("rest", PARTNER_SECONDS)
-            except Trouble:  # whoever needs it next gets another
-                worker.close()
-            else:
-                self._keep(key, worker, tired=False)
+        with self._resting:
+            with self._lock:
+                tired = [each for each in self._free if each[1] in self._tired]
+                self._free = [each for each in self._free if each[1] not in self._tired]
+                self._tired.clear()
+            for key, worker in tired:
+                try:
+                    worker.ask("rest", PARTNER_SECONDS)
+                except Trouble:  # whoever needs it next gets another
+                    worker.close()
+                else:
+                    self._keep(key, worker, tired=False)
 
 
 class NoRoom(JudgeError):

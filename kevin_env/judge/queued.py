@@ -35,16 +35,16 @@ def rehearse_queued(contest: Contest) -> None:
     """
     trial, sets = contest.trial, contest.supply.take(1)
     with ours(), asleep(trial.worker):
-        words = _of_partners(contest)
-        if contest.null.worker not in words:
-            return
+        contest.words = _of_partners(contest)
+    if not contest.words:
+        return
     own = _lent(trial, trial.worker, trial.options.call_timeout)
     try:
         answer = trial.run(sets, word=own)
     except Failed:
         return
     if answer.queued and trial.check(answer, sets) is None:
-        contest.words = {**words, trial.worker: own}
+        contest.words[trial.worker] = own
 
 
 def take_queued(contest: Contest) -> None:
@@ -52,7 +52,7 @@ def take_queued(contest: Contest) -> None:
 
     As among gated calls, one of each round is on inputs of any distribution, and does not count.
     """
-    if not contest.words:
+    if contest.trial.worker not in contest.words:
         return
     players = contest.trial.player, contest.null
     windows: list[list[float]] = [[] for _ in players]
@@ -84,13 +84,15 @@ def shortest_queued(seen: Gated, window: float, null: float) -> float | None:
 
 
 def _of_partners(contest: Contest) -> dict[Worker, Word]:
-    """Words of those whose calls can be queued: not every driver has a stream wait for memory, and references wait."""
+    """Words of those whose calls can be queued; of nobody where the null kernel's cannot: not every driver waits."""
     words: dict[Worker, Word] = {}
     for player in (contest.null, contest.reference):
         word = _lent(contest.trial, player.worker, PARTNER_SECONDS)
         with suppress(Failed):
             if contest.trial.gate.call(player, contest.supply.stock(1), PARTNER_SECONDS, word=word).queued:
                 words[player.worker] = word
+        if not words:
+            break
     return words
 
 

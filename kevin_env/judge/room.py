@@ -8,7 +8,8 @@ from kevin_env.judge.worker import Worker
 PATIENCE = 10.0
 """Seconds. With five judges on one H200, whose submissions come and go within two, one of a hundred that were judged
 alone met most of the memory taken."""
-LOOK = 0.1
+LOOK = 1.0
+"""Seconds between two looks, which ask the driver."""
 
 
 def stays_crowded(bench: Bench, worker: Worker) -> bool:

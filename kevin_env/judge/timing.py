@@ -128,7 +128,7 @@ def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], calls: Sequence[Pair], c
     """As `burst_calls`, but the submission's from whole windows, with the other side's to calibrate them.
 
     Windows have the same constant costs on both sides but for the host's first launch, so this is higher by at most
-    `LAUNCH_ALLOWANCE / count` (`QUEUED_ALLOWANCE / count` of queued ones), unless work was moved out of that part.
+    what `beyond_windows` says over `count`, unless work was moved out of the part that is timed.
 
     Args:
         bursts: As there.
@@ -153,6 +153,19 @@ def allowance(shortest: float, call: float) -> float:
         call: One call of it as bursts tell.
     """
     return GATED_ALLOWANCE + min(max(0.0, shortest - call), GATED_ALLOWANCE)
+
+
+def beyond_windows(own: bool, other: bool, by_null: bool) -> float:
+    """By how much an honest submission's window of a burst may be beyond what the other side's says. Seconds.
+
+    Args:
+        own: Whether the submission's bursts are queued.
+        other: Whether the other side's are. Where these alone are, all of a first launch is in windows of one side.
+        by_null: Whether that is the null kernel: after a long wait a look costs some 0.1 ms more.
+    """
+    if own and not by_null:
+        return QUEUED_ALLOWANCE
+    return LAUNCH_ALLOWANCE + QUEUED_ALLOWANCE * (other and not own)
 
 
 def least_call(call: float, bound: float, launch: float, shortest: float, allowed: float) -> float:

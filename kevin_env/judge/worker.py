@@ -26,7 +26,7 @@ from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut
 LOG_LIMIT = 16_000
 KEEPER_SECONDS = 10.0
 QUEUE_SECONDS = 0.1
-"""For launching all kernels of one call, which takes a millisecond at most where none has to be loaded or tuned."""
+"""For launching all that is queued at once, which takes some milliseconds where no kernel has to be loaded or tuned."""
 
 
 class Worker:

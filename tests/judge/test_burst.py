@@ -11,7 +11,7 @@ import pytest
 import torch
 from leasing import taken
 
-from kevin_env.judge import burst, gate, measure
+from kevin_env.judge import burst, gate, measure, pairs
 from kevin_env.judge import contest as contest_module
 from kevin_env.judge.answer import Answer, Call, overlapping
 from kevin_env.judge.api import Options
@@ -71,7 +71,10 @@ class Recorded(Contest):
 class Place:
     """Stands where a trial does; draws nothing."""
 
-    player = object()
+    player = SimpleNamespace(worker="own")
+
+
+PARTNER: Any = SimpleNamespace(worker="the reference")
 
 
 def answer(*offsets: int) -> Answer:
@@ -87,10 +90,10 @@ def test_outputs_that_share_memory_are_noticed(offsets: tuple[int, int], shared:
 def test_a_preallocated_output_ends_the_bursts_before_anything_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = Place()
     reused, fresh = Recorded(trial, answer(0, 0)), Recorded(trial, answer(0, 64))
-    with pytest.raises(burst._Overlap):
-        burst._burst(reused, trial.player, 8, False)  # type: ignore[arg-type]
+    with pytest.raises(pairs._Overlap):
+        pairs._burst(reused, trial.player, 8, None)  # type: ignore[arg-type]
     assert reused.given.count == 0
-    assert burst._burst(fresh, trial.player, 8, False) == Burst(timed=6.0, window=9.0)  # type: ignore[arg-type]
+    assert pairs._burst(fresh, trial.player, 8, None) == Burst(timed=6.0, window=9.0)  # type: ignore[arg-type]
     assert (fresh.given.count, fresh.marks) == (1, (1, 2, 8))
 
 
@@ -100,74 +103,71 @@ def test_no_context_is_made_while_bursts_are_taken(monkeypatch: pytest.MonkeyPat
     trial: Any = Place()
     trial.bench = SimpleNamespace(lease=lease)
     contest = Recorded(trial, answer(0, 64))
-    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
 
-    def observed(contest: Contest, player: Any, size: int, queued: bool) -> Burst:
+    def observed(contest: Contest, player: Any, size: int, word: Any) -> Burst:
         assert not taken(lease, "contexts", 0.05)
         seen.append(player)
         return Burst(9.0, 10.0)
 
-    monkeypatch.setattr(burst, "_burst", observed)
-    found, _ = burst._bursts(contest, "the reference", 16)  # type: ignore[arg-type]
-    assert found is not None and len(found) == burst.PAIRS[0] and len(seen) == 2 * burst.PAIRS[0]
+    monkeypatch.setattr(pairs, "_burst", observed)
+    found, _ = pairs.take_pairs(contest, PARTNER, 16)  # type: ignore[arg-type]
+    assert found is not None and len(found) == pairs.PAIRS[0] and len(seen) == 2 * pairs.PAIRS[0]
     assert taken(lease, "contexts", 2)
 
 
 def test_a_burst_in_which_memory_was_mapped_gives_no_time() -> None:
     trial = Place()
     mapped = Recorded(trial, replace(answer(0, 64), steady=False))
-    assert burst._burst(mapped, trial.player, 8, False) is None  # type: ignore[arg-type]
+    assert pairs._burst(mapped, trial.player, 8, None) is None  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("mapped", [(), (0,), (3, 4), range(2 * (burst.PAIRS[2] + burst.GROWING))])
+@pytest.mark.parametrize("mapped", [(), (0,), (3, 4), range(2 * (pairs.PAIRS[2] + pairs.GROWING))])
 def test_a_pair_counts_only_if_both_of_its_bursts_give_a_time(
     monkeypatch: pytest.MonkeyPatch, mapped: Sequence[int]
 ) -> None:
     asked: list[int] = []
 
-    def taken(contest: Contest, player: Any, size: int, queued: bool) -> Burst | None:
+    def taken(contest: Contest, player: Any, size: int, word: Any) -> Burst | None:
         asked.append(len(asked))
         return None if asked[-1] in mapped else Burst(9.0, 10.0)
 
     trial: Any = Place()
     trial.bench = SimpleNamespace(lease=SimpleNamespace(contexts=contextlib.nullcontext))
-    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
-    monkeypatch.setattr(burst, "_burst", taken)
-    found, _ = burst._bursts(Recorded(trial, answer(0, 64)), "the reference", 16)  # type: ignore[arg-type]
+    monkeypatch.setattr(pairs, "_burst", taken)
+    found, _ = pairs.take_pairs(Recorded(trial, answer(0, 64)), PARTNER, 16)  # type: ignore[arg-type]
     if len(mapped) > 2:
         assert found is None and len(asked) == len(mapped)
     else:
-        assert found == [(Burst(9.0, 10.0),) * 2] * burst.PAIRS[0]
-        assert len(asked) == 2 * (burst.PAIRS[0] + len(mapped))
+        assert found == [(Burst(9.0, 10.0),) * 2] * pairs.PAIRS[0]
+        assert len(asked) == 2 * (pairs.PAIRS[0] + len(mapped))
 
 
 @pytest.mark.parametrize(
-    ("late", "pairs"),
+    ("late", "count"),
     [([], 6), ([0], 9), ([0, 1], 12), (range(0, 20, 2), 13)],
     ids=["calm", "one late", "two late", "never calm"],
 )
 def test_pairs_are_taken_until_those_that_came_late_do_not_count(
-    monkeypatch: pytest.MonkeyPatch, late: Sequence[int], pairs: int
+    monkeypatch: pytest.MonkeyPatch, late: Sequence[int], count: int
 ) -> None:
     """An interval of nine pairs leaves one out on either side, of twelve two."""
     asked: list[int] = []
 
-    def taken(contest: Contest, player: Any, size: int, queued: bool) -> Burst:
+    def taken(contest: Contest, player: Any, size: int, word: Any) -> Burst:
         asked.append(len(asked))
         own, pair = asked[-1] % 2, asked[-1] // 2
         return Burst(14e-4 * (1.5 if own and pair in late else 1.0), 2e-3)
 
     trial: Any = Place()
     trial.bench = SimpleNamespace(lease=SimpleNamespace(contexts=contextlib.nullcontext))
-    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
-    monkeypatch.setattr(burst, "_burst", taken)
-    found, _ = burst._bursts(Recorded(trial, answer(0, 64)), "the reference", 16)  # type: ignore[arg-type]
-    assert found is not None and len(found) == pairs
+    monkeypatch.setattr(pairs, "_burst", taken)
+    found, _ = pairs.take_pairs(Recorded(trial, answer(0, 64)), PARTNER, 16)  # type: ignore[arg-type]
+    assert found is not None and len(found) == count
 
 
 def test_that_a_partners_outputs_share_memory_ends_nothing() -> None:
     contest = Recorded(Place(), answer(0, 0))
-    assert burst._burst(contest, object(), 8, False) == Burst(6.0, 9.0)  # type: ignore[arg-type]
+    assert pairs._burst(contest, PARTNER, 8, None) == Burst(6.0, 9.0)  # type: ignore[arg-type]
     assert contest.given.count == 0
 
 
@@ -235,7 +235,8 @@ def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long(
 
 
 def test_of_gated_calls_is_told_what_the_gate_may_hide(monkeypatch: pytest.MonkeyPatch) -> None:
-    contest = Contest(SimpleNamespace(), None, None, SimpleNamespace(use_room=lambda: None), None)  # type: ignore[arg-type]
+    trial: Any = SimpleNamespace(worker="own")
+    contest = Contest(trial, None, None, SimpleNamespace(use_room=lambda: None), None)  # type: ignore[arg-type]
     contest.seen.turns += [
         Turn(submission=9e-4, reference=2e-3, null=null, hold=1e-5) for null in (2.1e-4, 3.1e-4, 9.1e-4)
     ]
@@ -269,14 +270,14 @@ def turn(submission: float, reference: float = 1.0) -> Turn:
 class Sized:
     """Stands where a contest on a GPU does that has room for so many input sets of 100 MB."""
 
-    reference, null = "the reference", "the null kernel"
+    reference, null = (SimpleNamespace(worker=name) for name in ("the reference", "the null kernel"))
     guess = 0.0
 
     def __init__(self, room: int, shortest: float = 1.0) -> None:
         self.seen = Gated([turn(shortest, reference) for reference in (2.0, 3.0)])
         case = SimpleNamespace(stochastic=False, model=torch.nn.ReLU())
         bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000))
-        self.trial = SimpleNamespace(case=case, bench=bench)
+        self.trial = SimpleNamespace(case=case, bench=bench, player=Place.player)
         self.supply = SimpleNamespace(each=100_000_000)
         self.room = room
 
@@ -295,18 +296,18 @@ def gated(reference: float, submission: float) -> Speedup:
     ("reference", "submission", "room", "size"),
     [
         (5e-5, 9e-5, 99, 16),
-        (1e-4, 2e-4, 99, 10),
+        (1e-4, 2e-4, 99, 12),
         (1e-4, 2e-4, 9, 9),
-        (1e-4, 2e-4, 7, 7),
-        (1e-4, 2e-4, 6, None),
-        (3e-4, 3e-4, 99, 5),
+        (1e-4, 2e-4, 7, None),
+        (3e-4, 3e-4, 99, 6),
         (2e-3, 3e-3, 99, 4),
-        (3e-4, 3e-4, 4, 4),
-        (3e-4, 3e-4, 3, None),
-        (2e-4, 9e-4, 7, 6),
+        (3e-4, 3e-4, 6, 6),
+        (3e-4, 3e-4, 5, 5),
+        (3e-4, 3e-4, 4, None),
+        (2e-4, 9e-4, 7, 7),
         (2e-3, 3e-3, 4, 4),
         (2e-3, 3e-3, 3, None),
-        (4e-2, 1e-4, 99, 10),
+        (4e-2, 1e-4, 99, 12),
         (4e-2, 5e-3, 99, None),
         (1e-4, 5e-3, 99, None),
     ],
@@ -331,9 +332,9 @@ def test_what_is_drawn_for_bursts_follows_from_windows_that_were_seen_and_is_rat
     assert not any(contest.warm())
     assert contest.guess == pytest.approx(0.9e-3 - 0.3e-3 - GATED_ALLOWANCE)
     sized = Sized(99)
-    for guess, size in ((1e-6, 16), (1.5e-4, 8), (1e-3, 4)):
+    for guess, size in ((1e-6, 16), (1.5e-4, 9), (1e-3, 4)):
         sized.guess = guess
-        assert burst.demand(sized) == (40 + burst.PAIRS[0] * size, size)  # type: ignore[arg-type]
+        assert burst.demand(sized) == (40 + pairs.PAIRS[0] * size, size)  # type: ignore[arg-type]
 
 
 def test_a_slow_reference_is_called_no_oftener_than_can_be_waited_for() -> None:
@@ -348,9 +349,10 @@ def test_the_null_kernel_stands_for_a_slow_reference(
     monkeypatch: pytest.MonkeyPatch, reference: float, partner: str
 ) -> None:
     bursts, asked = [(Burst(8.0, 10.0), Burst(4.0, 6.0))] * 3, []
-    monkeypatch.setattr(burst, "_bursts", lambda contest, chosen, size: (asked.append(chosen) or bursts, False))
+    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
+    monkeypatch.setattr(burst, "take_pairs", lambda contest, chosen, size: (asked.append(chosen) or bursts, ()))
     found = burst.take_bursts(Sized(99, 1e-3), gated(reference, 1e-3), [])  # type: ignore[arg-type]
-    assert asked == [partner] and found is not None
+    assert [chosen.worker for chosen in asked] == [partner] and found is not None
     assert {pair.submission for pair in found.calls} == {4.0 / (found.size - 2)}
     plain = [8.0 / (found.size - 2)] * 3
     assert [pair.reference for pair in found.calls] == (plain if partner == "the reference" else [2.0, 3.0, 2.0])
@@ -378,7 +380,8 @@ def test_few_turns_are_fewer_where_calls_can_be_queued_and_hold_no_long_null(
     monkeypatch.setattr(contest_module, "held", lambda cycles, times: 6e-5)
     counts: set[int] = set()
     for _ in range(40):
-        contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
+        bench = SimpleNamespace(device=torch.device("cuda"))
+        contest = Contest(SimpleNamespace(bench=bench, worker="own"), None, None, None, None)  # type: ignore[arg-type]
         contest.words = words
         contest._turn = lambda hold: turn(5e-3, 5e-3)  # type: ignore[method-assign]
         contest._long_gates = lambda short: pytest.fail("a whole round does that")  # type: ignore[method-assign]

@@ -10,11 +10,20 @@ import pytest
 import torch
 from loaded import SECONDS, Submit
 
-from kevin_env.judge import burst, gate, measure, queued
+from kevin_env.judge import burst, gate, measure, pairs, queued
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gated import Gated, Turn
-from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, Burst, Pair, Speedup, burst_bounds, burst_calls
+from kevin_env.judge.timing import (
+    GATED_ALLOWANCE,
+    QUEUED_ALLOWANCE,
+    Burst,
+    Pair,
+    Speedup,
+    beyond_windows,
+    burst_bounds,
+    burst_calls,
+)
 from kevin_env.judge.trouble import Failed, Failure
 from kevin_env.outcome import Correct
 
@@ -206,19 +215,20 @@ LATE: Window = (350e-6, False, True)
 FAILED = Failed(Failure(kind="exception", type="CudaError", message="801", frames=[], output=""))
 
 
-ALL = ["null", "reference", "own"]
+PARTNERS = ["null", "reference"]
+ALL = [*PARTNERS, "own"]
 
 
 @pytest.mark.parametrize(
     ("made", "asked", "lent"),
     [
         (contest(NULL), ALL, ALL),
-        (contest(LATE), ALL, []),
-        (contest(NULL, null=[LATE]), ["null", "reference"], []),
+        (contest(LATE), ALL, PARTNERS),
+        (contest(NULL, null=[LATE]), ["null"], []),
         (contest(NULL, reference=[LATE]), ALL, ["null", "own"]),
-        (contest(NULL, broken=FAILED), ["null", "reference"], []),
-        (contest(NULL, own=FAILED), ALL, []),
-        (contest(NULL), ALL, []),
+        (contest(NULL, broken=FAILED), ["null"], []),
+        (contest(NULL, own=FAILED), ALL, PARTNERS),
+        (contest(NULL), ALL, PARTNERS),
     ],
     ids=["queued", "waits for the device", "null does", "the reference does", "no such wait", "fails", "wrong"],
 )
@@ -248,44 +258,95 @@ def test_the_word_is_written_when_the_inputs_are_true(monkeypatch: pytest.Monkey
     assert notes == ["write", "cover", "flush", "finish", "lift", "word", "finish"]
 
 
+PLAIN, QUEUED = (False, False), (True, True)
+OWN_ALONE_IS_NOT = (True, False)
+
+
 @pytest.mark.parametrize(
-    ("unqueued", "reference", "call", "words"),
+    ("without", "call", "late", "regimes"),
     [
-        ((), True, 1e-4, [True] * 12),
-        ((), False, 1e-4, [False] * 12),
-        ((), True, None, [False] * 12),
-        ((3,), True, 1e-4, [True] * 4 + [False] * 12),
+        ((), 1e-4, {}, [QUEUED] * 6),
+        (("own",), 1e-4, {}, [OWN_ALONE_IS_NOT] * 6),
+        (("reference",), 1e-4, {}, [PLAIN] * 6),
+        ((), None, {}, [OWN_ALONE_IS_NOT] * 6),
+        ((), 1e-4, {"own": [1]}, [QUEUED] * 7),
+        ((), 1e-4, {"own": [1, 2]}, [QUEUED] * 3 + [OWN_ALONE_IS_NOT] * 6),
+        ((), 1e-4, {"reference": [1, 3]}, [QUEUED] * 4 + [PLAIN] * 6),
     ],
-    ids=["both", "the reference cannot", "no queued call says something", "one is not"],
+    ids=[
+        "both",
+        "own cannot",
+        "the reference cannot",
+        "no queued call says something",
+        "late once",
+        "late",
+        "their late",
+    ],
 )
-def test_bursts_are_queued_where_both_sides_can_be_and_else_none_of_them_is(
-    monkeypatch: pytest.MonkeyPatch, unqueued: Sequence[int], reference: bool, call: float | None, words: list[bool]
-) -> None:
-    made, asked = contest(NULL), list[Any]()
+def test_bursts_are_queued_wherever_they_can_be_but_never_the_submissions_alone(
+    monkeypatch: pytest.MonkeyPatch, without: Sequence[str], call: float | None, late: dict[str, list[int]],
+    regimes: list[tuple[bool, bool]],
+) -> None:  # fmt: skip
+    """What the reference's launches count is not for a submission to choose; one late burst is no choice."""
+    made, asked = contest(NULL), dict[str, list[bool]](reference=[], own=[])
     made.seen.queued = call
-    if not reference:
-        del made.words[made.reference.worker]
+    made.words = {worker: word for worker, word in made.words.items() if worker.name not in without}
 
     def passes(player: Any, sets: Any, marks: Sequence[int], word: str | None) -> list[Answer]:
-        asked.append(word)
-        assert word in (None, player.worker.name)
-        return [Answer(9.0, (0.5, 1.5, 6.0, 0.1), [], True, False, True, [], len(asked) - 1 not in unqueued)]
+        name = player.worker.name
+        assert word in (None, name)
+        asked[name].append(word is not None)
+        in_time = len(asked[name]) - 1 not in late.get(name, ())
+        return [Answer(9.0, (0.5, 1.5, 6e-3, 0.1), [], True, False, True, [], in_time)]
 
     made.passes, made.unverified.add = passes, lambda answer, sets: None
     made.trial.bench.lease = SimpleNamespace(contexts=contextlib.nullcontext)
-    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
-    found, were = burst._bursts(made, made.reference, 16)
-    assert found == [(Burst(6.0, 9.0), Burst(6.0, 9.0))] * burst.PAIRS[0]
-    assert [word is not None for word in asked] == words and were is words[-1]
+    found, queued_now = pairs.take_pairs(made, made.reference, 16)
+    assert found == [(Burst(6e-3, 9.0), Burst(6e-3, 9.0))] * pairs.PAIRS[0]
+    assert (made.reference.worker in queued_now, made.trial.worker in queued_now) == regimes[-1]
+    own = [regime[1] for regime in regimes]
+    assert asked["own"] == (own if "reference" not in late else own[:2] + own[4:])
+    assert asked["reference"] == [regime[0] for regime in regimes]
 
 
-@pytest.mark.parametrize(("queued", "told"), [(False, 20e-6), (True, 28.75e-6)])
-def test_a_queued_burst_has_no_launch_that_could_excuse_a_long_window(queued: bool, told: float) -> None:
-    pairs = [(Burst(14 * 30e-6, 16 * 30e-6), Burst(14 * 20e-6, 16 * 20e-6 + 1.4e-4))] * 6
-    calls = burst_calls(pairs, 14)
-    found = burst.Bursts(calls, burst_bounds(pairs, calls, 16), 16, 30e-6, queued)
-    assert found.least(contest(NULL, gated=50e-6)) <= told
+@pytest.mark.parametrize(("call", "queued_still"), [(1.7e-3, True), (1.8e-3, False)])
+def test_a_reference_that_stalls_where_it_is_queued_is_not(call: float, queued_still: bool) -> None:
+    """Its shortest gated call, launch and all, takes 1.7 ms."""
+    made = contest(NULL)
+    made.seen.queued = 1e-4
+    asked: list[bool] = []
+
+    def passes(player: Any, sets: Any, marks: Sequence[int], word: str | None) -> list[Answer]:
+        asked.append(word is not None)
+        return [Answer(9.0, (0.5, 1.5, 14 * (call if word else 1e-3), 0.1), [], True, False, True, [], True)]
+
+    made.passes, made.unverified.add = passes, lambda answer, sets: None
+    made.trial.bench.lease = SimpleNamespace(contexts=contextlib.nullcontext)
+    found, queued_now = pairs.take_pairs(made, made.reference, 16)
+    assert found and (asked[0], asked[-1], bool(queued_now)) == (True, queued_still, queued_still)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "by_null", "told"),
+    [
+        (False, False, False, 20e-6),
+        (True, True, False, 28.75e-6),
+        (True, True, True, 20e-6),
+        (False, True, False, 20e-6),
+    ],
+)
+def test_a_queued_burst_has_no_launch_that_could_excuse_a_long_window(
+    own: bool, other: bool, by_null: bool, told: float
+) -> None:
+    windows = [(Burst(14 * 30e-6, 16 * 30e-6), Burst(14 * 20e-6, 16 * 20e-6 + 1.4e-4))] * 6
+    calls = burst_calls(windows, 14)
+    beyond = beyond_windows(own, other, by_null)
+    found = burst.Bursts(calls, burst_bounds(windows, calls, 16), 16, 30e-6, beyond, own)
     assert max(20e-6, found.least(contest(NULL, gated=50e-6))) == pytest.approx(told)
+
+
+def test_of_a_first_launch_that_only_one_side_has_more_is_excused() -> None:
+    assert beyond_windows(False, True, False) - beyond_windows(False, False, False) == pytest.approx(QUEUED_ALLOWANCE)
 
 
 def bursts(call: float) -> burst.Bursts:
@@ -310,16 +371,12 @@ def test_a_burst_is_believed_no_further_below_the_shortest_queued_call_than_its_
     assert bool(flags) == (told != call)
 
 
-@pytest.mark.parametrize(
-    ("queued", "single", "alone"),
-    [(False, 1.2e-4, 9e-4), (True, 1.2e-4, 1.2e-4), (True, 0.8e-4, 1e-4)],
-    ids=["with its launch", "without", "no less than is told"],
-)
-def test_a_single_call_is_told_without_its_launch_where_the_time_is(queued: bool, single: float, alone: float) -> None:
+@pytest.mark.parametrize("queued", [True, False])
+def test_an_outcome_says_whether_its_time_has_launches(queued: bool) -> None:
     made = contest(gated=900e-6)
-    made.seen.queued, made.trial.bench.info = single, None
-    told = Correct(kind="timed", message="", speedup=1.0, submission_seconds=1e-4)
-    assert measure._whole(told, made, queued).alone_seconds == pytest.approx(alone)
+    made.trial.bench.info = None
+    told = measure._whole(Correct(kind="timed", message="", speedup=1.0, submission_seconds=1e-4), made, queued)
+    assert (told.queued, told.alone_seconds) == (queued, pytest.approx(9e-4))
 
 
 def test_where_no_call_is_queued_gated_ones_bound_a_burst() -> None:
