@@ -478,6 +478,14 @@ def test_history_as_a_whole():
     )
 
 
+@pytest.mark.parametrize("most", [1, 2])
+def test_after_the_last_turn_nothing_more_is_asked_for(most: int) -> None:
+    turns = [PastTurn(number=most, code="import torch", summary="", feedback="Correct.")]
+    text = render_history(turns, dropped=0, turn=most + 1, max_turns=most)
+    assert text.strip().endswith("You have no turns left.") and "answer with" not in text
+    assert "answer with" in render_history(turns, dropped=0, turn=most + 1, max_turns=most + 1)
+
+
 def test_no_system_message_as_shipped():
     assert render_system() == ""
 
