@@ -30,7 +30,6 @@ from kevin_env.judge.contest import LONG_WINDOW, WINDOWS, Contest
 from kevin_env.judge.device import inform
 from kevin_env.judge.measure import make_ready
 from kevin_env.judge.processors import on_its_own
-from kevin_env.judge.queued import take_queued
 from kevin_env.judge.timing import speedup_of
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
@@ -86,7 +85,6 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
                 begin = time.perf_counter_ns()
                 gated = contest.gated()
                 end = time.perf_counter_ns()
-                take_queued(contest)
                 bursts = take_bursts(contest, gated, [])
             unverified.compare()
             launch, null = (launch_of(contest, of, begin, end) for of in (worker, contest.null.worker))

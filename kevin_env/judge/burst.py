@@ -15,6 +15,7 @@ from kevin_env.judge.answer import overlapping
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.pairs import LEAD, PAIRS, marks, take_pairs
+from kevin_env.judge.queued import take_queued
 from kevin_env.judge.timing import Pair, Speedup
 
 LONG = 16
@@ -81,10 +82,13 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     Raises:
         Wrong, Trouble, JudgeError: as in `Contest.gated`.
     """
+    slow, own = _is_slow(gated), contest.trial.player
+    if gated.submission > LONGEST_CALL or (slow and gated.spread <= timing.STEADY):
+        return None
+    take_queued(contest)
     size = _size(contest, gated)
     if size is None:
         return None
-    slow, own = _is_slow(gated), contest.trial.player
     partner = contest.null if slow else contest.reference
     open_wide(contest, size, still=True)
     bursts, queued = take_pairs(contest, partner, size)
@@ -154,9 +158,6 @@ def _is_slow(gated: Speedup) -> bool:
 
 def _size(contest: Contest, gated: Speedup) -> int | None:
     """How many input sets a burst rotates through, so that none is in the L2 when it is read."""
-    slow = _is_slow(gated)
-    if gated.submission > LONGEST_CALL or (slow and gated.spread <= timing.STEADY):
-        return None
     # the shortest call, not their median: whoever makes most calls longer would have shorter bursts
     shortest = min(contest.seen.shortest, contest.seen.queued or math.inf)
     shorter = min(max(shortest, timing.RESOLUTION), gated.reference)
@@ -164,7 +165,7 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     if found is None:
         return None
     least, most = found
-    if slow:
+    if _is_slow(gated):
         most = min(most, int(VERIFY_SECONDS / PAIRS[0] / gated.reference))
     size = min(most, max(least, _enough(shorter)))
     return size if size >= least else None

@@ -11,7 +11,7 @@ from kevin_env.judge.burst import Bursts, demand, first_look, open_wide, rehears
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Player
-from kevin_env.judge.queued import CALLS, ROUNDS, rehearse_queued, take_queued
+from kevin_env.judge.queued import CALLS, ROUNDS, rehearse_queued
 from kevin_env.judge.timing import Speedup
 from kevin_env.judge.usage import descendants, run_time
 from kevin_env.outcome import Correct, Threads
@@ -53,7 +53,6 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     """
     contest.unverified.use_room()
     gated = first_look(contest)
-    take_queued(contest)
     bursts = take_bursts(contest, gated, flags)
     if not _settled(contest, bursts):
         gated = contest.gated()

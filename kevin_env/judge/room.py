@@ -17,11 +17,12 @@ def stays_crowded(bench: Bench, worker: Worker) -> bool:
 
     Idle partners of this judge give back what they keep. Hold no lease.
     """
-    if bench.crowded(worker):
-        bench.partners.rest()
+    if not bench.crowded(worker):
+        return False
+    bench.partners.rest()
     end = time.monotonic() + PATIENCE
-    while crowded := bench.crowded(worker):
+    while bench.crowded(worker):
         if time.monotonic() > end:
-            break
+            return True
         time.sleep(LOOK)
-    return crowded
+    return False

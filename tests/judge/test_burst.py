@@ -277,7 +277,8 @@ class Sized:
         self.seen = Gated([turn(shortest, reference) for reference in (2.0, 3.0)])
         case = SimpleNamespace(stochastic=False, model=torch.nn.ReLU())
         bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000))
-        self.trial = SimpleNamespace(case=case, bench=bench, player=Place.player)
+        self.trial = SimpleNamespace(case=case, bench=bench, player=Place.player, worker=Place.player.worker)
+        self.words: dict[Any, Any] = {}
         self.supply = SimpleNamespace(each=100_000_000)
         self.room = room
 
@@ -290,6 +291,15 @@ class Sized:
 
 def gated(reference: float, submission: float) -> Speedup:
     return Speedup(reference / submission, 0.0, 0.0, reference, submission)
+
+
+def size_taken(monkeypatch: pytest.MonkeyPatch, contest: Any, gated: Speedup) -> int | None:
+    """How many input sets the bursts of a contest have; None where none are taken."""
+    sizes: list[int] = []
+    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
+    monkeypatch.setattr(burst, "take_pairs", lambda contest, partner, size: (sizes.append(size), ()))
+    assert burst.take_bursts(contest, gated, []) is None
+    return sizes[0] if sizes else None
 
 
 @pytest.mark.parametrize(
@@ -313,15 +323,25 @@ def gated(reference: float, submission: float) -> Speedup:
     ],
 )
 def test_a_burst_is_as_long_as_its_calls_and_the_memory_admit(
-    reference: float, submission: float, room: int, size: int | None
+    monkeypatch: pytest.MonkeyPatch, reference: float, submission: float, room: int, size: int | None
 ) -> None:
-    assert burst._size(Sized(room, submission), gated(reference, submission)) == size  # type: ignore[arg-type]
+    assert size_taken(monkeypatch, Sized(room, submission), gated(reference, submission)) == size
 
 
-def test_whoever_makes_most_calls_longer_has_no_shorter_bursts() -> None:
+@pytest.mark.parametrize(("submission", "queued"), [(3e-3, 1), (5e-3, 0)])
+def test_calls_are_queued_only_where_bursts_may_be_of_use(
+    monkeypatch: pytest.MonkeyPatch, submission: float, queued: int
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(burst, "take_queued", asked.append)
+    size_taken(monkeypatch, Sized(99, submission), gated(2e-3, submission))
+    assert len(asked) == queued
+
+
+def test_whoever_makes_most_calls_longer_has_no_shorter_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
     slowed = gated(1e-4, 6e-4)
-    assert burst._size(Sized(99, 6e-5), slowed) == 16  # type: ignore[arg-type]
-    assert burst._size(Sized(7, 6e-5), slowed) is None  # type: ignore[arg-type]
+    assert size_taken(monkeypatch, Sized(99, 6e-5), slowed) == 16
+    assert size_taken(monkeypatch, Sized(7, 6e-5), slowed) is None
 
 
 def test_what_is_drawn_for_bursts_follows_from_windows_that_were_seen_and_is_rather_too_much() -> None:
@@ -337,11 +357,19 @@ def test_what_is_drawn_for_bursts_follows_from_windows_that_were_seen_and_is_rat
         assert burst.demand(sized) == (40 + pairs.PAIRS[0] * size, size)  # type: ignore[arg-type]
 
 
-def test_a_slow_reference_is_called_no_oftener_than_can_be_waited_for() -> None:
-    assert burst._size(Sized(99, 6e-5), gated(0.1, 6e-5)) == 13  # type: ignore[arg-type]
-    assert burst._size(Sized(99, 1e-4), gated(1.0, 1e-4)) is None  # type: ignore[arg-type]
+def test_whoever_makes_gated_calls_longer_has_no_shorter_bursts_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a queued call takes is as short as it is; with its gated calls alone bursts would have four."""
+    sized = Sized(99, 6e-4)
+    assert size_taken(monkeypatch, sized, gated(1e-3, 6e-4)) == 4
+    sized.seen.queued = 6e-5
+    assert size_taken(monkeypatch, sized, gated(1e-3, 6e-4)) == 16
+
+
+def test_a_slow_reference_is_called_no_oftener_than_can_be_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert size_taken(monkeypatch, Sized(99, 6e-5), gated(0.1, 6e-5)) == 13
+    assert size_taken(monkeypatch, Sized(99, 1e-4), gated(1.0, 1e-4)) is None
     steady = Speedup(400.0, 399.0, 401.0, 4e-2, 1e-4)
-    assert burst._size(Sized(99, 1e-4), steady) is None  # type: ignore[arg-type]
+    assert size_taken(monkeypatch, Sized(99, 1e-4), steady) is None
 
 
 @pytest.mark.parametrize(("reference", "partner"), [(3e-3, "the reference"), (5e-3, "the null kernel")])

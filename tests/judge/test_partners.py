@@ -135,6 +135,34 @@ def test_they_let_go_while_nobody_is_timed(partners: Partners, started: list[Wor
     region.close()
 
 
+def test_one_that_lets_go_is_waited_for_instead_of_another_being_started(
+    partners: Partners, started: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, go_on, taken = threading.Event(), threading.Event(), list[Worker]()
+    with partners.lent("a", CODE, "Model") as first:
+        pass
+
+    def rest(*order: object) -> None:
+        asked.set()
+        go_on.wait(10)
+
+    def take() -> None:
+        with partners.lent("a", CODE, "Model") as again:
+            taken.append(again)
+
+    monkeypatch.setattr(first, "ask", rest)
+    threads = [threading.Thread(target=each) for each in (partners.rest, take)]
+    threads[0].start()
+    assert asked.wait(10)
+    threads[1].start()
+    threads[1].join(0.3)
+    assert not taken and len(started) == 1
+    go_on.set()
+    for each in threads:
+        each.join(10)
+    assert taken == [first]
+
+
 def test_one_that_ended_while_it_was_free_is_not_lent(partners: Partners, started: list[Worker]) -> None:
     with partners.lent("a", CODE, "Model") as first:
         pass

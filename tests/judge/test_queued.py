@@ -362,7 +362,7 @@ def test_a_burst_is_believed_no_further_below_the_shortest_queued_call_than_its_
     made = contest((470e-6, True, True), gated=900e-6)
     made.gated = lambda: pytest.fail("gated calls say no more")
     monkeypatch.setattr(measure, "first_look", lambda contest: Speedup(1.0, 1.0, 1.0, 1e-4, 9e-4))
-    monkeypatch.setattr(measure, "take_bursts", lambda *given: bursts(call))
+    monkeypatch.setattr(measure, "take_bursts", lambda contest, *given: queued.take_queued(contest) or bursts(call))
     monkeypatch.setattr(measure, "_whole", lambda outcome, *given: outcome)
     flags: list[str] = []
     outcome: Correct = measure.measure(made, flags)
