@@ -169,7 +169,8 @@ def test_a_neighbour_that_fills_the_memory_is_nobodys_verdict() -> None:
         try:
             assert neighbour.stdout and neighbour.stdout.readline().strip() == "full"
             with contextlib.suppress(JudgeError):  # the judge needs memory too, and may say that it has none
-                assert judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category == "correct"
+                outcome = judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome
+                assert outcome.category == "correct", outcome
         finally:
             neighbour.communicate("\n")
         assert judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category == "correct"

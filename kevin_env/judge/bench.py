@@ -10,7 +10,7 @@ from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machi
 from kevin_env.judge.cases import Nature
 from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.device import free_memory, identity
-from kevin_env.judge.devicememory import SHARE, DeviceMemory, nvml_usage
+from kevin_env.judge.devicememory import DeviceMemory, limit_of, nvml_usage
 from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
@@ -147,7 +147,7 @@ class Bench:
     def watched(self, worker: Worker, held: int = 0) -> Worker:
         """The same, ended when it uses more of the device's memory than a submission may that has `held` of it now."""
         if self._memory is not None:
-            self._memory.watch(worker, int((torch.cuda.mem_get_info(self.device)[0] + held) * SHARE))
+            self._memory.watch(worker, limit_of(torch.cuda.mem_get_info(self.device)[0] + held))
         return worker
 
     def overdrew(self, worker: Worker) -> bool:

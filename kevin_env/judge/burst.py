@@ -82,23 +82,23 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     Raises:
         Wrong, Trouble, JudgeError: as in `Contest.gated`.
     """
-    slow, own = _is_slow(gated), contest.trial.player
+    slow = _is_slow(gated)
     if gated.submission > LONGEST_CALL or (slow and gated.spread <= timing.STEADY):
         return None
     take_queued(contest)
     size = _size(contest, gated)
     if size is None:
         return None
-    partner = contest.null if slow else contest.reference
     open_wide(contest, size, still=True)
+    partner = contest.null if slow else contest.reference  # at the gate where all are now
     bursts, queued = take_pairs(contest, partner, size)
     if bursts is None:
         flags.append(flag("gated_only", "outputs of several calls share memory or move, so gated calls were timed"))
         return None
     calls = timing.burst_calls(bursts, size - LEAD)
     bounds = timing.burst_bounds(bursts, calls, size)
-    sides = own.worker in queued, partner.worker in queued
-    beyond = timing.beyond_windows(*sides, by_null=slow)
+    sides = contest.trial.worker in queued, partner.worker in queued
+    beyond = timing.beyond_windows(*sides, by_null=slow) + timing.window_noise(bursts, calls, size)
     if slow:
         calls = timing.beside([pair.reference for pair in contest.seen.pairs], calls)
     return Bursts(calls, bounds, size, None if slow else timing.speedup_of(calls).reference, beyond, sides[0])

@@ -13,17 +13,26 @@ from weakref import WeakSet
 
 import torch
 
+from kevin_env.judge.capacity import CONTEXT
 from kevin_env.judge.usage import ancestors
 from kevin_env.judge.worker import Worker
 
 WATCH_SECONDS = 0.25
 SHARE = 0.6
 """Of what was free on the device when a candidate got its submission."""
+LEAST = 2 * CONTEXT
+"""What a candidate may hold however little was free: its context and some kernels are no fault of its own. What it
+lacks then it asks for in vain, and the judge sees that strangers hold it."""
 _MAX_PROCESSES = 1024
 _NOT_AVAILABLE = (1 << 64) - 1
 
 Usage = Callable[[], dict[int, int]]
 """Bytes on the device by process."""
+
+
+def limit_of(free: int) -> int:
+    """Bytes that a candidate may hold of a device with so many free besides what it holds already."""
+    return max(LEAST, int(SHARE * free))
 
 
 class DeviceMemory:

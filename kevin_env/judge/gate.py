@@ -38,14 +38,19 @@ CLAIMED_SLACK = 1 << 30
 
 @dataclass
 class Player:
-    """A worker at the gate, with what the judge has mapped of its memory.
+    """A worker at a gate, with what the judge has mapped of its memory.
 
-    `ours`: whether it runs trusted code. Its outputs are then looked at as everybody's are, but not taken.
+    Attributes:
+        worker: It.
+        mappings: Of that gate and of its own memory.
+        ours: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but not taken.
+        gate: Where it is.
     """
 
     worker: Worker
     mappings: Mappings
     ours: bool
+    gate: "Gate"
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class Gate:
         """Lends the regions to a worker."""
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
-        return Player(worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours)
+        return Player(worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours, self)
 
     def call(
         self, player: Player, sets: list[Drawn], timeout: float, marks: Sequence[int] = (), word: Word | None = None
@@ -106,6 +111,7 @@ class Gate:
         Raises:
             Trouble: when the candidate does not answer as it should.
         """
+        assert player.gate is self, "its memory is another gate's"
         specs = [drawn.image.specs for drawn in sets]
         early, late = ({}, _seed_of(sets[0])) if sets[0].draws else (_seed_of(sets[0]), {})
         blocks, veil = joined([drawn.image for drawn in sets]), None

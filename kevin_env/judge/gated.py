@@ -11,6 +11,9 @@ from kevin_env.judge.timing import CONFIDENCE, LEAST, RESOLUTION, Pair, Speedup,
 QUIET = 0.15
 """The quantile of one side's windows that tells a call where they are rarely quiet. Of two kernels of 1 to 2 ms on a
 virtual machine with two processors speedups varied by 4 and 6 % so, and by 14 and 9 % as medians of the same pairs."""
+VARIES = 0.15
+"""By what share of what the gate takes single windows vary: on an H200, where that is 1.4 ms for inputs of 1.3 GB, the
+shortest of a few was 30 to 160 us too short."""
 RESAMPLES = 200
 QUIET_STEADY = 0.1
 """An interval narrower than this needs no further turns there."""
@@ -70,6 +73,11 @@ class Gated:
     def shortest_reference(self) -> float:
         """The same of the reference."""
         return min(turn.reference for turn in self.turns) - min(self.gates)
+
+    @property
+    def blur(self) -> float:
+        """By how much the shortest calls may be too short; where inputs are large they are much of a window."""
+        return VARIES * max(0.0, min(self.gates))
 
     @property
     def pairs(self) -> list[Pair]:

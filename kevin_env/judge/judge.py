@@ -20,7 +20,7 @@ from kevin_env.judge.partners import NoRoom
 from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
-from kevin_env.judge.room import stays_crowded
+from kevin_env.judge.room import cramped, stays_crowded
 from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
@@ -97,12 +97,12 @@ class Judge:
             finally:
                 with watch("queue"):  # the submission is dead before anything is said of it
                     trial.end()
-        beside = beside or not self.bench.lease.idle()
+        beside = beside or not self.bench.lease.idle() or trial.crowded or self.bench.crowded(worker)
         if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
             del trial  # its models and their float64 copies make room
             return self._judge(asked, alone=True)
         if trial.crowded and (outcome.kind == "out_of_memory" or self.bench.overdrew(worker)):
-            raise JudgeError("the submission lacked device memory, which others hold: free it, or judge elsewhere")
+            raise JudgeError("the submission lacked device memory that others hold: free it, or judge elsewhere")
         return Judgement(
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=trial.secret,
             log=worker.log, flags=tuple(flags),
@@ -139,6 +139,7 @@ class Judge:
             self._make_room(trial, watch, alone, places)
             return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
         except Trouble as trouble:
+            trial.crowded = trial.crowded or cramped(trial)
             return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)
         except (torch.OutOfMemoryError, NoRoom):
             if alone and self.bench.hoards(trial.worker):

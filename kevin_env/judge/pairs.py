@@ -78,7 +78,8 @@ def _pairs(
 def _stalls(contest: Contest, pairs: list[tuple[Burst, Burst]], size: int) -> bool:
     """Whether a queued reference takes longer than with its launch, as kernels on streams that wait for others do."""
     call = timing.speedup_of(timing.burst_calls(pairs, size - LEAD)).reference
-    return call > contest.seen.shortest_reference + timing.QUEUED_ALLOWANCE
+    seen = contest.seen
+    return call > seen.shortest_reference + seen.blur + timing.QUEUED_ALLOWANCE
 
 
 def _tell_enough(found: list[tuple[Burst, Burst]], size: int) -> bool:

@@ -80,7 +80,7 @@ def shortest_queued(seen: Gated, window: float, null: float) -> float | None:
     """
     cost = min(null - seen.turns[-1].hold, min(turn.gate for turn in seen.turns))
     call = max(window - cost, timing.RESOLUTION)
-    return min(call, seen.shortest) if call <= seen.shortest + timing.QUEUED_ALLOWANCE else None
+    return min(call, seen.shortest) if call <= seen.shortest + seen.blur + timing.QUEUED_ALLOWANCE else None
 
 
 def _of_partners(contest: Contest) -> dict[Worker, Word]:

@@ -48,12 +48,15 @@ class Supply:
         return self.stock(1)[0].image.end
 
     def stock(self, count: int) -> list[Drawn]:
-        """Sets for the partners, one after the other in the inbox; always the same ones."""
+        """Sets for the partners, one after the other in the inbox; the same ones until more are asked for.
+
+        They lie in a row, as those that nobody has seen mostly do: on an H200 two blocks of 6 GB together were written
+        80 us earlier than one, and the windows of both sides are compared.
+        """
         if not self._stock:
             self._stock.append(self._trial.draw(TIMED))
-        missing = count - len(self._stock)
-        if missing > 0:
-            self._stock += self._drawn(missing, self._memory(missing), self._stock[-1].image.end)
+        if count > len(self._stock):
+            self._stock = self._drawn(count, self._memory(count))
         return self._stock[:count]
 
     def gate_of_partners(self) -> Gate | None:

@@ -22,6 +22,9 @@ far may the window of a queued burst be above the reference's: on an H200 median
 LAUNCH_ALLOWANCE = 150e-6
 """By how much a submission's first launch may take longer than the reference's: on an H200, in a process that has just
 stood still, 70 us for a Triton kernel, 190 us for one that is launched through ctypes. What is more counts as work."""
+WINDOWS_VARY = 0.03
+"""By what share of what it has besides calls, such as the writing of inputs, a window of a burst varies: on an H200
+medians of six were up to 2.6 % of 4 to 5 ms apart."""
 RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
 SHORTEST = 4e-6
@@ -128,7 +131,7 @@ def burst_bounds(bursts: Sequence[tuple[Burst, Burst]], calls: Sequence[Pair], c
     """As `burst_calls`, but the submission's from whole windows, with the other side's to calibrate them.
 
     Windows have the same constant costs on both sides but for the host's first launch, so this is higher by at most
-    what `beyond_windows` says over `count`, unless work was moved out of the part that is timed.
+    what `beyond_windows` and `window_noise` say over `count`, unless work was moved out of the part that is timed.
 
     Args:
         bursts: As there.
@@ -166,6 +169,18 @@ def beyond_windows(own: bool, other: bool, by_null: bool) -> float:
     if own and not by_null:
         return QUEUED_ALLOWANCE
     return LAUNCH_ALLOWANCE + QUEUED_ALLOWANCE * (other and not own)
+
+
+def window_noise(bursts: Sequence[tuple[Burst, Burst]], calls: Sequence[Pair], count: int) -> float:
+    """By how much windows of one side may differ from the other's as nothing is quite as quick every time. Seconds.
+
+    Args:
+        bursts: Pairs of the other side's, which no submission can change, and of the submission's.
+        calls: What `burst_calls` says of them.
+        count: Calls in a whole burst.
+    """
+    besides = [other.window - count * call.reference for call, (other, _) in zip(calls, bursts, strict=True)]
+    return WINDOWS_VARY * max(0.0, statistics.median(besides))
 
 
 def least_call(call: float, bound: float, launch: float, shortest: float, allowed: float) -> float:

@@ -42,7 +42,7 @@ class Trial:
         gate, player: Its gate, and the submission at that gate.
         lately: Seconds of the last window in which it was screened.
         kept: What is closed with it.
-        crowded: Whether strangers hold the device's memory although it is judged alone.
+        crowded: Whether others hold device memory that it must be given.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: boo
         outcome: Its verdict so far.
         shot: Whether its process was killed by nobody who says so.
         limited: Whether it was killed for a limit.
-        beside: Whether others were under way when it began, or when it ended.
+        beside: Whether others were under way when it began, or when it ended, or hold the device's memory.
     """
     if outcome.category not in ("compile", "runtime"):
         return False

@@ -89,12 +89,19 @@ def test_a_limit_is_a_verdict_only_alone(judge: Judge, monkeypatch, idle: bool, 
 @pytest.mark.parametrize(
     ("code", "idle", "crowded", "blamed"),
     [
-        (FULL, True, True, True),
+        (FULL, True, False, True),
+        (FULL, True, True, False),
         (FULL, False, True, False),
         (FULL, False, False, True),
         (FAULTY_CALL, False, True, True),
     ],
-    ids=["not alone", "strangers hold the memory", "nobody does", "another end"],
+    ids=[
+        "no others",
+        "strangers hold the memory",
+        "strangers and others",
+        "others that hold none",
+        "another end",
+    ],
 )
 def test_memory_that_strangers_hold_is_not_what_a_submission_is_blamed_for(
     judge: Judge, monkeypatch, code: str, idle: bool, crowded: bool, blamed: bool
@@ -104,7 +111,18 @@ def test_memory_that_strangers_hold_is_not_what_a_submission_is_blamed_for(
     if blamed:
         assert judged(judge, code)[0].outcome.category == "runtime"
         return
-    with pytest.raises(JudgeError, match="lacked device memory, which others hold"):
+    with pytest.raises(JudgeError, match="lacked device memory that others hold"):
+        judged(judge, code)
+
+
+@pytest.mark.parametrize(("code", "blamed"), [(FULL, False), (FAULTY_CALL, True)])
+def test_nor_is_it_for_memory_that_it_was_never_given(judge: Judge, monkeypatch, code: str, blamed: bool) -> None:
+    """As on a device that was full before the judge began, which is no more crowded than it was."""
+    monkeypatch.setattr("kevin_env.judge.judge.cramped", lambda trial: True)
+    if blamed:
+        assert judged(judge, code)[0].outcome.category == "runtime"
+        return
+    with pytest.raises(JudgeError, match="lacked device memory that others hold"):
         judged(judge, code)
 
 
@@ -124,11 +142,11 @@ def test_nor_for_a_limit_that_follows_from_what_they_left(judge: Judge, monkeypa
     asked = Submission(code=SLOW.replace("0.5", "50")), Options(device="cpu", inputs="shipped"), stages.append
     try:
         if crowded:
-            with pytest.raises(JudgeError, match="lacked device memory, which others hold"):
+            with pytest.raises(JudgeError, match="lacked device memory that others hold"):
                 judge.judge(SOFTMAX, *asked)
         else:
             outcome = judge.judge(SOFTMAX, *asked).outcome
-            assert outcome.kind == "killed" and "614 MiB of device memory" in outcome.message
+            assert outcome.kind == "killed" and "1536 MiB of device memory" in outcome.message
     finally:
         memory.close()
     assert stages.count("build") == 2

@@ -24,7 +24,7 @@ from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.nullkernel import HOLD
 from kevin_env.judge.supply import Supply
-from kevin_env.judge.timing import GATED_ALLOWANCE, Burst, Pair, Speedup
+from kevin_env.judge.timing import GATED_ALLOWANCE, WINDOWS_VARY, Burst, Pair, Speedup
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import load_problem
 
@@ -387,6 +387,27 @@ def test_the_null_kernel_stands_for_a_slow_reference(
     assert [pair.reference for pair in found.bounds] == plain
     whole = 8.0 / (found.size - 2) + (6.0 - 10.0) / found.size
     assert [pair.submission for pair in found.bounds] == pytest.approx([whole] * 3)
+
+
+def test_bursts_are_of_those_who_came_to_the_wider_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the judge knows of an earlier gate's memory does not hold at this one."""
+    bursts, asked, contest = [(Burst(8.0, 10.0), Burst(4.0, 6.0))] * 3, [], Sized(99, 1e-3)
+    moved = SimpleNamespace(worker="the reference")
+    monkeypatch.setattr(burst, "open_wide", lambda contest, size, still: setattr(contest, "reference", moved))
+    monkeypatch.setattr(burst, "take_pairs", lambda contest, chosen, size: (asked.append(chosen) or bursts, ()))
+    burst.take_bursts(contest, gated(3e-3, 1e-3), [])  # type: ignore[arg-type]
+    assert asked == [moved]
+
+
+def test_windows_may_differ_by_a_share_of_what_they_have_besides_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
+    found = []
+    for besides in (1.0, 3.0):
+        pair = Burst(10 * 2e-3, 12 * 2e-3 + besides), Burst(10 * 1e-3, 12 * 1e-3 + besides)
+        monkeypatch.setattr(burst, "take_pairs", lambda *given, pair=pair: ([pair] * 6, ()))
+        monkeypatch.setattr(burst, "_size", lambda *given: 12)
+        found.append(burst.take_bursts(Sized(99, 1e-3), gated(3e-3, 1e-3), []))  # type: ignore[arg-type]
+    assert found[1].beyond - found[0].beyond == pytest.approx(2.0 * WINDOWS_VARY)
 
 
 @pytest.mark.parametrize(("whole", "least"), [(50e-6, 35e-6), (70e-6, 55e-6), (100e-6, 100e-6)])

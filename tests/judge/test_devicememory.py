@@ -6,7 +6,8 @@ import time
 import pytest
 from loaded import Submit
 
-from kevin_env.judge.devicememory import DeviceMemory
+from kevin_env.judge.capacity import CONTEXT
+from kevin_env.judge.devicememory import SHARE, DeviceMemory, limit_of
 from kevin_env.judge.trouble import Ended
 from kevin_env.judge.usage import descendants
 
@@ -28,6 +29,11 @@ def test_who_takes_too_much_is_ended_and_others_are_not(submit: Submit) -> None:
     other.worker.ask("prepare", 10, device="cpu", threads=1)
     assert watch.ended(hog.worker) and not watch.ended(other.worker)
     watch.close()
+
+
+def test_nobody_is_ended_for_a_context_on_a_device_that_others_have_filled() -> None:
+    assert limit_of(0) == limit_of(CONTEXT) >= 2 * CONTEXT
+    assert limit_of(100 * CONTEXT) == int(100 * CONTEXT * SHARE)
 
 
 def test_what_a_candidate_holds_is_that_of_all_its_processes(submit: Submit) -> None:

@@ -102,7 +102,7 @@ def called(new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None
     opened = gate.Gate(CPU, *regions, 1, x.nbytes)
     worker: Any = SimpleNamespace(ask=ask, freeze=freeze, arrivals=[0], stood_still=stood_still)
     try:
-        return opened.call(gate.Player(worker, Opening(new), ours=False), [drawn], 1.0)  # type: ignore[arg-type]
+        return opened.call(gate.Player(worker, Opening(new), ours=False, gate=opened), [drawn], 1.0)  # type: ignore[arg-type]
     finally:
         for region in regions:
             region.close()

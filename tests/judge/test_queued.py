@@ -165,10 +165,10 @@ def contest(
         ([(200e-6, True, True)], 1e-6),
         ([(490e-6, True, True), (470e-6, False, True)], None),
         ([(490e-6, True, False)], None),
-        ([(830e-6, True, True)], 500e-6),
-        ([(850e-6, True, True)], None),
+        ([(880e-6, True, True)], 500e-6),
+        ([(900e-6, True, True)], None),
     ],
-    ids=["shortest", "steady", "no time at all", "one not queued", "none steady", "as gated", "longer than gated"],
+    ids=["shortest", "steady", "no time at all", "one not queued", "none steady", "as gated", "longer"],
 )
 def test_the_shortest_queued_call_is_noted(windows: list[Window], call: float | None) -> None:
     made = contest(*windows)

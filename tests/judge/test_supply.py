@@ -66,14 +66,25 @@ def numbers(sets: list[Drawn]) -> list[int]:
 def test_sets_come_in_the_order_in_which_they_were_drawn_and_go_on_where_they_end(trial: Any) -> None:
     supply = Supply(trial, budget=1 << 30)
     steps = [trial.count for _ in supply.fill(20, 3)]
-    assert steps == [3, 3 + AT_ONCE, 3 + 2 * AT_ONCE, 23]
+    drawn = 1 + 3  # the size of one is known when the partners' are drawn in a row
+    assert steps == [drawn, drawn + AT_ONCE, drawn + 2 * AT_ONCE, drawn + 20]
     assert supply.held == 20 * supply.each
     first, second = supply.take(5), supply.take(16)
-    assert (numbers(first), numbers(second)) == (list(range(4, 9)), list(range(9, 25)))
+    assert (numbers(first), numbers(second)) == (list(range(5, 10)), list(range(10, 26)))
     assert [each.image.start for each in second] == [i * supply.each for i in range(16)]
     assert [[s["offset"] for s in each.image.specs] for each in second] == [[each.image.start] for each in second]
     assert [len(joined([each.image for each in sets])) for sets in (first, second)] == [1, 2]
-    assert supply.held == 0 and trial.count == 24
+    assert supply.held == 0 and trial.count == 25
+
+
+def test_the_partners_sets_are_the_same_and_lie_in_a_row_however_many_are_asked_for(trial: Any) -> None:
+    """Else their bursts would be written otherwise than the submission's, to whose windows theirs are compared."""
+    supply = Supply(trial, budget=0)
+    few, many = supply.stock(1), supply.stock(6)
+    assert len(few) == 1 and len(set(numbers(many))) == 6
+    assert [each.image.start for each in many] == [i * supply.each for i in range(6)]
+    assert [len(joined([each.image for each in supply.stock(count)])) for count in (1, 4, 6)] == [1, 1, 1]
+    assert numbers(supply.stock(4)) == numbers(many)[:4]
 
 
 def test_no_more_is_drawn_ahead_than_there_is_room_for(trial: Any) -> None:
