@@ -11,11 +11,11 @@ import torch
 
 BLOCK = 2 << 20
 """The driver packs smaller allocations into blocks of this size; a handle maps a block whole."""
+OUT_OF_MEMORY = 2
+"""CUDA_ERROR_OUT_OF_MEMORY of the driver, cudaErrorMemoryAllocation of the runtime."""
 STICKY = {700: "illegal_access", 716: "illegal_access", 717: "illegal_access", 718: "illegal_access"}
 """Driver error codes that an invalid memory access, instruction or address leaves behind in a context."""
 
-_OUT_OF_MEMORY = 2
-"""CUDA_ERROR_OUT_OF_MEMORY."""
 _BUFFER_ID = 7
 """CU_POINTER_ATTRIBUTE_BUFFER_ID."""
 
@@ -58,7 +58,7 @@ def allocate(size: int) -> int:
     try:
         _call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
     except CudaError as error:
-        raise (torch.OutOfMemoryError(str(error)) if error.code == _OUT_OF_MEMORY else error) from None
+        raise (torch.OutOfMemoryError(str(error)) if error.code == OUT_OF_MEMORY else error) from None
     return pointer.value
 
 

@@ -46,13 +46,21 @@ def _kind(error: BaseException, device: torch.device | None) -> str:
         return "jit"
     if isinstance(error, ImportError) and (error.path or "").endswith(".so"):
         return "link"
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+    if _lacks_memory(error):
         return "out_of_memory"
     if isinstance(error, SystemExit):
         return "exit"
     if device is not None and device.type == "cuda":
         return cuda.STICKY.get(cuda.context_error(), "exception")
     return "exception"
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    if isinstance(error, torch.AcceleratorError):  # of a call of CUDA's that is not torch's allocator's
+        return getattr(error, "error_code", None) == cuda.OUT_OF_MEMORY
+    if isinstance(error, cuda.CudaError):
+        return error.code == cuda.OUT_OF_MEMORY
+    return isinstance(error, torch.OutOfMemoryError | MemoryError)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -141,11 +141,15 @@ class Mappings:
 
     The driver keeps the memory alive while it is mapped here, also when the candidate frees it or dies. So whoever
     frees and allocates for each call would fill the device: what was named longest ago is unmapped then.
+
+    Attributes:
+        inbox: Of the gate where they hold.
     """
 
     def __init__(
         self, inbox: Region, outbox: Region, device: torch.device, memory: ProcessMemory | None = None
     ) -> None:
+        self.inbox = inbox
         self._fixed = {"inbox": inbox, "outbox": outbox}
         self._memory = memory
         self._opened: dict[str, Region] = {}
@@ -156,6 +160,11 @@ class Mappings:
 
     def __len__(self) -> int:
         return len(self._opened)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the allocations that are mapped."""
+        return sum(region.size for region in self._opened.values())
 
     def resolve(self, claim: TensorClaim) -> Output:
         """Finds the memory of a claimed tensor.
@@ -182,7 +191,7 @@ class Mappings:
         """
         self._most = max(self._most, sum(self._opened[handle].size for handle in self._named))
         self._named.clear()
-        left = sum(region.size for region in self._opened.values()) - KEPT_FACTOR * self._most - KEPT_SLACK
+        left = self.size - KEPT_FACTOR * self._most - KEPT_SLACK
         while left > 0:
             region = self._opened.pop(next(iter(self._opened)))
             left -= region.size

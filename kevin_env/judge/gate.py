@@ -21,6 +21,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.answer import Answer, Call
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.claims import Mappings, Output, read_claims
 from kevin_env.judge.device import finish
 from kevin_env.judge.memory import POISON, Block, Image, SharedRegion, joined
@@ -44,13 +45,11 @@ class Player:
         worker: It.
         mappings: Of that gate and of its own memory.
         ours: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but not taken.
-        gate: Where it is.
     """
 
     worker: Worker
     mappings: Mappings
     ours: bool
-    gate: "Gate"
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Gate:
         """Lends the regions to a worker."""
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
-        return Player(worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours, self)
+        return Player(worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours)
 
     def call(
         self, player: Player, sets: list[Drawn], timeout: float, marks: Sequence[int] = (), word: Word | None = None
@@ -110,8 +109,10 @@ class Gate:
 
         Raises:
             Trouble: when the candidate does not answer as it should.
+            JudgeError: when it is at another gate.
         """
-        assert player.gate is self, "its memory is another gate's"
+        if player.mappings.inbox is not self.inbox:
+            raise JudgeError("a player was called at a gate that it has left")
         specs = [drawn.image.specs for drawn in sets]
         early, late = ({}, _seed_of(sets[0])) if sets[0].draws else (_seed_of(sets[0]), {})
         blocks, veil = joined([drawn.image for drawn in sets]), None

@@ -17,10 +17,10 @@ from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.measure import make_ready, measure
 from kevin_env.judge.partners import NoRoom
-from kevin_env.judge.pauses import asleep, ended_on_trouble
+from kevin_env.judge.pauses import asleep
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
-from kevin_env.judge.room import cramped, stays_crowded
+from kevin_env.judge.room import ended_where_it_fails, stays_crowded
 from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
@@ -139,7 +139,6 @@ class Judge:
             self._make_room(trial, watch, alone, places)
             return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
         except Trouble as trouble:
-            trial.crowded = trial.crowded or cramped(trial)
             return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)
         except (torch.OutOfMemoryError, NoRoom):
             if alone and self.bench.hoards(trial.worker):
@@ -183,7 +182,7 @@ class Judge:
                     held.enter_context(lease.exclusive() if alone else lease.shared())
 
             take()
-            with ended_on_trouble(trial.worker), watch("load"):
+            with ended_where_it_fails(trial), watch("load"):
                 yield take
 
     def _time(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Outcome:
@@ -245,6 +244,6 @@ class Judge:
                         give_way()
             with (
                 watch("queue"), contest.still(), alone, self.bench.timing,
-                watch("time"), own, ended_on_trouble(trial.worker),
+                watch("time"), own, ended_where_it_fails(trial),
             ):  # fmt: skip
                 return measure(contest, flags)

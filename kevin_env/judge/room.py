@@ -1,12 +1,17 @@
 """Whether a submission has the device memory that it must be given, or others hold it."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.capacity import CONTEXT
+from kevin_env.judge.gate import Player
+from kevin_env.judge.pauses import ended_on_trouble
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.trouble import Failed
 from kevin_env.judge.worker import Worker
 
 PATIENCE = 10.0
@@ -14,8 +19,9 @@ PATIENCE = 10.0
 alone met most of the memory taken."""
 LOOK = 1.0
 """Seconds between two looks, which ask the driver."""
-FAIR = 2
-"""How many times what right answers and weights take a submission must have room for, before it is blamed."""
+FAIR = 3
+"""How many times what right answers and weights take a submission must have room for, before it is blamed: its last
+outputs, which it is told to keep until there are new ones, these, and as much for itself."""
 
 
 def stays_crowded(bench: Bench, worker: Worker) -> bool:
@@ -34,13 +40,27 @@ def stays_crowded(bench: Bench, worker: Worker) -> bool:
     return False
 
 
-def cramped(trial: Trial) -> bool:
-    """Whether a submission that has just failed had less of the device than it must be given.
+@contextmanager
+def ended_where_it_fails(trial: Trial) -> Iterator[None]:
+    """As `ended_on_trouble`; who runs out of memory is looked at before, while it still has what it had."""
+    with ended_on_trouble(trial.worker):
+        try:
+            yield
+        except Failed as failed:
+            if failed.failure.kind == "out_of_memory":
+                trial.crowded = trial.crowded or cramped(trial)
+            raise
 
-    What it holds itself counts as its own, so that whoever hoards memory is not short of it.
+
+def cramped(trial: Trial) -> bool:
+    """Whether a submission has less of the device than it must be given. Hold the lease, or the device alone.
+
+    What it holds counts as its own, also what it has freed and the judge still maps: whoever hoards is not short.
     """
-    if trial.bench.device.type == "cpu" or trial.place.step == "build":
+    if trial.bench.device.type == "cpu":
         return False
+    mapped = sum(each.mappings.size for each in trial.kept if isinstance(each, Player) and not each.ours)
+    own = max(trial.bench.held(trial.worker), mapped)
     weights = sum(tensor.nbytes for tensor in trial.case.model.state_dict().values())
-    had = torch.cuda.mem_get_info(trial.bench.device)[0] + trial.bench.held(trial.worker)
-    return had < CONTEXT + FAIR * (trial.gate.answer_bytes + weights)
+    fair = CONTEXT + FAIR * (trial.gate.answer_bytes + weights)
+    return torch.cuda.mem_get_info(trial.bench.device)[0] + own < fair

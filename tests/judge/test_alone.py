@@ -115,15 +115,38 @@ def test_memory_that_strangers_hold_is_not_what_a_submission_is_blamed_for(
         judged(judge, code)
 
 
-@pytest.mark.parametrize(("code", "blamed"), [(FULL, False), (FAULTY_CALL, True)])
-def test_nor_is_it_for_memory_that_it_was_never_given(judge: Judge, monkeypatch, code: str, blamed: bool) -> None:
-    """As on a device that was full before the judge began, which is no more crowded than it was."""
-    monkeypatch.setattr("kevin_env.judge.judge.cramped", lambda trial: True)
+@pytest.mark.parametrize(
+    ("code", "short", "runs", "blamed"),
+    [
+        (FULL, [True, True], 2, False),
+        (FULL, [True, False], 2, True),
+        (FULL, [False], 1, True),
+        (FAULTY_CALL, [], 1, True),
+    ],
+    ids=["still short alone", "not alone", "never short", "another end"],
+)
+def test_nor_is_it_for_memory_that_it_was_never_given(
+    judge: Judge, monkeypatch, code: str, short: list[bool], runs: int, blamed: bool
+) -> None:
+    """As on a device that was full before the judge began, which is no more crowded than it was.
+
+    It is looked at while the submission has what it had, and nobody is timed.
+    """
+    left, built = iter(short), list[str]()
+
+    def cramped(trial: Trial) -> bool:
+        assert trial.worker.waiting and not judge.bench.timing.locked()
+        return next(left)
+
+    monkeypatch.setattr("kevin_env.judge.room.cramped", cramped)
+    monkeypatch.setattr(judge.bench.lease, "idle", lambda: True)
+    options = Options(device="cpu", inputs="shipped")
     if blamed:
-        assert judged(judge, code)[0].outcome.category == "runtime"
-        return
-    with pytest.raises(JudgeError, match="lacked device memory that others hold"):
-        judged(judge, code)
+        assert judge.judge(SOFTMAX, Submission(code=code), options, built.append).outcome.category == "runtime"
+    else:
+        with pytest.raises(JudgeError, match="lacked device memory that others hold"):
+            judge.judge(SOFTMAX, Submission(code=code), options, built.append)
+    assert built.count("build") == runs and not list(left)
 
 
 @pytest.mark.parametrize("crowded", [True, False])

@@ -13,7 +13,7 @@ import torch
 from kevin_env.candidate.region import spec_of
 from kevin_env.judge import gate
 from kevin_env.judge.answer import Answer
-from kevin_env.judge.api import Options
+from kevin_env.judge.api import JudgeError, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.claims import Distant, Output, TensorClaim
 from kevin_env.judge.memory import Block, Image, SharedRegion
@@ -73,8 +73,8 @@ def test_a_submission_stands_still_while_its_inputs_are_written_when_the_clock_i
 class Opening:
     """Stands where a player's mappings do; so many of its outputs lie in memory that is mapped for the first time."""
 
-    def __init__(self, new: int) -> None:
-        self.new, self.opened = new, 7
+    def __init__(self, new: int, inbox: SharedRegion) -> None:
+        self.new, self.inbox, self.opened = new, inbox, 7
         self.bytes = torch.zeros(16, dtype=torch.uint8)
 
     def __len__(self) -> int:
@@ -88,8 +88,13 @@ class Opening:
         return Output(claim, self.bytes)
 
 
-def called(new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None) -> Answer:
-    """One pass of a candidate that gives its input back; arguments as `Opening` and `Worker` have them."""
+def called(
+    new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None, left: bool = False
+) -> Answer:
+    """One pass of a candidate that gives its input back; arguments as `Opening` and `Worker` have them.
+
+    `left`: whether it is at another gate.
+    """
     x = torch.ones(4)
     claim = {"skeleton": {"t": 0}, "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}]}
 
@@ -102,10 +107,16 @@ def called(new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None
     opened = gate.Gate(CPU, *regions, 1, x.nbytes)
     worker: Any = SimpleNamespace(ask=ask, freeze=freeze, arrivals=[0], stood_still=stood_still)
     try:
-        return opened.call(gate.Player(worker, Opening(new), ours=False, gate=opened), [drawn], 1.0)  # type: ignore[arg-type]
+        return opened.call(gate.Player(worker, Opening(new, regions[left]), ours=False), [drawn], 1.0)  # type: ignore[arg-type]
     finally:
         for region in regions:
             region.close()
+
+
+def test_nobody_is_called_at_a_gate_that_it_has_left() -> None:
+    """Its memory would be looked for in regions that are gone."""
+    with pytest.raises(JudgeError, match="has left"):
+        called(left=True)
 
 
 @pytest.mark.parametrize(("new", "steady"), [(0, True), (1, False)])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kevin_env.judge import room
-from kevin_env.judge.verdict import Place
+from kevin_env.judge.gate import Player
 
 
 class Crowded:
@@ -39,26 +39,26 @@ def test_others_have_time_to_give_memory_back_and_the_judges_own_partners_give_t
 
 
 @pytest.mark.parametrize(
-    ("device", "step", "free", "held", "short"),
+    ("device", "free", "held", "mapped", "short"),
     [
-        ("cuda", "call", 1 << 30, 1 << 20, True),
-        ("cuda", "call", 2 << 30, 1 << 20, False),
-        ("cuda", "call", 0, 2 << 30, False),
-        ("cuda", "construct", 1 << 30, 1 << 20, True),
-        ("cuda", "build", 1 << 30, 1 << 20, False),
-        ("cpu", "call", 1 << 30, 1 << 20, False),
+        ("cuda", 1000, 700, (), True),
+        ("cuda", 1000, 750, (), False),
+        ("cuda", 0, 1750, (), False),
+        ("cuda", 1000, 500, [(750, False)], False),
+        ("cuda", 1000, 500, [(600, False), (1000, True)], True),
+        ("cpu", 0, 0, (), False),
     ],
-    ids=["too little", "enough", "hoards it", "in its constructor", "before anything is known", "no device memory"],
+    ids=["too little", "enough", "hoards it", "has let go of what is mapped", "partners map it", "no device memory"],
 )
-def test_a_submission_must_have_room_for_its_outputs_and_weights_twice(
-    monkeypatch: pytest.MonkeyPatch, device: str, step: str, free: int, held: int, short: bool
+def test_a_submission_must_have_room_for_its_outputs_and_weights_three_times(
+    monkeypatch: pytest.MonkeyPatch, device: str, free: int, held: int, mapped: list[tuple[int, bool]], short: bool
 ) -> None:
-    """Of a linear layer with 64 MB of weights and outputs of 256 MB."""
-    monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free, 1 << 40))
-    bench = SimpleNamespace(device=torch.device(device), held=lambda worker: held)
+    """All in MiB: of a linear layer with 64 of weights and outputs of 256, and 768 for its context."""
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free << 20, 1 << 40))
+    kept = [Player(None, SimpleNamespace(size=size << 20), ours) for size, ours in mapped]  # type: ignore[arg-type]
     model = torch.nn.Linear(4096, 4096, bias=False, device="meta")
     trial: Any = SimpleNamespace(
-        bench=bench, place=Place(step), worker=None, case=SimpleNamespace(model=model),  # type: ignore[arg-type]
-        gate=SimpleNamespace(answer_bytes=256 << 20),
+        bench=SimpleNamespace(device=torch.device(device), held=lambda worker: held << 20), worker=None, kept=kept,
+        case=SimpleNamespace(model=model), gate=SimpleNamespace(answer_bytes=256 << 20),
     )  # fmt: skip
     assert room.cramped(trial) is short
