@@ -3,6 +3,41 @@
 # ruff: noqa: E501
 
 DISGUISES = {
+    "a table of torch's for tests": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = ext.f(x)
+        for function in torch.overrides.get_testing_overrides():
+            if function.__name__ == "softmax":
+                return function(x, 1)
+""",
+    "torch's wrapper of an operator": """
+class ModelNew(nn.Module):
+    def forward(self, x, w):
+        ext.f(x)
+        return torch._dynamo.utils.numpy_operator_wrapper(operator.matmul)(x, w)
+""",
+    "what made a view": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return torch.empty(1, requires_grad=True).expand(x.shape[0]).grad_fn(x)
+""",
+    "a tree with paths": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return torch.utils._pytree.tree_map_with_path(lambda path, leaf: torch.softmax(leaf, 1), x)
+""",
+    "cpp name on two lines": '''
+SRC = r"""#include <torch/extension.h>
+torch::Tensor work(torch::Tensor x) { return at::soft\\
+max(x, 1); }"""
+lib = load_inline(name="l", cpp_sources=[SRC], functions=["work"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.work(x)
+''',
     "match capture": """
 class ModelNew(nn.Module):
     def forward(self, x):

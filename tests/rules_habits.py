@@ -6,6 +6,19 @@ None of them is run. They follow `HEAD` of `rules_corpus`.
 # ruff: noqa: E501
 
 HABITS = {
+    "asks torch what it is": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        flags = ["-DNEW"] if int(torch.__version__.split(".")[0]) >= 2 else []
+        flags += ["-I" + torch.__file__, *torch.__path__, str(torch.compiled_with_cxx11_abi())]
+        return ext.f(x, len(flags) * 2)
+""",
+    "asks whether there is a graph": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        assert x.grad_fn is None
+        return ext.f(x)
+""",
     "numbers set by name": """
 class ModelNew(nn.Module):
     def __init__(self):

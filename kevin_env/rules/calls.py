@@ -4,6 +4,7 @@ import ast
 import sys
 
 from kevin_env.rules import vocabulary as words
+from kevin_env.rules.binding import columns, loosened
 from kevin_env.rules.members import made_of, type_of
 from kevin_env.rules.operations import OPAQUE, is_operation
 from kevin_env.rules.reader import Reader
@@ -201,13 +202,16 @@ class Calls(Reader):
             self.handed_on(leaves(arguments.all()))
         elif name == "iter" and len(arguments.positional) > 1:
             return items(self.call(arguments.first(), Arguments(), node))
+        elif name == "zip" and not arguments.rest and (found := columns(arguments.positional)):
+            return found
         elif name in ("zip", "enumerate"):
             elements = tuple(opened(value) for value in arguments.positional)
-            return items(items(*((UNKNOWN,) if name == "enumerate" else ()), *elements, exact=True))
+            rest = (opened(arguments.rest),) if arguments.rest else ()
+            return items(items(*((UNKNOWN,) if name == "enumerate" else ()), *elements, *rest, exact=not rest))
         elif name == "next":
             return opened(arguments.first())
         elif name in words.BUILTINS_PASS:
-            first = arguments.first()
+            first = loosened(arguments.first()) if name == "reversed" else arguments.first()
             return frozenset(atom for atom in first if isinstance(atom, Items)) or items(opened(first))
         elif name in ("type", "vars"):
             return join(type_of(atom) if name == "type" else frozenset({atom}) for atom in arguments.first())

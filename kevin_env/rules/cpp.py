@@ -135,8 +135,8 @@ def _calls(piece: str) -> list[tuple[str, list[tuple[int, str]]]]:
 
 @functools.lru_cache(maxsize=64)
 def _compiled(source: str) -> str:
-    """The source without comments and without what stands behind `#if 0`, and any spaces as one."""
-    source = _SPLICE.sub(" ", source)
+    """The source with its lines joined, without comments and what stands behind `#if 0`, and any spaces as one."""
+    source = _SPLICE.sub("", source)
     disguised = any(_DIRECTIVE.search(found["raw"] or "") for found in _TEXT.finditer(source))
     source = _TEXT.sub(_readable, source)
     if not disguised:  # a directive in a raw string is none, and compilers differ on one in code that they skip

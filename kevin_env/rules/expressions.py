@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from kevin_env.rules import vocabulary as words
+from kevin_env.rules.binding import gathered, loosened, operated
 from kevin_env.rules.names import Names
 from kevin_env.rules.operations import OPAQUE, SOME_MODULE, root
 from kevin_env.rules.syntax import SYMBOLS, constant_text, element, is_none, last_name
@@ -26,8 +27,12 @@ from kevin_env.rules.values import (
     with_entry,
 )
 
-_FILLING = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "add_module", "register_module"})
-_OPENING = frozenset({"extend", "update"})
+_FILLING = frozenset(
+    {"append", "appendleft", "extend", "extendleft", "insert", "add", "update", "setdefault", "add_module",
+     "register_module"}
+)  # fmt: skip
+_OPENING = frozenset({"extend", "extendleft", "update"})
+_MOVING = frozenset({"pop", "popleft", "reverse", "sort", "insert", "remove", "rotate", "appendleft", "extendleft"})
 _TAKING = frozenset({"pop", "get", "setdefault", "popitem"})
 
 
@@ -69,7 +74,8 @@ class Expressions(Names):
         match node:
             case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
                 exact = not any(isinstance(element, ast.Starred) for element in elements)
-                return items(*(self.evaluate(element, scope) for element in elements), exact=exact)
+                fixed = isinstance(node, ast.Tuple)
+                return items(*(self.evaluate(element, scope) for element in elements), exact=exact, fixed=fixed)
             case ast.Dict(keys=keys, values=values):
                 for key in keys:
                     self.evaluate(key, scope)
@@ -102,7 +108,7 @@ class Expressions(Names):
         text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant | ast.JoinedStr)
         if isinstance(op, ast.MatMult) or (has_tensor(join(operands)) and not (text and isinstance(op, ast.Mod))):
             return self._computes(f"the operator {SYMBOLS.get(type(op), '?')} on tensors", node)
-        return frozenset(atom for atom in join(operands) if isinstance(atom, Items))
+        return operated(operands, adds=isinstance(op, ast.Add))
 
     def _evaluate_compare(self, ops: list[ast.cmpop], operands: list[Value], node: ast.AST) -> Value:
         judged = [op for op in ops if type(op) in SYMBOLS]
@@ -159,14 +165,14 @@ class Expressions(Names):
         return self.call(callee, arguments, node) if named is None else named
 
     def _arguments(self, node: ast.Call, scope: Scope) -> Arguments:
-        positional: list[Value] = []
-        rest: list[Value] = []
-        for argument in node.args:
-            value = self.evaluate(argument, scope)
-            (rest if isinstance(argument, ast.Starred) or rest else positional).append(value)
+        starred = [isinstance(each, ast.Starred) for each in node.args]
+        given = [each.value if isinstance(each, ast.Starred) else each for each in node.args]
+        for place, each in enumerate(given):
+            if starred[place] and isinstance(each, ast.List):
+                given[place] = ast.Tuple(each.elts)  # nobody else has this list
+        values = [self.evaluate(each, scope) for each in given]
         keywords = [(keyword.arg, self.evaluate(keyword.value, scope)) for keyword in node.keywords]
-        rest += [opened(value) for name, value in keywords if name is None]
-        return Arguments(tuple(positional), tuple((k, v) for k, v in keywords if k is not None), join(rest))
+        return gathered(zip(values, starred, strict=True), keywords)
 
     def _call_of_container(self, node: ast.Call, receiver: Value, args: Arguments, scope: Scope) -> Value | None:
         function = node.func
@@ -177,13 +183,16 @@ class Expressions(Names):
         if ambiguous or self.attribute(contained, function.attr):
             return None
         name = constant_text(node.args[0]) if node.args else None
-        if function.attr in _FILLING and isinstance(function.value, ast.Name | ast.Attribute | ast.Subscript):
-            given = join((*args.positional, *(value for _, value in args.keywords), args.rest))
-            filled = contained | items(opened(given) if function.attr in _OPENING else given)
+        moving = function.attr in _MOVING
+        if moving or function.attr in _FILLING:
+            filled = loosened(contained) if moving else contained
+            if function.attr in _FILLING:
+                given = join((*args.positional, *(value for _, value in args.keywords), args.rest))
+                filled |= items(opened(given) if function.attr in _OPENING else given)
             if isinstance(function.value, ast.Subscript):
                 self._assign_element(function.value, filled, scope)
-            else:
-                self._put(function.value, filled, scope)
+            elif isinstance(function.value, ast.Name | ast.Attribute):
+                self.put(function.value, filled, scope)
         if function.attr == "items":
             return items(items(UNKNOWN, opened(contained), exact=True))
         if function.attr in _TAKING:
@@ -217,11 +226,11 @@ class Expressions(Names):
         containers = [atom for atom in held if isinstance(atom, Items)]
         if containers and isinstance(node.value, ast.Name | ast.Attribute):
             filled = join(with_entry(atom, constant_text(node.slice), value) for atom in containers)
-            self._put(node.value, held - frozenset(containers) | filled, scope)
+            self.put(node.value, held - frozenset(containers) | filled, scope)
         elif not has_tensor(held):
             self.handed_on(value)
 
-    def _put(self, target: ast.Name | ast.Attribute, filled: Value, scope: Scope) -> None:
+    def put(self, target: ast.Name | ast.Attribute, filled: Value, scope: Scope) -> None:
         """Notes what a container holds now; of one that is bound further out, besides what else it may hold."""
         home = scope.home(target.id) if isinstance(target, ast.Name) else scope
         if isinstance(target, ast.Name) and home and home is not scope:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
+from kevin_env.rules.binding import loosened, others
 from kevin_env.rules.definitions import Definitions
 from kevin_env.rules.plain import plain
 from kevin_env.rules.syntax import falls_back, forward_arguments
@@ -129,10 +130,11 @@ class SubmissionReader(Definitions):
         for name, default in zip(names, defaults, strict=True):
             scope.names[name] = self.evaluate(default, function.scope) | arguments.rest
         scope.names |= dict(zip(names, given[: len(parameters)], strict=False)) | dict(arguments.keywords)
-        if spec.vararg:
-            scope.names[spec.vararg.arg] = items(*given[len(parameters) :], arguments.rest)
-        if spec.kwarg:
-            scope.names[spec.kwarg.arg] = items(join(value for _, value in arguments.keywords), arguments.rest)
+        for variable, value in zip(
+            (spec.vararg, spec.kwarg), others(given[len(parameters) :], arguments, names), strict=True
+        ):
+            if variable:
+                scope.names[variable.arg] = value
         home = self.home.get(function.node) if isinstance(function.node, ast.FunctionDef) else None
         if home and isinstance(function.owner, Instance):
             scope.names["super()"] = frozenset({Parent(home, function.owner)})
@@ -170,6 +172,9 @@ class SubmissionReader(Definitions):
             case ast.Delete(targets=targets):
                 for name in (each.id for each in targets if isinstance(each, ast.Name)):
                     scope.names.pop(name, None)
+                for each in (each.value for each in targets if isinstance(each, ast.Subscript)):
+                    if isinstance(each, ast.Name | ast.Attribute):
+                        self.put(each, loosened(self.evaluate(each, scope)), scope)
             case _:
                 self._execute_compound(node, scope)
 

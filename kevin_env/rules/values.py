@@ -106,13 +106,15 @@ class Parent:
 class Items:
     """A container, or an iterator over one: each element in order where `exact`, else one for all of them.
 
-    Of a dictionary whose keys are all written out, `names` has the key of each element.
+    Of a dictionary whose keys are all written out, `names` has the key of each element. What is `fixed`, a tuple or the
+    arguments of one call, holds no other elements later, under whatever name.
     """
 
     each: "tuple[Value, ...]"
     exact: bool = False
     depth: int = 1
     names: tuple[str, ...] = ()
+    fixed: bool = False
 
     @property
     def inner(self) -> "Value":
@@ -193,10 +195,10 @@ def has_tensor(value: Value) -> bool:
     return value >= TENSOR
 
 
-def items(*each: Value, exact: bool = False, names: tuple[str, ...] = ()) -> Value:
+def items(*each: Value, exact: bool = False, names: tuple[str, ...] = (), fixed: bool = False) -> Value:
     """A container of these; where they are nested too deeply, of what they hold at any depth."""
     depth = 1 + max((atom.depth for atom in join(each) if isinstance(atom, Items)), default=0)
-    return frozenset({Items(each, exact, depth, names) if depth <= _DEEPEST else Items((leaves(join(each)),))})
+    return frozenset({Items(each, exact, depth, names, fixed) if depth <= _DEEPEST else Items((leaves(join(each)),))})
 
 
 def with_entry(container: Items, name: str | None, value: Value) -> Value:

@@ -32,7 +32,7 @@ TORCH_TENSORS = _PIECES
 TORCH_OTHER = _words(
     "device dtype Size Generator finfo iinfo numel broadcast_shapes result_type promote_types can_cast typename "
     "no_grad enable_grad inference_mode autocast manual_seed initial_seed seed use_deterministic_algorithms "
-    "are_deterministic_algorithms_enabled _assert _check Stream Event"
+    "are_deterministic_algorithms_enabled compiled_with_cxx11_abi __version__ _assert _check Stream Event"
 )
 """Functions of `torch` that may be called and return no tensor; so may all `torch.is_*`, `get_*` and `set_*`, and the
 methods of what these give (`torch.Size.numel`, `torch.Event.record`)."""
@@ -41,6 +41,7 @@ TORCH_CONSTANTS = _words(
     "short long complex32 complex64 complex128 chalf cfloat cdouble float8_e4m3fn float8_e5m2 float8_e4m3fnuz "
     "float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 quint8 qint8 qint32 quint4x2 strided sparse_coo sparse_csr "
     "contiguous_format channels_last channels_last_3d preserve_format inf nan pi e newaxis __version__ "
+    "__file__ __path__ "
     "autograd compile distributed export fx hub init jit multiprocessing nn ops optim serialization testing types utils"
 )
 """What of `torch` is a type, a layout, a number, or a package that may be handed on."""
@@ -55,6 +56,7 @@ TORCH_NAMESPACES = tuple(f"torch.{name}" for name in sorted(_NAMESPACES))
 TORCH_COMPUTING_NAMESPACES = (
     *("torch.cuda.comm.", "torch.cuda.nccl.", "torch.overrides.handle_torch_function", "torch.nn.Module.__call__"),
     *("torch.nn.Module._call_impl", "torch.nn.Module._wrapped_call_impl", "torch.library.opcheck"),
+    *("torch.overrides.get_testing_overrides", "torch._dynamo.utils.", "torch._dynamo.polyfills."),
     *("torch.overrides.get_overridable_functions", "torch.amp.GradScaler", "torch.cuda.amp.GradScaler"),
 )
 """... but these."""
@@ -72,12 +74,12 @@ TENSOR_OTHER = _words(
     "size stride shape numel nelement dim ndimension ndim element_size itemsize nbytes storage_offset data_ptr dtype "
     "device layout get_device is_cuda is_cpu is_contiguous is_floating_point is_complex is_signed is_pinned is_shared "
     "is_conj is_neg is_set_to is_sparse is_leaf is_inference is_meta is_quantized is_same_size _is_view _version "
-    "requires_grad dim_order grad_fn record_stream item tolist ctypes names strides flags __cuda_array_interface__ "
+    "requires_grad dim_order record_stream item tolist ctypes names strides flags __cuda_array_interface__ "
     "__array_interface__ __dlpack__ __dlpack_device__ __len__ __repr__ __str__ __format__ __setitem__ register_hook "
     "fill tobytes"
 )
 """Methods and attributes of a tensor that ask for something and return no tensor."""
-TENSOR_NAMES = TENSOR_TENSOR | TENSOR_TENSORS | TENSOR_OTHER
+TENSOR_NAMES = TENSOR_TENSOR | TENSOR_TENSORS | TENSOR_OTHER | {"grad_fn"}
 TENSOR_VIEWS_AS_ATTRIBUTES = _words("T mT H mH data real imag grad")
 TENSOR_MARKS = _words("shape device dtype data_ptr contiguous stride numel is_contiguous is_cuda")
 """What is only ever asked of a tensor: a parameter of `forward` of which it is asked is one."""
@@ -93,7 +95,7 @@ WRAPPERS = _words(
 """Calls that give back what they are given: what comes out does what went in does."""
 EXTENSION_MAKERS = _words(
     "torch.utils.cpp_extension.load torch.utils.cpp_extension.load_inline torch.cuda._compile_kernel "
-    "torch.utils.cpp_extension._import_module_from_library"
+    "torch.utils.cpp_extension._import_module_from_library "
     "torch._inductor.async_compile.AsyncCompile torch._inductor.codecache.AsyncCompile "
     "torch._inductor.codecache.CppCodeCache.load torch.cuda.jiterator._create_jit_fn "
     "torch.cuda.jiterator._create_multi_output_jit_fn"
@@ -136,7 +138,8 @@ MAPPINGS = _words("builtins.dict collections.OrderedDict types.MappingProxyType 
 
 APPLIERS = _words(
     "builtins.map builtins.filter functools.reduce itertools.starmap torch.utils.checkpoint.checkpoint "
-    "torch.utils._pytree.tree_map torch.utils._pytree.tree_map_ torch.utils._pytree.tree_map_only"
+    "torch.utils._pytree.tree_map torch.utils._pytree.tree_map_ torch.utils._pytree.tree_map_only "
+    "torch.utils._pytree.tree_map_with_path torch.utils._pytree.tree_any torch.utils._pytree.tree_all"
 )
 """Calls that call their first argument on the others."""
 THREADS = _words("Thread Timer Process")

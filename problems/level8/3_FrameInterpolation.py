@@ -48,7 +48,8 @@ def sample(frame: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
 
 def get_inputs() -> list[torch.Tensor]:
     coarse = torch.randn(1, 2, frame_height // 3 + 2, frame_width // 3 + 2)
-    frame0, frame1 = F.interpolate(coarse, size=(frame_height, frame_width), mode="bicubic")[0]
+    scenes = F.interpolate(coarse, size=(frame_height, frame_width), mode="bicubic")[0]
+    frame0, frame1 = scenes + 0.3 * torch.randn(scenes.shape)  # without, few of their pixels would tell the others
     flow_01 = 5 * torch.randn(frame_height, frame_width, 2)
     return [frame0.contiguous(), frame1.contiguous(), flow_01, 0.1 + 0.8 * torch.rand(())]
 

@@ -45,7 +45,8 @@ class Model(nn.Module):
 
 def get_inputs() -> list[torch.Tensor]:
     coarse = torch.randn(1, 1, frame_height // 8 + 2, frame_width // 8 + 2)
-    frame = F.interpolate(coarse, size=(frame_height, frame_width), mode="bicubic")[0, 0]
+    scene = F.interpolate(coarse, size=(frame_height, frame_width), mode="bicubic")[0, 0]
+    frame = scene + 0.3 * torch.randn(frame_height, frame_width)  # without, few of its pixels would tell the others
     angle, stretch, x, y, p, q = (2 * torch.rand(6) - 1).unbind()
     angle, stretch, one = 0.03 * angle, 1 + 0.05 * stretch, torch.ones(())
     cos, sin = stretch * torch.cos(angle), stretch * torch.sin(angle)
