@@ -99,5 +99,25 @@ MIXED = {
     "iadd alias": ("a = [x]\nb = a\nb += [x]\nreturn self.go(*a)", "return b * 2"),
     "extend": ("a = [x]\na.extend([x])\nreturn self.go(*a)", "return b * 2"),
     "append": ("a = [x]\na.append(x)\nreturn self.go(*a)", "return b * 2"),
+    "names under another name": (
+        "return self.by(x, b=2, y=x)",
+        "return b * c\n    def fill(self, held, y):\n        held['b'] = y\n    def by(self, x, y, **kw):\n        other = kw\n        other['b'] = y\n        return self.go(x, **kw)",
+    ),
+    "names changed elsewhere": (
+        "return self.by(x, b=2, y=x)",
+        "return b * c\n    def fill(self, held, y):\n        held['b'] = y\n    def by(self, x, y, **kw):\n        self.fill(kw, y)\n        return self.go(x, **kw)",
+    ),
+    "names changed by a bound method": (
+        "return self.by(x, b=2, y=x)",
+        "return b * c\n    def fill(self, held, y):\n        held['b'] = y\n    def by(self, x, y, **kw):\n        put = kw.__setitem__\n        put('b', y)\n        return self.go(x, **kw)",
+    ),
+    "names given by a bound method": (
+        "return self.by(x, b=2, y=x)",
+        "return b * c\n    def fill(self, held, y):\n        held['b'] = y\n    def by(self, x, y, **kw):\n        put = kw.setdefault\n        put('c', y)\n        return self.go(x, **kw)",
+    ),
+    "names changed directly": (
+        "return self.by(x, b=2, y=x)",
+        "return b * c\n    def fill(self, held, y):\n        held['b'] = y\n    def by(self, x, y, **kw):\n        kw['b'] = y\n        return self.go(x, **kw)",
+    ),
 }
 """In each, a tensor comes to where another number stood or was seen, and torch computes with it."""

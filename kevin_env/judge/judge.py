@@ -20,7 +20,7 @@ from kevin_env.judge.partners import NoRoom
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
-from kevin_env.judge.room import ended_where_it_fails, stays_crowded
+from kevin_env.judge.room import ended_where_it_fails, is_crowded, stays_crowded
 from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
@@ -97,7 +97,8 @@ class Judge:
             finally:
                 with watch("queue"):  # the submission is dead before anything is said of it
                     trial.end()
-        beside = beside or not self.bench.lease.idle() or trial.crowded or self.bench.crowded(worker)
+        lacked = ends[1] or (outcome is not None and outcome.kind == "out_of_memory")
+        beside = beside or not self.bench.lease.idle() or trial.crowded or (lacked and is_crowded(self.bench, worker))
         if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
             del trial  # its models and their float64 copies make room
             return self._judge(asked, alone=True)

@@ -40,6 +40,12 @@ def stays_crowded(bench: Bench, worker: Worker) -> bool:
     return False
 
 
+def is_crowded(bench: Bench, worker: Worker) -> bool:
+    """Whether a device is crowded, asked while nobody is timed. Hold no lease."""
+    with bench.lease.shared():
+        return bench.crowded(worker)
+
+
 @contextmanager
 def ended_where_it_fails(trial: Trial) -> Iterator[None]:
     """As `ended_on_trouble`; who runs out of memory is looked at before, while it still has what it had."""

@@ -33,18 +33,18 @@ def gathered(positional: Iterable[tuple[Value, bool]], keywords: Iterable[tuple[
     return Arguments(tuple(placed), tuple(named), join(rest))
 
 
-def others(left: Sequence[Value], arguments: Arguments, names: Sequence[str]) -> tuple[Value, Value]:
-    """What `*args` and `**kwargs` of a function hold.
+def others_in_order(left: Sequence[Value], rest: Value) -> Value:
+    """What `*args` of a function holds: values for which there are no parameters, and what may be anywhere."""
+    return items(*left, rest) if rest else items(*left, exact=True, fixed=True)
 
-    Args:
-        left: Positional values for which there are no parameters.
-        arguments: Of the call.
-        names: Of the parameters.
-    """
-    loose = (arguments.rest,) if arguments.rest else ()
+
+def others_by_name(arguments: Arguments, names: Sequence[str], fixed: bool) -> Value:
+    """What `**kwargs` of a function with these parameters holds; `fixed` as in `Items`."""
+    if not fixed:
+        return items(join(value for _, value in arguments.keywords), arguments.rest)
     more = {name: value for name, value in arguments.keywords if name not in names}
-    named = items(*more.values(), names=tuple(more), fixed=True)
-    return items(*left, *loose, exact=not loose, fixed=True), named | (items(*loose) if loose else UNKNOWN)
+    loose = items(arguments.rest) if arguments.rest else UNKNOWN
+    return items(*more.values(), names=tuple(more), fixed=True) | loose
 
 
 def loosened(value: Value) -> Value:
@@ -58,8 +58,8 @@ def operated(operands: Sequence[Value], adds: bool) -> Value:
     if adds and all(len(each) == 1 and each[0].exact for each in held):
         fixed = all(each[0].fixed for each in held)
         return items(*(part for each in held for part in each[0].each), exact=True, fixed=fixed)
-    first = frozenset(held[0]) if adds else UNKNOWN  # what comes behind moves nothing
-    return first | loosened(frozenset(atom for each in held[adds:] for atom in each))
+    kept, moved = (held[0], held[1:]) if adds else ([], held)  # what comes behind moves nothing
+    return frozenset(kept) | loosened(frozenset(atom for each in moved for atom in each))
 
 
 def columns(rows: Sequence[Value]) -> Value | None:

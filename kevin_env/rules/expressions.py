@@ -166,11 +166,7 @@ class Expressions(Names):
 
     def _arguments(self, node: ast.Call, scope: Scope) -> Arguments:
         starred = [isinstance(each, ast.Starred) for each in node.args]
-        given = [each.value if isinstance(each, ast.Starred) else each for each in node.args]
-        for place, each in enumerate(given):
-            if starred[place] and isinstance(each, ast.List):
-                given[place] = ast.Tuple(each.elts)  # nobody else has this list
-        values = [self.evaluate(each, scope) for each in given]
+        values = [self.evaluate(_unstarred(each), scope) for each in node.args]
         keywords = [(keyword.arg, self.evaluate(keyword.value, scope)) for keyword in node.keywords]
         return gathered(zip(values, starred, strict=True), keywords)
 
@@ -237,6 +233,12 @@ class Expressions(Names):
             home.names[target.id] |= filled
         else:
             self.assign(target, filled, scope)
+
+
+def _unstarred(argument: ast.expr) -> ast.expr:
+    """Without its star; a list that is written out behind one is as good as a tuple, since nobody else has it."""
+    inner = argument.value if isinstance(argument, ast.Starred) else argument
+    return ast.Tuple(inner.elts) if inner is not argument and isinstance(inner, ast.List) else inner
 
 
 def _is_own_name(key: ast.expr) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.binding import loosened, others
+from kevin_env.rules.binding import loosened, others_by_name, others_in_order
 from kevin_env.rules.definitions import Definitions
 from kevin_env.rules.plain import plain
-from kevin_env.rules.syntax import falls_back, forward_arguments
+from kevin_env.rules.syntax import falls_back, forward_arguments, keeps_to_itself
 from kevin_env.rules.texts import code_in
 from kevin_env.rules.values import (
     TENSOR,
@@ -130,11 +130,11 @@ class SubmissionReader(Definitions):
         for name, default in zip(names, defaults, strict=True):
             scope.names[name] = self.evaluate(default, function.scope) | arguments.rest
         scope.names |= dict(zip(names, given[: len(parameters)], strict=False)) | dict(arguments.keywords)
-        for variable, value in zip(
-            (spec.vararg, spec.kwarg), others(given[len(parameters) :], arguments, names), strict=True
-        ):
-            if variable:
-                scope.names[variable.arg] = value
+        if spec.vararg:
+            scope.names[spec.vararg.arg] = others_in_order(given[len(parameters) :], arguments.rest)
+        if spec.kwarg:
+            fixed = keeps_to_itself(function.node, spec.kwarg.arg)
+            scope.names[spec.kwarg.arg] = others_by_name(arguments, names, fixed)
         home = self.home.get(function.node) if isinstance(function.node, ast.FunctionDef) else None
         if home and isinstance(function.owner, Instance):
             scope.names["super()"] = frozenset({Parent(home, function.owner)})

@@ -91,6 +91,18 @@ def is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
+_READS = frozenset({"get", "pop", "items", "keys", "values"})
+
+
+def keeps_to_itself(function: ast.AST, name: str) -> bool:
+    """Whether a dictionary is only used by that name, and handed on by `**`, so that nobody else changes it."""
+    nodes = walk(function)
+    own = {each.value for each in nodes if isinstance(each, ast.Subscript)}
+    own |= {each.value for each in nodes if isinstance(each, ast.keyword) and each.arg is None}
+    own |= {each.value for each in nodes if isinstance(each, ast.Attribute) and each.attr in _READS}
+    return all(each in own for each in nodes if isinstance(each, ast.Name) and each.id == name)
+
+
 def last_name(node: ast.expr) -> str:
     """The last part of a dotted name, called or not: `jit` of `@triton.jit` and of `@jit(...)`."""
     if isinstance(node, ast.Call):

@@ -79,7 +79,7 @@ TENSOR_OTHER = _words(
     "fill tobytes"
 )
 """Methods and attributes of a tensor that ask for something and return no tensor."""
-TENSOR_NAMES = TENSOR_TENSOR | TENSOR_TENSORS | TENSOR_OTHER | {"grad_fn"}
+TENSOR_NAMES = TENSOR_TENSOR | TENSOR_TENSORS | TENSOR_OTHER
 TENSOR_VIEWS_AS_ATTRIBUTES = _words("T mT H mH data real imag grad")
 TENSOR_MARKS = _words("shape device dtype data_ptr contiguous stride numel is_contiguous is_cuda")
 """What is only ever asked of a tensor: a parameter of `forward` of which it is asked is one."""
