@@ -13,13 +13,13 @@ from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
 from kevin_env.parsing import defines, nodes_of, tree_of
+from kevin_env.rules.atoms import Class, Imported, Value
 from kevin_env.rules.findings import Finding
 from kevin_env.rules.plain import plain
 from kevin_env.rules.rewriter import changed
 from kevin_env.rules.submission import SubmissionReader
 from kevin_env.rules.syntax import last_name
 from kevin_env.rules.texts import written_out
-from kevin_env.rules.values import Class, Imported, Value
 from kevin_env.rules.vocabulary import MODULE_PATHS
 
 Rules = Literal["kernel", "open"]

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from kevin_env.rules.values import UNKNOWN, Arguments, Items, Value, items, join, opened, spread
+from kevin_env.rules.atoms import UNKNOWN, Arguments, Items, Value, join, opened
+from kevin_env.rules.values import items, spread
 
 
 def gathered(positional: Iterable[tuple[Value, bool]], keywords: Iterable[tuple[str | None, Value]]) -> Arguments:

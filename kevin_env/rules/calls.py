@@ -4,12 +4,7 @@ import ast
 import sys
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.binding import columns, loosened
-from kevin_env.rules.members import made_of, type_of
-from kevin_env.rules.operations import OPAQUE, is_operation
-from kevin_env.rules.reader import Reader
-from kevin_env.rules.tasks import executed, is_thread, thread
-from kevin_env.rules.values import (
+from kevin_env.rules.atoms import (
     TENSOR,
     UNKNOWN,
     Arguments,
@@ -25,13 +20,15 @@ from kevin_env.rules.values import (
     Thread,
     TorchModule,
     Value,
-    has_tensor,
-    items,
     join,
-    leaves,
-    mapping,
     opened,
 )
+from kevin_env.rules.binding import columns, loosened
+from kevin_env.rules.members import made_of, type_of
+from kevin_env.rules.operations import OPAQUE, is_operation
+from kevin_env.rules.reader import Reader
+from kevin_env.rules.tasks import executed, is_thread, thread
+from kevin_env.rules.values import has_tensor, items, leaves, mapping
 
 KERNEL: Value = frozenset({Kernel()})
 EXTENSION: Value = frozenset({Kernel(gives_tensors=True)})

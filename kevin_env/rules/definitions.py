@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Sequence
 
+from kevin_env.rules.atoms import UNKNOWN, Arguments, Class, Function, Imported, Scope, Value
 from kevin_env.rules.calls import KERNEL
 from kevin_env.rules.expressions import Expressions
 from kevin_env.rules.operations import KNOWN, root
-from kevin_env.rules.values import UNKNOWN, Arguments, Class, Function, Imported, Scope, Value
 
 
 class Definitions(Expressions):

@@ -4,11 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.binding import gathered, loosened, operated
-from kevin_env.rules.names import Names
-from kevin_env.rules.operations import OPAQUE, SOME_MODULE, root
-from kevin_env.rules.syntax import SYMBOLS, constant_text, element, is_none, last_name
-from kevin_env.rules.values import (
+from kevin_env.rules.atoms import (
     TENSOR,
     UNKNOWN,
     Arguments,
@@ -19,13 +15,14 @@ from kevin_env.rules.values import (
     Scope,
     Tensor,
     Value,
-    has_tensor,
-    items,
     join,
     opened,
-    unpacked,
-    with_entry,
 )
+from kevin_env.rules.binding import gathered, loosened, operated
+from kevin_env.rules.names import Names
+from kevin_env.rules.operations import OPAQUE, SOME_MODULE, root
+from kevin_env.rules.syntax import SYMBOLS, constant_text, element, is_none, last_name
+from kevin_env.rules.values import has_tensor, items, unpacked, with_entry
 
 _FILLING = frozenset(
     {"append", "appendleft", "extend", "extendleft", "insert", "add", "update", "setdefault", "add_module",

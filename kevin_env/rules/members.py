@@ -1,7 +1,7 @@
 """What tensors and modules have: attributes that no submission defines."""
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.values import (
+from kevin_env.rules.atoms import (
     TENSOR,
     UNKNOWN,
     Arguments,
@@ -15,10 +15,9 @@ from kevin_env.rules.values import (
     TensorMethod,
     TorchModule,
     Value,
-    items,
     join,
-    leaves,
 )
+from kevin_env.rules.values import items, leaves
 
 
 def of_module(held: Value, name: str) -> Value:

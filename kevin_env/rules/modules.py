@@ -2,9 +2,10 @@
 
 import ast
 
+from kevin_env.rules.atoms import UNKNOWN, Arguments, Imported, Value
 from kevin_env.rules.operations import SOME_MODULE, computes, stem, torch_operations
 from kevin_env.rules.syntax import constant_text
-from kevin_env.rules.values import UNKNOWN, Arguments, Imported, Value, items
+from kevin_env.rules.values import items
 
 IMPORTERS = frozenset(
     {"builtins.__import__", "importlib.__import__", "importlib.import_module", "importlib._bootstrap._gcd_import"}

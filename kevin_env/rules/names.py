@@ -2,12 +2,12 @@
 
 import ast
 
+from kevin_env.rules.atoms import TENSOR, Arguments, Imported, Instance, Items, Tensor, Value, join, opened
 from kevin_env.rules.entries import at
 from kevin_env.rules.modules import IMPORTERS, named
 from kevin_env.rules.objects import Objects
 from kevin_env.rules.operations import OPAQUE, root
 from kevin_env.rules.syntax import constant_text
-from kevin_env.rules.values import TENSOR, Arguments, Imported, Instance, Items, Tensor, Value, join, opened
 
 
 class Names(Objects):

@@ -5,13 +5,7 @@ import re
 
 from kevin_env.parsing import walk
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
-from kevin_env.rules.cpp import operations
-from kevin_env.rules.cpp_vendors import is_of_vendor
-from kevin_env.rules.modules import looked_up
-from kevin_env.rules.operations import KNOWN, is_operation, root
-from kevin_env.rules.syntax import are_numbers, constant_text, local_names, sources_in
-from kevin_env.rules.values import (
+from kevin_env.rules.atoms import (
     TENSOR,
     UNKNOWN,
     Arguments,
@@ -26,12 +20,16 @@ from kevin_env.rules.values import (
     TensorMethod,
     TorchModule,
     Value,
-    has_tensor,
-    items,
     join,
-    leaves,
     opened,
 )
+from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
+from kevin_env.rules.cpp import operations
+from kevin_env.rules.cpp_vendors import is_of_vendor
+from kevin_env.rules.modules import looked_up
+from kevin_env.rules.operations import KNOWN, is_operation, root
+from kevin_env.rules.syntax import are_numbers, constant_text, local_names, sources_in
+from kevin_env.rules.values import has_tensor, items, leaves
 
 _EXPLICIT = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__repr__", "__str__"})
 """Special methods that are read where they are called, or that only tell what an object is."""

@@ -5,7 +5,7 @@ import sys
 from importlib import resources
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.values import Atom, Imported, Value
+from kevin_env.rules.atoms import Atom, Imported, Value
 
 UNWRITTEN = "torch.(a name that is not written out)"
 OPAQUE: Value = frozenset({Imported(UNWRITTEN)})

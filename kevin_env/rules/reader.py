@@ -6,14 +6,7 @@ from dataclasses import replace
 
 from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.cpp_vendors import is_of_vendor
-from kevin_env.rules.findings import Findings
-from kevin_env.rules.members import is_layer, of_module, of_tensor, of_torch_module
-from kevin_env.rules.modules import may_be_torchs, within
-from kevin_env.rules.operations import KNOWN, OPAQUE, SOME_MODULE, is_operation
-from kevin_env.rules.syntax import are_numbers, last_name, numbers_among, registers_operators, returned_types
-from kevin_env.rules.tasks import is_thread
-from kevin_env.rules.values import (
+from kevin_env.rules.atoms import (
     UNKNOWN,
     Arguments,
     Atom,
@@ -33,6 +26,13 @@ from kevin_env.rules.values import (
     Value,
     join,
 )
+from kevin_env.rules.cpp_vendors import is_of_vendor
+from kevin_env.rules.findings import Findings
+from kevin_env.rules.members import is_layer, of_module, of_tensor, of_torch_module
+from kevin_env.rules.modules import may_be_torchs, within
+from kevin_env.rules.operations import KNOWN, OPAQUE, SOME_MODULE, is_operation
+from kevin_env.rules.syntax import are_numbers, last_name, numbers_among, registers_operators, returned_types
+from kevin_env.rules.tasks import is_thread
 
 
 class Reader(Findings):

@@ -5,12 +5,7 @@ from collections.abc import Sequence
 
 from kevin_env.parsing import nodes_of
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.binding import loosened, others_by_name, others_in_order
-from kevin_env.rules.definitions import Definitions
-from kevin_env.rules.plain import plain
-from kevin_env.rules.syntax import falls_back, forward_arguments, keeps_to_itself
-from kevin_env.rules.texts import code_in
-from kevin_env.rules.values import (
+from kevin_env.rules.atoms import (
     TENSOR,
     UNKNOWN,
     Arguments,
@@ -22,11 +17,15 @@ from kevin_env.rules.values import (
     Scope,
     TorchModule,
     Value,
-    items,
     join,
-    leaves,
     opened,
 )
+from kevin_env.rules.binding import loosened, others_by_name, others_in_order
+from kevin_env.rules.definitions import Definitions
+from kevin_env.rules.plain import plain
+from kevin_env.rules.syntax import falls_back, forward_arguments, keeps_to_itself
+from kevin_env.rules.texts import code_in
+from kevin_env.rules.values import items, leaves
 
 _MOST_READINGS = 500
 """Functions are read once for each kind of arguments; in a file that needs more than this, once altogether."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from kevin_env.parsing import nodes_of, texts_of, walk
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.values import TENSOR, UNKNOWN, Arguments, Items, Value, items
+from kevin_env.rules.atoms import TENSOR, UNKNOWN, Arguments, Items, Value
+from kevin_env.rules.values import items
 
 SYMBOLS: dict[type[ast.AST], str] = {
     ast.Add: "+",

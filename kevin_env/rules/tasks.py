@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.values import UNKNOWN, Arguments, Thread, Value, opened, spread
+from kevin_env.rules.atoms import UNKNOWN, Arguments, Thread, Value, opened
+from kevin_env.rules.values import spread
 
 
 @dataclass(frozen=True)

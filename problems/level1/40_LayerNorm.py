@@ -20,7 +20,7 @@ dim2 = 256
 CASES: dict[str, dict] = {
     "cpu": {"batch_size": 512, "features": 8, "dim1": 24, "dim2": 20},
     "odd": {"batch_size": 7, "features": 13, "dim1": 17, "dim2": 19},
-    "single": {"batch_size": 1, "features": 16, "dim1": 16, "dim2": 16},
+    "few": {"batch_size": 5, "features": 8, "dim1": 8, "dim2": 8},
 }
 TAGS: tuple[str, ...] = ("normalization",)
 
