@@ -3,6 +3,7 @@
 import ast
 import sys
 
+from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
     TENSOR,
@@ -80,10 +81,10 @@ class Calls(Reader):
         callables = frozenset(atom for atom in arguments.first() if isinstance(atom, Function | Kernel | Class))
         if path in words.WRAPPERS:
             return arguments.first() or frozenset({Imported(path)})
-        if path in words.APPLIERS:
+        if path in library.APPLIERS:
             rest = tuple(opened(value) | value for value in arguments.positional[1:])
             return items(self.call(arguments.first(), Arguments(rest), node))
-        if path in words.MAPPINGS:
+        if path in library.MAPPINGS:
             return mapping(arguments)
         if path == "builtins.dict.fromkeys":
             return items(*arguments.positional[1:2])
@@ -181,9 +182,9 @@ class Calls(Reader):
 
     def _call_operator(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         last = path.rsplit(".", 1)[-1]
-        if last in words.OPERATOR_GETTERS:  # by a name that is not written out; others were rewritten
+        if last in library.OPERATOR_GETTERS:  # by a name that is not written out; others were rewritten
             return OPAQUE
-        computes = has_tensor(arguments.all()) and last not in words.OPERATOR_HARMLESS
+        computes = has_tensor(arguments.all()) and last not in library.OPERATOR_HARMLESS
         return self._computes(path, node) if computes else UNKNOWN
 
     def _call_builtin(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
@@ -191,9 +192,9 @@ class Calls(Reader):
             self.report("torch_compute", node, f"{name}(), whose code cannot be checked,")
             self.runs_text = self.runs_text or name == "exec"
             return OPAQUE
-        elif name in words.BUILTINS_SELECT and (key := dict(arguments.keywords).get("key")):
+        elif name in library.BUILTINS_SELECT and (key := dict(arguments.keywords).get("key")):
             return self._select(name, key, arguments, node)
-        elif name in words.BUILTINS_COMPUTE and has_tensor(arguments.all()):
+        elif name in library.BUILTINS_COMPUTE and has_tensor(arguments.all()):
             return self._computes(f"{name}() on a tensor", node)
         elif (name == "type" and len(arguments.positional) > 1) or name.endswith(("Error", "Exception", "Iteration")):
             self.handed_on(leaves(arguments.all()))
@@ -207,7 +208,7 @@ class Calls(Reader):
             return items(items(*((UNKNOWN,) if name == "enumerate" else ()), *elements, *rest, exact=not rest))
         elif name == "next":
             return opened(arguments.first())
-        elif name in words.BUILTINS_PASS:
+        elif name in library.BUILTINS_PASS:
             first = loosened(arguments.first()) if name == "reversed" else arguments.first()
             return frozenset(atom for atom in first if isinstance(atom, Items)) or items(opened(first))
         elif name in ("type", "vars"):

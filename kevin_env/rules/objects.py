@@ -4,6 +4,7 @@ import ast
 import re
 
 from kevin_env.parsing import walk
+from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
     TENSOR,
@@ -187,27 +188,27 @@ class Objects(Calls):
         if _only_timed(path, arguments):
             self.call(arguments.first(), Arguments(), node)
             return UNKNOWN
-        if path.startswith(words.UNREADABLE):
+        if path.startswith(library.UNREADABLE):
             return self._computes(f"{path}, whose code cannot be checked,", node)
-        if path.startswith(words.STDLIB_COMPUTES) and has_tensor(arguments.all()):
+        if path.startswith(library.STDLIB_COMPUTES) and has_tensor(arguments.all()):
             return self._computes(path, node)
         result = super()._call_stdlib(path, arguments, handed, node)
-        if path.startswith(words.KEEPING):
+        if path.startswith(library.KEEPING):
             self._kept |= frozenset(atom for atom in arguments.all() if isinstance(atom, Tensor) or is_operation(atom))
             result |= self._kept
         if not self.reached:
-            later = path.startswith(words.CALLING_LATER)
+            later = path.startswith(library.CALLING_LATER)
             handed = self.runnable(arguments.all())
             self.escaped += [a for a in handed if is_operation(a) or (later and isinstance(a, Function))]
-        if path.startswith(words.PASSING):
+        if path.startswith(library.PASSING):
             return arguments.first() or result
-        if path.startswith(words.COLLECTING):
+        if path.startswith(library.COLLECTING):
             result = items(opened(arguments.all()) | (arguments.all() & TENSOR))
         if not path.startswith("functools."):
             for atom in arguments.all():  # it is there to be called
                 if is_operation(atom):
                     self._computes(getattr(atom, "path", ""), node)
-                elif isinstance(atom, Function) and path.split(".")[0] not in ("threading", *words.EXECUTORS):
+                elif isinstance(atom, Function) and path.split(".")[0] not in ("threading", *library.EXECUTORS):
                     self.run(atom, Arguments())
         return result
 

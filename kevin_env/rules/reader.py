@@ -5,6 +5,7 @@ import builtins
 from dataclasses import replace
 
 from kevin_env.parsing import nodes_of
+from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
     UNKNOWN,
@@ -126,7 +127,7 @@ class Reader(Findings):
                 return frozenset({Kernel() if are_numbers(kinds) else replace(atom, numbers=numbers_among(kinds))})
             case TensorMethod():
                 return frozenset({atom})
-            case Function() | Class() if name in words.REFLECTION:
+            case Function() | Class() if name in library.REFLECTION:
                 return OPAQUE
             case Function():
                 if name == "register":
@@ -141,7 +142,7 @@ class Reader(Findings):
                     return UNKNOWN
                 return atom.inner if name == "forward" else atom.named(name)
             case Thread() | Future():
-                return frozenset({atom if name in words.RUNS else Imported(f"concurrent.futures.Future.{name}")})
+                return frozenset({atom if name in library.RUNS else Imported(f"concurrent.futures.Future.{name}")})
             case Parent(node, owner):
                 return self._member(self.lineage(node)[1:], name, owner) or self._inherited(node, name)
             case _:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 
 from kevin_env.parsing import nodes_of, texts_of, walk
+from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import TENSOR, UNKNOWN, Arguments, Items, Value
 from kevin_env.rules.values import items
@@ -153,7 +154,7 @@ def _is_number(kind: str) -> bool:
 
 def falls_back(handler: ast.ExceptHandler) -> bool:
     """Whether the handler goes another way; to raise, to log, or to fill in a missing entry is none."""
-    if isinstance(handler.body[-1], ast.Raise) or _caught(handler) <= words.LOOKUPS:
+    if isinstance(handler.body[-1], ast.Raise) or _caught(handler) <= library.LOOKUPS:
         return False
     return any(_goes_on(node) for statement in handler.body for node in walk(statement))
 
@@ -170,7 +171,7 @@ def _goes_on(node: ast.AST) -> bool:
         case ast.Call(func=function):
             while isinstance(function, ast.Attribute | ast.Call):
                 function = function.value if isinstance(function, ast.Attribute) else function.func
-            return not (isinstance(function, ast.Name) and function.id in words.LOGGING)
+            return not (isinstance(function, ast.Name) and function.id in library.LOGGING)
         case _:
             return False
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from kevin_env.rules import vocabulary as words
+from kevin_env.rules import library
 from kevin_env.rules.atoms import UNKNOWN, Arguments, Thread, Value, opened
 from kevin_env.rules.values import spread
 
@@ -20,7 +20,7 @@ class Task:
 def is_thread(path: str) -> bool:
     """Whether the imported class is one of threads or processes."""
     root, _, last = path.partition(".")
-    return root in ("threading", "multiprocessing") and last.rsplit(".", 1)[-1] in words.THREADS
+    return root in ("threading", "multiprocessing") and last.rsplit(".", 1)[-1] in library.THREADS
 
 
 def thread(path: str, arguments: Arguments) -> Thread | None:
@@ -35,7 +35,7 @@ def thread(path: str, arguments: Arguments) -> Thread | None:
 def executed(path: str, arguments: Arguments) -> Task | None:
     """The call that an executor or a pool makes when it is called so; None when it makes none."""
     root, _, last = path.rpartition(".")
-    if root.split(".")[0] not in words.EXECUTORS:
+    if root.split(".")[0] not in library.EXECUTORS:
         return None
     callee, given = arguments.get(0, "func") or UNKNOWN, arguments.positional[1:]
     one = arguments.get(1, "iterable" if last == "starmap" else "args") or UNKNOWN

@@ -133,25 +133,6 @@ MODULE_CONTENTS = MODULE_ENTRIES | MODULE_LISTS
 _COLLECTIONS = {*dir(list), *dir(dict), *dir(set), *dir(OrderedDict), *dir(deque), "_replace", "_asdict", "_make"}
 CONTAINER_METHODS = frozenset({*_COLLECTIONS, *MODULE_METHODS, *MODULE_CONTENTS})
 """What a list, a dictionary, a named tuple or a container of modules has besides its entries."""
-MAPPINGS = _words("builtins.dict collections.OrderedDict types.MappingProxyType types.SimpleNamespace")
-"""Calls that make a dictionary, or what is one with its entries as attributes."""
-
-APPLIERS = _words(
-    "builtins.map builtins.filter functools.reduce itertools.starmap torch.utils.checkpoint.checkpoint "
-    "torch.utils._pytree.tree_map torch.utils._pytree.tree_map_ torch.utils._pytree.tree_map_only "
-    "torch.utils._pytree.tree_map_with_path torch.utils._pytree.tree_any torch.utils._pytree.tree_all"
-)
-"""Calls that call their first argument on the others."""
-THREADS = _words("Thread Timer Process")
-"""Classes of `threading` and `multiprocessing` that take a function, to be called when they are started."""
-EXECUTORS = _words("concurrent multiprocessing asyncio _thread")
-"""Packages whose pools and executors call the functions that they are given."""
-RUNS = _words("start run result get __call__")
-"""Methods of a thread that call what it was given, and of a future that give what its call returned."""
-BUILTINS_COMPUTE = _words("abs sum min max pow round divmod sorted any all")
-BUILTINS_SELECT = _words("min max sorted")
-"""Those of them that may compare what a function gives for each element instead."""
-BUILTINS_PASS = _words("list tuple set reversed iter")
 BUILT_IN_OPERATORS = _words(
     "aten prims prim rngprims debugprims _native mkl mkldnn mkldnn_prepacked onednn cudnn quantized _quantized "
     "quantization quantized_decomposed sparse static_runtime inductor inductor_prims c10d c10d_functional "
@@ -161,11 +142,6 @@ BUILT_IN_OPERATORS = _words(
 """Namespaces of `torch.ops` that are torch's own, whatever a submission registers there."""
 FAKES = _words("register_fake impl_abstract register_autograd register_vmap")
 """What of `torch.library` takes functions that do not run when the operator is called."""
-LOOKUPS = _words("KeyError IndexError AttributeError StopIteration")
-"""Exceptions that a missing entry raises, not a failing kernel."""
-LOGGING = _words("print warnings logging logger log traceback sys")
-OPERATOR_HARMLESS = _words("is_ is_not getitem setitem contains itemgetter length_hint")
-OPERATOR_GETTERS = _words("attrgetter methodcaller")
 NUMPY_VIEWS = _words("frombuffer ctypeslib.as_array memmap ndarray")
 """Functions of NumPy that make an array of memory, of which nobody knows whose it is."""
 NUMPY_PRODUCTS = ("matmul", "dot", "vdot", "inner", "tensordot", "einsum", "linalg.", "fft.", "convolve", "correlate")
@@ -203,15 +179,6 @@ ANYBODYS = _words(
 )
 """Operations whose names other classes in C++ have for methods of their own."""
 TENSOR_CLASSES = _words("torch.Tensor torch.nn.Parameter torch.nn.parameter.Parameter")
-PASSING = ("contextlib.nullcontext", "contextlib.closing", "copy.", "types.MethodType", "random.choice")
-"""Calls of Python's library that give what they are given, or a copy ..."""
-COLLECTING = ("itertools.", "collections.deque")
-"""... and those that give a container of it."""
-REFLECTION = _words(
-    "__defaults__ __kwdefaults__ __closure__ __annotations__ __globals__ __code__ __base__ __bases__ __mro__ mro "
-    "__subclasses__"
-)
-"""Attributes of functions and classes that hold what names elsewhere would have to be followed for."""
 COMPUTING_PACKAGES = _words(
     "einops opt_einsum jax tensorflow sklearn cv2 torchvision torchaudio xformers flash_attn transformers numexpr "
     "nvmath skcuda onnxruntime apex transformer_engine bitsandbytes flashinfer liger_kernel vllm sgl_kernel deep_gemm "
@@ -228,23 +195,3 @@ COMPUTING_LIBRARIES = (
 MODEL = "ModelNew"
 NAMESPACES = _words("torch torch.nn.functional torch.ops torch.ops.aten torch._C._VariableFunctions")
 """Modules that give operations to whoever is handed them, or looks a name up in them that is not written out."""
-UNREADABLE = (
-    *("pydoc.locate", "pkgutil.resolve_name", "pickle.load", "marshal.load", "runpy.", "code.", "codeop."),
-    *("cProfile.run", "profile.run", "trace.Trace", "doctest.run", "importlib.metadata.EntryPoint"),
-    *("timeit.timeit", "timeit.repeat", "timeit.Timer", "types.FunctionType", "types.CodeType", "ctypes.pythonapi."),
-)
-"""Calls of Python's library that run code, or give what can be called, without a name that could be followed."""
-STDLIB_COMPUTES = tuple(_words("math. cmath. statistics. heapq. bisect. fractions. decimal. itertools.accumulate"))
-"""Those that compare, add or multiply what they are given."""
-KEEPING = ("queue.", "contextvars.", "weakref.", "collections.", "threading.local")
-"""Those that keep what they are given, and give it back."""
-CALLING_LATER = (
-    "signal.",
-    "sys.set",
-    "gc.",
-    "threading.set",
-    "dataclasses.field",
-    "functools.singledispatch.register",
-    *KEEPING,
-)
-"""Those that call functions when something happens."""
