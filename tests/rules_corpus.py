@@ -1615,8 +1615,8 @@ class ModelNew(nn.Module):
 class ModelNew(nn.Module):
     def forward(self, x):
         table = {"f": ext.f}
-        table["h"] = torch.tanh
-        return table["f"](table.get("h")(x))  # HERE
+        table["h"] = torch.tanh  # HERE
+        return table["f"](table.get("h")(x))
 """,
     ),
     "what is taken instead of an entry": (

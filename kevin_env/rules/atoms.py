@@ -39,6 +39,11 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Holder:
+    """What code gave that is not read, and that was given a tensor: it may hold it somewhere."""
+
+
+@dataclass(frozen=True)
 class TensorMethod:
     """An attribute of a tensor that is not a tensor: usually a bound method."""
 
@@ -101,33 +106,77 @@ class Parent:
     owner: Instance
 
 
+@dataclass(eq=False)
+class Cell:
+    """What a list, a set or a dictionary was given later, under whatever name, by the key; None for any."""
+
+    entries: "dict[str | int | None, Value]" = field(default_factory=dict["str | int | None", "Value"])
+
+    def add(self, key: "str | int | None", value: "Value") -> None:
+        """Notes an entry; what holds this container itself adds nothing."""
+        others = frozenset(each for each in value if not (isinstance(each, Items) and each.holds(self)))
+        self.entries[key] = self.entries.get(key, UNKNOWN) | others
+
+
 @dataclass(frozen=True)
 class Items:
-    """A container, or an iterator over one: each element in order where `exact`, else one for all of them.
+    """A container, or an iterator over one: each element in order where `ordered`, else one for all of them.
 
     Of a dictionary whose keys are all written out, `names` has the key of each element. What is `fixed`, a tuple or the
     arguments of one call, holds no other elements later, under whatever name.
     """
 
     each: "tuple[Value, ...]"
-    exact: bool = False
+    ordered: bool = False
     depth: int = 1
     names: tuple[str, ...] = ()
     fixed: bool = False
+    cell: Cell | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is as it was made, each element in its place."""
+        return self.ordered and not (self.cell and self.cell.entries)
 
     @property
     def inner(self) -> "Value":
         """What any element may stand for."""
-        return join(self.each)
+        return join(self.each) | self.given()
+
+    def given(self, key: str | int | None = None) -> "Value":
+        """What it was given later under that key, or under one that is not known; all of it where the key is not."""
+        entries = self.cell.entries if self.cell else {}
+        return join(value for name, value in entries.items() if key is None or name is None or name == key)
 
     def named(self, name: str | None) -> "Value":
         """What the entry of that name may stand for; any entry where the name or the names are not known."""
-        return dict(zip(self.names, self.each, strict=True)).get(name, UNKNOWN) if name and self.names else self.inner
+        entries = dict(zip(self.names, self.each, strict=True)) if self.names else {}
+        made = entries.get(name, UNKNOWN) if name and self.names else join(self.each)
+        return made | self.given(name)
+
+    def holds(self, cell: Cell) -> bool:
+        """Whether it is the container of that cell, or has it in it."""
+        return self.cell is cell or any(isinstance(each, Items) and each.holds(cell) for each in self.inner)
 
 
 @dataclass(frozen=True)
 class Thread:
     """A thread that is not started yet: what it will call, and with what."""
+
+    callee: "Value"
+    arguments: "Arguments"
+
+
+@dataclass(frozen=True)
+class Filling:
+    """A method of a container that puts something into it."""
+
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A function of the submission's with some of its arguments."""
 
     callee: "Value"
     arguments: "Arguments"
@@ -142,6 +191,7 @@ class Future:
 
 Atom = (
     Tensor
+    | Holder
     | TensorMethod
     | Imported
     | TorchModule
@@ -152,12 +202,16 @@ Atom = (
     | Parent
     | Items
     | Thread
+    | Partial
+    | Filling
     | Future
 )
 Value = frozenset[Atom]
 
 UNKNOWN: Value = frozenset()
 TENSOR: Value = frozenset({Tensor()})
+LOST: Value = frozenset({Tensor(), Holder()})
+"""What may be a tensor, or hold it."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +226,11 @@ class Arguments:
         """Every value handed over, containers opened."""
         handed = join((*self.positional, *(value for _, value in self.keywords), self.rest))
         return handed | opened(handed)
+
+    def with_more(self, more: "Arguments") -> "Arguments":
+        """These, and behind them more."""
+        named = dict(self.keywords) | dict(more.keywords)
+        return Arguments((*self.positional, *more.positional), tuple(named.items()), self.rest | more.rest)
 
     def first(self) -> Value:
         """The first positional value."""
@@ -190,4 +249,4 @@ def join(values: Iterable[Value]) -> Value:
 
 def opened(value: Value) -> Value:
     """What one element of it may stand for: of containers what they hold, of a tensor a tensor."""
-    return join(atom.inner for atom in value if isinstance(atom, Items)) | (value & TENSOR)
+    return join(atom.inner for atom in value if isinstance(atom, Items)) | (value & LOST)

@@ -50,7 +50,7 @@ def others_by_name(arguments: Arguments, names: Sequence[str], fixed: bool) -> V
 
 def loosened(value: Value) -> Value:
     """The same without the order of its containers' elements."""
-    return frozenset(replace(atom, exact=False) if isinstance(atom, Items) else atom for atom in value)
+    return frozenset(replace(atom, ordered=False) if isinstance(atom, Items) else atom for atom in value)
 
 
 def operated(operands: Sequence[Value], adds: bool) -> Value:

@@ -1,4 +1,4 @@
-"""What a call does, by what is called. Second layer of the reader."""
+"""What a call does, by what is called. Third layer of the reader."""
 
 import ast
 import sys
@@ -6,17 +6,21 @@ import sys
 from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
+    LOST,
     TENSOR,
     UNKNOWN,
     Arguments,
     Atom,
     Class,
+    Filling,
     Function,
     Future,
+    Holder,
     Imported,
     Instance,
     Items,
     Kernel,
+    Partial,
     TensorMethod,
     Thread,
     TorchModule,
@@ -27,15 +31,15 @@ from kevin_env.rules.atoms import (
 from kevin_env.rules.binding import columns, loosened
 from kevin_env.rules.members import made_of, type_of
 from kevin_env.rules.operations import OPAQUE, is_operation
-from kevin_env.rules.reader import Reader
+from kevin_env.rules.protocols import Protocols
 from kevin_env.rules.tasks import executed, is_thread, thread
-from kevin_env.rules.values import has_tensor, items, leaves, mapping
+from kevin_env.rules.values import has_tensor, items, leaves, mapping, spread
 
 KERNEL: Value = frozenset({Kernel()})
 EXTENSION: Value = frozenset({Kernel(gives_tensors=True)})
 
 
-class Calls(Reader):
+class Calls(Protocols):
     """Follows calls into the submission's functions, and judges calls of everything else."""
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
@@ -64,10 +68,18 @@ class Calls(Reader):
                 return self.call(self.entries(atom), arguments, node)
             case Items():
                 return self.call(atom.inner, arguments, node)
+            case Filling(cell):
+                cell.add(None, arguments.all())
+                return UNKNOWN
+            case Partial(callee, given):
+                return self.call(callee, given.with_more(arguments), node)
             case Thread(callee, given):
                 return self.call(callee, given, node)
             case Future(result):
                 return result
+            case Holder():
+                self.unread(arguments.all())
+                return LOST
             case _:
                 return UNKNOWN
 
@@ -82,12 +94,11 @@ class Calls(Reader):
         if path in words.WRAPPERS:
             return arguments.first() or frozenset({Imported(path)})
         if path in library.APPLIERS:
-            rest = tuple(opened(value) | value for value in arguments.positional[1:])
-            return items(self.call(arguments.first(), Arguments(rest), node))
+            return self._apply(path.rsplit(".", 1)[-1], arguments, node)
         if path in library.MAPPINGS:
-            return mapping(arguments)
+            return mapping(arguments) | (arguments.first() & (OPAQUE | LOST))
         if path == "builtins.dict.fromkeys":
-            return items(*arguments.positional[1:2])
+            return items(*arguments.positional[1:2], self.elements(arguments.first()))
         if path in words.EXTENSION_MAKERS:
             return EXTENSION
         if path in words.LIBRARY_MAKERS:
@@ -114,6 +125,22 @@ class Calls(Reader):
                     self.launch()
                 self.foreign += [atom for atom in arguments.all() if isinstance(atom, Function)]
                 return KERNEL if callables else UNKNOWN
+
+    def _apply(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
+        """Calls of the first argument on the others, or on what they hold."""
+        given = arguments.positional[1:]
+        elements = tuple(self.elements(value) for value in given)
+        if name == "checkpoint":
+            return self.call(arguments.first(), Arguments(given, arguments.keywords, arguments.rest), node)
+        if name == "starmap":
+            return items(self.call(arguments.first(), spread(join(elements)), node))
+        if name == "reduce":
+            every = join((*elements, *given[1:]))
+            return every | self.call(arguments.first(), Arguments((every, every)), node)
+        either = tuple(each | value for each, value in zip(elements, given, strict=True))
+        return items(
+            self.call(arguments.first(), Arguments(either), node) | (join(elements) if name == "filter" else UNKNOWN)
+        )
 
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         path = path[path.rfind(".torch.") + 1 :]  # torch again, as a module of its own has it
@@ -142,6 +169,8 @@ class Calls(Reader):
         if path.endswith((".CUDAGraph.capture_begin", ".CUDAGraph.capture_end")):
             self.capture(path.endswith("begin"))
         handed = arguments.all()
+        if path.startswith("torch.utils._pytree."):
+            return self.unread(handed)
         functions = [atom for atom in self.runnable(handed) if isinstance(atom, Function)]
         last = path.rsplit(".", 1)[-1]
         if path.startswith("torch.library.") and last not in words.FAKES:
@@ -183,9 +212,16 @@ class Calls(Reader):
     def _call_operator(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         last = path.rsplit(".", 1)[-1]
         if last in library.OPERATOR_GETTERS:  # by a name that is not written out; others were rewritten
-            return OPAQUE
+            return OPAQUE | LOST
+        if last == "call":
+            return self.call(arguments.first(), Arguments(arguments.positional[1:], arguments.keywords), node)
+        if last == "getitem":
+            return self.elements(arguments.first())
+        if last in ("concat", "iconcat"):
+            return items(self.elements(join(arguments.positional)))
         computes = has_tensor(arguments.all()) and last not in library.OPERATOR_HARMLESS
-        return self._computes(path, node) if computes else UNKNOWN
+        given = self.special(arguments.all(), library.OPERATORS, Arguments(rest=arguments.all()))
+        return self._computes(path, node) if computes else given
 
     def _call_builtin(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
         if name in ("eval", "exec"):
@@ -198,22 +234,33 @@ class Calls(Reader):
             return self._computes(f"{name}() on a tensor", node)
         elif (name == "type" and len(arguments.positional) > 1) or name.endswith(("Error", "Exception", "Iteration")):
             self.handed_on(leaves(arguments.all()))
+            self.raised(arguments.all())
         elif name == "iter" and len(arguments.positional) > 1:
             return items(self.call(arguments.first(), Arguments(), node))
         elif name == "zip" and not arguments.rest and (found := columns(arguments.positional)):
             return found
         elif name in ("zip", "enumerate"):
-            elements = tuple(opened(value) for value in arguments.positional)
-            rest = (opened(arguments.rest),) if arguments.rest else ()
+            elements = tuple(self.elements(value) for value in arguments.positional)
+            rest = (self.elements(arguments.rest),) if arguments.rest else ()
             return items(items(*((UNKNOWN,) if name == "enumerate" else ()), *elements, *rest, exact=not rest))
         elif name == "next":
-            return opened(arguments.first())
+            return self.elements(arguments.first())
         elif name in library.BUILTINS_PASS:
             first = loosened(arguments.first()) if name == "reversed" else arguments.first()
-            return frozenset(atom for atom in first if isinstance(atom, Items)) or items(opened(first))
+            return frozenset(atom for atom in self.iterated(first) if isinstance(atom, Items)) or items(
+                self.elements(first)
+            )
+        elif name == "locals" or (name == "vars" and not arguments.positional):
+            return OPAQUE | LOST
         elif name in ("type", "vars"):
-            return join(type_of(atom) if name == "type" else frozenset({atom}) for atom in arguments.first())
-        return frozenset({Imported("builtins.object")})
+            return join(type_of(atom) if name == "type" else self._mapping_of(atom) for atom in arguments.first())
+        elif name in library.QUESTIONS | library.NUMBERS:
+            return frozenset({Imported("builtins.object")})
+        given = self.special(arguments.all(), library.OPERATORS | library.ITERATORS, Arguments(rest=arguments.all()))
+        return given | self.unread(arguments.all()) | frozenset({Imported("builtins.object")})
+
+    def _mapping_of(self, atom: Atom) -> Value:
+        return self.attribute(frozenset({atom}), "__dict__") if isinstance(atom, Instance) else frozenset({atom})
 
     def _select(self, name: str, key: Value, arguments: Arguments, node: ast.AST) -> Value:
         """`min`, `max` or `sorted` by what a function gives for each element, which may be a tensor then."""
@@ -231,6 +278,10 @@ class Calls(Reader):
             return self._call(Kernel(), arguments, node)
         if is_thread(path):
             return frozenset({thread(path, arguments) or Imported(path)})
+        functions = all(isinstance(atom, Function) for atom in arguments.first())
+        if path in ("functools.partial", "types.MethodType") and arguments.first() and functions:
+            bound = Arguments(arguments.positional[1:], arguments.keywords, arguments.rest)
+            return frozenset({Partial(arguments.first(), bound)})
         task = executed(path, arguments)
         if task is None:
             return handed or frozenset({Imported(path)})

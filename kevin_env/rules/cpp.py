@@ -29,7 +29,14 @@ _SPACES = re.compile(r"\s+")
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _BROKEN = re.compile(r'"\s?"')
 """Between two strings that are one."""
-_ALIAS = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::)?(torch|at)\b")
+_ALIAS = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::)?((?:torch|at)\b(?:::\w+)*)")
+_SYMBOL = re.compile(r"\b_ZN[KVr]*(?:2at|5torch)\w+")
+"""How the linker calls what is in torch's namespaces."""
+_TOKENS = {"bitand": "&", "bitor": "|", "xor": "^", "compl": "~", "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
+           "not_eq": "!=", "<:": "[", ":>": "]", "<%": "{", "%>": "}"}  # fmt: skip
+_TOKEN = re.compile(r"\b(?:bitand|bitor|xor|compl|and_eq|or_eq|xor_eq|not_eq)\b|<:(?!:)|:>|<%|%>")
+_GENERIC = re.compile(r"\bauto\s?(?:&{0,2}|\*)\s?(\w+)\s?[,)]")
+"""Parameters that anything may be given for."""
 _QUALIFIED = re.compile(r"\b(\w+)((?:::\w+)+)")
 _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _CHAIN = re.compile(rf"\b(\w+)\s*(?:\[[^\[\]\n]{{0,80}}\]\s*)?(?=((?:(?:\.|->)\s*\w+\s*{_ARGUMENTS}\s*)+))")
@@ -62,6 +69,8 @@ _FUNCTION_OBJECT = re.compile(
 )
 _ON_DEVICE = re.compile(r"\b__(?:global|device)__\b")
 """Before code that runs on a GPU, where there are no tensors."""
+_FUNCTION = rf"\b{_NO_TYPES}\w+>?[&*]*\s[&*]*(?:\w+::)*NAME\s*\((?P<first>[^,;{{}}()]{{0,400}})[,)]"
+_NUMERIC = re.compile(rf"(?:const\s|unsigned\s)*(?:{NUMBER})\s(?:const\s)?\w+")
 _REGISTERS = "::vec::"
 """Namespace of the processor's vector instructions, such as `at::vec::maximum`: they work on registers, not tensors."""
 _NAMESPACE = re.compile(r"\b(?:namespace(?:\s+[\w:]+)?|extern)\s*\{")
@@ -78,8 +87,10 @@ def operations(sources: Iterable[str]) -> list[str]:
 def _operations(source: str, file: str) -> list[str]:
     written, code = _BROKEN.sub("", _compiled(source)), _code(source)
     found = called_by_name(written, file) + ["".join(names) for names in _FUNCTION_OBJECT.findall(code)]
-    roots = {"torch", "at", *(name for name, _ in _ALIAS.findall(code))}
-    found += [root + rest for root, rest in _QUALIFIED.findall(code) if root in roots and _is_operation(rest)]
+    roots = {"torch": "", "at": ""} | {name: of[2 if of.startswith("at") else 5 :] for name, of in _ALIAS.findall(code)}
+    found += _SYMBOL.findall(written)
+    called = [(root, rest) for root, rest in _QUALIFIED.findall(code) if root in roots]
+    found += [root + rest for root, rest in called if _is_operation(roots[root] + rest)]
     pieces, types = _pieces(code), types_of(file)
     everywhere = _members(code, types).union(*(_shared(piece, types) for piece in pieces))
     return found + [name for piece in pieces for name in _in_piece(piece, types, everywhere, file)]
@@ -94,18 +105,24 @@ def _in_piece(piece: str, types: Types, everywhere: frozenset[str], file: str) -
     """Methods of tensors, and functions that are given one and that the file does not have of its own."""
     chains, calls = list(_CHAIN.finditer(piece)), _calls(piece)
     uses = {(chain.start(1), chain[1]) for chain in chains} | {use for _, given in calls for use in given}
+    on_host = "Tensor" in file and not _ON_DEVICE.search(piece.split("{", 1)[0])
+    generic = set(_GENERIC.findall(piece)) if on_host else set[str]()
     known = tensors_at(piece, types, tensors_in(piece, types, {*everywhere}), uses)
     found: list[str] = []
     for chain in chains:
         member = _MEMBER.search(piece, max(chain.start(1) - 3, 0), chain.start(1))
         if chain[1] in _members(file, types) if member else chain.start(1) in known:
             found += [f".{method}" for method in _METHOD.findall(chain[2]) if stem(method) in torch_operations()]
+        elif chain[1] in generic:
+            found += [
+                f".{name}" for name in _METHOD.findall(chain[2]) if computes(name) and stem(name) not in _ANYBODYS
+            ]
     called = dict.fromkeys(name for name, given in calls if any(place in known for place, _ in given))
     if "Tensor" in file:  # of what a call or a cast gives nothing is known but that such a method is a tensor's
         results = (name for name in _ON_RESULT.findall(piece) if computes(name) and stem(name) not in _ANYBODYS)
         called |= dict.fromkeys(results)
     found += _operators(piece, types, everywhere, file)
-    return found + [name for name in called if not _defines(file, name)]
+    return found + [name for name in called if not _takes_it(file, name)]
 
 
 def _operators(piece: str, types: Types, everywhere: frozenset[str], file: str) -> list[str]:
@@ -147,7 +164,8 @@ def _compiled(source: str) -> str:
 @functools.lru_cache(maxsize=64)
 def _code(source: str) -> str:
     """What is compiled of it, without strings, and with the operations that macros stand for."""
-    return expanded(_STRING.sub(" ", _compiled(source)))
+    plain = _TOKEN.sub(lambda found: _TOKENS[found[0]], _STRING.sub(" ", _compiled(source)))
+    return expanded(plain)
 
 
 def _readable(found: re.Match[str]) -> str:
@@ -203,6 +221,13 @@ def _is_operation(rest: str) -> bool:
     function = rest.startswith("::nn::functional::") and last[0].islower()
     inside = bool({"_ops", "cpublas", "blas", "fft", "linalg", "special"} & set(spaces)) and last[0].islower()
     return layer or function or inside or stem(last) in torch_operations()
+
+
+@functools.lru_cache(maxsize=256)
+def _takes_it(file: str, name: str) -> bool:
+    """Whether a function of that name of the file's own may be what is given a tensor: not if all take numbers."""
+    heads = [found["first"] for found in re.finditer(_FUNCTION.replace("NAME", name), _DIRECTIVE.sub(" ", file))]
+    return _defines(file, name) and not (heads and all(_NUMERIC.fullmatch(head.strip()) for head in heads))
 
 
 @functools.lru_cache(maxsize=256)

@@ -3,10 +3,11 @@
 import ast
 from collections.abc import Sequence
 
-from kevin_env.rules.atoms import UNKNOWN, Arguments, Class, Function, Imported, Scope, Value
+from kevin_env.rules.atoms import UNKNOWN, Arguments, Class, Function, Imported, Scope, Value, join
 from kevin_env.rules.calls import KERNEL
 from kevin_env.rules.expressions import Expressions
 from kevin_env.rules.operations import KNOWN, root
+from kevin_env.rules.syntax import last_name
 
 
 class Definitions(Expressions):
@@ -20,12 +21,16 @@ class Definitions(Expressions):
         """Binds a function, as its decorators leave it."""
         function: Value = frozenset({Function(node, scope)})
         for decorator in reversed(node.decorator_list):
-            decorated = self.call(self.evaluate(decorator, scope), Arguments((function,)), decorator)
+            decorated = self.call(self.resolve(decorator, scope), Arguments((function,)), decorator)
             if not decorated and isinstance(decorator, ast.Call) and self._is_foreign(decorator.func, scope):
                 decorated = KERNEL
                 self.foreign += [atom for atom in function if isinstance(atom, Function)]
             function = frozenset(atom for atom in decorated if not isinstance(atom, Imported)) or function
-        scope.names[node.name] = function
+        home = self.home.get(node) if isinstance(node, ast.FunctionDef) else None
+        if home and any(last_name(each) == "setter" for each in node.decorator_list):
+            self.setters[home, node.name] = Function(node, scope)
+        else:
+            scope.names[node.name] = function
 
     def _is_foreign(self, node: ast.expr, scope: Scope) -> bool:
         """Whether it is of a package that is not known here: its decorators may compile what they are given."""
@@ -33,14 +38,19 @@ class Definitions(Expressions):
 
     def define_class(self, node: ast.ClassDef, scope: Scope) -> None:
         """Reads the body of a class, and binds it."""
-        self.bases[node] = tuple(self.evaluate(base, scope) for base in node.bases)
+        self.bases[node] = tuple(self.resolve(base, scope) for base in node.bases)
         body = Scope(parent=scope, of_class=True)
         self.execute(node.body, body)
         self.class_names[node] = body.names
         scope.names[node.name] = frozenset({Class(node)})
+        owner: Value = frozenset({Class(node)})
+        self.special(join(body.names.values()), frozenset({"__set_name__"}), Arguments((owner,)))
+        given = [(each.arg, self.evaluate(each.value, scope)) for each in node.keywords if each.arg != "metaclass"]
         told = self._member(self.lineage(node)[1:], "__init_subclass__", Class(node))
         if told:
-            self.call(told, Arguments((frozenset({Class(node)}),)), node)
+            self.call(
+                told, Arguments((frozenset({Class(node)}),), tuple((name or "", value) for name, value in given)), node
+            )
 
     def construct(self, atom: Class, arguments: Arguments, node: ast.AST) -> Value:
         """As without a metaclass; whatever its `__call__` gives as well."""

@@ -2,32 +2,43 @@
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
+from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
+    LOST,
     TENSOR,
     UNKNOWN,
     Arguments,
+    Cell,
+    Class,
+    Filling,
     Function,
+    Holder,
     Imported,
+    Instance,
     Items,
     Kernel,
     Scope,
     Tensor,
+    TorchModule,
     Value,
     join,
     opened,
 )
 from kevin_env.rules.binding import gathered, loosened, operated
 from kevin_env.rules.names import Names
-from kevin_env.rules.operations import OPAQUE, SOME_MODULE, root
-from kevin_env.rules.syntax import SYMBOLS, constant_text, element, is_none, last_name
-from kevin_env.rules.values import has_tensor, items, unpacked, with_entry
+from kevin_env.rules.operations import OPAQUE, SOME_MODULE, is_operation, root
+from kevin_env.rules.reader import CONTENTS
+from kevin_env.rules.syntax import SYMBOLS, constant_key, constant_text, element, is_none, last_name
+from kevin_env.rules.values import has_tensor, items, mapping, unpacked, with_entry
 
 _FILLING = frozenset(
     {"append", "appendleft", "extend", "extendleft", "insert", "add", "update", "setdefault", "add_module",
      "register_module"}
 )  # fmt: skip
+_MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _OPENING = frozenset({"extend", "extendleft", "update"})
 _MOVING = frozenset({"pop", "popleft", "reverse", "sort", "insert", "remove", "rotate", "appendleft", "extendleft"})
 _TAKING = frozenset({"pop", "get", "setdefault", "popitem"})
@@ -36,15 +47,33 @@ _TAKING = frozenset({"pop", "get", "setdefault", "popitem"})
 class Expressions(Names):
     """Evaluates expressions to what they may stand for."""
 
+    def __init__(self, tree: ast.Module) -> None:
+        super().__init__(tree)
+        self._cells: dict[ast.AST, Cell] = {}
+
     def evaluate(self, node: ast.AST | None, scope: Scope) -> Value:
-        """What the expression stands for in this scope; every call in it is judged."""
+        """What the expression stands for in this scope; every call in it is judged.
+
+        An operation that is not called where it is named has no use in what is reached but to be called elsewhere.
+        """
+        value = self.resolve(node, scope)
+        if isinstance(node, ast.Attribute) and node.attr in _FILLING:  # to be called later
+            held = self.resolve(node.value, scope)
+            value |= frozenset(Filling(atom.cell) for atom in held if isinstance(atom, Items) and atom.cell)
+        if self.reached and isinstance(node, ast.Name | ast.Attribute):
+            for path in [atom.path for atom in value if isinstance(atom, Imported) and is_operation(atom)]:
+                self._computes(path, node)
+        return value
+
+    def resolve(self, node: ast.AST | None, scope: Scope) -> Value:
+        """As `evaluate`, where nobody gets the value: it is called, compared, or an attribute is looked up."""
         match node:
             case ast.Constant() | None:
                 return UNKNOWN
             case ast.Name(id=name):
                 return self.name(name, scope)
             case ast.Attribute(value=of, attr=name):
-                return self.attribute(self.evaluate(of, scope), name)
+                return self.attribute(self.resolve(of, scope), name)
             case ast.Call():
                 return self._evaluate_call(node, scope)
             case ast.Subscript():
@@ -54,7 +83,7 @@ class Expressions(Names):
             case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
                 return self.operate(op, [self.evaluate(operand, scope)], node)
             case ast.Compare(left=left, ops=ops, comparators=others):
-                return self._evaluate_compare(ops, [self.evaluate(each, scope) for each in (left, *others)], node)
+                return self._evaluate_compare(ops, [self.resolve(each, scope) for each in (left, *others)], node)
             case ast.BoolOp(values=values):
                 return join([self.evaluate(value, scope) for value in values])
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -65,7 +94,35 @@ class Expressions(Names):
             case ast.Lambda():
                 return frozenset({Function(node, scope)})
             case _:
-                return self._evaluate_container(node, scope)
+                made = self._evaluate_container(node, scope)
+                return self._with_cell(made, node) if isinstance(node, _MUTABLE) else made
+
+    def _dictionary(self, keys: list[ast.expr | None], values: list[Value]) -> Value:
+        """With the names of all entries where they are known, also of those that come by `**`."""
+        entries, loose = dict[str, Value](), list[Value]()
+        for key, value in zip(keys, values, strict=True):
+            text = constant_text(key) if key else None
+            if text is not None:
+                entries[text] = value
+                continue
+            inner = [atom for atom in value if isinstance(atom, Items)] if key is None else []
+            for atom in inner:
+                entries |= {name: entries.get(name, UNKNOWN) | atom.named(name) for name in atom.names}
+            loose += (
+                [value] if key else [atom.inner for atom in inner if not atom.names] + [atom.given() for atom in inner]
+            )
+        return items(
+            *entries.values(), *(each for each in loose if each), names=tuple(entries) if not any(loose) else ()
+        )
+
+    def _note_key(self, node: ast.AST, key: Value) -> None:
+        if kept := keys_among(key):
+            self._cells.setdefault(node, Cell()).add(None, kept)
+
+    def _with_cell(self, made: Value, node: ast.AST) -> Value:
+        """A list, a set or a dictionary with the place where what it is given later is noted for all of its names."""
+        cell = self._cells.setdefault(node, Cell())
+        return frozenset(replace(atom, cell=cell) if isinstance(atom, Items) else atom for atom in made)
 
     def _evaluate_container(self, node: ast.AST, scope: Scope) -> Value:
         match node:
@@ -75,18 +132,17 @@ class Expressions(Names):
                 return items(*(self.evaluate(element, scope) for element in elements), exact=exact, fixed=fixed)
             case ast.Dict(keys=keys, values=values):
                 for key in keys:
-                    self.evaluate(key, scope)
-                names = tuple(text for text in (constant_text(key) for key in keys if key) if text is not None)
-                complete = names if len(names) == len(keys) else ()
-                return items(*(self.evaluate(value, scope) for value in values), names=complete)
-            case ast.Starred(value=value) | ast.YieldFrom(value=value):
-                return opened(self.evaluate(value, scope))
+                    self._note_key(node, self.evaluate(key, scope))
+                return self._dictionary(keys, [self.evaluate(value, scope) for value in values])
+            case ast.Starred(value=value):
+                return self.elements(self.evaluate(value, scope))
+            case ast.Yield() | ast.YieldFrom() | ast.Await():
+                return self.suspend(node, self.evaluate(node.value, scope))
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
                 return items(self.evaluate(node.elt, self._comprehend(node.generators, scope)))
             case ast.DictComp():
                 inner = self._comprehend(node.generators, scope)
-                self.evaluate(node.key, inner)
-                return items(self.evaluate(node.value, inner))
+                return items(keys_among(self.evaluate(node.key, inner)) | self.evaluate(node.value, inner))
             case _:
                 for child in ast.iter_child_nodes(node):
                     self.evaluate(child, scope)
@@ -95,7 +151,7 @@ class Expressions(Names):
     def _comprehend(self, generators: list[ast.comprehension], scope: Scope) -> Scope:
         inner = Scope(parent=scope, of_comprehension=True)
         for generator in generators:
-            self.assign(generator.target, opened(self.evaluate(generator.iter, inner)), inner)
+            self.assign(generator.target, self.elements(self.evaluate(generator.iter, inner)), inner)
             for condition in generator.ifs:
                 self.evaluate(condition, inner)
         return inner
@@ -105,20 +161,31 @@ class Expressions(Names):
         text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant | ast.JoinedStr)
         if isinstance(op, ast.MatMult) or (has_tensor(join(operands)) and not (text and isinstance(op, ast.Mod))):
             return self._computes(f"the operator {SYMBOLS.get(type(op), '?')} on tensors", node)
-        return operated(operands, adds=isinstance(op, ast.Add))
+        given = join(operands)
+        return operated(operands, adds=isinstance(op, ast.Add)) | self.special(
+            given, library.OPERATORS, Arguments(rest=given)
+        )
 
     def _evaluate_compare(self, ops: list[ast.cmpop], operands: list[Value], node: ast.AST) -> Value:
         judged = [op for op in ops if type(op) in SYMBOLS]
         if isinstance(node, ast.Compare) and any(is_none(each) for each in (node.left, *node.comparators)):
             return UNKNOWN  # also `x == None` compares no elements
-        return self.operate(judged[0], operands, node) if judged and has_tensor(join(operands)) else UNKNOWN
+        given = join(operands)
+        if judged and has_tensor(given):
+            return self.operate(judged[0], operands, node)
+        return self.special(given, library.OPERATORS, Arguments(rest=given))
 
     def _evaluate_subscript(self, node: ast.Subscript, scope: Scope) -> Value:
         index = self.evaluate(node.slice, scope)
         key = constant_text(node.slice)
         found: list[Value] = []
-        for atom in self.evaluate(node.value, scope):
+        receiver = self.resolve(node.value, scope)
+        if not any(isinstance(each, Items | Tensor | Kernel) for each in receiver):
+            found.append(self.unread(index))
+        for atom in receiver:
             match atom:
+                case Instance() | Class() | Holder():
+                    found.append(self._of_object(atom, index, node))
                 case Tensor():
                     if has_tensor(index | opened(index)):
                         self._computes("indexing with a tensor", node)
@@ -144,39 +211,59 @@ class Expressions(Names):
                     pass
         return join(found)
 
+    def _of_object(self, atom: Instance | Class | Holder, index: Value, node: ast.Subscript) -> Value:
+        """What an index gives of something that is no container of Python's."""
+        if isinstance(atom, Holder):
+            return LOST
+        if isinstance(atom, Class):
+            return self.call(self.attribute(frozenset({atom}), "__class_getitem__"), Arguments((index,)), node)
+        given = self.special(frozenset({atom}), frozenset({"__getitem__", "__missing__"}), Arguments((index,)))
+        ordered = self.iterated(frozenset({atom}))
+        return given or join(element(each, node.slice) for each in ordered if isinstance(each, Items))
+
+    def suspend(self, node: ast.Yield | ast.YieldFrom | ast.Await, value: Value) -> Value:
+        """What is yielded or waited for, noted for who iterates, and what comes back."""
+        raise NotImplementedError
+
     def _evaluate_call(self, node: ast.Call, scope: Scope) -> Value:
         function = node.func
         if isinstance(function, ast.Name) and function.id == "super":
             return self.evaluate_super(node, scope)
         arguments = self._arguments(node, scope)
         if isinstance(function, ast.Attribute):
-            receiver = self.evaluate(function.value, scope)
+            receiver = self.resolve(function.value, scope)
             contained = self._call_of_container(node, receiver, arguments, scope)
             if contained is not None:
                 return contained
             if function.attr in ("register_buffer", "register_parameter", "add_module", "register_module"):
                 held = tuple(value or TENSOR for value in arguments.positional[1:2])
                 self.set_attribute(receiver, node.args[:1], held)
-        callee = self.evaluate(function, scope)
+        callee = self.resolve(function, scope)
         named = self.call_by_name(callee, node, arguments)
         return self.call(callee, arguments, node) if named is None else named
 
     def _arguments(self, node: ast.Call, scope: Scope) -> Arguments:
         starred = [isinstance(each, ast.Starred) for each in node.args]
-        values = [self.evaluate(_unstarred(each), scope) for each in node.args]
+        asked = isinstance(node.func, ast.Name) and node.func.id in library.QUESTIONS
+        read = self.resolve if asked and scope.find(last_name(node.func)) is None else self.evaluate
+        values = [read(_unstarred(each), scope) for each in node.args]
+        values = [self.iterated(each) if star else each for each, star in zip(values, starred, strict=True)]
         keywords = [(keyword.arg, self.evaluate(keyword.value, scope)) for keyword in node.keywords]
         return gathered(zip(values, starred, strict=True), keywords)
 
     def _call_of_container(self, node: ast.Call, receiver: Value, args: Arguments, scope: Scope) -> Value | None:
         function = node.func
-        contained = frozenset(atom for atom in receiver if isinstance(atom, Items))
-        if not isinstance(function, ast.Attribute) or not contained:
+        if not isinstance(function, ast.Attribute):
             return None
+        contained = frozenset(atom for atom in receiver if isinstance(atom, Items))
+        if not contained:
+            return self._call_of_own_container(function.attr, receiver, args)
         ambiguous = function.attr in words.TENSOR_NAMES and contained != receiver
         if ambiguous or self.attribute(contained, function.attr):
             return None
         name = constant_text(node.args[0]) if node.args else None
         moving = function.attr in _MOVING
+        self._fill(contained, function.attr, args, name)
         if moving or function.attr in _FILLING:
             filled = loosened(contained) if moving else contained
             if function.attr in _FILLING:
@@ -187,10 +274,51 @@ class Expressions(Names):
             elif isinstance(function.value, ast.Name | ast.Attribute):
                 self.put(function.value, filled, scope)
         if function.attr == "items":
-            return items(items(UNKNOWN, opened(contained), exact=True))
+            return items(
+                items(
+                    keys_among(
+                        join(
+                            atom.cell.entries.get(None, UNKNOWN)
+                            for atom in contained
+                            if isinstance(atom, Items) and atom.cell
+                        )
+                    ),
+                    opened(contained),
+                    exact=True,
+                )
+            )
+        if function.attr == "popitem":
+            return items(UNKNOWN, opened(contained), exact=True)
         if function.attr in _TAKING:
             return join((*(atom.named(name) for atom in contained), *args.positional[1:]))
-        return contained
+        return contained if function.attr in words.CONTAINER_METHODS else contained | self.unread(args.all())
+
+    def _call_of_own_container(self, method: str, receiver: Value, args: Arguments) -> Value | None:
+        """The same of an object whose class inherits from one of Python's containers."""
+        objects = frozenset(each for each in receiver if isinstance(each, Instance) and self.is_container(each))
+        if (
+            not objects
+            or method not in words.CONTAINER_METHODS
+            or self.attribute(objects, method) - self.held_by(objects)
+        ):
+            return None
+        if method in _FILLING | {"__setitem__"}:
+            self.remember(objects, CONTENTS, args.all())
+        held = self.held_by(objects)
+        return opened(held) | held | items(opened(held)) if method in _TAKING else held | items(opened(held) | held)
+
+    def _fill(self, contained: Value, method: str, args: Arguments, name: str | None) -> None:
+        """Notes for all names of the containers what a method puts into them, or elsewhere in them."""
+        for cell in [atom.cell for atom in contained if isinstance(atom, Items) and atom.cell]:
+            if method in _MOVING:
+                cell.add(None, opened(contained))
+            if method == "update":
+                for key, value in args.keywords:
+                    cell.add(key, value)
+                args = Arguments((mapping(Arguments(args.positional)),))
+            if method in _FILLING:
+                given = join((*args.positional, args.rest))
+                cell.add(name if method == "setdefault" else None, opened(given) if method in _OPENING else given)
 
     def assign(self, target: ast.AST, value: Value, scope: Scope) -> Value:
         """Binds a target to a value, and gives the value."""
@@ -200,9 +328,11 @@ class Expressions(Names):
             case ast.Name(id=name):
                 scope.names[name] = value
             case ast.Attribute(value=of, attr=name):
-                self.remember(self.evaluate(of, scope), name, value)
+                self.remember(self.resolve(of, scope), name, value)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                for each, part in zip(targets, unpacked(value, len(targets)), strict=True):
+                others = self.elements(frozenset(each for each in value if not isinstance(each, Items)))
+                parts = unpacked(self.iterated(value) | others, len(targets))
+                for each, part in zip(targets, parts, strict=True):
                     self.assign(each, part, scope)
             case ast.Starred(value=inner):
                 self.assign(inner, items(value), scope)
@@ -217,11 +347,23 @@ class Expressions(Names):
         if has_tensor(held) and has_tensor(index | opened(index)):
             self._computes("indexing with a tensor", node)
         containers = [atom for atom in held if isinstance(atom, Items)]
+        for cell in [atom.cell for atom in containers if atom.cell]:
+            cell.add(
+                constant_key(node.slice), value | (opened(value) if isinstance(node.slice, ast.Slice) else UNKNOWN)
+            )
+            if kept := keys_among(index):
+                cell.add(None, kept)
         if containers and isinstance(node.value, ast.Name | ast.Attribute):
             filled = join(with_entry(atom, constant_text(node.slice), value) for atom in containers)
             self.put(node.value, held - frozenset(containers) | filled, scope)
-        elif not has_tensor(held):
-            self.handed_on(value)
+        else:
+            if not has_tensor(held):
+                self.handed_on(value)
+            objects = frozenset(atom for atom in held if isinstance(atom, Instance))
+            if objects and not self.special(objects, frozenset({"__setitem__"}), Arguments((index, value))):
+                self.remember(objects, CONTENTS, items(value) | keys_among(index))
+            if isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
+                self.set_attribute(self.resolve(node.value.value, scope), [node.slice], (value,))
 
     def put(self, target: ast.Name | ast.Attribute, filled: Value, scope: Scope) -> None:
         """Notes what a container holds now; of one that is bound further out, besides what else it may hold."""
@@ -241,3 +383,10 @@ def _unstarred(argument: ast.expr) -> ast.expr:
 def _is_own_name(key: ast.expr) -> bool:
     """Whether it is the name of the file's own module."""
     return last_name(key) in ("__name__", "__module__")
+
+
+def keys_among(value: Value) -> Value:
+    """What of the keys of a dictionary is more than a number, a text or a type."""
+    return frozenset(
+        atom for atom in value if atom in LOST or isinstance(atom, Function | TorchModule) or is_operation(atom)
+    )

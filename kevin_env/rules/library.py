@@ -23,13 +23,52 @@ RUNS = _words("start run result get __call__")
 BUILTINS_COMPUTE = _words("abs sum min max pow round divmod sorted any all")
 BUILTINS_SELECT = _words("min max sorted")
 """Those of them that may compare what a function gives for each element instead."""
-BUILTINS_PASS = _words("list tuple set reversed iter")
+BUILTINS_PASS = _words("list tuple set frozenset reversed iter")
+ITERATORS = _words("__iter__ __aiter__ __reversed__ __await__")
+STEPS = _words("__next__ __anext__ __getitem__")
+"""Special methods that give what is iterated over, and its elements."""
+ENTERING = _words("__enter__ __aenter__")
+LOOKING_UP = _words("__getattr__ __getattribute__")
+_ARITHMETIC = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or"
+OPERATORS = frozenset(f"__{prefix}{name}__" for name in _ARITHMETIC.split() for prefix in ("", "r", "i")) | _words(
+    "__neg__ __pos__ __abs__ __invert__ __round__ __trunc__ __floor__ __ceil__ __lt__ __le__ __eq__ __ne__ __gt__ "
+    "__ge__ __contains__ __bool__ __len__ __copy__ __deepcopy__ __format__ __getstate__ __reduce__ __dir__ __index__"
+)
+"""Special methods that operators, and functions of Python's, call on what they are given."""
+QUESTIONS = _words(
+    "hasattr getattr isinstance issubclass callable id dir type print repr str len hash format setattr delattr vars"
+)
+"""Builtins that ask something of what they are given, or look something up in it."""
+NUMBERS = _words(
+    "int float bool complex ord chr hex range input open compile globals locals memoryview bytes bytearray"
+)
+"""Others that give nothing of it back."""
+SILENT = (
+    *("ctypes.c_", "ctypes.byref", "ctypes.POINTER", "ctypes.pointer", "ctypes.addressof", "ctypes.sizeof", "struct."),
+    *("logging.", "time.", "warnings.", "os.", "subprocess.", "pathlib.", "hashlib.", "atexit.", "math.", "tempfile."),
+    *("threading.", "concurrent.", "multiprocessing.", "sys.getsizeof", "sys.getrefcount", "sys.std", "traceback."),
+)
+"""Calls of Python's library that give nothing of what they are given."""
+REFLECTING = (
+    "inspect.",
+    "gc.",
+    "typing.get_",
+    "dataclasses.fields",
+    "sys._getframe",
+    "sys._current_frames",
+    "sys.exc_info",
+    "sys.last_",
+    "sys.exception",
+    "ctypes.py_object",
+)
+"""Those that give what names elsewhere would have to be followed for."""
+REDUCING = _words("__reduce__ __reduce_ex__ __getstate__")
 LOOKUPS = _words("KeyError IndexError AttributeError StopIteration")
 """Exceptions that a missing entry raises, not a failing kernel."""
 LOGGING = _words("print warnings logging logger log traceback sys")
 OPERATOR_HARMLESS = _words("is_ is_not getitem setitem contains itemgetter length_hint")
 OPERATOR_GETTERS = _words("attrgetter methodcaller")
-PASSING = ("contextlib.nullcontext", "contextlib.closing", "copy.", "types.MethodType", "random.choice")
+PASSING = ("contextlib.nullcontext", "contextlib.closing", "copy.", "random.choice")
 """Calls of Python's library that give what they are given, or a copy ..."""
 COLLECTING = ("itertools.", "collections.deque")
 """... and those that give a container of it."""

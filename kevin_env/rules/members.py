@@ -46,6 +46,8 @@ def of_torch_module(atom: TorchModule, name: str) -> Value:
         return frozenset({TorchModule("torch.nn.Linear")})
     if name.endswith(("_hook", "_hooks")):
         return frozenset({Imported(f"torch.nn.Module.{name}")})
+    if name in ("_buffers", "_parameters"):
+        return items(TENSOR)
     weights = ("weight", "bias", "running_", "in_proj")
     return TENSOR if name.startswith(weights) else UNKNOWN
 

@@ -2,8 +2,8 @@
 
 import ast
 
-from kevin_env.rules.atoms import UNKNOWN, Arguments, Imported, Value
-from kevin_env.rules.operations import SOME_MODULE, computes, stem, torch_operations
+from kevin_env.rules.atoms import LOST, UNKNOWN, Arguments, Imported, Value
+from kevin_env.rules.operations import OPAQUE, SOME_MODULE, computes, stem, torch_operations
 from kevin_env.rules.syntax import constant_text
 from kevin_env.rules.values import items
 
@@ -30,7 +30,7 @@ def looked_up(path: str, arguments: Arguments, node: ast.AST) -> Value | None:
     if path.endswith(".load_module") or path == "importlib.util.module_from_spec":
         return SOME_MODULE
     if path in _OF_MODULES:
-        return items(SOME_MODULE)
+        return items(SOME_MODULE | OPAQUE | LOST)
     return SOME_MODULE if path == "inspect.getmodule" else None
 
 

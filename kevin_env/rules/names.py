@@ -2,12 +2,13 @@
 
 import ast
 
-from kevin_env.rules.atoms import TENSOR, Arguments, Imported, Instance, Items, Tensor, Value, join, opened
+from kevin_env.rules.atoms import Arguments, Imported, Instance, Items, Tensor, Value, join, opened
 from kevin_env.rules.entries import at
 from kevin_env.rules.modules import IMPORTERS, named
 from kevin_env.rules.objects import Objects
 from kevin_env.rules.operations import OPAQUE, root
-from kevin_env.rules.syntax import constant_text
+from kevin_env.rules.reader import SOME_NAME
+from kevin_env.rules.syntax import constant_text, may_be
 
 
 class Names(Objects):
@@ -33,8 +34,9 @@ class Names(Objects):
         if any(isinstance(atom, Tensor) or root(atom) == "torch" for atom in value):
             self._computes("getattr() of a name that is not written out", node)
             return OPAQUE
-        named = join(self.attribute(frozenset({atom}), "_modules") for atom in value if isinstance(atom, Instance))
-        return (opened(named) - TENSOR) | opened(frozenset(atom for atom in value if isinstance(atom, Items)))
+        objects = [self.instance_names.get(atom.node, {}) for atom in value if isinstance(atom, Instance)]
+        held = [entry for each in objects for key, entry in each.items() if may_be(node.args[1], key)]
+        return join(held) | opened(frozenset(atom for atom in value if isinstance(atom, Items)))
 
     def set_attribute(self, receiver: Value, key: list[ast.expr], value: tuple[Value, ...]) -> None:
         """Notes what an attribute by that name was set to; where the name is not written out, as handed on."""
@@ -43,3 +45,4 @@ class Names(Objects):
             self.remember(receiver, name, value[0])
         elif value:
             self.handed_on(value[0])
+            super().remember(frozenset(each for each in receiver if isinstance(each, Instance)), SOME_NAME, value[0])

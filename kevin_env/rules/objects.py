@@ -7,6 +7,7 @@ from kevin_env.parsing import walk
 from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
+    LOST,
     TENSOR,
     UNKNOWN,
     Arguments,
@@ -14,6 +15,7 @@ from kevin_env.rules.atoms import (
     Function,
     Imported,
     Instance,
+    Items,
     Kernel,
     Parent,
     Scope,
@@ -22,15 +24,15 @@ from kevin_env.rules.atoms import (
     TorchModule,
     Value,
     join,
-    opened,
 )
 from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
 from kevin_env.rules.cpp import operations
 from kevin_env.rules.cpp_vendors import is_of_vendor
 from kevin_env.rules.modules import looked_up
-from kevin_env.rules.operations import KNOWN, is_operation, root
+from kevin_env.rules.operations import KNOWN, OPAQUE, is_operation, root
+from kevin_env.rules.reader import CONTENTS
 from kevin_env.rules.syntax import are_numbers, constant_text, local_names, sources_in
-from kevin_env.rules.values import has_tensor, items, leaves
+from kevin_env.rules.values import has_tensor, items, leaves, mapping
 
 _EXPLICIT = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__repr__", "__str__"})
 """Special methods that are read where they are called, or that only tell what an object is."""
@@ -78,7 +80,7 @@ class Objects(Calls):
             nodes = walk(kernel.node)
             scope = Scope(parent=kernel.scope, names=dict.fromkeys(local_names(nodes), UNKNOWN))
             for node in [each for each in nodes if isinstance(each, ast.Call)]:
-                for atom in self.evaluate(node.func, scope):
+                for atom in self.resolve(node.func, scope):
                     if isinstance(atom, Function):
                         self.run(atom, Arguments())
                     elif isinstance(atom, TensorMethod) or root(atom) in packages:
@@ -88,6 +90,11 @@ class Objects(Calls):
     def remember(self, receiver: Value, name: str, value: Value) -> None:
         """As without patches; what something imported or not known is given may be called by whoever calls that."""
         super().remember(receiver, name, value)
+        self.special(receiver, frozenset({"__setattr__"}), Arguments((UNKNOWN, value)))
+        for atom in receiver:
+            lineage = self.lineage(atom.node) if isinstance(atom, Instance) else []
+            for function in [self.setters[each, name] for each in lineage if (each, name) in self.setters]:
+                self.run(Function(function.node, function.scope, atom), Arguments((value,)))
         if any(isinstance(atom, Imported) for atom in receiver):
             self.hooks += self.to_be_called(value)
         elif not any(isinstance(atom, Instance | Class) for atom in receiver):
@@ -113,6 +120,7 @@ class Objects(Calls):
         own = self._member(self.lineage(atom.node), "__init__", Instance(atom.node))
         if not own:  # one of Python's classes keeps what it is given
             self.handed_on(leaves(arguments.all()))
+            self.remember(instance, CONTENTS, arguments.all())
         return instance | (TENSOR if tensor else UNKNOWN) | others
 
     def evaluate_super(self, node: ast.Call, scope: Scope) -> Value:
@@ -124,7 +132,7 @@ class Objects(Calls):
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
         """As without; a tensor cannot be called, so what can is a function that torch made."""
-        if callee == TENSOR:
+        if callee == TENSOR or (callee == LOST and has_tensor(arguments.all())):
             return self._computes("a call of something that torch made", node)
         if not callee or any(isinstance(atom, Kernel) for atom in callee):
             self._hand_over(arguments.all(), bool(callee))
@@ -192,24 +200,34 @@ class Objects(Calls):
             return self._computes(f"{path}, whose code cannot be checked,", node)
         if path.startswith(library.STDLIB_COMPUTES) and has_tensor(arguments.all()):
             return self._computes(path, node)
-        result = super()._call_stdlib(path, arguments, handed, node)
+        result, given = super()._call_stdlib(path, arguments, handed, node), UNKNOWN
+        if path == "collections.defaultdict":
+            return items(self.call(arguments.first(), Arguments(), node)) | mapping(Arguments(arguments.positional[1:]))
+        if path.startswith(library.REFLECTING) or Imported("ctypes.py_object") in arguments.all():
+            result |= OPAQUE | LOST
+        elif not path.startswith(library.SILENT):
+            held = arguments.all()
+            given = self.special(held, library.OPERATORS | library.ITERATORS, Arguments(rest=held))
+            result |= (self.unread(held) - (OPAQUE if handed else UNKNOWN)) | given
         if path.startswith(library.KEEPING):
-            self._kept |= frozenset(atom for atom in arguments.all() if isinstance(atom, Tensor) or is_operation(atom))
+            kept = (Tensor, Function, TorchModule)
+            self._kept |= frozenset(atom for atom in arguments.all() if isinstance(atom, kept) or is_operation(atom))
             result |= self._kept
         if not self.reached:
             later = path.startswith(library.CALLING_LATER)
             handed = self.runnable(arguments.all())
             self.escaped += [a for a in handed if is_operation(a) or (later and isinstance(a, Function))]
         if path.startswith(library.PASSING):
-            return arguments.first() or result
+            return arguments.first() | (result - arguments.first() if path.startswith("random.") else given) or result
         if path.startswith(library.COLLECTING):
-            result = items(opened(arguments.all()) | (arguments.all() & TENSOR))
+            held = frozenset(atom for atom in arguments.all() if not isinstance(atom, Items))
+            result = items(held, items(held))
         if not path.startswith("functools."):
             for atom in arguments.all():  # it is there to be called
                 if is_operation(atom):
                     self._computes(getattr(atom, "path", ""), node)
                 elif isinstance(atom, Function) and path.split(".")[0] not in ("threading", *library.EXECUTORS):
-                    self.run(atom, Arguments())
+                    self.run(atom, Arguments(rest=given_tensors(arguments)))
         return result
 
     def _called_in(self, node: ast.Call) -> Value:
@@ -219,6 +237,11 @@ class Objects(Calls):
         named = {each.id for each in inside if isinstance(each, ast.Name)} & self._sources.keys()
         called = operations(dict.fromkeys([*given, *(self._sources[name] for name in sorted(named)), *self._written]))
         return frozenset({Imported(f"{_VENDOR}.{called[0]} in C++")} if called else ())
+
+
+def given_tensors(arguments: Arguments) -> Value:
+    """What a function may be called with by code that is not read."""
+    return TENSOR if has_tensor(arguments.all()) else UNKNOWN
 
 
 def _only_timed(path: str, arguments: Arguments) -> bool:

@@ -8,7 +8,7 @@ import ast
 
 from kevin_env.parsing import Node, nodes_of, parse
 from kevin_env.rules.entries import at, call, entry, filled
-from kevin_env.rules.parts import captures, constructor, fields, moved
+from kevin_env.rules.parts import captures, constructor, fields, listed_fields, moved
 from kevin_env.rules.rewriter import Rewriter, changed
 from kevin_env.rules.syntax import constant_text, last_name
 
@@ -43,6 +43,8 @@ class _Plain(Rewriter):
             case ast.Call(func=func, args=[ast.Constant(value=str(name)), *rest]) if last_name(func) in _GETTERS:
                 method = last_name(func) == "methodcaller"
                 return _getter(node, name, rest, node.keywords) if method or not rest else node
+            case ast.Call(func=func, args=[_, *_] as keys, keywords=[]) if last_name(func) == "itemgetter":
+                return _entries(node, keys)
             case ast.Call(func=ast.Attribute(attr="__import__")):
                 return call(node, "__import__", *node.args)
             case ast.Call(func=ast.Attribute(attr="getattr_static")):
@@ -77,10 +79,6 @@ class _Plain(Rewriter):
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
         node = self.generic_visit(node)
         match node.value:
-            case ast.Yield(value=value) if value is not None:
-                return at(node, ast.Return(at(node, ast.List([value], ast.Load()))))
-            case ast.YieldFrom(value=value):
-                return at(node, ast.Return(value))
             case ast.Call(func=ast.Attribute(value=of, attr="__setitem__"), args=[key, value]):
                 return self.visit(at(node, ast.Assign([ast.Subscript(of, key, ast.Store())], value)))
             case ast.Call(func=ast.Name(id="exec"), args=[source, *_]):
@@ -103,6 +101,8 @@ class _Plain(Rewriter):
                         for key, value in zip(keys, values, strict=True) if key]  # fmt: skip
                 made = ast.ClassDef(name, bases, [], [*body, ast.Pass()], [])
                 return at(node, made)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if listed_fields(value):
+                return self.visit(at(node, ast.ClassDef(name, [value], [], [at(node, ast.Pass())], [])))
             case _:
                 pass
         targets, value = list[ast.expr](), node.value
@@ -136,7 +136,7 @@ class _Plain(Rewriter):
         node = self.generic_visit(node)
         chain: list[ast.stmt] = []
         for case in reversed(node.cases):
-            body = [*captures(case.pattern, node.subject), *case.body]
+            body = [*map(self.visit, captures(case.pattern, node.subject)), *case.body]
             guard = [] if case.guard is None else [at(case.guard, ast.Expr(case.guard))]
             chain = [at(node, ast.If(node.subject, [*body[: -len(case.body)], *guard, *case.body], chain))]
         return chain[0]
@@ -147,7 +147,7 @@ class _Plain(Rewriter):
         node = changed(node, body=body) if body != node.body else node
         given = fields(node)
         if given and not any(isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in node.body):
-            node = changed(node, body=[*node.body, constructor(node, given)])
+            node = changed(node, body=[*constructor(node, given), *node.body])
         decorated = [ast.Call(each, [ast.Name(node.name, ast.Load())], []) for each in node.decorator_list]
         return [node, *(at(each.func, ast.Expr(each)) for each in decorated)] if decorated else node
 
@@ -200,6 +200,12 @@ def _getter(node: ast.Call, name: str, rest: list[ast.expr], keywords: list[ast.
         body = ast.Call(body, rest, keywords)
     arguments = ast.arguments(posonlyargs=[], args=[ast.arg("it")], kwonlyargs=[], kw_defaults=[], defaults=[])
     return at(node, ast.Lambda(arguments, body))
+
+
+def _entries(node: ast.Call, keys: list[ast.expr]) -> ast.expr:
+    parts: list[ast.expr] = [ast.Subscript(ast.Name("it", ast.Load()), key, ast.Load()) for key in keys]
+    arguments = ast.arguments(posonlyargs=[], args=[ast.arg("it")], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return at(node, ast.Lambda(arguments, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())))
 
 
 def _read(source: ast.expr) -> ast.Module | None:

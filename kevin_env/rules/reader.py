@@ -8,17 +8,20 @@ from kevin_env.parsing import nodes_of
 from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
+    LOST,
     UNKNOWN,
     Arguments,
     Atom,
     Class,
     Function,
     Future,
+    Holder,
     Imported,
     Instance,
     Items,
     Kernel,
     Parent,
+    Partial,
     Scope,
     Tensor,
     TensorMethod,
@@ -34,6 +37,12 @@ from kevin_env.rules.modules import may_be_torchs, within
 from kevin_env.rules.operations import KNOWN, OPAQUE, SOME_MODULE, is_operation
 from kevin_env.rules.syntax import are_numbers, last_name, numbers_among, registers_operators, returned_types
 from kevin_env.rules.tasks import is_thread
+from kevin_env.rules.values import items, leaves
+
+CONTENTS = "(contents)"
+"""The attribute that stands for what a list or a dictionary of a class of the submission's holds ..."""
+SOME_NAME = "(some name)"
+"""... and for those that are set by a name that is not written out."""
 
 
 class Reader(Findings):
@@ -45,6 +54,8 @@ class Reader(Findings):
         self.bases: dict[ast.ClassDef, tuple[Value, ...]] = {}
         self.patches: dict[tuple[str, str], Value] = {}
         """What attributes of something imported were set to."""
+        self.loose: dict[str, Value] = {}
+        """What attributes of functions were set to."""
         self.class_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.instance_names: dict[ast.ClassDef, dict[str, Value]] = {}
         owners = nodes_of(tree, ast.ClassDef)
@@ -53,11 +64,15 @@ class Reader(Findings):
         self.returned = returned_types(tree)
         self.written: dict[str, Value] = {}
         """What code in strings defines: a module that is written to a file and imported has it."""
+        self.setters: dict[tuple[ast.ClassDef, str], Function] = {}
+        """What runs when an attribute of an object is set."""
         self.registered: list[Function] = []
         self.hooks: list[Atom] = []
         self.watchers: list[Atom] = []
         """Hooks of modules: each may be given a module, its inputs and its outputs."""
         self.escaped: list[Atom] = []
+        self.carried: Value = UNKNOWN
+        """What exceptions carry, and generators that end."""
         self.kernels: list[Function] = []
         self.foreign: list[Function] = []
         """What packages that are not known here were given: they compile it, or only wrap it."""
@@ -105,6 +120,8 @@ class Reader(Findings):
                 known = self.instance_names if isinstance(atom, Instance) else self.class_names
                 names = known.setdefault(atom.node, {})
                 names[name] = names.get(name, UNKNOWN) | value
+            elif isinstance(atom, Function):
+                self.loose[name] = self.loose.get(name, UNKNOWN) | value
             elif isinstance(atom, Imported):
                 self.patches[atom.path, name] = self.patches.get((atom.path, name), UNKNOWN) | value
 
@@ -116,6 +133,8 @@ class Reader(Findings):
         match atom:
             case Tensor():
                 return of_tensor(name)
+            case Holder():
+                return LOST
             case Imported(path):
                 return self._of_imported(atom, name) | self.patches.get((path, name), UNKNOWN)
             case TorchModule():
@@ -128,25 +147,46 @@ class Reader(Findings):
             case TensorMethod():
                 return frozenset({atom})
             case Function() | Class() if name in library.REFLECTION:
-                return OPAQUE
+                return OPAQUE | LOST
+            case Function(owner=Instance() as owner) if name == "__self__":
+                return frozenset({owner})
             case Function():
                 if name == "register":
                     return frozenset({Imported("functools.singledispatch.register")})
-                return frozenset({atom}) if name in ("__call__", "__wrapped__", "forward") else UNKNOWN
+                known = self.loose.get(name, UNKNOWN)
+                return frozenset({atom}) | known if name in ("__call__", "__wrapped__", "forward") else known
+            case Instance() if name in library.REDUCING:
+                return OPAQUE | LOST
             case Instance(node):
-                return self._of_instance(atom, name) or self._inherited(node, name)
+                return self._of_instance(atom, name) or self._inherited(node, name) or self._looked_up(atom, name)
             case Class(node):
                 return self._of_class(node, name, atom)
+            case Items() if name == "__dict__":
+                return frozenset({atom})
             case Items():
                 if name in words.CONTAINER_METHODS or name in words.TENSOR_NAMES:
                     return UNKNOWN
                 return atom.inner if name == "forward" else atom.named(name)
+            case Partial(callee, given):
+                return callee if name == "func" else items(leaves(given.all()))
             case Thread() | Future():
                 return frozenset({atom if name in library.RUNS else Imported(f"concurrent.futures.Future.{name}")})
             case Parent(node, owner):
                 return self._member(self.lineage(node)[1:], name, owner) or self._inherited(node, name)
             case _:
                 return UNKNOWN
+
+    def special(self, value: Value, names: frozenset[str], arguments: Arguments) -> Value:
+        """What special methods of those names give."""
+        raise NotImplementedError
+
+    def _looked_up(self, atom: Instance, name: str) -> Value:
+        """What an attribute may be that the object does not have."""
+        own = self.instance_names.get(atom.node, {})
+        if name in own:
+            return UNKNOWN
+        given = self.special(frozenset({atom}), library.LOOKING_UP, Arguments())
+        return given | own.get(SOME_NAME, UNKNOWN) | own.get(CONTENTS, UNKNOWN)
 
     def _of_imported(self, atom: Imported, name: str) -> Value:
         """Of a module of which nobody knows which it is: torch's, unless the file has it in C++ or in a string."""
@@ -195,6 +235,9 @@ class Reader(Findings):
         return UNKNOWN
 
     def _bound(self, atom: Atom, owner: Instance | Class) -> Value:
+        if isinstance(atom, Instance) and isinstance(owner, Instance):
+            given = self.special(frozenset({atom}), frozenset({"__get__"}), Arguments((frozenset({owner}),)))
+            return given | frozenset({atom})
         if not isinstance(atom, Function) or isinstance(atom.node, ast.Lambda):
             return frozenset({atom})
         decorators = {last_name(decorator) for decorator in atom.node.decorator_list}
@@ -209,7 +252,7 @@ class Reader(Findings):
         imported = [base.path for base in bases if isinstance(base, Imported)]
         if name == "start" and any(is_thread(path) for path in imported):
             return self.attribute(frozenset({Instance(node)}), "run")
-        computing = [path for path in imported if is_layer(path)]
+        computing = [path for path in imported if is_layer(path) or path.endswith(".Sequential")]
         if computing and name != "__init__":
             return join(of_torch_module(TorchModule(path), name) for path in computing)
         known = name in words.MODULE_METHODS or name.endswith("_hooks")

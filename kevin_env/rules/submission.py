@@ -4,8 +4,10 @@ import ast
 from collections.abc import Sequence
 
 from kevin_env.parsing import nodes_of
+from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
+    LOST,
     TENSOR,
     UNKNOWN,
     Arguments,
@@ -13,6 +15,7 @@ from kevin_env.rules.atoms import (
     Function,
     Imported,
     Instance,
+    Items,
     Parent,
     Scope,
     TorchModule,
@@ -23,9 +26,9 @@ from kevin_env.rules.atoms import (
 from kevin_env.rules.binding import loosened, others_by_name, others_in_order
 from kevin_env.rules.definitions import Definitions
 from kevin_env.rules.plain import plain
-from kevin_env.rules.syntax import falls_back, forward_arguments, keeps_to_itself
+from kevin_env.rules.syntax import falls_back, forward_arguments, keeps_to_itself, suspends
 from kevin_env.rules.texts import code_in
-from kevin_env.rules.values import items, leaves
+from kevin_env.rules.values import items
 
 _MOST_READINGS = 500
 """Functions are read once for each kind of arguments; in a file that needs more than this, once altogether."""
@@ -40,8 +43,8 @@ class SubmissionReader(Definitions):
         self._results: dict[tuple[Function, Arguments, bool], tuple[Value, bool]] = {}
         self._read_before: set[ast.AST] = set()
         self._returned: list[list[Value]] = []
+        self._suspends: list[bool] = []
         self._in_loop = False
-        self._raised: Value = UNKNOWN
         self._too_deep: list[tuple[Function, Arguments]] = []
         """Calls that were nested too deeply to be followed in their place; what they give is not known there."""
         self._read_texts(tree)
@@ -84,6 +87,9 @@ class SubmissionReader(Definitions):
                     self.call(frozenset({function}), Arguments((TENSOR,)), model)
             for atom in self.watchers:
                 self.call(frozenset({atom}), Arguments(rest=TENSOR), model)
+            for atom in self.globals.names.get("__getattr__", UNKNOWN):  # of the file's own module
+                if isinstance(atom, Function):
+                    self.run(atom, Arguments())
             self.read_special_methods()
             self.read_escaped(model)
             self.read_kernels()
@@ -116,9 +122,21 @@ class SubmissionReader(Definitions):
             return self.evaluate(function.node.body, scope)
         looping, self._in_loop = self._in_loop, False
         self._returned.append([])
+        self._suspends.append(suspends(function.node))
         self.execute(function.node.body, scope)
+        self._suspends.pop()
         self._in_loop = looping
         return join(self._returned.pop())
+
+    def suspend(self, node: ast.Yield | ast.YieldFrom | ast.Await, value: Value) -> Value:
+        """What comes back at a `yield` is anybody's: maybe a tensor."""
+        if isinstance(node, ast.Await):
+            return (value - frozenset(each for each in value if isinstance(each, Items))) | self.elements(value)
+        given = value if isinstance(node, ast.Yield) else self.elements(value)
+        if self._returned:
+            self._returned[-1].append(items(given))
+        ended = frozenset(each for each in value if not isinstance(each, Items))
+        return LOST if isinstance(node, ast.Yield) else ended
 
     def _bind(self, function: Function, arguments: Arguments, scope: Scope) -> None:
         spec = function.node.args
@@ -153,6 +171,8 @@ class SubmissionReader(Definitions):
                 result = self.evaluate(value, scope)
                 if self._returned:
                     self._returned[-1].append(result)
+                if self._suspends[-1:] == [True]:
+                    self.carried |= self.contents(result)
             case ast.Assign(targets=targets, value=value):
                 result = self.evaluate(value, scope)
                 for target in targets:
@@ -183,7 +203,7 @@ class SubmissionReader(Definitions):
                 self.evaluate(test, scope)
                 self._branch(scope, body, orelse)
             case ast.For(target=target, iter=over, body=body) | ast.AsyncFor(target=target, iter=over, body=body):
-                self.assign(target, opened(self.evaluate(over, scope)), scope)
+                self.assign(target, self.elements(self.evaluate(over, scope)), scope)
                 self._loop(body, scope)
                 self.execute(node.orelse, scope)
             case ast.While(test=test, body=body):
@@ -196,8 +216,10 @@ class SubmissionReader(Definitions):
             case ast.Match(subject=subject, cases=cases):
                 self.evaluate(subject, scope)
                 self._branch(scope, *(case.body for case in cases), [])
-            case ast.Raise(exc=ast.Call(args=given)):  # the arguments of an exception come with it
-                self._raised |= leaves(join(self.evaluate(each, scope) for each in given))
+            case ast.Raise():  # the arguments of an exception come with it
+                for each in (node.exc, node.cause):
+                    given = each.args if isinstance(each, ast.Call) else []
+                    self.raised(join(self.evaluate(part, scope) for part in (each, *given)))
             case _:
                 for child in ast.iter_child_nodes(node):
                     self.evaluate(child, scope)
@@ -225,7 +247,8 @@ class SubmissionReader(Definitions):
             value = self.evaluate(item.context_expr, scope)
             captured = captured or Imported("torch.cuda.graph") in value
             if item.optional_vars is not None:
-                self.assign(item.optional_vars, value, scope)
+                entered = self.special(value, library.ENTERING, Arguments())
+                self.assign(item.optional_vars, value | opened(value) | entered, scope)
         if captured:  # what a graph captures runs whenever it is replayed
             with self.reaching():
                 self.execute(node.body, scope)
@@ -237,7 +260,7 @@ class SubmissionReader(Definitions):
             self.execute(node.body, scope)
         for handler in node.handlers:
             if handler.name:
-                scope.names[handler.name] = items(self._raised)
+                scope.names[handler.name] = self.caught()
             if launched and falls_back(handler):
                 self.report("fallback", handler, "an except branch that goes on without the kernel that failed")
         self._branch(scope, node.orelse, *(handler.body for handler in node.handlers))

@@ -67,13 +67,27 @@ def constant_text(node: ast.AST) -> str | None:
             return None
 
 
+def constant_key(node: ast.AST) -> str | int | None:
+    """The key or the index that is written out."""
+    place = _whole_number(node) if isinstance(node, ast.expr) else None
+    return constant_text(node) or (place if place is not None and place >= 0 else None)
+
+
+def may_be(name: ast.expr, key: str) -> bool:
+    """Whether a name that is put together may come out so."""
+    if not isinstance(name, ast.JoinedStr):
+        return True
+    parts = [re.escape(constant_text(each) or "") if isinstance(each, ast.Constant) else ".*" for each in name.values]
+    return re.fullmatch("".join(parts), key, re.DOTALL) is not None
+
+
 def element(atom: Items, index: ast.expr) -> Value:
     """What the entry of a container may stand for that an index names."""
     if isinstance(index, ast.Slice):
         return items(atom.inner)
     place = _whole_number(index)
-    if atom.exact and place is not None and -len(atom.each) <= place < len(atom.each):
-        return atom.each[place]
+    if atom.ordered and place is not None and -len(atom.each) <= place < len(atom.each):
+        return atom.each[place] | atom.given(place if place >= 0 else None)
     return atom.named(constant_text(index))
 
 
@@ -103,6 +117,12 @@ def keeps_to_itself(function: ast.AST, name: str) -> bool:
     own |= {each.value for each in nodes if isinstance(each, ast.keyword) and each.arg is None}
     own |= {each.value for each in nodes if isinstance(each, ast.Attribute) and each.attr in _READS}
     return all(each in own for each in nodes if isinstance(each, ast.Name) and each.id == name)
+
+
+def suspends(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether what it returns comes out as that of a generator or a coroutine, with the exception that ends it."""
+    kinds = (ast.Yield, ast.YieldFrom)
+    return isinstance(function, ast.AsyncFunctionDef) or any(isinstance(each, kinds) for each in walk(function))
 
 
 def last_name(node: ast.expr) -> str:
