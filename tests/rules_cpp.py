@@ -3,6 +3,34 @@
 # ruff: noqa: E501
 
 COMPUTING = {
+    "a symbol's name": r"""
+at::Tensor mine(const at::Tensor&, int64_t) __asm__("_ZN2at4_ops11softmax_int4callERKNS_6TensorEl");
+torch::Tensor f(torch::Tensor x) { return mine(x, 1); }
+""",
+    "a generic lambda": r"""
+auto each = [](auto&& t) { return t.softmax(1); };
+torch::Tensor f(torch::Tensor x) { return each(x); }
+""",
+    "an own function of numbers that is called so": r"""
+static float softmax(float a) { return a; }
+torch::Tensor f(torch::Tensor x) { return softmax(x, 1); }
+""",
+    "a name that is pasted in two steps": r"""
+#define CAT2(a, b) a##b
+#define CAT(a, b) CAT2(a, b)
+torch::Tensor f(torch::Tensor x) { return x.CAT(soft, max)(1); }
+""",
+    "a macro of any arguments": r"""
+#define DO(name, ...) at::name(__VA_ARGS__)
+torch::Tensor f(torch::Tensor x) { return DO(softmax, x, 1); }
+""",
+    "an alias of a namespace within torch's": r"""
+namespace q = at::_ops;
+torch::Tensor f(torch::Tensor x) { return q::exp::call(x); }
+""",
+    "an operator as a word": r"""
+torch::Tensor f(torch::Tensor x, torch::Tensor y) { return x bitand y; }
+""",
     "add": r"""
 
 torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
@@ -1004,6 +1032,18 @@ auto t = torch::from_blob(p, {3}); return t * 2;
 }
 
 OWN = {
+    "own functions of numbers, and a lambda that takes anything": r"""
+static float softmax(float a, float most) { return expf(a - most); }
+#define SUM(...) add_up(__VA_ARGS__)
+static float add_up(float a, float b) { return a + b; }
+torch::Tensor f(torch::Tensor x) {
+    auto out = torch::empty_like(x);
+    const float* in = x.data_ptr<float>();
+    auto visit = [&](auto&& write) { for (int64_t i = 0; i < x.numel(); ++i) write(i, softmax(in[i], SUM(in[i], 1.0f))); };
+    visit([&](int64_t i, float value) { out.data_ptr<float>()[i] = value; });
+    return out;
+}
+""",
     "pointer math": r"""
 
 torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 
 @dataclass(eq=False)
 class Scope:
-    """Names of one function body (or of the module, which has no parent)."""
+    """Names of one function body, or of the module."""
 
     parent: "Scope | None" = None
     names: "dict[str, Value]" = field(default_factory=dict[str, "Value"])
     global_names: set[str] = field(default_factory=set[str])
     of_class: bool = False
-    """The body of a class: functions defined in it do not see its names."""
+    """Functions defined in it do not see its names."""
     of_comprehension: bool = False
-    """What `:=` binds in it belongs to the scope round it."""
 
     def outer(self) -> "Scope":
         """The nearest scope that is not a comprehension's."""
@@ -114,16 +113,16 @@ class Cell:
 
     def add(self, key: "str | int | None", value: "Value") -> None:
         """Notes an entry; what holds this container itself adds nothing."""
-        others = frozenset(each for each in value if not (isinstance(each, Items) and each.holds(self)))
-        self.entries[key] = self.entries.get(key, UNKNOWN) | others
+        new = frozenset(each for each in value if not (isinstance(each, Items) and each.holds(self)))
+        self.entries[key] = self.entries.get(key, UNKNOWN) | new
 
 
 @dataclass(frozen=True)
 class Items:
     """A container, or an iterator over one: each element in order where `ordered`, else one for all of them.
 
-    Of a dictionary whose keys are all written out, `names` has the key of each element. What is `fixed`, a tuple or the
-    arguments of one call, holds no other elements later, under whatever name.
+    Of a dictionary whose keys are all written out, `names` has the key of each element. What is `fixed`, such as a
+    tuple, holds no other elements later; what else does is noted in `cell`.
     """
 
     each: "tuple[Value, ...]"
@@ -136,7 +135,7 @@ class Items:
     @property
     def exact(self) -> bool:
         """Whether it is as it was made, each element in its place."""
-        return self.ordered and not (self.cell and self.cell.entries)
+        return self.ordered and not self.given()
 
     @property
     def inner(self) -> "Value":
@@ -144,15 +143,14 @@ class Items:
         return join(self.each) | self.given()
 
     def given(self, key: str | int | None = None) -> "Value":
-        """What it was given later under that key, or under one that is not known; all of it where the key is not."""
-        entries = self.cell.entries if self.cell else {}
-        return join(value for name, value in entries.items() if key is None or name is None or name == key)
+        """What it was given later, under that key where it is known."""
+        entries = self.cell.entries.items() if self.cell else ()
+        return join(value for name, value in entries if key is None or name in (None, key))
 
     def named(self, name: str | None) -> "Value":
         """What the entry of that name may stand for; any entry where the name or the names are not known."""
         entries = dict(zip(self.names, self.each, strict=True)) if self.names else {}
-        made = entries.get(name, UNKNOWN) if name and self.names else join(self.each)
-        return made | self.given(name)
+        return (entries.get(name, UNKNOWN) if name and entries else join(self.each)) | self.given(name)
 
     def holds(self, cell: Cell) -> bool:
         """Whether it is the container of that cell, or has it in it."""
@@ -161,7 +159,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread that is not started yet: what it will call, and with what."""
+    """A thread that is not started yet."""
 
     callee: "Value"
     arguments: "Arguments"
@@ -184,7 +182,7 @@ class Partial:
 
 @dataclass(frozen=True)
 class Future:
-    """What an executor gives for a call: its `result` gives what the call returned."""
+    """What an executor gives for a call."""
 
     result: "Value"
 
@@ -224,13 +222,13 @@ class Arguments:
 
     def all(self) -> Value:
         """Every value handed over, containers opened."""
-        handed = join((*self.positional, *(value for _, value in self.keywords), self.rest))
+        handed = join((*self.positional, *dict(self.keywords).values(), self.rest))
         return handed | opened(handed)
 
     def with_more(self, more: "Arguments") -> "Arguments":
         """These, and behind them more."""
-        named = dict(self.keywords) | dict(more.keywords)
-        return Arguments((*self.positional, *more.positional), tuple(named.items()), self.rest | more.rest)
+        named = (dict(self.keywords) | dict(more.keywords)).items()
+        return Arguments((*self.positional, *more.positional), tuple(named), self.rest | more.rest)
 
     def first(self) -> Value:
         """The first positional value."""

@@ -26,20 +26,17 @@ from kevin_env.rules.atoms import (
     TorchModule,
     Value,
     join,
-    opened,
 )
-from kevin_env.rules.binding import columns, loosened
-from kevin_env.rules.members import made_of, type_of
+from kevin_env.rules.members import made_of
 from kevin_env.rules.operations import OPAQUE, is_operation
-from kevin_env.rules.protocols import Protocols
-from kevin_env.rules.tasks import executed, is_thread, thread
-from kevin_env.rules.values import has_tensor, items, leaves, mapping, spread
+from kevin_env.rules.python_calls import PythonCalls
+from kevin_env.rules.values import has_tensor, items, mapping
 
 KERNEL: Value = frozenset({Kernel()})
 EXTENSION: Value = frozenset({Kernel(gives_tensors=True)})
 
 
-class Calls(Protocols):
+class Calls(PythonCalls):
     """Follows calls into the submission's functions, and judges calls of everything else."""
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
@@ -126,22 +123,6 @@ class Calls(Protocols):
                 self.foreign += [atom for atom in arguments.all() if isinstance(atom, Function)]
                 return KERNEL if callables else UNKNOWN
 
-    def _apply(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
-        """Calls of the first argument on the others, or on what they hold."""
-        given = arguments.positional[1:]
-        elements = tuple(self.elements(value) for value in given)
-        if name == "checkpoint":
-            return self.call(arguments.first(), Arguments(given, arguments.keywords, arguments.rest), node)
-        if name == "starmap":
-            return items(self.call(arguments.first(), spread(join(elements)), node))
-        if name == "reduce":
-            every = join((*elements, *given[1:]))
-            return every | self.call(arguments.first(), Arguments((every, every)), node)
-        either = tuple(each | value for each, value in zip(elements, given, strict=True))
-        return items(
-            self.call(arguments.first(), Arguments(either), node) | (join(elements) if name == "filter" else UNKNOWN)
-        )
-
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         path = path[path.rfind(".torch.") + 1 :]  # torch again, as a module of its own has it
         last = (parts := path.split("."))[-1]
@@ -208,92 +189,3 @@ class Calls(Protocols):
         handed = arguments.all()
         computes = name.startswith(words.NUMPY_PRODUCTS) or has_tensor(handed) or any(map(is_operation, handed))
         return self._computes(path, node) if computes else UNKNOWN
-
-    def _call_operator(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        last = path.rsplit(".", 1)[-1]
-        if last in library.OPERATOR_GETTERS:  # by a name that is not written out; others were rewritten
-            return OPAQUE | LOST
-        if last == "call":
-            return self.call(arguments.first(), Arguments(arguments.positional[1:], arguments.keywords), node)
-        if last == "getitem":
-            return self.elements(arguments.first())
-        if last in ("concat", "iconcat"):
-            return items(self.elements(join(arguments.positional)))
-        computes = has_tensor(arguments.all()) and last not in library.OPERATOR_HARMLESS
-        given = self.special(arguments.all(), library.OPERATORS, Arguments(rest=arguments.all()))
-        return self._computes(path, node) if computes else given
-
-    def _call_builtin(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
-        if name in ("eval", "exec"):
-            self.report("torch_compute", node, f"{name}(), whose code cannot be checked,")
-            self.runs_text = self.runs_text or name == "exec"
-            return OPAQUE
-        elif name in library.BUILTINS_SELECT and (key := dict(arguments.keywords).get("key")):
-            return self._select(name, key, arguments, node)
-        elif name in library.BUILTINS_COMPUTE and has_tensor(arguments.all()):
-            return self._computes(f"{name}() on a tensor", node)
-        elif (name == "type" and len(arguments.positional) > 1) or name.endswith(("Error", "Exception", "Iteration")):
-            self.handed_on(leaves(arguments.all()))
-            self.raised(arguments.all())
-        elif name == "iter" and len(arguments.positional) > 1:
-            return items(self.call(arguments.first(), Arguments(), node))
-        elif name == "zip" and not arguments.rest and (found := columns(arguments.positional)):
-            return found
-        elif name in ("zip", "enumerate"):
-            elements = tuple(self.elements(value) for value in arguments.positional)
-            rest = (self.elements(arguments.rest),) if arguments.rest else ()
-            return items(items(*((UNKNOWN,) if name == "enumerate" else ()), *elements, *rest, exact=not rest))
-        elif name == "next":
-            return self.elements(arguments.first())
-        elif name in library.BUILTINS_PASS:
-            first = loosened(arguments.first()) if name == "reversed" else arguments.first()
-            return frozenset(atom for atom in self.iterated(first) if isinstance(atom, Items)) or items(
-                self.elements(first)
-            )
-        elif name == "locals" or (name == "vars" and not arguments.positional):
-            return OPAQUE | LOST
-        elif name in ("type", "vars"):
-            return join(type_of(atom) if name == "type" else self._mapping_of(atom) for atom in arguments.first())
-        elif name in library.QUESTIONS | library.NUMBERS:
-            return frozenset({Imported("builtins.object")})
-        given = self.special(arguments.all(), library.OPERATORS | library.ITERATORS, Arguments(rest=arguments.all()))
-        return given | self.unread(arguments.all()) | frozenset({Imported("builtins.object")})
-
-    def _mapping_of(self, atom: Atom) -> Value:
-        return self.attribute(frozenset({atom}), "__dict__") if isinstance(atom, Instance) else frozenset({atom})
-
-    def _select(self, name: str, key: Value, arguments: Arguments, node: ast.AST) -> Value:
-        """`min`, `max` or `sorted` by what a function gives for each element, which may be a tensor then."""
-        given = arguments.positional
-        elements = opened(given[0]) if len(given) == 1 else join(given)
-        if has_tensor(self.call(key, Arguments((elements,)), node)):
-            return self._computes(f"{name}() on a tensor", node)
-        return items(elements) if name == "sorted" else elements
-
-    def _call_stdlib(self, path: str, arguments: Arguments, handed: Value, node: ast.AST) -> Value:
-        """Decorators and `partial` give back the function they got; the rest is remembered by where it came from."""
-        if path == "functools.wraps":
-            return frozenset({Imported("functools.partial")})
-        if path.startswith(words.LIBRARIES_BY_NAME):
-            return self._call(Kernel(), arguments, node)
-        if is_thread(path):
-            return frozenset({thread(path, arguments) or Imported(path)})
-        functions = all(isinstance(atom, Function) for atom in arguments.first())
-        if path in ("functools.partial", "types.MethodType") and arguments.first() and functions:
-            bound = Arguments(arguments.positional[1:], arguments.keywords, arguments.rest)
-            return frozenset({Partial(arguments.first(), bound)})
-        task = executed(path, arguments)
-        if task is None:
-            return handed or frozenset({Imported(path)})
-        result = self.call(task.callee, task.arguments, node)
-        match task.gives:
-            case "result":
-                return result
-            case "results":
-                return items(result)
-            case "future":
-                return frozenset({Future(result)})
-
-    def _computes(self, what: str, node: ast.AST) -> Value:
-        self.report("torch_compute", node, what)
-        return TENSOR

@@ -8,33 +8,18 @@ import re
 from collections.abc import Iterable
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.cpp_macros import expanded
 from kevin_env.rules.cpp_names import ASKED, NUMBER, Types, tensors_in, types_of
 from kevin_env.rules.cpp_operators import Operands, giving
 from kevin_env.rules.cpp_scopes import declared_otherwise, members_of, surely_tensors_at, tensors_at
+from kevin_env.rules.cpp_text import DIRECTIVE, code_of, compiled, pieces_of
 from kevin_env.rules.cpp_vendors import called_by_name
 from kevin_env.rules.operations import computes, stem, torch_operations
 
-_SPLICE = re.compile(r"\\[ \t]*\r?\n")
-_TEXT = re.compile(
-    r"""(?<!\w)(?:u8?|U|L)?R"([^()\\\s"]{0,16})\((?P<raw>.*?)(?:\)\1"|\Z)|(?P<text>"(?:\\.|[^"\\\n])*")"""
-    r"|(?:(?<!\w)|(?<=\bu8)|(?<=\b[uUL]))'(?:\\.|[^'\\\n]){1,16}'|//[^\n]*|/\*.*?(?:\*/|\Z)",
-    re.DOTALL,
-)
-"""Strings, and what is left out: characters and comments."""
-_DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
-_CONDITION = re.compile(r"[ \t]*#[ \t]*(if|el|endif)(\w*)[ \t]*(.*)")
-_SPACES = re.compile(r"\s+")
-"""Made one, so that no pattern below has a choice of how many it takes: that takes for ever where they are many."""
-_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _BROKEN = re.compile(r'"\s?"')
 """Between two strings that are one."""
 _ALIAS = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(?:::)?((?:torch|at)\b(?:::\w+)*)")
 _SYMBOL = re.compile(r"\b_ZN[KVr]*(?:2at|5torch)\w+")
 """How the linker calls what is in torch's namespaces."""
-_TOKENS = {"bitand": "&", "bitor": "|", "xor": "^", "compl": "~", "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
-           "not_eq": "!=", "<:": "[", ":>": "]", "<%": "{", "%>": "}"}  # fmt: skip
-_TOKEN = re.compile(r"\b(?:bitand|bitor|xor|compl|and_eq|or_eq|xor_eq|not_eq)\b|<:(?!:)|:>|<%|%>")
 _GENERIC = re.compile(r"\bauto\s?(?:&{0,2}|\*)\s?(\w+)\s?[,)]")
 """Parameters that anything may be given for."""
 _QUALIFIED = re.compile(r"\b(\w+)((?:::\w+)+)")
@@ -73,32 +58,31 @@ _FUNCTION = rf"\b{_NO_TYPES}\w+>?[&*]*\s[&*]*(?:\w+::)*NAME\s*\((?P<first>[^,;{{
 _NUMERIC = re.compile(rf"(?:const\s|unsigned\s)*(?:{NUMBER})\s(?:const\s)?\w+")
 _REGISTERS = "::vec::"
 """Namespace of the processor's vector instructions, such as `at::vec::maximum`: they work on registers, not tensors."""
-_NAMESPACE = re.compile(r"\b(?:namespace(?:\s+[\w:]+)?|extern)\s*\{")
 
 
 def operations(sources: Iterable[str]) -> list[str]:
     """Names of the operations, as they are written: `at::mm`, or `.softmax` of something declared as a tensor."""
     given = list(sources)
-    file = "\n".join(_code(source) for source in given)
+    file = "\n".join(code_of(source) for source in given)
     return [name for source in given for name in _operations(source, file)]
 
 
 @functools.lru_cache(maxsize=64)  # asked of a source for every extension and library in its file
 def _operations(source: str, file: str) -> list[str]:
-    written, code = _BROKEN.sub("", _compiled(source)), _code(source)
+    written, code = _BROKEN.sub("", compiled(source)), code_of(source)
     found = called_by_name(written, file) + ["".join(names) for names in _FUNCTION_OBJECT.findall(code)]
     roots = {"torch": "", "at": ""} | {name: of[2 if of.startswith("at") else 5 :] for name, of in _ALIAS.findall(code)}
     found += _SYMBOL.findall(written)
     called = [(root, rest) for root, rest in _QUALIFIED.findall(code) if root in roots]
     found += [root + rest for root, rest in called if _is_operation(roots[root] + rest)]
-    pieces, types = _pieces(code), types_of(file)
+    pieces, types = pieces_of(code), types_of(file)
     everywhere = _members(code, types).union(*(_shared(piece, types) for piece in pieces))
     return found + [name for piece in pieces for name in _in_piece(piece, types, everywhere, file)]
 
 
 @functools.lru_cache(maxsize=64)
 def _members(code: str, types: Types) -> frozenset[str]:
-    return frozenset(name for piece in _pieces(code) for name in members_of(piece, types))
+    return frozenset(name for piece in pieces_of(code) for name in members_of(piece, types))
 
 
 def _in_piece(piece: str, types: Types, everywhere: frozenset[str], file: str) -> list[str]:
@@ -150,60 +134,6 @@ def _calls(piece: str) -> list[tuple[str, list[tuple[int, str]]]]:
     return calls
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled(source: str) -> str:
-    """The source with its lines joined, without comments and what stands behind `#if 0`, and any spaces as one."""
-    source = _SPLICE.sub("", source)
-    disguised = any(_DIRECTIVE.search(found["raw"] or "") for found in _TEXT.finditer(source))
-    source = _TEXT.sub(_readable, source)
-    if not disguised:  # a directive in a raw string is none, and compilers differ on one in code that they skip
-        source = _without_dead(source)
-    return _SPACES.sub(lambda found: "\n" if "\n" in found[0] else " ", source)
-
-
-@functools.lru_cache(maxsize=64)
-def _code(source: str) -> str:
-    """What is compiled of it, without strings, and with the operations that macros stand for."""
-    plain = _TOKEN.sub(lambda found: _TOKENS[found[0]], _STRING.sub(" ", _compiled(source)))
-    return expanded(plain)
-
-
-def _readable(found: re.Match[str]) -> str:
-    """A comment as a space, and strings so that no later pattern takes their end for a beginning."""
-    if found["raw"] is not None:
-        return '"' + re.sub(r'["\\\n]', " ", found["raw"]) + '"'
-    return found["text"] or " "
-
-
-def _without_dead(source: str) -> str:
-    lines, dead, depth = list[str](), False, 0
-    for line in source.split("\n"):
-        condition = _CONDITION.match(line)
-        if not dead and condition and condition[1] == "if" and not condition[2] and condition[3].strip() == "0":
-            dead, depth = True, 0
-        elif not dead:
-            lines.append(line)
-        elif condition and condition[1] == "if":
-            depth += 1
-        elif condition and depth:
-            depth -= condition[1] == "endif"
-        elif condition:
-            dead = False
-    return "\n".join(lines)
-
-
-def _pieces(code: str) -> list[str]:
-    """Functions and classes, each with what stands before it: a name of one says nothing in another."""
-    code = _NAMESPACE.sub(" ", code)
-    pieces, begin, depth = list[str](), 0, 0
-    for bracket in re.finditer(r"[(){}]", code):
-        depth = depth + 1 if bracket[0] in "({" else max(depth - 1, 0)
-        if not depth and bracket[0] == "}":
-            pieces.append(code[begin : bracket.end()])
-            begin = bracket.end()
-    return [*pieces, code[begin:]]
-
-
 def _shared(piece: str, types: Types) -> set[str]:
     """Tensors that other functions know by the same name, as they are global."""
     outside = re.sub(_ARGUMENTS, "()", piece).split("{", 1)[0]
@@ -226,14 +156,14 @@ def _is_operation(rest: str) -> bool:
 @functools.lru_cache(maxsize=256)
 def _takes_it(file: str, name: str) -> bool:
     """Whether a function of that name of the file's own may be what is given a tensor: not if all take numbers."""
-    heads = [found["first"] for found in re.finditer(_FUNCTION.replace("NAME", name), _DIRECTIVE.sub(" ", file))]
+    heads = [found["first"] for found in re.finditer(_FUNCTION.replace("NAME", name), DIRECTIVE.sub(" ", file))]
     return _defines(file, name) and not (heads and all(_NUMERIC.fullmatch(head.strip()) for head in heads))
 
 
 @functools.lru_cache(maxsize=256)
 def _defines(file: str, name: str, inside: frozenset[str] = frozenset()) -> bool:
     """Whether the file has a function of that name of its own, in any source, or something else that can be called."""
-    code = _DEFAULT.sub("= 0", _DIRECTIVE.sub(" ", file))
+    code = _DEFAULT.sub("= 0", DIRECTIVE.sub(" ", file))
     function = rf"\b{_NO_TYPES}\w+>?[&*]*\s[&*]*(?:\w+::)*{name}\s*\([^;{{}}]{{0,2000}}\)[^;{{}}()]{{0,200}}\{{"
     variable = (
         rf"\bauto\s*[&*]*\s*{name}\s*=|\bfunction<[^;{{}}]*>\s*{name}\s*[=;({{,)]|\b\w+\s*&&?\s*{name}\s*[,)]"

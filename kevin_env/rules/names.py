@@ -5,9 +5,9 @@ import ast
 from kevin_env.rules.atoms import Arguments, Imported, Instance, Items, Tensor, Value, join, opened
 from kevin_env.rules.entries import at
 from kevin_env.rules.modules import IMPORTERS, named
+from kevin_env.rules.notes import SOME_NAME
 from kevin_env.rules.objects import Objects
 from kevin_env.rules.operations import OPAQUE, root
-from kevin_env.rules.reader import SOME_NAME
 from kevin_env.rules.syntax import constant_text, may_be
 
 

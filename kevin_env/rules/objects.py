@@ -4,7 +4,6 @@ import ast
 import re
 
 from kevin_env.parsing import walk
-from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
     LOST,
@@ -15,7 +14,6 @@ from kevin_env.rules.atoms import (
     Function,
     Imported,
     Instance,
-    Items,
     Kernel,
     Parent,
     Scope,
@@ -27,12 +25,13 @@ from kevin_env.rules.atoms import (
 )
 from kevin_env.rules.calls import EXTENSION, KERNEL, Calls
 from kevin_env.rules.cpp import operations
+from kevin_env.rules.cpp_sources import are_numbers, sources_in
 from kevin_env.rules.cpp_vendors import is_of_vendor
 from kevin_env.rules.modules import looked_up
-from kevin_env.rules.operations import KNOWN, OPAQUE, is_operation, root
-from kevin_env.rules.reader import CONTENTS
-from kevin_env.rules.syntax import are_numbers, constant_text, local_names, sources_in
-from kevin_env.rules.values import has_tensor, items, leaves, mapping
+from kevin_env.rules.notes import CONTENTS
+from kevin_env.rules.operations import KNOWN, is_operation, root
+from kevin_env.rules.syntax import constant_text, local_names
+from kevin_env.rules.values import has_tensor, leaves
 
 _EXPLICIT = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__repr__", "__str__"})
 """Special methods that are read where they are called, or that only tell what an object is."""
@@ -54,7 +53,6 @@ class Objects(Calls):
         }
         self._written = sources_in(tree)
         self._builds_module = any(_MODULE.search(source) for source in self._written)
-        self._kept: Value = UNKNOWN
 
     def read_special_methods(self) -> None:
         """Reads what Python calls for an operator, a lookup or a block, and what that gives, in every class."""
@@ -91,9 +89,9 @@ class Objects(Calls):
         """As without patches; what something imported or not known is given may be called by whoever calls that."""
         super().remember(receiver, name, value)
         self.special(receiver, frozenset({"__setattr__"}), Arguments((UNKNOWN, value)))
-        for atom in receiver:
-            lineage = self.lineage(atom.node) if isinstance(atom, Instance) else []
-            for function in [self.setters[each, name] for each in lineage if (each, name) in self.setters]:
+        for atom in [each for each in receiver if isinstance(each, Instance)]:
+            setters = [self.setters[each, name] for each in self.lineage(atom.node) if (each, name) in self.setters]
+            for function in setters:
                 self.run(Function(function.node, function.scope, atom), Arguments((value,)))
         if any(isinstance(atom, Imported) for atom in receiver):
             self.hooks += self.to_be_called(value)
@@ -192,44 +190,6 @@ class Objects(Calls):
             self.hooks += self.to_be_called(arguments.all())
         return result | frozenset(self.to_be_called(arguments.all()))
 
-    def _call_stdlib(self, path: str, arguments: Arguments, handed: Value, node: ast.AST) -> Value:
-        if _only_timed(path, arguments):
-            self.call(arguments.first(), Arguments(), node)
-            return UNKNOWN
-        if path.startswith(library.UNREADABLE):
-            return self._computes(f"{path}, whose code cannot be checked,", node)
-        if path.startswith(library.STDLIB_COMPUTES) and has_tensor(arguments.all()):
-            return self._computes(path, node)
-        result, given = super()._call_stdlib(path, arguments, handed, node), UNKNOWN
-        if path == "collections.defaultdict":
-            return items(self.call(arguments.first(), Arguments(), node)) | mapping(Arguments(arguments.positional[1:]))
-        if path.startswith(library.REFLECTING) or Imported("ctypes.py_object") in arguments.all():
-            result |= OPAQUE | LOST
-        elif not path.startswith(library.SILENT):
-            held = arguments.all()
-            given = self.special(held, library.OPERATORS | library.ITERATORS, Arguments(rest=held))
-            result |= (self.unread(held) - (OPAQUE if handed else UNKNOWN)) | given
-        if path.startswith(library.KEEPING):
-            kept = (Tensor, Function, TorchModule)
-            self._kept |= frozenset(atom for atom in arguments.all() if isinstance(atom, kept) or is_operation(atom))
-            result |= self._kept
-        if not self.reached:
-            later = path.startswith(library.CALLING_LATER)
-            handed = self.runnable(arguments.all())
-            self.escaped += [a for a in handed if is_operation(a) or (later and isinstance(a, Function))]
-        if path.startswith(library.PASSING):
-            return arguments.first() | (result - arguments.first() if path.startswith("random.") else given) or result
-        if path.startswith(library.COLLECTING):
-            held = frozenset(atom for atom in arguments.all() if not isinstance(atom, Items))
-            result = items(held, items(held))
-        if not path.startswith("functools."):
-            for atom in arguments.all():  # it is there to be called
-                if is_operation(atom):
-                    self._computes(getattr(atom, "path", ""), node)
-                elif isinstance(atom, Function) and path.split(".")[0] not in ("threading", *library.EXECUTORS):
-                    self.run(atom, Arguments(rest=given_tensors(arguments)))
-        return result
-
     def _called_in(self, node: ast.Call) -> Value:
         """What sources in C++ call that computes: those in this call, and those that the file writes elsewhere."""
         inside = [each for argument in (*node.args, *(k.value for k in node.keywords)) for each in walk(argument)]
@@ -237,16 +197,3 @@ class Objects(Calls):
         named = {each.id for each in inside if isinstance(each, ast.Name)} & self._sources.keys()
         called = operations(dict.fromkeys([*given, *(self._sources[name] for name in sorted(named)), *self._written]))
         return frozenset({Imported(f"{_VENDOR}.{called[0]} in C++")} if called else ())
-
-
-def given_tensors(arguments: Arguments) -> Value:
-    """What a function may be called with by code that is not read."""
-    return TENSOR if has_tensor(arguments.all()) else UNKNOWN
-
-
-def _only_timed(path: str, arguments: Arguments) -> bool:
-    """Whether it is a call of `timeit` that is given a function, and no text that would be run."""
-    functions, more = arguments.first(), {name for name, _ in arguments.keywords} - {"number", "repeat"}
-    alone = len(arguments.positional) == 1 and not arguments.rest and not more
-    timing = path in ("timeit.timeit", "timeit.repeat") and alone
-    return timing and bool(functions) and all(isinstance(atom, Function) for atom in functions)

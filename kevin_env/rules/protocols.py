@@ -5,6 +5,7 @@ from kevin_env.rules.atoms import (
     LOST,
     UNKNOWN,
     Arguments,
+    Atom,
     Function,
     Instance,
     Items,
@@ -13,13 +14,26 @@ from kevin_env.rules.atoms import (
     join,
     opened,
 )
+from kevin_env.rules.notes import CONTENTS
 from kevin_env.rules.operations import OPAQUE, is_operation, root
-from kevin_env.rules.reader import CONTENTS, Reader
+from kevin_env.rules.reader import Reader
 from kevin_env.rules.values import has_tensor, items, leaves
 
 
 class Protocols(Reader):
     """Follows what Python calls for syntax and for its own functions, and what nobody follows."""
+
+    def runnable(self, value: Value) -> Value:
+        """With what an instance of the submission's classes runs in its place where it is called."""
+        return join(self.entries(atom) if isinstance(atom, Instance) else frozenset({atom}) for atom in value)
+
+    def to_be_called(self, value: Value) -> list[Atom]:
+        """What of it can be called and may compute: functions, torch's operations and layers, what an object runs."""
+        return [a for a in self.runnable(value) if isinstance(a, Function | TorchModule) or is_operation(a)]
+
+    def handed_on(self, value: Value) -> None:
+        """Notes what code that is not read was given: it may be called there when `forward` runs."""
+        self.escaped += [atom for atom in self.runnable(value) if isinstance(atom, Function) or is_operation(atom)]
 
     def special(self, value: Value, names: frozenset[str], arguments: Arguments) -> Value:
         """What special methods of those names give."""

@@ -4,7 +4,6 @@ import ast
 import builtins
 from dataclasses import replace
 
-from kevin_env.parsing import nodes_of
 from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import (
@@ -30,77 +29,19 @@ from kevin_env.rules.atoms import (
     Value,
     join,
 )
+from kevin_env.rules.cpp_sources import are_numbers, numbers_among
 from kevin_env.rules.cpp_vendors import is_of_vendor
-from kevin_env.rules.findings import Findings
 from kevin_env.rules.members import is_layer, of_module, of_tensor, of_torch_module
 from kevin_env.rules.modules import may_be_torchs, within
-from kevin_env.rules.operations import KNOWN, OPAQUE, SOME_MODULE, is_operation
-from kevin_env.rules.syntax import are_numbers, last_name, numbers_among, registers_operators, returned_types
+from kevin_env.rules.notes import CONTENTS, SOME_NAME, Notes
+from kevin_env.rules.operations import KNOWN, OPAQUE, SOME_MODULE
+from kevin_env.rules.syntax import last_name
 from kevin_env.rules.tasks import is_thread
 from kevin_env.rules.values import items, leaves
 
-CONTENTS = "(contents)"
-"""The attribute that stands for what a list or a dictionary of a class of the submission's holds ..."""
-SOME_NAME = "(some name)"
-"""... and for those that are set by a name that is not written out."""
 
-
-class Reader(Findings):
+class Reader(Notes):
     """Facts and findings. Nothing is executed: names are followed from assignment to use."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        super().__init__()
-        self.globals = Scope()
-        self.bases: dict[ast.ClassDef, tuple[Value, ...]] = {}
-        self.patches: dict[tuple[str, str], Value] = {}
-        """What attributes of something imported were set to."""
-        self.loose: dict[str, Value] = {}
-        """What attributes of functions were set to."""
-        self.class_names: dict[ast.ClassDef, dict[str, Value]] = {}
-        self.instance_names: dict[ast.ClassDef, dict[str, Value]] = {}
-        owners = nodes_of(tree, ast.ClassDef)
-        self.home = {node: owner for owner in owners for node in owner.body if isinstance(node, ast.FunctionDef)}
-        self.own_operators = registers_operators(tree)
-        self.returned = returned_types(tree)
-        self.written: dict[str, Value] = {}
-        """What code in strings defines: a module that is written to a file and imported has it."""
-        self.setters: dict[tuple[ast.ClassDef, str], Function] = {}
-        """What runs when an attribute of an object is set."""
-        self.registered: list[Function] = []
-        self.hooks: list[Atom] = []
-        self.watchers: list[Atom] = []
-        """Hooks of modules: each may be given a module, its inputs and its outputs."""
-        self.escaped: list[Atom] = []
-        self.carried: Value = UNKNOWN
-        """What exceptions carry, and generators that end."""
-        self.kernels: list[Function] = []
-        self.foreign: list[Function] = []
-        """What packages that are not known here were given: they compile it, or only wrap it."""
-        self.star_imports: list[str] = []
-        self.imports: list[ast.Import | ast.ImportFrom] = []
-        """Those that run."""
-        self.runs_text = False
-        """Whether it runs code in a string that could not be read: names may come from there."""
-
-    def runnable(self, value: Value) -> Value:
-        """With what an instance of the submission's classes runs in its place where it is called."""
-        return join(self.entries(atom) if isinstance(atom, Instance) else frozenset({atom}) for atom in value)
-
-    def to_be_called(self, value: Value) -> list[Atom]:
-        """What of it can be called and may compute: functions, torch's operations and layers, what an object runs."""
-        return [a for a in self.runnable(value) if isinstance(a, Function | TorchModule) or is_operation(a)]
-
-    def handed_on(self, value: Value) -> None:
-        """Notes what code that is not read was given: it may be called there when `forward` runs."""
-        self.escaped += [atom for atom in self.runnable(value) if isinstance(atom, Function) or is_operation(atom)]
-
-    def run(self, function: Function, arguments: Arguments) -> Value:
-        """Reads a function's body and says what it returns."""
-        raise NotImplementedError
-
-    def evaluate(self, node: ast.AST | None, scope: Scope) -> Value:
-        """What an expression stands for."""
-        raise NotImplementedError
 
     def name(self, name: str, scope: Scope) -> Value:
         """What a name stands for: bound, from a star import, or a builtin."""
@@ -175,10 +116,6 @@ class Reader(Findings):
                 return self._member(self.lineage(node)[1:], name, owner) or self._inherited(node, name)
             case _:
                 return UNKNOWN
-
-    def special(self, value: Value, names: frozenset[str], arguments: Arguments) -> Value:
-        """What special methods of those names give."""
-        raise NotImplementedError
 
     def _looked_up(self, atom: Instance, name: str) -> Value:
         """What an attribute may be that the object does not have."""
