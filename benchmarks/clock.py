@@ -3,10 +3,9 @@
 For each kernel and size: the gated call (window minus the null kernel's) and the burst, both as the product takes
 them, and what the candidate, which is trusted here, measures itself with a cold L2: events round one call after a
 flush, events round calls in a row that rotate through more inputs than the L2 holds (one call's time as for a burst),
-and the kernels' own durations as CUPTI tells them. A gated call has the host's launch in it, which events leave out,
-less that of the null kernel, as its window is taken away: both tell how long each launch took, and `gated beyond` is
-what is left of a gated call without the difference and without a cold call by events after a rest of the device, as it
-has one before each window. Needs a CUDA device.
+and the kernels' own durations as CUPTI tells them. A gated call has the host's launch in it. So has what events say
+that the candidate records in the very windows that are timed, as the device is idle by then; from both the null
+kernel's is taken away. `gated beyond` is the difference. Needs a CUDA device.
 
     python benchmarks/clock.py [--repeats N] [--json benchmarks/results/clock.h200.json]
 """
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from kernels import INSIDE, SIZES, as_launched, kernel_case, launch_times, launched_null, times_inside
+from kernels import INSIDE, SIZES, as_noted, kernel_case, noted_calls, noted_null, times_inside
 from resultfile import Row, device_name, median_row, plain_row, write_result
 
 from kevin_env.judge import contest as contests
@@ -29,6 +28,9 @@ from kevin_env.judge.burst import take_bursts
 from kevin_env.judge.contest import LONG_WINDOW, WINDOWS, Contest
 from kevin_env.judge.device import inform
 from kevin_env.judge.measure import make_ready
+from kevin_env.judge.nullkernel import HOLD, construct_null, held
+from kevin_env.judge.partners import PARTNER_SECONDS
+from kevin_env.judge.pauses import awake
 from kevin_env.judge.processors import on_its_own
 from kevin_env.judge.timing import speedup_of
 from kevin_env.judge.trial import Trial
@@ -39,12 +41,26 @@ from kevin_env.problem import Problem
 
 @dataclass(frozen=True)
 class Told:
-    """What one trial tells of a call, in seconds: `gated` has `launch` in it, less `null`, that of the null kernel."""
+    """What one trial tells of a call, in seconds: the gate, events in its windows, and a burst."""
 
     gated: float
-    launch: float
-    null: float
+    events: float
     burst: float | None
+
+
+class Holds:
+    """For how long the null kernel holds the device, as the judge tells; the last is that of the windows that count."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+
+    def __call__(self, cycles: int, times: int) -> float:
+        """In the place of `held`."""
+        self.last = held(cycles, times)
+        return self.last
+
+
+holds = Holds()
 
 
 def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) -> list[Row]:
@@ -55,12 +71,10 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
     figures = {
         **{name: [seconds] for name, seconds in inside.items()},
         "gated": [each.gated for each in told],
-        "host's launch": [each.launch for each in told],
-        "null kernel's launch": [each.null for each in told],
+        "events in gated windows": [each.events for each in told],
         "burst": [each.burst for each in told if each.burst is not None],
     }
-    rested = inside["events, one cold call after a rest"]
-    beyond = statistics.median(each.gated - (each.launch - each.null) for each in told) - rested
+    beyond = statistics.median(each.gated - each.events for each in told)
     return [
         *(median_row(f"{problem.id}: {name}", values) for name, values in figures.items() if values),
         plain_row(f"{problem.id}: gated beyond", beyond, "s", len(told)),
@@ -72,7 +86,7 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
     worker = bench.take()
     trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
     try:
-        trial.build(as_launched(code))
+        trial.build(as_noted(code))
         unverified = Unverified(trial)
         with ExitStack() as partners:
             with bench.lease.shared():
@@ -85,25 +99,28 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
                 begin = time.perf_counter_ns()
                 gated = contest.gated()
                 end = time.perf_counter_ns()
+                with awake(worker):
+                    trial.construct(worker, PARTNER_SECONDS)
                 bursts = take_bursts(contest, gated, [])
+            construct_null(trial, contest.null.worker, HOLD)
             unverified.compare()
-            launch, null = (launch_of(contest, of, begin, end) for of in (worker, contest.null.worker))
+            own, null = (events_of(contest, of, begin, end) for of in (worker, contest.null.worker))
     finally:
         worker.close()
         trial.close()
-    return Told(gated.submission, launch, null, speedup_of(bursts.calls).submission if bursts else None)
+    return Told(gated.submission, own - null + holds.last, speedup_of(bursts.calls).submission if bursts else None)
 
 
-def launch_of(contest: Contest, worker: Worker, begin: int, end: int) -> float:
-    """What a launch took, in seconds, in the windows that count: of a turn's the shortest, so one of its shorter ones.
+def events_of(contest: Contest, worker: Worker, begin: int, end: int) -> float:
+    """What events say of a call, in seconds, in the windows that count: of a turn's the shortest.
 
     Where calls are long, those that count of the null kernel are as long, and the last ones.
     """
-    launches, long = launch_times(worker, begin, end), len(contest.seen.long_gates)
+    calls, long = noted_calls(worker, begin, end), len(contest.seen.long_gates)
     if long and worker is contest.null.worker:
-        launches = launches[-long:]
+        calls = calls[-long:]
     windows = 1 if contest.seen.shortest > LONG_WINDOW["cuda"] else WINDOWS
-    return sorted(launches)[len(launches) // (windows + 1)]
+    return sorted(calls)[len(calls) // (windows + 1)]
 
 
 def main() -> None:
@@ -115,7 +132,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         print("clock.py needs a CUDA device; nothing was measured")
         return
-    contests.null_code = launched_null
+    contests.null_code, contests.held = noted_null, holds
     device = torch.device("cuda", 0)
     torch.zeros(1, device=device)
     info = inform(device)
