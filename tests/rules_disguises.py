@@ -3,6 +3,29 @@
 # ruff: noqa: E501
 
 DISGUISES = {
+    "an operator of its own class": """
+class Op:
+    def __matmul__(self, x):
+        return x @ x
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(Op() @ x)
+""",
+    "an operator that only the tensor has": """
+class Op:
+    def __add__(self, x):
+        return ext.f(x)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return Op() @ x
+""",
+    "a local variable by its name": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = x
+        return ext.f(locals()["y"] * 2)
+""",
     "a table of torch's for tests": """
 class ModelNew(nn.Module):
     def forward(self, x):

@@ -6,6 +6,54 @@ None of them is run. They follow `HEAD` of `rules_corpus`.
 # ruff: noqa: E501
 
 HABITS = {
+    "a chain of many methods": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x{MANY})
+""".replace("{MANY}", ".view(-1)" * 60),
+    "operators of its own class": """
+class Op:
+    def __init__(self, w):
+        self.w = w
+    def __matmul__(self, x):
+        return ext.f(x, self.w)
+    def __mul__(self, x):
+        return ext.g(x, self.w)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.op = Op(2)
+    def forward(self, x):
+        return self.op @ (self.op * x)
+""",
+    "keeps all arguments": """
+class ModelNew(nn.Module):
+    def __init__(self, rows, columns):
+        super().__init__()
+        for name, value in locals().items():
+            if name != "self":
+                setattr(self, name, value)
+        weight = nn.Parameter(torch.empty(3))
+    def forward(self, x):
+        return ext.f(x, self.rows * 2, self.columns // 3)
+""",
+    "bounds of a type": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x, torch.finfo(x.dtype).min, torch.iinfo(torch.int32).max, torch.finfo(torch.float32).max / 2)
+""",
+    "takes the weights of a layer in a class of its own": """
+class Packed:
+    def __init__(self, layer):
+        self.weight, self.features = layer.weight, layer.in_features
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 4)
+        self.packed = Packed(self.linear)
+    def forward(self, x):
+        return ext.f(x, self.packed.weight, self.packed.features * 2)
+""",
     "asks torch what it is": """
 class ModelNew(nn.Module):
     def forward(self, x):

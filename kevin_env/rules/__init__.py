@@ -26,6 +26,9 @@ Rules = Literal["kernel", "open"]
 
 _REFERENCE_PACKAGES = frozenset({"kevin_env", "reference", "problem", "problems"})
 _MOST_NAMED = 4
+_TOO_DEEP = (
+    "The code is nested too deeply to be read; a chain of hundreds of elif or of + counts as nested, a loop does not."
+)
 _NO_MODEL = FormatError(kind="no_model", message="The code defines no class ModelNew at its top level.")
 
 
@@ -43,7 +46,7 @@ def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError
             return _NO_MODEL
         return None if mode == "open" else _check_kernel(plain(written_out(_as_imported(tree))))
     except (RecursionError, MemoryError):
-        return CompileError(kind="syntax", message="The code is nested too deeply to be read.")
+        return CompileError(kind="syntax", message=_TOO_DEEP)
 
 
 def _check_kernel(tree: ast.Module) -> FormatError | RulesViolation | None:

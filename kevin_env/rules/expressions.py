@@ -116,6 +116,8 @@ class Expressions(Containers):
 
     def operate(self, op: ast.AST, operands: Sequence[Value], node: ast.AST) -> Value:
         """What an arithmetic operator gives. Only `@` has no honest use on what is not known to be a tensor."""
+        if self.overloads(operands[0], op):
+            return self.special(operands[0], library.OPERATORS, Arguments(rest=join(operands)))
         text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant | ast.JoinedStr)
         if isinstance(op, ast.MatMult) or (has_tensor(join(operands)) and not (text and isinstance(op, ast.Mod))):
             return self._computes(f"the operator {SYMBOLS.get(type(op), '?')} on tensors", node)
@@ -187,6 +189,9 @@ class Expressions(Containers):
         function = node.func
         if isinstance(function, ast.Name) and function.id == "super":
             return self.evaluate_super(node, scope)
+        if isinstance(function, ast.Name) and function.id == "locals" and scope.parent and scope.find("locals") is None:
+            here = scope.outer().names
+            return items(*here.values(), names=tuple(here))
         arguments = self._arguments(node, scope)
         if isinstance(function, ast.Attribute):
             receiver = self.resolve(function.value, scope)
@@ -196,7 +201,9 @@ class Expressions(Containers):
             if function.attr in ("register_buffer", "register_parameter", "add_module", "register_module"):
                 held = tuple(value or TENSOR for value in arguments.positional[1:2])
                 self.set_attribute(receiver, node.args[:1], held)
-        callee = self.resolve(function, scope)
+            callee = self.attribute(receiver, function.attr)
+        else:
+            callee = self.resolve(function, scope)
         named = self.call_by_name(callee, node, arguments)
         return self.call(callee, arguments, node) if named is None else named
 

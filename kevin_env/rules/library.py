@@ -35,6 +35,12 @@ OPERATORS = frozenset(f"__{prefix}{name}__" for name in _ARITHMETIC.split() for 
     "__ge__ __contains__ __bool__ __len__ __copy__ __deepcopy__ __format__ __getstate__ __reduce__ __dir__ __index__"
 )
 """Special methods that operators, and functions of Python's, call on what they are given."""
+METHODS = {
+    **{"Add": "__add__", "Sub": "__sub__", "Mult": "__mul__", "MatMult": "__matmul__", "Div": "__truediv__"},
+    **{"FloorDiv": "__floordiv__", "Mod": "__mod__", "Pow": "__pow__", "LShift": "__lshift__"},
+    **{"RShift": "__rshift__", "BitAnd": "__and__", "BitOr": "__or__", "BitXor": "__xor__"},
+}
+"""By the names of operators in a syntax tree, the special methods that they call on what is on their left."""
 QUESTIONS = _words(
     "hasattr getattr isinstance issubclass callable id dir type print repr str len hash format setattr delattr vars"
 )

@@ -113,7 +113,8 @@ class Objects(Calls):
         instance = super().construct(atom, arguments, node)
         bases = join(value for each in self.lineage(atom.node) for value in self.bases.get(each, ()))
         tensor = any(isinstance(base, Imported) and base.path in words.TENSOR_CLASSES for base in bases)
-        made = self.call(new, arguments, node) if (new := self.attribute(instance, "__new__")) else UNKNOWN
+        new = frozenset(each for each in self.attribute(instance, "__new__") if isinstance(each, Function))
+        made = self.call(new, arguments, node) if new else UNKNOWN
         others = frozenset(each for each in made if isinstance(each, Tensor | Instance | TorchModule))
         own = self._member(self.lineage(atom.node), "__init__", Instance(atom.node))
         if not own:  # one of Python's classes keeps what it is given

@@ -48,6 +48,8 @@ def _computes(path: str) -> bool:
     last = parts[-1]
     if parts[0] != "torch" or len(parts) < 2 or last[0].isupper() or last in words.TORCH_CONSTANTS:
         return False
+    if len(parts) > 2 and parts[1] in words.TORCH_OTHER:  # of what these give, such as `torch.finfo(dtype).max`
+        return False
     if last.strip("_") in words.OPERATIONS:
         return True
     if len(parts) > 2:

@@ -171,6 +171,12 @@ class Reader(Notes):
                 return join(self._bound(atom, owner) for atom in found)
         return UNKNOWN
 
+    def overloads(self, left: Value, op: ast.AST) -> bool:
+        """Whether the operator calls a method of the submission's own, whatever is on its right."""
+        name = library.METHODS.get(type(op).__name__, "")
+        own = [self._member(self.lineage(each.node), name, each) for each in left if isinstance(each, Instance)]
+        return bool(own) and len(own) == len(left) and all(own)
+
     def _bound(self, atom: Atom, owner: Instance | Class) -> Value:
         if isinstance(atom, Instance) and isinstance(owner, Instance):
             given = self.special(frozenset({atom}), frozenset({"__get__"}), Arguments((frozenset({owner}),)))
