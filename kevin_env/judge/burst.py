@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kevin_env.judge import timing
 from kevin_env.judge.answer import overlapping
-from kevin_env.judge.contest import Contest
+from kevin_env.judge.contest import ALONE, MEMORY, Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.pairs import LEAD, PAIRS, marks, take_pairs
 from kevin_env.judge.queued import take_queued
@@ -33,7 +33,7 @@ calls alone, and bursts of the null kernel stand for its own where they show wha
 VERIFY_SECONDS = 8.0
 """What a slow reference may take for all calls of the fewest bursts: each of them is compared."""
 LIGHT_WEIGHTS = 0.05
-"""Weights up to this share of the inputs do not matter for a cold cache; see `_size`."""
+"""Weights up to this share of the inputs do not matter for a cold cache; larger ones that are read often stay warm."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,18 @@ def take_bursts(contest: Contest, gated: Speedup, flags: list[str]) -> Bursts | 
     beyond = timing.beyond_windows(*sides, by_null=slow) + timing.window_noise(bursts, calls, size)
     if slow:
         calls = timing.beside([pair.reference for pair in contest.seen.pairs], calls)
-    return Bursts(calls, bounds, size, None if slow else timing.speedup_of(calls).reference, beyond, sides[0])
+    found = Bursts(calls, bounds, size, None if slow else timing.speedup_of(calls).reference, beyond, sides[0])
+    if contest.seen.queued is not None and found.least(contest) > timing.speedup_of(calls).submission:
+        take_queued(contest)  # who is not believed is looked at longer
+    return found
 
 
 def first_look(contest: Contest) -> Speedup:
-    """A round of gated calls: a short one where bursts will probably tell the time. Errors as `Contest.gated`."""
-    if contest.foreseen == 1:
+    """A round of gated calls: a short one where bursts will probably tell the time. Errors as `Contest.gated`.
+
+    Also where others held the memory for them, and calls can be queued: with the device alone there is more of it.
+    """
+    if contest.foreseen == 1 and contest.trial.worker not in contest.words:
         return contest.gated()
     few = contest.gated(few=True)
     return contest.gated() if _is_slow(few) else few
@@ -118,11 +124,20 @@ def demand(contest: Contest) -> tuple[int, int]:
     The latter is 1 where bursts will be of no use.
     """
     enough = _enough(contest.guess)
-    found = _bounds(contest, min(LEAST, enough))
+    found = _bounds(contest, min(LEAST, enough), MEMORY)
     if found is None:
         return contest.windows(few=False), 1
     size = min(max(found[0], enough), found[1])
     return contest.windows(few=True) + PAIRS[0] * size, size
+
+
+def may_have_bursts(contest: Contest) -> bool:
+    """Whether bursts can be of use where there is memory for them, which others may hold at the moment."""
+    trial = contest.trial
+    if trial.bench.device.type != "cuda" or trial.case.stochastic:
+        return False
+    weights = sum(t.nbytes for t in trial.case.model.state_dict().values())
+    return not LIGHT_WEIGHTS * max(1, contest.supply.each) < weights < 2 * trial.bench.info.l2
 
 
 def open_wide(contest: Contest, size: int, still: bool) -> None:
@@ -161,7 +176,7 @@ def _size(contest: Contest, gated: Speedup) -> int | None:
     # the shortest call, not their median: whoever makes most calls longer would have shorter bursts
     shortest = min(contest.seen.shortest, contest.seen.queued or math.inf)
     shorter = min(max(shortest, timing.RESOLUTION), gated.reference)
-    found = _bounds(contest, min(LEAST, LEAD + max(LEAST_PART, math.ceil(LEAST_SECONDS / shorter))))
+    found = _bounds(contest, min(LEAST, LEAD + max(LEAST_PART, math.ceil(LEAST_SECONDS / shorter))), ALONE)
     if found is None:
         return None
     least, most = found
@@ -176,15 +191,13 @@ def _enough(call: float) -> int:
     return LEAD + max(LEAST_PART, min(LONG - LEAD, math.ceil(PART_SECONDS / call)))
 
 
-def _bounds(contest: Contest, least: int) -> tuple[int, int] | None:
-    """The fewest input sets of a burst, `least` or more, and the most; None where none can be of use."""
-    trial = contest.trial
-    if trial.bench.device.type != "cuda" or trial.case.stochastic:
+def _bounds(contest: Contest, least: int, share: float) -> tuple[int, int] | None:
+    """The fewest input sets of a burst, `least` or more, and the most in a share of the memory that is free.
+
+    None where they can be of no use.
+    """
+    if not may_have_bursts(contest):
         return None
-    inputs = max(1, contest.supply.each)
-    weights = sum(t.nbytes for t in trial.case.model.state_dict().values())
-    cold = 2 * trial.bench.info.l2
-    if LIGHT_WEIGHTS * inputs < weights < cold:  # small weights that are read often would stay warm
-        return None
-    least, fitting = max(least, -(-cold // inputs) + LEAD), contest.fitting(copies=3)
+    cold = -(-2 * contest.trial.bench.info.l2 // max(1, contest.supply.each)) + LEAD
+    least, fitting = max(least, cold), contest.fitting(copies=3, share=share)
     return (least, fitting) if least <= min(fitting, MOST) else None

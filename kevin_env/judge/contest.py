@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from kevin_env.judge.answer import Answer
 from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.gated import Gated, Turn
-from kevin_env.judge.nullkernel import HOLD, HOLDS, construct_null, held, null_code
+from kevin_env.judge.nullkernel import HOLD, HOLDS, construct_null, held, held_longer, null_code
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep, awake
@@ -34,8 +34,9 @@ WARM_UPS = 3
 WINDOWS = 4
 """Windows of each side in a turn, of which the shortest counts: waking up and others' work only ever lengthen one. At
 a random place the submission has one more, verified and not timed: nobody can count which are."""
-MEMORY = 0.3
-"""Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows."""
+MEMORY, ALONE = 0.3, 0.6
+"""Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows; and while it
+is held alone, when nobody else takes more of it."""
 LONG_WINDOW = {"cpu": 25e-3, "cuda": 2.5e-3}
 """From windows of this length on one is enough, as what lengthens it is little beside it."""
 SLOW_WINDOW = 5e-3
@@ -151,7 +152,7 @@ class Contest:
             late = time.monotonic() - began > SECONDS[self.trial.bench.device.type]
             if self.seen.settled or (late and len(self.seen.turns) >= timing.LEAST):
                 break
-        self.seen.long_gates = [] if few else self._long_gates(hold)
+        self.seen.long_gates = self._long_gates(hold)
         return self.seen.speedup
 
     def turns(self, few: bool) -> tuple[int, int]:
@@ -162,11 +163,11 @@ class Contest:
         """How many timed inputs it needs at most."""
         return self.turns(few)[1] * self._count("submission")
 
-    def fitting(self, copies: int) -> int:
-        """How many input sets with their outputs a GPU has room for, each held so many times."""
+    def fitting(self, copies: int, share: float = MEMORY) -> int:
+        """How many input sets with their outputs a share of a GPU's free memory holds, each so many times."""
         each = self.supply.each + sum(t.nbytes for t in self.trial.outputs)
         free = free_memory(self.trial.bench.device) + self.unverified.held + self.supply.held
-        return int(MEMORY * free / max(1, copies * each))
+        return int(share * free / max(1, copies * each))
 
     def move(self, gate: Gate, still: bool) -> None:
         """Takes all three to another gate; `still`: whether they stand still otherwise."""
@@ -193,18 +194,15 @@ class Contest:
 
     def _long_gates(self, short: float) -> list[float]:
         """What the gate costs of calls as long as the shortest of all, if that is long; `short`: what `HOLD` takes."""
+        with self.as_long(short) as hold:
+            return [self._shortest_window(self.null, 1) - hold for _ in range(LONG_GATES)] if hold > short else []
+
+    def as_long(self, short: float) -> AbstractContextManager[float]:
+        """Has the null kernel hold a GPU as long as the shortest call of all, if it is long, else `short`. Seconds."""
         seconds = min(self.seen.shortest, self.seen.shortest_reference, LONGEST_HOLD)
         if self.trial.bench.device.type == "cpu" or seconds <= LONG_CALL:
-            return []
-        self._construct_null(cycles := int(HOLD * seconds / short))
-        hold = held(cycles, 1)
-        gates = [self._shortest_window(self.null, 1) - hold for _ in range(LONG_GATES)]
-        self._construct_null(HOLD)  # where this is not reached, whoever is judged next constructs it
-        return gates
-
-    def _construct_null(self, cycles: int) -> None:
-        with ours(), awake(self.null.worker):
-            construct_null(self.trial, self.null.worker, cycles)
+            return nullcontext(short)
+        return held_longer(self.trial, self.null.worker, seconds / short)
 
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""

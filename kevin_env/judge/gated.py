@@ -44,6 +44,8 @@ class Gated:
         turns: One after the other.
         long_gates: What the gate costs of windows with a call as long as the shortest of these. Empty where that is
             short: what the null kernel's windows in the turns themselves say holds for them.
+        queued_windows: Of queued calls of the submission, and ...
+        queued_gates: ... what the gate costs of one, as the null kernel's tell.
         queued: The shortest queued call of the submission besides; None where there was none.
         rarely_quiet: Whether a low quantile of the windows tells a call, as on a CPU: what wakes up late there, or has
             to fetch what others wrote, lengthens most windows, by as much as a call, and nothing refines them.
@@ -51,6 +53,8 @@ class Gated:
 
     turns: list[Turn] = field(default_factory=list[Turn])
     long_gates: list[float] = field(default_factory=list[float])
+    queued_windows: list[float] = field(default_factory=list[float])
+    queued_gates: list[float] = field(default_factory=list[float])
     queued: float | None = None
     rarely_quiet: bool = False
 

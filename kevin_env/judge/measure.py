@@ -7,7 +7,7 @@ queued or else gated call than an allowance, and no further below what its own w
 from collections.abc import Iterator
 
 from kevin_env.judge import timing
-from kevin_env.judge.burst import Bursts, demand, first_look, open_wide, rehearse, take_bursts
+from kevin_env.judge.burst import Bursts, demand, first_look, may_have_bursts, open_wide, rehearse, take_bursts
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Player
@@ -30,13 +30,14 @@ def make_ready(contest: Contest) -> Iterator[None]:
     own, contest.foreseen = demand(contest)
     others = contest.turns(few=contest.foreseen > 1)[1]
     rehearsed = contest.foreseen > 1 and not contest.slow
-    own += (ROUNDS * CALLS + 1) * (contest.foreseen > 1)
+    queued = may_have_bursts(contest)  # also where others hold the memory for them now
+    own += (ROUNDS * CALLS + 1) * queued
     yield from contest.supply.fill(own + contest.foreseen * rehearsed, contest.foreseen, others)
     open_wide(contest, contest.foreseen, still=False)
     contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
     if rehearsed:
         yield from rehearse(contest, contest.foreseen)
-    if contest.foreseen > 1:
+    if queued:
         rehearse_queued(contest)
         yield
 

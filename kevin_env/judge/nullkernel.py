@@ -1,5 +1,7 @@
 """The kernel that does nothing for a known time: its calls tell what the gate costs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -7,7 +9,8 @@ import torch
 from kevin_env.candidate import null as model
 from kevin_env.candidate import tree
 from kevin_env.judge.device import event_seconds
-from kevin_env.judge.partners import PARTNER_SECONDS
+from kevin_env.judge.partners import PARTNER_SECONDS, ours
+from kevin_env.judge.pauses import awake
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.worker import Worker
 
@@ -40,3 +43,14 @@ def construct_null(trial: Trial, null: Worker, cycles: int) -> None:
         "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
         compiled=False, precision="ieee",
     )  # fmt: skip
+
+
+@contextmanager
+def held_longer(trial: Trial, null: Worker, times: float) -> Iterator[float]:
+    """Has the null kernel, which stands still, keep a GPU so many times as long, and gives for how many seconds."""
+    cycles = int(HOLD * times)
+    with ours(), awake(null):
+        construct_null(trial, null, cycles)
+    yield held(cycles, 1)
+    with ours(), awake(null):  # where this is not reached, whoever is judged next constructs it
+        construct_null(trial, null, HOLD)

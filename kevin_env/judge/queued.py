@@ -50,36 +50,41 @@ def rehearse_queued(contest: Contest) -> None:
 def take_queued(contest: Contest) -> None:
     """Notes the shortest queued call of the submission. Inside `contest.still`; errors as `Contest.gated`.
 
-    As among gated calls, one of each round is on inputs of any distribution, and does not count.
+    As among gated calls, one of each round is on inputs of any distribution, and does not count. Called again, it looks
+    longer: the shortest window of either side counts, of all that were seen.
     """
     if contest.trial.worker not in contest.words:
         return
+    with contest.as_long(contest.seen.turns[-1].hold) as hold:
+        own, null = _windows(contest)
+    if own and null:
+        seen = contest.seen
+        seen.queued_windows += own
+        seen.queued_gates += [window - hold for window in null]
+        seen.queued = shortest_queued(seen)
+
+
+def _windows(contest: Contest) -> tuple[list[float], list[float]]:
+    """Of queued calls, of the submission and of the null kernel; none where one was not queued after all. Seconds."""
     players = contest.trial.player, contest.null
-    windows: list[list[float]] = [[] for _ in players]
+    windows: tuple[list[float], list[float]] = [], []
     for side in random.SystemRandom().sample((0, 1) * ROUNDS, 2 * ROUNDS):
         word = contest.words[players[side].worker]
         answers = contest.answers(players[side], LONG_CALLS if contest.seen.shortest > LONG_CALL else CALLS, word)
         if not all(answer.queued for answer in answers):
-            return
-        windows[side] += [answer.seconds for answer in answers if answer.steady]
-    if all(windows):
-        contest.seen.queued = shortest_queued(contest.seen, *map(min, windows))
+            return [], []
+        windows[side].extend(answer.seconds for answer in answers if answer.steady)
+    return windows
 
 
-def shortest_queued(seen: Gated, window: float, null: float) -> float | None:
+def shortest_queued(seen: Gated) -> float | None:
     """The submission's shortest queued call; None where it says nothing.
 
     It does not where it is longer than gated calls were: where kernels on several streams wait for each other, the
     device, which others share, goes on with the next after milliseconds. A queued gate is not believed to cost more
     than a gated one, which has a launch in it.
-
-    Args:
-        seen: The gated calls.
-        window: The submission's shortest queued window, in seconds.
-        null: The null kernel's, held as long as in the last turn.
     """
-    cost = min(null - seen.turns[-1].hold, min(turn.gate for turn in seen.turns))
-    call = max(window - cost, timing.RESOLUTION)
+    call = max(min(seen.queued_windows) - min(*seen.queued_gates, *seen.gates), timing.RESOLUTION)
     return min(call, seen.shortest) if call <= seen.shortest + seen.blur + timing.QUEUED_ALLOWANCE else None
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from leasing import taken
 
-from kevin_env.judge import burst, gate, measure, pairs
+from kevin_env.judge import burst, gate, measure, nullkernel, pairs
 from kevin_env.judge import contest as contest_module
 from kevin_env.judge.answer import Answer, Call, overlapping
 from kevin_env.judge.api import Options
@@ -195,12 +195,15 @@ def test_a_rehearsed_burst_is_compared_where_its_outputs_are_all_there(
 
 
 @pytest.mark.parametrize(
-    ("foreseen", "reference", "rounds"),
-    [(1, 1e-3, [False]), (16, 1e-3, [True]), (16, 5e-3, [True, False])],
-    ids=["no bursts", "bursts", "bursts of the null kernel"],
-)
+    ("foreseen", "words", "reference", "rounds"),
+    [
+        (1, {}, 1e-3, [False]), (16, {}, 1e-3, [True]), (16, {}, 5e-3, [True, False]),
+        (1, {"own": "word"}, 1e-3, [True]),
+    ],
+    ids=["no bursts", "bursts", "bursts of the null kernel", "no memory for them so far"],
+)  # fmt: skip
 def test_few_gated_calls_do_where_bursts_of_both_sides_are_foreseen(
-    foreseen: int, reference: float, rounds: list[bool]
+    foreseen: int, words: dict[str, str], reference: float, rounds: list[bool]
 ) -> None:
     asked: list[bool] = []
 
@@ -208,19 +211,26 @@ def test_few_gated_calls_do_where_bursts_of_both_sides_are_foreseen(
         asked.append(few)
         return gated(reference, 1e-3)
 
-    found = burst.first_look(SimpleNamespace(foreseen=foreseen, gated=round_of))  # type: ignore[arg-type]
+    trial = SimpleNamespace(worker="own")
+    contest: Any = SimpleNamespace(foreseen=foreseen, words=words, trial=trial, gated=round_of)
+    found = burst.first_look(contest)
     assert asked == rounds and found.reference == reference
 
 
 @pytest.mark.parametrize(
-    ("size", "slow", "drawn", "rehearsed"),
-    [(16, False, 100 + 16 + 7, [16, "queued"]), (16, True, 100 + 7, ["queued"]), (1, False, 100, [])],
-)
-def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long(
-    monkeypatch: pytest.MonkeyPatch, size: int, slow: bool, drawn: int, rehearsed: list[int | str]
+    ("size", "ever", "slow", "drawn", "rehearsed"),
+    [
+        (16, True, False, 100 + 16 + 7, [16, "queued"]), (16, True, True, 100 + 7, ["queued"]),
+        (1, True, False, 100 + 7, ["queued"]), (1, False, False, 100, []),
+    ],
+    ids=["short", "long", "no memory so far", "never"],
+)  # fmt: skip
+def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long_and_queued_calls_wherever_one_may_come(
+    monkeypatch: pytest.MonkeyPatch, size: int, ever: bool, slow: bool, drawn: int, rehearsed: list[int | str]
 ) -> None:
     notes: list[int | str] = []
     monkeypatch.setattr(measure, "demand", lambda contest: (100, size))
+    monkeypatch.setattr(measure, "may_have_bursts", lambda contest: ever)
     monkeypatch.setattr(measure, "open_wide", lambda *given, still: None)
     monkeypatch.setattr(measure, "rehearse", lambda contest, count: notes.append(count) or iter(()))
     monkeypatch.setattr(measure, "rehearse_queued", lambda contest: notes.append("queued"))
@@ -281,9 +291,10 @@ class Sized:
         self.words: dict[Any, Any] = {}
         self.supply = SimpleNamespace(each=100_000_000)
         self.room = room
+        self.room_beside_others = room // 2
 
-    def fitting(self, copies: int) -> int:
-        return self.room
+    def fitting(self, copies: int, share: float) -> int:
+        return self.room if share == contest_module.ALONE else self.room_beside_others
 
     def windows(self, few: bool) -> int:
         return 40 if few else 90
@@ -410,6 +421,24 @@ def test_windows_may_differ_by_a_share_of_what_they_have_besides_calls(monkeypat
     assert found[1].beyond - found[0].beyond == pytest.approx(2.0 * WINDOWS_VARY)
 
 
+@pytest.mark.parametrize(
+    ("queued", "looks"), [(0.9e-3, 1), (1.2e-3, 2), (None, 1)], ids=["believed", "not believed", "not queued"]
+)
+def test_whoever_is_not_believed_is_looked_at_longer(
+    monkeypatch: pytest.MonkeyPatch, queued: float | None, looks: int
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(burst, "open_wide", lambda *given, still: None)
+    monkeypatch.setattr(burst, "take_queued", asked.append)
+    pair = Burst(10 * 2e-3, 12 * 2e-3), Burst(10 * 0.9e-3, 12 * 0.9e-3)
+    monkeypatch.setattr(burst, "take_pairs", lambda *given: ([pair] * 6, ()))
+    monkeypatch.setattr(burst, "_size", lambda *given: 12)
+    contest: Any = Sized(99, 2e-3)
+    contest.seen.queued = queued
+    burst.take_bursts(contest, gated(3e-3, 2e-3), [])
+    assert asked == [contest] * looks
+
+
 @pytest.mark.parametrize(("whole", "least"), [(50e-6, 35e-6), (70e-6, 55e-6), (100e-6, 100e-6)])
 def test_a_burst_is_believed_no_further_below_its_whole_windows_than_a_launch_takes(whole: float, least: float) -> None:
     """And not at all where these say that what is claimed was not timed where it ran."""
@@ -423,7 +452,7 @@ def test_a_burst_is_believed_no_further_below_its_whole_windows_than_a_launch_ta
 
 
 @pytest.mark.parametrize(("words", "least", "most"), [({}, 3, 4), ({"own": "word"}, 1, 2)], ids=["gated", "queued"])
-def test_few_turns_are_fewer_where_calls_can_be_queued_and_hold_no_long_null(
+def test_few_turns_are_fewer_where_calls_can_be_queued(
     monkeypatch: pytest.MonkeyPatch, words: Any, least: int, most: int
 ) -> None:
     monkeypatch.setattr(contest_module, "held", lambda cycles, times: 6e-5)
@@ -433,7 +462,7 @@ def test_few_turns_are_fewer_where_calls_can_be_queued_and_hold_no_long_null(
         contest = Contest(SimpleNamespace(bench=bench, worker="own"), None, None, None, None)  # type: ignore[arg-type]
         contest.words = words
         contest._turn = lambda hold: turn(5e-3, 5e-3)  # type: ignore[method-assign]
-        contest._long_gates = lambda short: pytest.fail("a whole round does that")  # type: ignore[method-assign]
+        contest._long_gates = lambda short: []  # type: ignore[method-assign]
         contest.gated(few=True)
         counts.add(len(contest.seen.turns))
     assert counts == {least, most}
@@ -456,8 +485,9 @@ def test_the_null_kernel_is_held_as_long_as_calls_that_are_long_all_the_time(
     second, gate_cost, made = 2_000_000_000, 3e-4, list[int]()  # clock cycles; and on each window what a long wait adds
     contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
     contest.null = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on: None))  # type: ignore[assignment]
-    monkeypatch.setattr(contest_module, "construct_null", lambda trial, null, cycles: made.append(cycles))
-    monkeypatch.setattr(contest_module, "held", lambda cycles, times: cycles / second)
+    monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
+    for module in (contest_module, nullkernel):
+        monkeypatch.setattr(module, "held", lambda cycles, times: cycles / second)
     contest._shortest_window = lambda player, count: made[-1] / second + gate_cost + 1e-4  # type: ignore[method-assign]
     turns = (Turn(own + gate_cost, reference + gate_cost, 6e-5 + gate_cost, 6e-5) for own, reference in calls)
     contest._turn = lambda hold: next(turns)  # type: ignore[method-assign]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from loaded import SECONDS, Submit
 
-from kevin_env.judge import burst, gate, measure, pairs, queued
+from kevin_env.judge import burst, gate, measure, nullkernel, pairs, queued
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gated import Gated, Turn
@@ -176,8 +176,28 @@ def test_the_shortest_queued_call_is_noted(windows: list[Window], call: float | 
     assert made.seen.queued == (None if call is None else pytest.approx(call))
 
 
+@pytest.fixture
+def cycles(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """For how many cycles null kernels were made to hold the device, one after the other; two a nanosecond."""
+    made: list[int] = []
+    monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
+    monkeypatch.setattr(nullkernel, "held", lambda cycles, times: cycles / 2e9)
+    return made
+
+
+@pytest.mark.parametrize(("null", "cost"), [(2.05e-3, 4e-4), (1.95e-3, 3.5e-4)], ids=["as gated", "less"])
+def test_long_calls_are_held_against_a_null_kernel_as_long(cycles: list[int], null: float, cost: float) -> None:
+    made = contest((5.2e-3, True, True), gated=5e-3, null=[(null, True, True)])
+    made.seen.long_gates = [4e-4, 5e-4]
+    queued.take_queued(made)
+    assert cycles == [pytest.approx((2e-3 - 4e-4) * 2e9), nullkernel.HOLD]  # the reference's call is the shorter one
+    assert made.seen.queued == pytest.approx(5.2e-3 - cost)
+
+
 @pytest.mark.parametrize(("gated", "calls"), [(500e-6, 3), (5e-3, 2)])
-def test_every_queued_call_is_on_fresh_inputs_and_compared_and_some_are_decoys(gated: float, calls: int) -> None:
+def test_every_queued_call_is_on_fresh_inputs_and_compared_and_some_are_decoys(
+    cycles: list[int], gated: float, calls: int
+) -> None:
     made = contest((490e-6, True, True), gated=gated)
     queued.take_queued(made)
     own = [each for each, word in made.trial.ran if word == "own"]
@@ -186,6 +206,16 @@ def test_every_queued_call_is_on_fresh_inputs_and_compared_and_some_are_decoys(g
     assert len(own) - len(fresh) == queued.ROUNDS
     assert made.unverified.kept == own
     assert [each for each, word in made.trial.ran if word == "null"] == [("stock", 0)] * queued.ROUNDS * calls
+
+
+def test_a_longer_look_takes_the_shortest_windows_of_both_sides() -> None:
+    made = contest((490e-6, True, True), null=[(300e-6, True, True)])
+    queued.take_queued(made)
+    assert made.seen.queued == pytest.approx(490e-6 - 240e-6)
+    made.seen.queued_windows.append(470e-6)
+    made.seen.queued_gates.append(250e-6)
+    queued.take_queued(made)
+    assert made.seen.queued == pytest.approx(470e-6 - 240e-6)
 
 
 def test_decoys_and_sides_come_in_no_order_that_can_be_known() -> None:
