@@ -16,6 +16,7 @@ from kevin_env.judge.nullkernel import HOLD, HOLDS, construct_null, held, held_l
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep, awake
+from kevin_env.judge.processors import together
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Speedup
 from kevin_env.judge.trial import Trial
@@ -127,7 +128,8 @@ class Contest:
                 for partner in everyone[1:]:
                     partner.freeze(True)
             self.trial.worker.freeze(True)
-            yield
+            with together(str(self.trial.bench.device), [worker.pid for worker in everyone]):
+                yield
         finally:
             for worker in everyone:
                 worker.attend(False)

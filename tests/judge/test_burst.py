@@ -261,11 +261,12 @@ def test_of_gated_calls_is_told_what_the_gate_may_hide(monkeypatch: pytest.Monke
 def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer() -> None:
     notes: list[tuple[str, bool]] = []
     sides = [
-        SimpleNamespace(attend=lambda on, name=name: notes.append((name, on)), freeze=lambda on: None)
+        SimpleNamespace(attend=lambda on, name=name: notes.append((name, on)), freeze=lambda on: None, pid=1 << 30)
         for name in ("submission", "reference", "null")
     ]
     players = [SimpleNamespace(worker=side) for side in sides]
-    contest = Contest(SimpleNamespace(worker=sides[0]), players[1], players[2], None, None)  # type: ignore[arg-type]
+    trial: Any = SimpleNamespace(worker=sides[0], bench=SimpleNamespace(device=torch.device("cpu")))
+    contest = Contest(trial, players[1], players[2], None, None)  # type: ignore[arg-type]
     with pytest.raises(KeyError), contest.still():
         assert sorted(notes) == [("null", True), ("reference", True), ("submission", True)]
         raise KeyError

@@ -17,6 +17,8 @@ NAMES = ("submission", "reference", "null")
 class Side:
     """Stands where a process does; whether it runs."""
 
+    pid = 1 << 30
+
     def __init__(self) -> None:
         self.runs = True
 

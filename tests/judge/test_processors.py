@@ -1,13 +1,18 @@
 """Which processor is the judge's alone, and who runs there."""
 
+import itertools
 import os
+import signal
+import subprocess
+import time
 
 import pytest
 from loaded import MEMORY
 
 from kevin_env.judge import processors
 from kevin_env.judge.launcher import ForkServer
-from kevin_env.judge.processors import judges_own, leave_to_judge, on_its_own
+from kevin_env.judge.processors import judges_own, leave_to_judge, on_its_own, timed_on, together
+from kevin_env.judge.usage import descendants
 from kevin_env.judge.worker import Worker
 
 
@@ -18,18 +23,50 @@ def test_each_gpu_has_another_and_a_small_machine_or_a_cpu_none() -> None:
     assert judges_own("cuda:0", range(7)) is None and judges_own("cpu", allowed) is None
 
 
+@pytest.mark.parametrize("processors", [8, 16, 20, 128])
+def test_nobody_is_timed_on_a_judges_processor(processors: int) -> None:
+    allowed = range(100, 100 + processors)
+    own, timed = ({where(f"cuda:{place}", allowed) for place in range(16)} for where in (judges_own, timed_on))
+    assert not own & timed and own | timed < {None, *allowed}
+    assert len(timed) == min(16, processors // 4)
+    assert timed_on("cpu", allowed) is None and timed_on("cuda:0", range(7)) is None
+
+
+def test_candidates_that_take_turns_have_one_processor_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = os.sched_getaffinity(0)
+    monkeypatch.setattr(processors, "timed_on", lambda device, allowed: max(allowed) if device != "cpu" else None)
+    keepers = [subprocess.Popen(["sh", "-c", "sleep 60; exit"]) for _ in range(2)]
+    try:
+        while not all(each := [list(descendants(keeper.pid)) for keeper in keepers]):
+            time.sleep(0.01)
+        pids = [keepers[1].pid, *each[1]]
+        with together("cuda:0", [keepers[0].pid, keepers[1].pid, 1 << 30]):
+            assert [os.sched_getaffinity(pid) for pid in (keepers[0].pid, *each[0], *pids)] == [{max(allowed)}] * 4
+            keepers[0].kill()
+            keepers[0].wait()
+        assert all(os.sched_getaffinity(pid) == allowed for pid in (0, *pids))
+        with together("cpu", [keepers[1].pid]):
+            assert all(os.sched_getaffinity(pid) == allowed for pid in pids)
+    finally:
+        for pid in itertools.chain(*each):
+            os.kill(pid, signal.SIGKILL)
+        for keeper in keepers:
+            keeper.wait()
+
+
 def test_the_judge_runs_there_while_it_times_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = os.sched_getaffinity(0)
     if len(allowed) < 2:
         pytest.skip("one processor")
     monkeypatch.setattr(processors, "LEAST", 2)
+    monkeypatch.setattr(processors, "timed_on", lambda device, allowed: max(allowed))  # two may not be enough for more
     with on_its_own("cuda:0"):
         assert os.sched_getaffinity(0) == {max(allowed)}
     assert os.sched_getaffinity(0) == allowed
     pid = os.fork()
     if pid == 0:
         leave_to_judge("cuda:0")
-        os._exit(int(max(allowed) in os.sched_getaffinity(0)))
+        os._exit(int(os.sched_getaffinity(0) != allowed - {max(allowed)}))
     assert os.waitpid(pid, 0)[1] == 0
 
 
@@ -38,6 +75,6 @@ def test_a_candidate_leaves_it_alone(server: ForkServer, device: str) -> None:
     worker = Worker(server, device, MEMORY)
     try:
         allowed = os.sched_getaffinity(0)
-        assert os.sched_getaffinity(worker.pid) == allowed - {judges_own(device, allowed)}
+        assert os.sched_getaffinity(worker.pid) == allowed - {judges_own(device, allowed), timed_on(device, allowed)}
     finally:
         worker.close()
