@@ -39,7 +39,7 @@ ATTACKS = {
     "caches kept warm": "persisting_l2",
     "slowing the reference": "burns_the_cores wakes_itself woken_by_a_socket continues_others hides_in_a_namespace"
     " stops_and_continues waits_inside_vfork punches_holes leaves_kernels_running floods_the_memory_bus"
-    " timers_without_end",
+    " timers_without_end timers_with_many_who_wait",
     "noise": "hopes_for_noise",
     "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output",
     "work in phases that are not timed": "works_at_import table_made_at_import draws_before_the_clock",
@@ -78,7 +78,7 @@ ATTACKS = {
     "cache by pointer": "cached_by_pointer",
     "cache by content": "cached_by_content",
     "cache by shape": "cached_by_shape",
-    "cache in native code or files": "cached_in_cpp cached_in_a_file",
+    "cache in native code or files": "cached_in_cpp cached_in_a_file judged_again_on_what_it_saw",
     "packed inputs kept": "keeps_a_packed_input",
     "changed weights": "changes_the_weights weights_not_matched",
     "changed inputs": "input_mutation softmax_in_place writes_beside_its_input changes_its_input_last"

@@ -1,7 +1,8 @@
 """One judgement under way: what was asked for, where its time goes, and whether somebody still waits for it."""
 
+import hashlib
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.stopwatch import Stopwatch
@@ -54,6 +55,14 @@ class Asked:
     options: Options
     watch: Stopwatch
     cancellation: Cancellation
+
+    def on_other_inputs(self, seen: str) -> "Asked":
+        """The same once more, on inputs that follow from the secret of those that were `seen`.
+
+        Who ended itself to be judged again might have left their answers somewhere, in what of files lies in memory.
+        """
+        secret = hashlib.sha256(f"{seen}/again".encode()).hexdigest()[:32]
+        return replace(self, options=self.options.model_copy(update={"secret": secret}))
 
     def require_protection_by(self, worker: Worker) -> None:
         """Called before the submission is given to it.

@@ -100,6 +100,7 @@ class Judge:
         lacked = ends[1] or (outcome is not None and outcome.kind == "out_of_memory")
         beside = beside or not self.bench.lease.idle() or trial.crowded or (lacked and is_crowded(self.bench, worker))
         if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
+            asked = asked.on_other_inputs(trial.secret)
             del trial  # its models and their float64 copies make room
             return self._judge(asked, alone=True)
         if trial.crowded and (outcome.kind == "out_of_memory" or self.bench.overdrew(worker)):

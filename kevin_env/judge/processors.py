@@ -33,7 +33,7 @@ def timed_on(device: str, allowed: Collection[int]) -> int | None:
     """The processor of those who are timed on a GPU, far from the judge's; arguments as there."""
     if judges_own(device, allowed) is None:
         return None
-    quarter = len(allowed) // 4
+    quarter = max(1, len(allowed) // 4)
     return sorted(allowed)[quarter + int(device.partition(":")[2] or 0) % quarter]
 
 

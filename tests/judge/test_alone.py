@@ -203,6 +203,17 @@ def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(j
     assert judged(judge, SLOW.replace("0.5", "0.01"), call_timeout=5.0)[0].outcome.category == "correct"
 
 
+def test_whoever_ends_itself_is_judged_again_on_other_inputs(judge: Judge) -> None:
+    """And whoever judges that turn again does so on these."""
+    telling = RIGHT.replace("return", "print(x.flatten()[:4].tolist(), flush=True); return")
+    ending = telling.replace("return", "__import__('os').kill(__import__('os').getpid(), 9); return")
+    again, runs = judged(judge, ending, secret="ab" * 16)
+    assert (again.outcome.kind, runs) == ("signal", 2) and again.secret != "ab" * 16
+    once, recorded = (judged(judge, telling, secret=secret)[0] for secret in ("ab" * 16, again.secret))
+    firsts = [judgement.log.splitlines()[0] for judgement in (once, again, recorded)]
+    assert firsts[0] != firsts[1] == firsts[2]
+
+
 def test_while_it_times_the_judge_is_on_its_own_processor(judge: Judge, monkeypatch) -> None:
     allowed, seen = os.sched_getaffinity(0), []
     monkeypatch.setattr("kevin_env.judge.processors.judges_own", lambda device, allowed: max(allowed))

@@ -1,8 +1,8 @@
 """Which system calls a candidate may make: a seccomp filter, in the kernel's classic BPF.
 
 Everything is allowed but what is named here. A compiler, torch or CUDA needs none of it; what is left out of reach is
-other processes' memory, the machine's clock, mounts and modules, new namespaces, tracing, and kinds of memory and
-sockets that no other layer bounds.
+other processes' memory, the machine's clock, mounts and modules, new namespaces, tracing, what of files lies in memory,
+kinds of memory and sockets that no other layer bounds, and what the kernel does in the time of others.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from kevin_env.judge.sandbox.system import LIBC, Refused, check, prctl
 _SAME = {  # from 424 on all architectures agree
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440,
-    "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "open_tree_attr": 467,
+    "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "cachestat": 451, "open_tree_attr": 467,
 }  # fmt: skip
 NUMBERS = {
     "x86_64": _SAME | {
@@ -27,7 +27,8 @@ NUMBERS = {
         "request_key": 249, "keyctl": 250, "migrate_pages": 256, "unshare": 272, "perf_event_open": 298,
         "fanotify_init": 300, "name_to_handle_at": 303, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
         "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320,
-        "bpf": 321, "userfaultfd": 323, "shmget": 29, "msgget": 68, "semget": 64,
+        "bpf": 321, "userfaultfd": 323, "shmget": 29, "msgget": 68, "semget": 64, "mincore": 27,
+        "timer_create": 222, "timerfd_create": 283, "epoll_create": 213, "epoll_create1": 291, "io_setup": 206,
         "memfd_create": 319, "clone3": 435, "clone": 56, "socket": 41, "socketpair": 53, "connect": 42, "bind": 49,
         "mmap": 9, "seccomp": 317, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
         "sched_setattr": 314, "prlimit64": 302, "setpriority": 141, "ioprio_set": 251, "fcntl": 72,
@@ -40,14 +41,19 @@ NUMBERS = {
         "request_key": 218, "keyctl": 219, "migrate_pages": 238, "unshare": 97, "perf_event_open": 241,
         "fanotify_init": 262, "name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268,
         "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "kexec_file_load": 294,
-        "bpf": 280, "userfaultfd": 282, "shmget": 194, "msgget": 186, "semget": 190,
+        "bpf": 280, "userfaultfd": 282, "shmget": 194, "msgget": 186, "semget": 190, "mincore": 232,
+        "timer_create": 107, "timerfd_create": 85, "epoll_create1": 20, "io_setup": 0,
         "memfd_create": 279, "clone3": 435, "clone": 220, "socket": 198, "socketpair": 199, "connect": 203, "bind": 200,
         "mmap": 222, "seccomp": 277, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
         "sched_setattr": 274, "prlimit64": 261, "setpriority": 140, "ioprio_set": 30, "fcntl": 25,
     },
 }  # fmt: skip
+LATER = ("timer_create", "timerfd_create", "epoll_create", "epoll_create1", "io_setup")
+"""What has the kernel do something when a timer ends or a file changes, also while who asked for it stands still. A
+timer with hundreds that wait for it keeps a processor busy for a millisecond: so a reference was made half as fast."""
 _SCHEDULING = ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _CONDITIONAL = {
+    *LATER,
     *("memfd_create", "clone3", "clone", "socket", "socketpair", "connect", "bind", "mmap", "seccomp"),
     *(*_SCHEDULING, "prlimit64", "setpriority", "ioprio_set", "fcntl"),
 }
@@ -79,7 +85,8 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
             connected pairs.
         processes: Whether it has processes of its own. Without them it may change the priority of itself only.
         device: `cpu` or `cuda:0`. On a CPU no memory can be shared but in files; CUDA's pinned memory is.
-        loopback: Whether, in a network of its own, it may also have internet sockets; they reach nothing but itself.
+        loopback: Whether, in a network of its own, it may also have internet sockets, which reach nothing but itself,
+            and `LATER`: NVIDIA's tools need them, and nobody is timed under these.
 
     Raises:
         Refused: when the kernel has no such filters.
@@ -103,6 +110,9 @@ def program(machine: str, isolated: bool, processes: bool, counted: bool, loopba
     if machine == "x86_64":
         code += [(_IF_AT_LEAST, 0, 1, _X32), _return(_KILL)]
     for name in DENIED:
+        if name in numbers:
+            code += _when(numbers[name], [_deny()])
+    for name in LATER if not loopback else ():
         if name in numbers:
             code += _when(numbers[name], [_deny()])
     code += _when(numbers["clone3"], [_deny(errno.ENOSYS)])  # its flags lie in memory; libraries fall back to clone

@@ -3,7 +3,7 @@
 problem: row_norms.py
 device: cpu
 rules: open
-expect: runtime/killed
+expect: no gain
 """
 
 import ctypes
