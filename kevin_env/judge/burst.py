@@ -140,6 +140,15 @@ def may_have_bursts(contest: Contest) -> bool:
     return not LIGHT_WEIGHTS * max(1, contest.supply.each) < weights < 2 * trial.bench.info.l2
 
 
+def lacks_memory(contest: Contest) -> bool:
+    """Whether bursts would be of use and have too little memory, and this device has enough if others hold none."""
+    bench = contest.trial.bench
+    if bench.room is None or contest.guess > LONGEST_CALL:
+        return False
+    least = min(LEAST, _enough(contest.guess))
+    return _bounds(contest, least, ALONE) is None and _bounds(contest, least, ALONE, bench.room) is not None
+
+
 def open_wide(contest: Contest, size: int, still: bool) -> None:
     """Takes all to a gate for so many input sets, unless theirs is; `still` as in `Contest.move`."""
     gate, sets = contest.trial.gate, contest.supply.stock(size)
@@ -191,13 +200,13 @@ def _enough(call: float) -> int:
     return LEAD + max(LEAST_PART, min(LONG - LEAD, math.ceil(PART_SECONDS / call)))
 
 
-def _bounds(contest: Contest, least: int, share: float) -> tuple[int, int] | None:
-    """The fewest input sets of a burst, `least` or more, and the most in a share of the memory that is free.
+def _bounds(contest: Contest, least: int, share: float, room: int | None = None) -> tuple[int, int] | None:
+    """The fewest input sets of a burst, `least` or more, and the most in a share of `room`; None where that is too few.
 
-    None where they can be of no use.
+    Also where they can be of no use. Without `room`, of the memory that is free.
     """
     if not may_have_bursts(contest):
         return None
     cold = -(-2 * contest.trial.bench.info.l2 // max(1, contest.supply.each)) + LEAD
-    least, fitting = max(least, cold), contest.fitting(copies=3, share=share)
+    least, fitting = max(least, cold), contest.fitting(copies=3, share=share, room=room)
     return (least, fitting) if least <= min(fitting, MOST) else None

@@ -165,11 +165,11 @@ class Contest:
         """How many timed inputs it needs at most."""
         return self.turns(few)[1] * self._count("submission")
 
-    def fitting(self, copies: int, share: float = MEMORY) -> int:
-        """How many input sets with their outputs a share of a GPU's free memory holds, each so many times."""
+    def fitting(self, copies: int, share: float = MEMORY, room: int | None = None) -> int:
+        """How many input sets with their outputs a share of a GPU's memory holds, that is free or `room`."""
         each = self.supply.each + sum(t.nbytes for t in self.trial.outputs)
-        free = free_memory(self.trial.bench.device) + self.unverified.held + self.supply.held
-        return int(share * free / max(1, copies * each))
+        own = self.unverified.held + self.supply.held
+        return int(share * (room or free_memory(self.trial.bench.device) + own) / max(1, copies * each))
 
     def move(self, gate: Gate, still: bool) -> None:
         """Takes all three to another gate; `still`: whether they stand still otherwise."""

@@ -2,7 +2,7 @@
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -20,7 +20,7 @@ from kevin_env.judge.partners import NoRoom
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.processors import on_its_own
-from kevin_env.judge.room import ended_where_it_fails, is_crowded, stays_crowded
+from kevin_env.judge.room import ended_where_it_fails, is_crowded, leased, stays_crowded, wait_for_memory
 from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
@@ -164,28 +164,13 @@ class Judge:
 
     def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
-        with self._leased(trial, watch, alone) as give_way:
+        with leased(trial, watch, alone) as give_way:
             for wrong in trial.screening(lambda: watch("verify")):
                 if wrong is not None:
                     return wrong
                 if not alone and self.bench.lease.wanted():
                     give_way()
         return None
-
-    @contextmanager
-    def _leased(self, trial: Trial, watch: Stopwatch, alone: bool = False) -> Iterator[Callable[[], None]]:
-        """Holds the lease, and gives what lets others have it. The submission stands still while it waits."""
-        lease = self.bench.lease
-        with ExitStack() as held:
-
-            def take() -> None:
-                with watch("queue"), asleep(trial.worker):
-                    held.close()
-                    held.enter_context(lease.exclusive() if alone else lease.shared())
-
-            take()
-            with ended_where_it_fails(trial), watch("load"):
-                yield take
 
     def _time(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Outcome:
         try:
@@ -205,7 +190,7 @@ class Judge:
         outcome, floor = held_against(bench, outcome, trial, watch)
         if not doubted(outcome, floor):
             return outcome
-        with self._leased(trial, watch):
+        with leased(trial, watch):
             trial.enter(case)
         flags.clear()  # what was odd about times that are not told
         with self._measured(trial, watch, flags) as outcome:
@@ -218,7 +203,7 @@ class Judge:
             smaller = bench.rooflines.smaller(trial.problem, case)
         if smaller is None:
             return explained(outcome, None, flags)
-        with self._leased(trial, watch):
+        with leased(trial, watch):
             trial.enter(smaller)
         with self._measured(trial, watch, []) as other:
             return explained(outcome, (smaller.name, other), flags)
@@ -239,11 +224,13 @@ class Judge:
         with ExitStack() as held:
             with asleep(trial.worker):
                 held.enter_context(watch.waiting_for(self.bench.contests))
-            with self._leased(trial, watch) as give_way:
+            with leased(trial, watch) as give_way:
                 contest = Contest.prepare(trial, held, unverified)
                 for _ in make_ready(contest):
                     if self.bench.lease.wanted():
                         give_way()
+            with watch("queue"), asleep(trial.worker):
+                wait_for_memory(contest)
             with (
                 watch("queue"), contest.still(), alone, self.bench.timing,
                 watch("time"), own, ended_where_it_fails(trial),

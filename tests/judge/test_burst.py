@@ -1,6 +1,7 @@
 """Bursts whose outputs share memory cannot be verified, so they are neither timed nor called wrong."""
 
 import contextlib
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from leasing import taken
 
 from kevin_env.judge import burst, gate, measure, nullkernel, pairs
 from kevin_env.judge import contest as contest_module
+from kevin_env.judge import room as room_module
 from kevin_env.judge.answer import Answer, Call, overlapping
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
@@ -287,15 +289,15 @@ class Sized:
     def __init__(self, room: int, shortest: float = 1.0) -> None:
         self.seen = Gated([turn(shortest, reference) for reference in (2.0, 3.0)])
         case = SimpleNamespace(stochastic=False, model=torch.nn.ReLU())
-        bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000))
+        bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000), room=99)
         self.trial = SimpleNamespace(case=case, bench=bench, player=Place.player, worker=Place.player.worker)
         self.words: dict[Any, Any] = {}
         self.supply = SimpleNamespace(each=100_000_000)
         self.room = room
         self.room_beside_others = room // 2
 
-    def fitting(self, copies: int, share: float) -> int:
-        return self.room if share == contest_module.ALONE else self.room_beside_others
+    def fitting(self, copies: int, share: float, room: int | None = None) -> int:
+        return room or (self.room if share == contest_module.ALONE else self.room_beside_others)
 
     def windows(self, few: bool) -> int:
         return 40 if few else 90
@@ -420,6 +422,44 @@ def test_windows_may_differ_by_a_share_of_what_they_have_besides_calls(monkeypat
         monkeypatch.setattr(burst, "_size", lambda *given: 12)
         found.append(burst.take_bursts(Sized(99, 1e-3), gated(3e-3, 1e-3), []))  # type: ignore[arg-type]
     assert found[1].beyond - found[0].beyond == pytest.approx(2.0 * WINDOWS_VARY)
+
+
+@pytest.mark.parametrize(
+    ("room", "whole", "guess", "lacks"),
+    [(7, 99, 1e-6, True), (8, 99, 1e-6, False), (3, 99, 1e-3, True), (4, 99, 1e-3, False), (7, 7, 1e-6, False),
+     (0, 99, 5e-3, False), (0, None, 1e-6, False)],
+    ids=["others hold it", "enough", "long ones", "enough for these", "a small device", "no bursts", "a CPU"],
+)  # fmt: skip
+def test_bursts_wait_for_memory_that_others_hold_and_no_longer_than_it_may_come(
+    monkeypatch: pytest.MonkeyPatch, room: int, whole: int | None, guess: float, lacks: bool
+) -> None:
+    contest: Any = Sized(room)
+    contest.trial.bench.room, contest.guess = whole, guess
+    assert burst.lacks_memory(contest) is lacks
+    clock, slept = itertools.count(), list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        contest.room = 99
+
+    monkeypatch.setattr(room_module, "free_memory", lambda device: next(clock))
+    monkeypatch.setattr(room_module.time, "sleep", sleep)
+    room_module.wait_for_memory(contest)
+    assert len(slept) == lacks
+
+
+def test_nobody_waits_for_memory_that_stays_as_it_is_or_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    contest: Any = Sized(0)
+    contest.guess = 1e-6
+    seconds, free = [0.0], itertools.cycle([5])
+    monkeypatch.setattr(room_module.time, "monotonic", lambda: seconds[0])
+    monkeypatch.setattr(room_module.time, "sleep", lambda pause: seconds.append(seconds.pop() + pause))
+    monkeypatch.setattr(room_module, "free_memory", lambda device: next(free))
+    room_module.wait_for_memory(contest)
+    assert seconds[0] == pytest.approx(room_module.BURST_STILL, abs=2 * room_module.BURST_LOOK)
+    free = itertools.cycle([5, 6])
+    room_module.wait_for_memory(contest)
+    assert seconds[0] == pytest.approx(room_module.BURST_STILL + room_module.BURST_PATIENCE, abs=0.2)
 
 
 @pytest.mark.parametrize(
