@@ -18,8 +18,11 @@ from kevin_env.judge.trouble import Failed
 from kevin_env.judge.word import Word
 from kevin_env.judge.worker import Worker
 
+SHORT = 0.2
+"""The quantile of either side's windows that tells a call: of six the second. On an H200 it was -79 to 67 us off in 37
+judgements of a softmax of 262 us, with a standard deviation of 24; by the shortest -81 to 82 us, and 29."""
 ROUNDS, CALLS, LONG_CALLS = 2, 3, 2
-"""Of each side, so many calls a round; the shortest counts. Fewer of long calls, which vary by less; one was too few,
+"""Of each side, so many calls a round. Fewer of long calls, which vary by less; one was too few,
 as on an H200 a product of 1.3 ms was told 6 % too long in one judgement of ten."""
 
 
@@ -51,7 +54,7 @@ def take_queued(contest: Contest) -> None:
     """Notes the shortest queued call of the submission. Inside `contest.still`; errors as `Contest.gated`.
 
     As among gated calls, one of each round is on inputs of any distribution, and does not count. Called again, it looks
-    longer: the shortest window of either side counts, of all that were seen.
+    longer: of either side all windows count that were seen.
     """
     if contest.trial.worker not in contest.words:
         return
@@ -84,8 +87,13 @@ def shortest_queued(seen: Gated) -> float | None:
     device, which others share, goes on with the next after milliseconds. A queued gate is not believed to cost more
     than a gated one, which has a launch in it.
     """
-    call = max(min(seen.queued_windows) - min(*seen.queued_gates, *seen.gates), timing.RESOLUTION)
+    window, cost = _short(seen.queued_windows), min(_short(seen.queued_gates), *seen.gates)
+    call = max(window - cost, timing.RESOLUTION)
     return min(call, seen.shortest) if call <= seen.shortest + seen.blur + timing.QUEUED_ALLOWANCE else None
+
+
+def _short(windows: list[float]) -> float:
+    return sorted(windows)[int(SHORT * len(windows))]
 
 
 def _of_partners(contest: Contest) -> dict[Worker, Word]:

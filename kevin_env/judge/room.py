@@ -23,8 +23,8 @@ PATIENCE = 10.0
 alone met most of the memory taken."""
 LOOK = 1.0
 """Seconds between two looks, which ask the driver."""
-BURST_PATIENCE, BURST_STILL, BURST_LOOK = 5.0, 1.0, 0.05
-"""Seconds for which bursts wait for memory, as long as about ten others are timed; or while what is free stays as it
+BURST_PATIENCE, BURST_STILL, BURST_LOOK = 2.0, 0.5, 0.05
+"""Seconds for which bursts wait for memory, as long as some four others are timed; or while what is free stays as it
 is, as nobody is; and between two looks."""
 FAIR = 3
 """How many times what right answers and weights take a submission must have room for, before it is blamed: its last
