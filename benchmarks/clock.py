@@ -22,6 +22,7 @@ from kernels import INSIDE, SIZES, as_noted, kernel_case, noted_calls, noted_nul
 from resultfile import Row, device_name, median_row, plain_row, write_result
 
 from kevin_env.judge import contest as contests
+from kevin_env.judge import nullkernel
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.burst import take_bursts
@@ -98,7 +99,7 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
                 unverified.use_room()
                 begin = time.perf_counter_ns()
                 gated = contest.gated()
-                end = time.perf_counter_ns()
+                end, hold = time.perf_counter_ns(), holds.last
                 with awake(worker):
                     trial.construct(worker, PARTNER_SECONDS)
                 bursts = take_bursts(contest, gated, [])
@@ -108,7 +109,7 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
     finally:
         worker.close()
         trial.close()
-    return Told(gated.submission, own - null + holds.last, speedup_of(bursts.calls).submission if bursts else None)
+    return Told(gated.submission, own - null + hold, speedup_of(bursts.calls).submission if bursts else None)
 
 
 def events_of(contest: Contest, worker: Worker, begin: int, end: int) -> float:
@@ -132,7 +133,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         print("clock.py needs a CUDA device; nothing was measured")
         return
-    contests.null_code, contests.held = noted_null, holds
+    contests.null_code, contests.held, nullkernel.held = noted_null, holds, holds
     device = torch.device("cuda", 0)
     torch.zeros(1, device=device)
     info = inform(device)

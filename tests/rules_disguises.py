@@ -20,6 +20,34 @@ class ModelNew(nn.Module):
         ext.f(x)
         return Op() @ x
 """,
+    "text that is run in what locals() gave": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        space = locals()
+        exec(open("f.txt").read(), globals(), space)
+        self.f = space["f"]
+    def forward(self, x):
+        ext.f(x)
+        return self.f(x)
+""",
+    "text that is run in a mapping with entries": """
+space = {"torch": torch}
+exec(open("f.txt").read(), space)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        ext.f(x)
+        return space["f"](x)
+""",
+    "a variable further out by its name": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        def inner():
+            y = 1
+            x
+            return locals()["x"] * 2
+        return ext.f(inner())
+""",
     "a local variable by its name": """
 class ModelNew(nn.Module):
     def forward(self, x):

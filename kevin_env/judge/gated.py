@@ -46,7 +46,7 @@ class Gated:
             short: what the null kernel's windows in the turns themselves say holds for them.
         queued_windows: Of queued calls of the submission, and ...
         queued_gates: ... what the gate costs of one, as the null kernel's tell.
-        queued: The shortest queued call of the submission besides; None where there was none.
+        queued: What they say of a call (`kevin_env.judge.queued`); None where there was none.
         rarely_quiet: Whether a low quantile of the windows tells a call, as on a CPU: what wakes up late there, or has
             to fetch what others wrote, lengthens most windows, by as much as a call, and nothing refines them.
     """
@@ -115,7 +115,6 @@ def quiet_speedup(turns: Sequence[Turn]) -> Speedup:
 
 
 def _quiet(turns: Sequence[Turn]) -> Pair:
-    place = int(QUIET * len(turns))
     windows = ((turn.reference, turn.submission, turn.gate) for turn in turns)
-    reference, submission, gate = (sorted(side)[place] for side in zip(*windows, strict=True))
+    reference, submission, gate = (timing.low_quantile(side, QUIET) for side in zip(*windows, strict=True))
     return Pair(reference - gate, submission - gate)

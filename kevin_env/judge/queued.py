@@ -1,8 +1,8 @@
 """Queued calls of the submission: one input each, and no launch in their windows.
 
-A burst is believed no further below the shortest of them than an allowance, as it shows several inputs at once, which
-might be computed together. On hosts that launch slowly gated calls are far above what the device needs. Whose calls can
-be queued has its bursts queued, too.
+A burst is believed no further below the shorter ones of them than an allowance, as it shows several inputs at once,
+which might be computed together. On hosts that launch slowly gated calls are far above what the device needs. Whose
+calls can be queued has its bursts queued, too.
 """
 
 import random
@@ -22,8 +22,8 @@ SHORT = 0.2
 """The quantile of either side's windows that tells a call: of six the second. On an H200 it was -79 to 67 us off in 37
 judgements of a softmax of 262 us, with a standard deviation of 24; by the shortest -81 to 82 us, and 29."""
 ROUNDS, CALLS, LONG_CALLS = 2, 3, 2
-"""Of each side, so many calls a round. Fewer of long calls, which vary by less; one was too few,
-as on an H200 a product of 1.3 ms was told 6 % too long in one judgement of ten."""
+"""Of each side, so many calls a round. Fewer of long calls, which vary by less; one was too few, as on an H200 a
+product of 1.3 ms was told 6 % too long in one judgement of ten."""
 
 
 def rehearse_queued(contest: Contest) -> None:
@@ -51,7 +51,7 @@ def rehearse_queued(contest: Contest) -> None:
 
 
 def take_queued(contest: Contest) -> None:
-    """Notes the shortest queued call of the submission. Inside `contest.still`; errors as `Contest.gated`.
+    """Notes how long a call is by the submission's queued ones. Inside `contest.still`; errors as `Contest.gated`.
 
     As among gated calls, one of each round is on inputs of any distribution, and does not count. Called again, it looks
     longer: of either side all windows count that were seen.
@@ -64,7 +64,7 @@ def take_queued(contest: Contest) -> None:
         seen = contest.seen
         seen.queued_windows += own
         seen.queued_gates += [window - hold for window in null]
-        seen.queued = shortest_queued(seen)
+        seen.queued = queued_call(seen)
 
 
 def _windows(contest: Contest) -> tuple[list[float], list[float]]:
@@ -80,20 +80,16 @@ def _windows(contest: Contest) -> tuple[list[float], list[float]]:
     return windows
 
 
-def shortest_queued(seen: Gated) -> float | None:
-    """The submission's shortest queued call; None where it says nothing.
+def queued_call(seen: Gated) -> float | None:
+    """How long a call of the submission is by its shorter queued ones; None where they say nothing.
 
     It does not where it is longer than gated calls were: where kernels on several streams wait for each other, the
     device, which others share, goes on with the next after milliseconds. A queued gate is not believed to cost more
     than a gated one, which has a launch in it.
     """
-    window, cost = _short(seen.queued_windows), min(_short(seen.queued_gates), *seen.gates)
-    call = max(window - cost, timing.RESOLUTION)
+    window, gate = (timing.low_quantile(each, SHORT) for each in (seen.queued_windows, seen.queued_gates))
+    call = max(window - min(gate, *seen.gates), timing.RESOLUTION)
     return min(call, seen.shortest) if call <= seen.shortest + seen.blur + timing.QUEUED_ALLOWANCE else None
-
-
-def _short(windows: list[float]) -> float:
-    return sorted(windows)[int(SHORT * len(windows))]
 
 
 def _of_partners(contest: Contest) -> dict[Worker, Word]:

@@ -65,6 +65,11 @@ class Speedup:
         return max(self.high - self.ratio, self.ratio - self.low) / self.ratio
 
 
+def low_quantile(values: Sequence[float], share: float) -> float:
+    """The value that this share of them is below, rounded down: of five or more windows a fifth leaves one out."""
+    return sorted(values)[int(share * len(values))]
+
+
 def speedup_of(pairs: Sequence[Pair]) -> Speedup:
     """The speedup that the pairs show. The interval is the distribution-free one of order statistics.
 

@@ -191,7 +191,7 @@ class Expressions(Containers):
             return self.evaluate_super(node, scope)
         if isinstance(function, ast.Name) and function.id == "locals" and scope.parent and scope.find("locals") is None:
             here = scope.outer().names
-            return items(*here.values(), names=tuple(here))
+            return self._with_cell(items(*here.values(), names=tuple(here)), node)
         arguments = self._arguments(node, scope)
         if isinstance(function, ast.Attribute):
             receiver = self.resolve(function.value, scope)

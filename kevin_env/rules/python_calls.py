@@ -58,7 +58,10 @@ class PythonCalls(LibraryCalls):
     def _call_builtin(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
         if name in ("eval", "exec"):
             self.report("torch_compute", node, f"{name}(), whose code cannot be checked,")
-            self.runs_text = self.runs_text or name == "exec"
+            if name == "exec":
+                self.runs_text = True
+                for cell in [atom.cell for atom in arguments.all() if isinstance(atom, Items) and atom.cell]:
+                    cell.add(None, OPAQUE)  # what it defines
             return OPAQUE
         elif name in library.BUILTINS_SELECT and (key := dict(arguments.keywords).get("key")):
             return self._select(name, key, arguments, node)

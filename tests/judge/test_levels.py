@@ -207,6 +207,20 @@ for name, number in {numbers}.items():
     refused(submit, code, sum(number is not None for number in numbers.values()))
 
 
+def test_the_kernel_does_nothing_later_and_tells_nothing_of_files_in_memory(submit: Submit) -> None:
+    """By the names that libraries call them by: neither a number nor a table of ours decides what is tried."""
+    code = """
+page, out = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), ctypes.create_string_buffer(8)
+where = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+attempt("timer", lambda: call("timer_create", time.CLOCK_MONOTONIC, None, out))
+attempt("timerfd", lambda: call("timerfd_create", time.CLOCK_MONOTONIC, 0))
+attempt("epoll", lambda: call("epoll_create", 1))
+attempt("epoll1", lambda: call("epoll_create1", 0))
+attempt("mincore", lambda: call("mincore", where, ctypes.c_size_t(mmap.PAGESIZE), out))
+"""
+    refused(submit, code, 5)
+
+
 def test_new_namespaces_are_refused(submit: Submit) -> None:
     flags = [0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000]
     numbers = calls.NUMBERS[os.uname().machine]
