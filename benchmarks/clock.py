@@ -3,9 +3,9 @@
 For each kernel and size: the gated call (window minus the null kernel's) and the burst, both as the product takes
 them, and what the candidate, which is trusted here, measures itself with a cold L2: events round one call after a
 flush, events round calls in a row that rotate through more inputs than the L2 holds (one call's time as for a burst),
-and the kernels' own durations as CUPTI tells them. A gated call has the host's launch in it. So has what events say
-that the candidate records in the very windows that are timed, as the device is idle by then; from both the null
-kernel's is taken away. `gated beyond` is the difference. Needs a CUDA device.
+and the kernels' own durations as CUPTI tells them. A gated call has the host's launch in it, less the null kernel's: a
+candidate notes it in the very windows that are timed. `gated beyond` is what a gated call is beyond that launch and
+events round one call. Needs a CUDA device.
 
     python benchmarks/clock.py [--repeats N] [--json benchmarks/results/clock.h200.json]
 """
@@ -22,14 +22,13 @@ from kernels import INSIDE, SIZES, as_noted, kernel_case, noted_calls, noted_nul
 from resultfile import Row, device_name, median_row, plain_row, write_result
 
 from kevin_env.judge import contest as contests
-from kevin_env.judge import nullkernel
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.burst import take_bursts
 from kevin_env.judge.contest import LONG_WINDOW, WINDOWS, Contest
 from kevin_env.judge.device import inform
 from kevin_env.judge.measure import make_ready
-from kevin_env.judge.nullkernel import HOLD, construct_null, held
+from kevin_env.judge.nullkernel import HOLD, construct_null
 from kevin_env.judge.partners import PARTNER_SECONDS
 from kevin_env.judge.pauses import awake
 from kevin_env.judge.processors import on_its_own
@@ -42,26 +41,11 @@ from kevin_env.problem import Problem
 
 @dataclass(frozen=True)
 class Told:
-    """What one trial tells of a call, in seconds: the gate, events in its windows, and a burst."""
+    """What one trial tells of a call, in seconds: the gate, its launch less the null kernel's, and a burst."""
 
     gated: float
-    events: float
+    launch: float
     burst: float | None
-
-
-class Holds:
-    """For how long the null kernel holds the device, as the judge tells; the last is that of the windows that count."""
-
-    def __init__(self) -> None:
-        self.last = 0.0
-
-    def __call__(self, cycles: int, times: int) -> float:
-        """In the place of `held`."""
-        self.last = held(cycles, times)
-        return self.last
-
-
-holds = Holds()
 
 
 def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) -> list[Row]:
@@ -72,10 +56,10 @@ def measure(bench: Bench, kernel: str, rows: int, columns: int, repeats: int) ->
     figures = {
         **{name: [seconds] for name, seconds in inside.items()},
         "gated": [each.gated for each in told],
-        "events in gated windows": [each.events for each in told],
+        "launch in gated windows": [each.launch for each in told],
         "burst": [each.burst for each in told if each.burst is not None],
     }
-    beyond = statistics.median(each.gated - each.events for each in told)
+    beyond = statistics.median(each.gated - each.launch for each in told) - inside["events, one cold call"]
     return [
         *(median_row(f"{problem.id}: {name}", values) for name, values in figures.items() if values),
         plain_row(f"{problem.id}: gated beyond", beyond, "s", len(told)),
@@ -99,21 +83,21 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
                 unverified.use_room()
                 begin = time.perf_counter_ns()
                 gated = contest.gated()
-                end, hold = time.perf_counter_ns(), holds.last
+                end = time.perf_counter_ns()
                 with awake(worker):
                     trial.construct(worker, PARTNER_SECONDS)
                 bursts = take_bursts(contest, gated, [])
             construct_null(trial, contest.null.worker, HOLD)
             unverified.compare()
-            own, null = (events_of(contest, of, begin, end) for of in (worker, contest.null.worker))
+            own, null = (launch_of(contest, of, begin, end) for of in (worker, contest.null.worker))
     finally:
         worker.close()
         trial.close()
-    return Told(gated.submission, own - null + hold, speedup_of(bursts.calls).submission if bursts else None)
+    return Told(gated.submission, own - null, speedup_of(bursts.calls).submission if bursts else None)
 
 
-def events_of(contest: Contest, worker: Worker, begin: int, end: int) -> float:
-    """What events say of a call, in seconds, in the windows that count: of a turn's the shortest.
+def launch_of(contest: Contest, worker: Worker, begin: int, end: int) -> float:
+    """What a call takes to launch, in seconds, in the windows that count: of a turn's the shortest.
 
     Where calls are long, those that count of the null kernel are as long, and the last ones.
     """
@@ -133,7 +117,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         print("clock.py needs a CUDA device; nothing was measured")
         return
-    contests.null_code, contests.held, nullkernel.held = noted_null, holds, holds
+    contests.null_code = noted_null
     device = torch.device("cuda", 0)
     torch.zeros(1, device=device)
     info = inform(device)

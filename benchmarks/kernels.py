@@ -53,14 +53,13 @@ import os, time
 calls = []
 def noting(call):
     def noted(self, *inputs):
-        calls.append((time.perf_counter_ns(), *(torch.cuda.Event(enable_timing=True) for _ in range(2))))
-        calls[-1][1].record()
+        begin = time.perf_counter_ns()
         outputs = call(self, *inputs)
-        calls[-1][2].record()
+        calls.append((begin, (time.perf_counter_ns() - begin) / 1e9))
         return outputs
     return noted
 def written():
-    noted = [(begin, first.elapsed_time(last) / 1e3) for begin, first, last in calls]
+    noted = [*calls]
     with open(os.path.join(os.path.dirname(__file__), 'calls'), 'a') as file:
         print(*(f'{begin} {seconds}' for begin, seconds in noted), sep='\\n', file=file)
     calls.clear()
@@ -165,20 +164,17 @@ def as_submission(code: str) -> str:
 
 
 def as_noted(code: str) -> str:
-    """The same with CUDA events round each call, until it is constructed again: then they are written to a file."""
+    """The same, noting what each call takes to launch until it is constructed again: then that is written to a file."""
     return f"{code}\n{NOTED}\n{NOTED_MODEL}"
 
 
 def noted_null() -> str:
-    """The null kernel's model with events round all of its calls, instead of `null_code`."""
+    """The null kernel's model, noting the same of all of its calls, instead of `null_code`."""
     return f"{null_code()}\n{NOTED}\n{NOTED_NULL}"
 
 
 def noted_calls(worker: Worker, begin: int, end: int) -> list[float]:
-    """What events say of the calls that began in between, by `time.perf_counter_ns`, in seconds and in their order.
-
-    Where the device had nothing to do that is the launch by the host, and the kernel.
-    """
+    """What the calls that began in between, by `time.perf_counter_ns`, took to launch; in seconds, in their order."""
     read = worker.ask("read", 10, path=str(worker.folder / "calls"), limit=1 << 20)["text"]
     told = [line.split() for line in read.splitlines() if line]
     return [float(seconds) for when, seconds in told if begin <= int(when) <= end]

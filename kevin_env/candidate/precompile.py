@@ -8,6 +8,7 @@ that the submission could not do at import. A copy that fails says nothing: the 
 
 import hashlib
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 16
 """Kernels that are compiled at once, however many cores there are: each takes tens of MB of its own."""
+LESS = "-O1"
+"""Of optimizations, for the C that launches a kernel. With Triton's own -O3 gcc takes nearly twice as long, so that
+kernels are waited for that are compiled; it looks at each argument and calls the driver."""
 
 
 def precompile(runtime: "Runtime", cases: list[dict[str, Any]], seconds: float) -> None:
@@ -162,12 +166,18 @@ def _is_of_descriptors(source: Any) -> bool:
 def _build_launcher(source: Any, metadata: Any) -> None:
     """Compiles the C that launches a kernel, where this version of Triton has some for each signature.
 
-    Only that for descriptors of tensors depends on `metadata`; else it can be had beside the kernel.
+    Only that for descriptors of tensors depends on `metadata`; else it can be had beside the kernel. This process does
+    nothing else afterwards.
     """
     from triton.runtime import driver
 
+    subprocess.check_call = partial(_with_less, subprocess.check_call)  # as Triton starts the compiler
     active: Any = driver.active
     active.launcher_cls(source, metadata)
+
+
+def _with_less(start: Callable[..., int], command: list[str], **how: Any) -> int:
+    return start([*command, LESS], **how)
 
 
 def _hush() -> None:

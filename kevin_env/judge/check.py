@@ -1,7 +1,8 @@
 """One call's outputs against what the reference gives: structure first, then every tensor."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,6 +22,8 @@ SHOWN = 300
 """Characters of a claimed structure or value that are told."""
 
 
+Found = Callable[[], Incorrect | None]
+"""Gives what is wrong once it has been found out."""
 Allowed = dict[tuple[str, int], Tolerance]
 """What was allowed on an earlier input set, by its name and the number of the output tensor."""
 CLOSE = 0.5
@@ -42,36 +45,59 @@ def check_answer(
     if answer.early:
         text = "the call was reported finished while its output was still being written"
         return _incorrect(Mismatch("early_done", text), input_set)
+    begun: Found = lambda: None  # noqa: E731
     for call, target in zip(answer.calls, expected, strict=False):
-        wrong = check_call(call, target, case, input_set, allowed)
-        if wrong is not None:
+        before, begun = begun, begin_check(call, target, case, input_set, allowed)
+        if (wrong := before()) is not None:
             return wrong
-    return None
+    return begun()
 
 
 def check_call(
     call: Call, expected: Expected, case: Case, input_set: str, allowed: Allowed
 ) -> Incorrect | None:  # fmt: skip
     """What is wrong with one call's outputs, or None."""
+    return begin_check(call, expected, case, input_set, allowed)()
+
+
+def begin_check(call: Call, expected: Expected, case: Case, input_set: str, allowed: Allowed) -> Found:
+    """As `check_call`; what is given waits for a GPU, which has the next call to do meanwhile.
+
+    Only where all outputs are likely to be plainly right: a reference may give the same memory again at its next call.
+    """
     if call.claim.unsupported is not None:
-        return _incorrect(Mismatch("type", call.claim.unsupported), input_set)
+        return _certain(Mismatch("type", call.claim.unsupported), input_set)
     skeleton, references = tree.take_apart(expected.output)
     claimed = _in_order_of(skeleton, call.claim.skeleton)
     theirs, ours = tree.leaves(claimed), tree.leaves(skeleton)
     if len(theirs) != len(ours):
-        return _incorrect(Mismatch("arity", f"expected {_count(ours)}, got {_count(theirs)}"), input_set)
+        return _certain(Mismatch("arity", f"expected {_count(ours)}, got {_count(theirs)}"), input_set)
     if _shape_of(claimed) != _shape_of(skeleton):
         text = f"expected {_short(_describe(skeleton))}, got {_short(_describe(claimed))}"
-        return _incorrect(Mismatch("type", text), input_set)
+        return _certain(Mismatch("type", text), input_set)
+    begun, known = list[tuple[str, Callable[[], Mismatch | None]]](), True
     for (path, leaf), (_, given) in zip(ours, theirs, strict=True):
         if "t" in leaf:
             target = _Target(expected, references, leaf["t"], case, (input_set, leaf["t"]))
-            wrong = _check_tensor(call.outputs[given["t"]], target, allowed)
-        else:
-            wrong = None if repr(leaf) == repr(given) else _wrong_value(leaf, given)  # True is not 1
-        if wrong is not None:
+            begun.append((path, _begin_tensor(call.outputs[given["t"]], target, allowed)))
+            known = known and target.name in allowed
+        elif repr(leaf) != repr(given):  # True is not 1
+            begun.append((path, partial(_wrong_value, leaf, given)))
+    if known:
+        return partial(_first, begun, input_set)
+    wrong = _first(begun, input_set)
+    return lambda: wrong
+
+
+def _first(begun: Iterable[tuple[str, Callable[[], Mismatch | None]]], input_set: str) -> Incorrect | None:
+    for path, found in begun:
+        if (wrong := found()) is not None:
             return _incorrect(wrong, input_set, path)
     return None
+
+
+def _certain(wrong: Mismatch, input_set: str) -> Found:
+    return partial(_incorrect, wrong, input_set)
 
 
 @dataclass(frozen=True)
@@ -88,11 +114,15 @@ class _Target:
     def reference(self) -> torch.Tensor:
         return self.references[self.place]
 
-    def compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
-        """Compares with the oracle, unless it is plain that nothing is wrong."""
+    def plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> Callable[[], bool]:
+        """Begins to find out whether nothing is wrong, as far as that is plain without the oracle."""
         known = allowed.get(self.name)
-        if known is not None and near(tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms):
-            return None
+        if known is None:
+            return lambda: False
+        return near(tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms)
+
+    def compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
+        """Compares with the oracle."""
         oracle = oracles_of(self.expected, self.references)[self.place]
         tolerance = tolerance_of(self.reference, oracle, self.case.tolerance, self.case.precision)
         wrong = compare_within(tensor, self.reference, oracle, tolerance)
@@ -100,8 +130,26 @@ class _Target:
             allowed.setdefault(self.name, tolerance)
         return wrong
 
+    def anew(self) -> "_Target":
+        """The same, of a reference that is called again: it may have been called on other inputs since."""
+        return replace(self, references=tree.take_apart(self.expected.anew())[1])
 
-def _check_tensor(output: Output, target: _Target, allowed: Allowed) -> Mismatch | None:
+
+def _begin_tensor(output: Output, target: _Target, allowed: Allowed) -> Callable[[], Mismatch | None]:
+    if (wrong := _wrong_form(output, target)) is not None:
+        return lambda: wrong
+    tensor, known = output.tensor(), target.name in allowed
+    right = (lambda: False) if tensor is None else target.plainly_right(tensor, allowed)
+
+    def found() -> Mismatch | None:
+        if right():
+            return None
+        return _compared(output, tensor, target.anew() if known else target, allowed)
+
+    return found
+
+
+def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
     claim, reference, case = output.claim, target.reference, target.case
     if claim.device != case.device.type:
         return Mismatch("device", f"expected a tensor on {case.device.type}, got one on {claim.device}")
@@ -111,11 +159,14 @@ def _check_tensor(output: Output, target: _Target, allowed: Allowed) -> Mismatch
         return Mismatch("shape", f"expected shape {list(reference.shape)}, got {claim.shape}")
     if claim.dtype != (name := str(reference.dtype).removeprefix("torch.")):
         return Mismatch("dtype", f"expected {name}, got {claim.dtype}")
-    tensor = output.tensor()
+    return None
+
+
+def _compared(output: Output, tensor: torch.Tensor | None, target: _Target, allowed: Allowed) -> Mismatch | None:
     if tensor is None:
         raise Broken("an output of the right size was said to be too large to be told")
     wrong = target.compare(tensor, allowed)
-    if wrong is not None and claim.place == "outbox" and reference.numel() and _poisoned(output):
+    if wrong is not None and output.claim.place == "outbox" and target.reference.numel() and _poisoned(output):
         return Mismatch("not_written", "the output was never written", wrong.wrong, wrong.total)
     return wrong
 

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,7 +20,6 @@ from kevin_env.judge.processors import together
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Speedup
 from kevin_env.judge.trial import Trial
-from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.word import Word
 from kevin_env.judge.worker import Worker
@@ -103,7 +102,7 @@ class Contest:
 
     def rehearse(self, partner: Player, count: int) -> float:
         """Calls of a partner that are not timed, while the submission stands still; their seconds."""
-        with ours(), asleep(self.trial.worker):
+        with ours(), asleep(self.trial.worker, wait=False):
             return (self.apart or self.trial.gate).call(partner, self.supply.stock(count), PARTNER_SECONDS).seconds
 
     @property
@@ -130,11 +129,11 @@ class Contest:
             self.trial.worker.freeze(True)
             with together(str(self.trial.bench.device), [worker.pid for worker in everyone]):
                 yield
+                self._require_still()
         finally:
             for worker in everyone:
                 worker.attend(False)
-                with suppress(Trouble):  # one that is gone has been noticed already
-                    worker.freeze(False)
+                worker.freeze(False, wait=False)
 
     def gated(self, few: bool = False) -> Speedup:
         """The speedup from the gated calls of one round and of all before: windows less what the gate costs.
@@ -187,12 +186,20 @@ class Contest:
         self, player: Player, sets: list[list[Drawn]], marks: Sequence[int] = (), word: Word | None = None
     ) -> list[Answer]:
         """Passes of one player; arguments as in `Gate.call`, errors as `gated`. The submission's go to `unverified`."""
+        self._require_still()
         if player is self.trial.player:
             with awake(player.worker):
                 return [self.trial.run(each, marks, word) for each in sets]
         with ours(), awake(player.worker):
             gate = self.apart or self.trial.gate
             return [gate.call(player, each, PARTNER_SECONDS, marks, word) for each in sets]
+
+    def _require_still(self) -> None:
+        """Waits until all three stand still; `awake` does not. Errors as `gated`."""
+        self.trial.worker.settle()
+        with ours():
+            for partner in (self.reference, self.null):
+                partner.worker.settle()
 
     def _long_gates(self, short: float) -> list[float]:
         """What the gate costs of calls as long as the shortest of all, if that is long; `short`: what `HOLD` takes."""
@@ -231,6 +238,7 @@ class Contest:
         sets, place = [self.supply.take(1) for _ in range(count)], random.SystemRandom().randrange(count + 1)
         sets.insert(place, [self.supply.take_other()])
         answers: list[Answer] = []
+        self._require_still()
         with awake(self.trial.worker):
             for each in sets:
                 answers.append(self.trial.run(each, word=word))

@@ -124,6 +124,7 @@ class Gate:
             veil = Veil(blocks, self._generator) if self._generator else None
 
         player.worker.ask("stage", timeout, meanwhile=prepare, inputs=sets[0].skeleton, sets=specs, **early)
+        player.worker.settle()
         finish(self.device)
         player.mappings.next_pass()
         mapped = len(player.mappings)

@@ -149,7 +149,7 @@ class Judge:
 
     def _make_room(self, trial: Trial, watch: Stopwatch, alone: bool, places: ExitStack) -> None:
         """Takes its places on the device, until what was held for it is given back. It stands still while it waits."""
-        with watch("queue"), asleep(trial.worker):
+        with watch("queue"), asleep(trial.worker, wait=False):
             self._take_places(places, watch, alone)
             trial.crowded = alone and stays_crowded(self.bench, trial.worker)
         if alone:  # its limit followed from what others had left
@@ -215,21 +215,21 @@ class Judge:
         try:
             yield self._timed(trial, unverified, watch, flags)
         finally:  # also of one that failed: before that it may have answered wrongly
-            with asleep(trial.worker):
+            with asleep(trial.worker, wait=False):
                 unverified.compare_beside_others(self.bench.lease, watch)
 
     def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
         """What `_measured` gives, of answers that are still to be compared. Errors as there."""
         alone, own = self.bench.lease.exclusive(), on_its_own(str(self.device))
         with ExitStack() as held:
-            with asleep(trial.worker):
+            with asleep(trial.worker, wait=False):
                 held.enter_context(watch.waiting_for(self.bench.contests))
             with leased(trial, watch) as give_way:
                 contest = Contest.prepare(trial, held, unverified)
                 for _ in make_ready(contest):
                     if self.bench.lease.wanted():
                         give_way()
-            with watch("queue"), asleep(trial.worker):
+            with watch("queue"), asleep(trial.worker, wait=False):
                 wait_for_memory(contest)
             with (
                 watch("queue"), contest.still(), alone, self.bench.timing,

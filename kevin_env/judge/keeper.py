@@ -148,7 +148,9 @@ class _Watch:
             if self._stood is None:  # who stands still is compared with what was there when it was stopped
                 self._reap()
             try:
-                look = self._obey(self._judge.receive()) if self._judge.pending() else True
+                look = True
+                while self._judge.pending():  # orders that are not waited for come together
+                    look = self._obey(self._judge.receive())
             except WireError:  # it is gone, or has nothing more to ask
                 return
             limit = self._broken_limit() if look else None

@@ -9,24 +9,28 @@ from kevin_env.judge.worker import Worker
 
 @contextmanager
 def awake(worker: Worker) -> Iterator[None]:
-    """Lets a process run that stands still otherwise."""
-    worker.freeze(False)
+    """Lets a process run that stands still otherwise; `Worker.settle` waits until it does either."""
+    worker.freeze(False, wait=False)
     try:
         yield
     finally:
-        worker.freeze(True)
+        worker.freeze(True, wait=False)
 
 
 @contextmanager
-def asleep(worker: Worker) -> Iterator[None]:
-    """Stops every process of a candidate while something else is measured; one that is gone is noticed later."""
+def asleep(worker: Worker, wait: bool = True) -> Iterator[None]:
+    """Stops every process of a candidate while something else is done; one that is gone is noticed later.
+
+    Args:
+        worker: The candidate.
+        wait: Until it stands still, before others are given what it has used.
+    """
     with suppress(Trouble):
-        worker.freeze(True)
+        worker.freeze(True, wait)
     try:
         yield
     finally:
-        with suppress(Trouble):
-            worker.freeze(False)
+        worker.freeze(False, wait=False)
 
 
 @contextmanager

@@ -49,13 +49,14 @@ def together(device: str, keepers: Iterable[int]) -> Iterator[None]:
 
     Args:
         device: As there.
-        keepers: Processes whose descendants they are, and which go with them.
+        keepers: Processes whose descendants they are. They stay elsewhere: on one processor with a candidate that spins
+            until its next order, what is to stop it has to wait for it.
     """
     place, before = timed_on(device, os.sched_getaffinity(0)), dict[int, set[int]]()
     if place is None:
         yield
         return
-    for pid in [each for keeper in keepers for each in (keeper, *descendants(keeper))]:
+    for pid in [each for keeper in keepers for each in descendants(keeper)]:
         with suppress(OSError):  # one that is gone is noticed elsewhere
             before[pid] = os.sched_getaffinity(pid)
             os.sched_setaffinity(pid, {place})

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
@@ -50,6 +50,11 @@ class Expected:
 
     output: Any
     _make_oracle: Callable[[], Any | None]
+    _make_output: Callable[[], Any]
+
+    def anew(self) -> Any:
+        """The output, of another call on the same inputs."""
+        return self._make_output()
 
     @cached_property
     def oracle(self) -> Any | None:
@@ -132,7 +137,8 @@ class Case:
             tensors: The inputs; left as they are.
             seed: For a reference that draws at random while it runs.
         """
-        return Expected(self.answer(skeleton, tensors, seed), lambda: self._oracle_output(skeleton, tensors, seed))
+        make = partial(self.answer, skeleton, tensors, seed)
+        return Expected(make(), partial(self._oracle_output, skeleton, tensors, seed), make)
 
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         """The reference's output alone; the arguments are those of `expect`."""

@@ -59,12 +59,12 @@ def leased(trial: Trial, watch: Stopwatch, alone: bool = False) -> Iterator[Call
     lease = trial.bench.lease
     with ExitStack() as held:
 
-        def take() -> None:
-            with watch("queue"), asleep(trial.worker):
+        def take(wait: bool = True) -> None:
+            with watch("queue"), asleep(trial.worker, wait):
                 held.close()
                 held.enter_context(lease.exclusive() if alone else lease.shared())
 
-        take()
+        take(wait=False)
         with ended_where_it_fails(trial), watch("load"):
             yield take
 

@@ -10,12 +10,13 @@ there are many elements, what they are off by together (root mean square) has a 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
 from kevin_env.judge.mismatch import Mismatch, of_elements, of_form, of_the_whole
-from kevin_env.judge.pieces import Size, counts_of, size_of, spread_of
+from kevin_env.judge.pieces import Size, counts_of, size_later, size_of, spread_of
 
 REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
 """How many times the reference's own error is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16 and fp8."""
@@ -86,7 +87,7 @@ def compare_within(
     if not (got.is_floating_point() or got.is_complex()):
         return of_elements(_differ, (got, reference), 0.0, "differ from the expected values, which are exact")
     got, reference, exact = _real(got), _real(reference), _real(reference if oracle is None else oracle)
-    if tolerance.finite and _within(got, exact, torch.float64, tolerance.worst, tolerance.rms):
+    if tolerance.finite and _within(got, exact, torch.float64, tolerance.worst, tolerance.rms)():
         return None  # also without each element's own rounding
     return _compare_floats(got, reference, exact, tolerance)
 
@@ -145,8 +146,10 @@ def wrong_elements(
     return ~torch.where(torch.isfinite(wanted), right, same)
 
 
-def near(got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float) -> bool:
+def near(got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float) -> Callable[[], bool]:
     """Whether `got` is finite and off from the reference, in its own precision, by no more than two distances.
+
+    Only the call of what is given waits for a GPU, which has more to do meanwhile.
 
     Args:
         got: The submission's output.
@@ -154,8 +157,10 @@ def near(got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float) -
         worst: For each element.
         rms: For the root mean square of all.
     """
+    if got.numel() == 0:
+        return lambda: True
     wide = torch.float64 if got.dtype == torch.float64 else torch.float32
-    return got.numel() == 0 or _within(got, reference, wide, worst, rms)
+    return _within(got, reference, wide, worst, rms)
 
 
 def all_finite(outputs: list[torch.Tensor]) -> bool:
@@ -197,9 +202,16 @@ def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale:
     return max(LOW_RMS_MULTIPLE * max(own, rounding), LOW_RMS_ULPS * least)
 
 
-def _within(got: torch.Tensor, wanted: torch.Tensor, wide: torch.dtype, worst: float, rms: float) -> bool:
-    off = size_of(lambda a, b: a.to(wide) - b.to(wide), got, wanted)
-    return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms  # which no NaN is
+def _within(
+    got: torch.Tensor, wanted: torch.Tensor, wide: torch.dtype, worst: float, rms: float
+) -> Callable[[], bool]:  # fmt: skip
+    found = size_later(lambda a, b: a.to(wide) - b.to(wide), got, wanted)
+
+    def within() -> bool:
+        off = found()
+        return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms  # which no NaN is
+
+    return within
 
 
 def _differ(got: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:

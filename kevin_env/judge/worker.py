@@ -57,6 +57,7 @@ class Worker:
         self._dismissed = False
         self._on_gpu = device != "cpu"
         self.stood_still = True
+        self._owed = 0
         self.memory: ProcessMemory | None = None
         channel, theirs = socket.socketpair()
         lifeline, keeper = socket.socketpair()
@@ -136,13 +137,31 @@ class Worker:
         """
         self._channel.spin = closely and self._on_gpu
 
-    def freeze(self, frozen: bool) -> None:
+    def freeze(self, frozen: bool, wait: bool = True) -> None:
         """Stops every process of the candidate, or lets them go on.
 
+        Args:
+            frozen: Which of the two.
+            wait: Whether until it is done. Else what follows is beside it, and `settle` waits.
+
         Raises:
-            Ended: if it is gone.
+            Ended: if it is gone; without `wait` that is told later.
         """
-        self.stood_still = not self._tell({"freeze": frozen}).get("ran")
+        if wait:
+            self.settle()
+        if not self._dismissed and self._end is None:
+            with suppress(WireError):  # what the keeper said before it went is still to be read
+                self._keeper.send({"freeze": frozen})
+            self._owed += 1
+        if wait:
+            self.settle()
+
+    def settle(self) -> None:
+        """Waits until it stands still or runs as it was told last. Errors as `freeze`."""
+        while self._owed:
+            self._owed -= 1
+            self.stood_still = not self._hear().get("ran")
+        self._require_there()
 
     def end(self, limit: str) -> None:
         """Has everything killed, from any thread; whoever waits for it gets `Ended` with this limit."""
@@ -211,12 +230,20 @@ class Worker:
             raise JudgeError(f"a candidate process did not start: {error}; {self.log}") from error
 
     def _tell(self, order: dict[str, Any]) -> dict[str, Any]:
+        self.settle()
+        with suppress(Closed):  # as there
+            self._keeper.send(order)
+        return self._hear()
+
+    def _require_there(self) -> None:
         if self._dismissed:  # by the judge: that is no end of its own
             raise Ended
         if self._end is not None:  # an answer that was late may still come, and would be taken for that to this order
             raise self._end
-        with suppress(Closed):  # what the keeper said before it went is still to be read
-            self._keeper.send(order)
+
+    def _hear(self) -> dict[str, Any]:
+        """The keeper's next answer; errors as `freeze`."""
+        self._require_there()
         try:
             answer = self._keeper.receive(KEEPER_SECONDS)
         except WireError as error:
@@ -229,7 +256,8 @@ class Worker:
 
     def _why_closed(self) -> Ended | None:
         try:
-            answer = self._keeper.receive(KEEPER_SECONDS)
+            while "done" in (answer := self._keeper.receive(KEEPER_SECONDS)):  # to orders that were not waited for
+                self._owed -= 1
             self._end = Ended(answer.get("ended"), answer.get("limit"))
         except WireError as error:
             if isinstance(error, Closed):  # the keeper is gone too: no submission can do that

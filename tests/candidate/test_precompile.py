@@ -147,6 +147,17 @@ def test_what_launches_kernels_is_compiled_beside_them_once_for_each_signature(
     assert (lines[0] == "launcher") is beside
 
 
+def test_what_launches_kernels_is_compiled_with_less_than_triton_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, build = list[list[str]](), pytest.importorskip("triton.runtime.build")
+    monkeypatch.setattr(subprocess, "check_call", lambda command, **how: started.append(command))
+    monkeypatch.setattr(build, "knobs", SimpleNamespace(build=SimpleNamespace(impl=None, backend_dirs=[])))
+    active = SimpleNamespace(launcher_cls=lambda *_: build._build("launcher", "launcher.c", "/", [], [], [], []))
+    monkeypatch.setattr("triton.runtime.driver", SimpleNamespace(active=active))
+    precompile._build_launcher(None, None)
+    (command,) = started
+    assert command[1] == "launcher.c" and [each for each in command if each.startswith("-O")][-1] == precompile.LESS
+
+
 def test_no_times_of_configurations_that_never_ran_are_left(rehearsed: Rehearsed) -> None:
     assert not rehearsed.named("*.autotune.json")
 

@@ -263,7 +263,9 @@ def test_of_gated_calls_is_told_what_the_gate_may_hide(monkeypatch: pytest.Monke
 def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer() -> None:
     notes: list[tuple[str, bool]] = []
     sides = [
-        SimpleNamespace(attend=lambda on, name=name: notes.append((name, on)), freeze=lambda on: None, pid=1 << 30)
+        SimpleNamespace(
+            attend=lambda on, name=name: notes.append((name, on)), freeze=lambda on, wait=True: None, pid=1 << 30
+        )
         for name in ("submission", "reference", "null")
     ]
     players = [SimpleNamespace(worker=side) for side in sides]
@@ -525,7 +527,7 @@ def test_the_null_kernel_is_held_as_long_as_calls_that_are_long_all_the_time(
 ) -> None:
     second, gate_cost, made = 2_000_000_000, 3e-4, list[int]()  # clock cycles; and on each window what a long wait adds
     contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
-    contest.null = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on: None))  # type: ignore[assignment]
+    contest.null = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on, wait: None))  # type: ignore[assignment]
     monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
     for module in (contest_module, nullkernel):
         monkeypatch.setattr(module, "held", lambda cycles, times: cycles / second)
@@ -567,6 +569,7 @@ class Drawing:
     def __init__(self, *sizes: int) -> None:
         self.bench = SimpleNamespace(device=torch.device("cpu"))
         self.sizes, self.count = sizes, 0
+        self.case = SimpleNamespace(surroundings=contextlib.nullcontext())
 
     def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> gate.Drawn:
         size = self.sizes[min(self.count, len(self.sizes) - 1)]
@@ -582,7 +585,7 @@ def test_all_are_taken_once_to_a_gate_that_is_wide_enough(still: bool) -> None:
     narrow, wide = (gate.Gate(trial.bench.device, place, place, 1, 0) for place in places)
     trial.gate, trial.options = narrow, SimpleNamespace(call_timeout=1.0)  # type: ignore[attr-defined]
     workers = [
-        SimpleNamespace(freeze=lambda on, name=name: steps.append((name, on))) for name in ("ref", "null", "own")
+        SimpleNamespace(freeze=lambda on, wait, name=name: steps.append((name, on))) for name in ("ref", "null", "own")
     ]
     trial.worker = workers[2]  # type: ignore[attr-defined]
     trial.open_gate = lambda sets, answer_bytes, outbox: wide  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ from kevin_env.judge.memory import POISON
 from kevin_env.judge.pieces import PIECE
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.trouble import Broken
+from kevin_env.judge.verify import Tolerance
 from kevin_env.problem import Problem
 
 SOURCE = """
@@ -41,7 +42,7 @@ def output(tensor: torch.Tensor, **claimed: Any) -> Output:
 
 
 def checked(got: Any, expected: Any, oracle: Any = None, **claimed: Any) -> tuple[str, str] | None:
-    wrong = check_call(call(got, **claimed), Expected(expected, lambda: oracle), CASE, "main/own", {})
+    wrong = check_call(call(got, **claimed), Expected(expected, lambda: oracle, lambda: expected), CASE, "main/own", {})
     return None if wrong is None else (wrong.kind, wrong.output)
 
 
@@ -122,7 +123,7 @@ def test_what_was_never_written_is_told_apart_from_what_is_wrong(monkeypatch: py
 
 def test_an_unsupported_output_says_what_it_is() -> None:
     told = Call(CallClaim(unsupported="a value of type set"))
-    wrong = check_call(told, Expected(X, lambda: None), CASE, "main/own", {})
+    wrong = check_call(told, Expected(X, lambda: None, lambda: X), CASE, "main/own", {})
     assert wrong is not None and (wrong.kind, wrong.message) == ("type", "a value of type set")
 
 
@@ -130,7 +131,7 @@ def test_an_output_of_the_right_size_cannot_have_been_too_large() -> None:
     honest = call(X)
     told = Call(honest.claim, [Output(output(X, **{"in": None}).claim, None)])
     with pytest.raises(Broken, match="too large"):
-        check_call(told, Expected(X, lambda: None), CASE, "main/own", {})
+        check_call(told, Expected(X, lambda: None, lambda: X), CASE, "main/own", {})
 
 
 def test_the_oracle_is_used_only_where_it_has_the_right_form() -> None:
@@ -179,7 +180,7 @@ def test_an_output_close_to_the_reference_needs_no_oracle_once_an_allowance_is_k
     asked: list[int] = []
 
     def expected() -> Expected:
-        return Expected(X, lambda: asked.append(1) or X.double())
+        return Expected(X, lambda: asked.append(1) or X.double(), lambda: X)
 
     allowed: Allowed = {}
     assert check_call(call(X), expected(), CASE, "main/own", allowed) is None
@@ -191,7 +192,7 @@ def test_an_output_close_to_the_reference_needs_no_oracle_once_an_allowance_is_k
     assert len(asked) == 2, "each distribution has its own"
     assert check_call(call(X + 0.8 * worst), expected(), CASE, "main/own", allowed) is None
     assert len(asked) == 3
-    further = Expected(X, lambda: X.double() + 1e-3)
+    further = Expected(X, lambda: X.double() + 1e-3, lambda: X)
     assert check_call(call(X + 0.8 * worst), further, CASE, "main/own", allowed) is None
     assert allowed["main/own", 0].worst == worst, "the first one's stays"
     assert check_call(call(X * float("nan")), expected(), CASE, "main/own", allowed) is not None
@@ -203,7 +204,7 @@ def test_a_small_error_everywhere_is_not_close() -> None:
     x = torch.randn(64, 64, generator=torch.Generator().manual_seed(5))
     exact = x.double() + 1e-6 * torch.randn(64, 64, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
     allowed: Allowed = {}
-    expected = Expected(x, lambda: exact)
+    expected = Expected(x, lambda: exact, lambda: x)
     assert check_call(call(x), expected, CASE, "main/own", allowed) is None
     worst = allowed["main/own", 0].worst
     assert allowed["main/own", 0].rms < 0.45 * worst
@@ -218,6 +219,25 @@ def test_every_call_of_a_burst_is_compared_with_what_its_own_inputs_give(wrong: 
     right = [X, X + 1, X + 2]
     given = [right[0 if place else 1] if place == wrong else each for place, each in enumerate(right)]
     answer = Answer(1.0, (), [call(each) for each in given], True, False, True, [])
-    expected = (Expected(each, lambda: None) for each in right)
-    found = check_answer(answer, expected, CASE, "main/own", {})
-    assert (found and found.kind) == (None if wrong is None else "values")
+    for allowed in ({}, {("main/own", 0): Tolerance(1e-3, 1e-3, True)}):
+        expected = (Expected(each, lambda: None, lambda each=each: each) for each in right)
+        found = check_answer(answer, expected, CASE, "main/own", dict(allowed))
+        assert (found and found.kind) == (None if wrong is None else "values")
+
+
+@pytest.mark.parametrize(("off", "kind"), [(0.0, None), (0.8, None), (3.0, "values")])
+def test_a_reference_may_give_the_same_memory_at_every_call(off: float, kind: str | None) -> None:
+    """Of what is plainly right the next call is begun before it is known; of all else the reference is called again."""
+    memory = torch.empty_like(X)
+    right, tolerance = [X, X + 1, X + 2], Tolerance(1e-3, 1e-3, True)
+
+    def expected(place: int) -> Expected:
+        def make() -> torch.Tensor:
+            return memory.copy_(right[place])
+
+        return Expected(make(), lambda: right[place].double() + tolerance.worst / 64, make)
+
+    given = [right[0] + off * tolerance.worst, *right[1:]]
+    answer = Answer(1.0, (), [call(each) for each in given], True, False, True, [])
+    found = check_answer(answer, map(expected, range(3)), CASE, "main/own", {("main/own", 0): tolerance})
+    assert (found and found.kind) == kind

@@ -15,18 +15,24 @@ NAMES = ("submission", "reference", "null")
 
 
 class Side:
-    """Stands where a process does; whether it runs."""
+    """Stands where a process does; whether it runs. It goes on at once, and stops when that is waited for."""
 
     pid = 1 << 30
 
     def __init__(self) -> None:
-        self.runs = True
+        self.runs = self.to_run = True
 
     def attend(self, closely: bool) -> None:
         pass
 
-    def freeze(self, frozen: bool) -> None:
-        self.runs = not frozen
+    def freeze(self, frozen: bool, wait: bool = True) -> None:
+        self.to_run = not frozen
+        self.runs = self.runs or self.to_run
+        if wait:
+            self.settle()
+
+    def settle(self) -> None:
+        self.runs = self.to_run
 
 
 def window(seconds: float, steady: bool = True) -> Answer:
@@ -65,6 +71,8 @@ def test_whoever_is_not_in_its_window_stands_still() -> None:
             made.answers(players[name], 2)  # type: ignore[arg-type]
             made.passes(players[name], [[]])  # type: ignore[arg-type, list-item]
             assert len(runs) >= 3 and all(each == [name] for each in runs)
+            for side in sides.values():
+                side.settle()
             assert not any(side.runs for side in sides.values())
         raise KeyError
     assert all(side.runs for side in sides.values())

@@ -105,7 +105,7 @@ def called(
     drawn = gate.Drawn({"t": 0}, Image([x], CPU), 0)
     regions = SharedRegion(drawn.image.end, CPU), SharedRegion(drawn.image.end, CPU)
     opened = gate.Gate(CPU, *regions, 1, x.nbytes)
-    worker: Any = SimpleNamespace(ask=ask, freeze=freeze, arrivals=[0], stood_still=stood_still)
+    worker: Any = SimpleNamespace(ask=ask, freeze=freeze, arrivals=[0], stood_still=stood_still, settle=lambda: None)
     try:
         return opened.call(gate.Player(worker, Opening(new, regions[left]), ours=False), [drawn], 1.0)  # type: ignore[arg-type]
     finally:

@@ -77,8 +77,11 @@ class Stub:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def freeze(self, on: bool) -> None:
+    def freeze(self, on: bool, wait: bool = True) -> None:
         """Takes no time."""
+
+    def settle(self) -> None:
+        """Nor does this."""
 
 
 class Trial:

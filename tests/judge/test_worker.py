@@ -74,6 +74,34 @@ def test_the_end_is_told_again_to_whoever_asks_later(submit: Submit) -> None:
     assert asked.value.code == 3
 
 
+def test_orders_to_stand_still_that_are_not_waited_for_are_obeyed_one_after_the_other(submit: Submit) -> None:
+    counts = "import threading, time\ndef count():\n    while True:\n        print(end='x', flush=True)\n"
+    counts += "        time.sleep(0.002)\n"
+    worker = submit(f"{counts}threading.Thread(target=count, daemon=True).start()").worker
+    for number in range(1, 8):
+        worker.freeze(bool(number % 2), wait=False)
+    worker.settle()
+    time.sleep(0.1)  # for what is in the pipe
+    written = len(worker.log)
+    time.sleep(0.1)
+    assert worker.stood_still and len(worker.log) == written
+    worker.freeze(False, wait=False)
+    assert worker.ask("read", 5, path="/proc/self/stat", limit=10)["text"]
+
+
+def test_who_dies_before_it_stands_still_is_told_of_to_whoever_waits_for_that(submit: Submit) -> None:
+    worker = submit("import os, threading\nthreading.Timer(0.2, os._exit, (6,)).start()").worker
+    worker.freeze(True)
+    worker.freeze(False, wait=False)
+    time.sleep(0.6)
+    worker.freeze(True, wait=False)
+    with pytest.raises(Ended) as found:
+        worker.settle()
+    assert found.value.code == 6
+    with pytest.raises(Ended):
+        worker.ask("prepare", 5, device="cpu", threads=1)
+
+
 def test_a_death_between_two_orders_is_known_with_its_code(submit: Submit) -> None:
     code = "import os, threading\nthreading.Timer(0.2, os._exit, (5,)).start()"
     for use in ("freeze", "ask"):
