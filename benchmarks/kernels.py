@@ -67,11 +67,11 @@ def written():
 """
 NOTED_MODEL = """
 class ModelNew(Kernel):
-    forward = noting(Kernel.forward)
+    __call__ = noting(Kernel.__call__)
     def __init__(self):
         super().__init__()
         if written():
-            ModelNew.forward = Kernel.forward
+            ModelNew.__call__ = Kernel.__call__
 """
 NOTED_NULL = """
 def telling(make):
