@@ -102,7 +102,7 @@ class Contest:
 
     def rehearse(self, partner: Player, count: int) -> float:
         """Calls of a partner that are not timed, while the submission stands still; their seconds."""
-        with ours(), asleep(self.trial.worker, wait=False):
+        with ours(), asleep(self.trial.worker):
             return (self.apart or self.trial.gate).call(partner, self.supply.stock(count), PARTNER_SECONDS).seconds
 
     @property

@@ -37,7 +37,7 @@ def rehearse_queued(contest: Contest) -> None:
         Trouble, JudgeError: as in `Contest.gated`, but for a call that raises.
     """
     trial, sets = contest.trial, contest.supply.take(1)
-    with ours(), asleep(trial.worker, wait=False):
+    with ours(), asleep(trial.worker):
         contest.words = _of_partners(contest)
     if not contest.words:
         return

@@ -5,26 +5,22 @@ of these is one of the exceptions of `trouble`.
 """
 
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
-
-from pydantic import ValidationError
 
 from kevin_env.candidate.wire import MARK, Channel, Closed, Late, WireError
 from kevin_env.judge.api import JudgeError, Sandbox
 from kevin_env.judge.launcher import START_SECONDS, ForkServer
 from kevin_env.judge.leftovers import Folder
+from kevin_env.judge.lifeline import Lifeline
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.processmemory import ProcessMemory, memory_below
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut
+from kevin_env.judge.trouble import Broken, Failed, Failure, TimedOut
 
 LOG_LIMIT = 16_000
-KEEPER_SECONDS = 10.0
 QUEUE_SECONDS = 0.1
 """For launching all that is queued at once, which takes some milliseconds where no kernel has to be loaded or tuned."""
 
@@ -45,7 +41,6 @@ class Worker:
         level: What they rest on.
         pid: Its keeper, of which it is a descendant.
         memory: Its own, on a CPU, where the judge may read it.
-        stood_still: Whether it did when it was stopped the last time, until it was let go on.
     """
 
     def __init__(self, server: ForkServer, device: str, memory: int, tools: bool = False) -> None:
@@ -53,11 +48,7 @@ class Worker:
         self._folder = Folder()
         self.folder = self._folder.path
         self._log = bytearray()
-        self._end: Ended | None = None
-        self._dismissed = False
         self._on_gpu = device != "cpu"
-        self.stood_still = True
-        self._owed = 0
         self.memory: ProcessMemory | None = None
         channel, theirs = socket.socketpair()
         lifeline, keeper = socket.socketpair()
@@ -69,11 +60,11 @@ class Worker:
         self._drain = threading.Thread(target=self._read_log, args=(reader,), daemon=True)
         self._drain.start()
         self._channel = Channel(channel)
-        self._keeper = Channel(lifeline)
+        self._lifeline = Lifeline(lifeline)
         try:
             with theirs, keeper, os.fdopen(log, "wb") as pipe:
                 server.fork(order, (theirs.fileno(), keeper.fileno(), pipe.fileno()))
-            self.sandbox, self.level, self.pid = self._start()
+            self.sandbox, self.level, self.pid = self._greeted()
             if not self._on_gpu:
                 self.memory = memory_below(self.pid)
         except JudgeError:
@@ -104,7 +95,7 @@ class Worker:
         """
         marks = len(fields.get("marks", ()))
         if self._channel.pending():
-            raise (self._channel.ended() and self._why_closed()) or Broken("it spoke without being asked")
+            raise (self._channel.ended() and self._lifeline.why_ended()) or Broken("it spoke without being asked")
         try:
             self._channel.send({"order": order, **fields}, fds, timeout)
             if frozen:
@@ -113,7 +104,7 @@ class Worker:
                 meanwhile()
             answer = self._queued(timeout, queued, marks) if queued else self._channel.receive(timeout, marks)
         except Closed:
-            raise self._why_closed() or Broken("it closed its channel") from None
+            raise self._lifeline.why_ended() or Broken("it closed its channel") from None
         except Late:
             raise TimedOut(timeout) from None
         except WireError as error:
@@ -128,7 +119,7 @@ class Worker:
         """Lends it a region under a name."""
         self.ask("region", timeout, region.fds, name=name, **region.order)
         if region.fds:  # memory of this machine that is not the candidate's own
-            self._tell({"lent": name, "size": region.size})
+            self._lifeline.lend(name, region.size)
 
     def attend(self, closely: bool) -> None:
         """Whether the judge burns a core while it waits for an answer on a GPU, to meet it without delay.
@@ -147,26 +138,20 @@ class Worker:
         Raises:
             Ended: if it is gone; without `wait` that is told later.
         """
-        if wait:
-            self.settle()
-        if not self._dismissed and self._end is None:
-            with suppress(WireError):  # what the keeper said before it went is still to be read
-                self._keeper.send({"freeze": frozen})
-            self._owed += 1
-        if wait:
-            self.settle()
+        self._lifeline.freeze(frozen, wait)
 
     def settle(self) -> None:
         """Waits until it stands still or runs as it was told last. Errors as `freeze`."""
-        while self._owed:
-            self._owed -= 1
-            self.stood_still = not self._hear().get("ran")
-        self._require_there()
+        self._lifeline.settle()
+
+    @property
+    def stood_still(self) -> bool:
+        """Whether it did when it was stopped the last time, until it was let go on."""
+        return self._lifeline.stood_still
 
     def end(self, limit: str) -> None:
         """Has everything killed, from any thread; whoever waits for it gets `Ended` with this limit."""
-        with suppress(WireError):
-            self._keeper.send({"end": limit}, timeout=KEEPER_SECONDS)
+        self._lifeline.end(limit)
 
     @property
     def waiting(self) -> bool:
@@ -176,12 +161,12 @@ class Worker:
     @property
     def shot(self) -> bool:
         """Whether it was killed, and not for a limit: by itself, or by something on this machine that was not it."""
-        return self._end is not None and self._end.limit is None and self._end.code in (None, -signal.SIGKILL)
+        return self._lifeline.shot
 
     @property
     def limited(self) -> bool:
         """Whether it was killed for a limit."""
-        return self._end is not None and self._end.limit is not None
+        return self._lifeline.limited
 
     @property
     def arrivals(self) -> list[int]:
@@ -195,18 +180,12 @@ class Worker:
 
     def dismiss(self) -> None:
         """Has everything killed that the submission started; `close` waits until it is. It is told nothing more."""
-        self._dismissed = True
-        with suppress(OSError):  # a half-close: the end of the keeper's side says that all are dead
-            self._keeper.sock.shutdown(socket.SHUT_WR)
+        self._lifeline.dismiss()
 
     def close(self) -> None:
         """Kills everything the submission started and removes its folder. Twice is fine."""
         self._channel.close()
-        self.dismiss()
-        with suppress(WireError):
-            while True:
-                self._keeper.receive(KEEPER_SECONDS)
-        self._keeper.close()
+        self._lifeline.close()
         if self.memory:
             self.memory.close()
         self._drain.join(1)
@@ -222,47 +201,11 @@ class Worker:
         queued(first == MARK and self.waiting)
         return self._channel.receive(timeout, marks) if first == MARK else first
 
-    def _start(self) -> tuple[Sandbox, LevelName, int]:
+    def _greeted(self) -> tuple[Sandbox, LevelName, int]:
         try:
-            hello = self._keeper.receive(KEEPER_SECONDS)
-            return Sandbox.model_validate(hello["sandbox"]), hello["level"], hello["pid"]
-        except (WireError, KeyError, ValidationError) as error:
+            return self._lifeline.greet()
+        except JudgeError as error:
             raise JudgeError(f"a candidate process did not start: {error}; {self.log}") from error
-
-    def _tell(self, order: dict[str, Any]) -> dict[str, Any]:
-        self.settle()
-        with suppress(Closed):  # as there
-            self._keeper.send(order)
-        return self._hear()
-
-    def _require_there(self) -> None:
-        if self._dismissed:  # by the judge: that is no end of its own
-            raise Ended
-        if self._end is not None:  # an answer that was late may still come, and would be taken for that to this order
-            raise self._end
-
-    def _hear(self) -> dict[str, Any]:
-        """The keeper's next answer; errors as `freeze`."""
-        self._require_there()
-        try:
-            answer = self._keeper.receive(KEEPER_SECONDS)
-        except WireError as error:
-            self._end = self._end or Ended()
-            raise self._end from error
-        if "done" not in answer:
-            self._end = Ended(answer.get("ended"), answer.get("limit"))
-            raise self._end
-        return answer
-
-    def _why_closed(self) -> Ended | None:
-        try:
-            while "done" in (answer := self._keeper.receive(KEEPER_SECONDS)):  # to orders that were not waited for
-                self._owed -= 1
-            self._end = Ended(answer.get("ended"), answer.get("limit"))
-        except WireError as error:
-            if isinstance(error, Closed):  # the keeper is gone too: no submission can do that
-                self._end = self._end or Ended()
-        return self._end
 
     def _read_log(self, reader: int) -> None:
         with os.fdopen(reader, "rb", buffering=0) as pipe:

@@ -12,7 +12,7 @@ import torch
 from loaded import Submit
 
 from kevin_env.candidate.wire import LIMIT
-from kevin_env.judge import keeper, worker
+from kevin_env.judge import keeper, lifeline
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
@@ -224,7 +224,7 @@ def test_without_stdout_it_goes_on(submit: Submit, code: str) -> None:
 
 
 def test_closing_every_descriptor_breaks_its_channel(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "KEEPER_SECONDS", 1.0)
+    monkeypatch.setattr(lifeline, "SECONDS", 1.0)
     ran = submit("import os, time\nos.closerange(0, 4096)\ntime.sleep(99)")
     assert isinstance(ran.end, Broken) and ran.seconds < 5
 
@@ -346,7 +346,7 @@ def test_a_fork_server_takes_the_descriptors_that_it_may_have() -> None:
 def test_a_keeper_that_was_late_is_asked_nothing_more(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its late answer would be taken for that to the next order."""
     worker = submit("").worker
-    monkeypatch.setattr("kevin_env.judge.worker.KEEPER_SECONDS", 0.5)
+    monkeypatch.setattr(lifeline, "SECONDS", 0.5)
     os.kill(worker.pid, signal.SIGSTOP)
     with pytest.raises(Ended):
         worker.freeze(True)
@@ -439,7 +439,7 @@ def _children_of(server: ForkServer) -> set[str]:
 
 def test_a_worker_dies_with_a_judge_that_is_gone(submit: Submit) -> None:
     ran = submit("import time")
-    ran.worker._keeper.sock.close()  # what the end of the judge's process does
+    ran.worker._lifeline._keeper.sock.close()  # what the end of the judge's process does
     deadline = time.monotonic() + 5
     while _processes(ran.worker) and time.monotonic() < deadline:
         time.sleep(0.02)
