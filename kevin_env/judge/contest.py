@@ -12,7 +12,7 @@ from kevin_env.judge.answer import Answer
 from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.gated import Gated, Turn
-from kevin_env.judge.nullkernel import HOLD, HOLDS, construct_null, held, held_longer, null_code
+from kevin_env.judge.nullkernel import HOLD, HOLDS, construct_null, held, held_as_long, null_code
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep, awake
@@ -41,9 +41,8 @@ LONG_WINDOW = {"cpu": 25e-3, "cuda": 2.5e-3}
 """From windows of this length on one is enough, as what lengthens it is little beside it."""
 SLOW_WINDOW = 5e-3
 """On a GPU, from windows of this length on nothing is rehearsed, as that takes longer than finding memory."""
-LONG_CALL, LONGEST_HOLD, LONG_GATES = 1e-3, 20e-3, 3
-"""On a GPU, where all calls are longer than this the null kernel holds the device as long, up to so many seconds, in so
-many windows more: after a long wait a look costs some 0.1 ms more on an H200. Who is slow at times gains nothing."""
+LONG_GATES = 3
+"""Windows more of a null kernel as long as the calls, if all are long. Who is slow at times gains nothing."""
 
 
 @dataclass
@@ -123,10 +122,8 @@ class Contest:
         try:
             for worker in everyone:
                 worker.attend(True)
-            with ours():
-                for partner in everyone[1:]:
-                    partner.freeze(True)
-            self.trial.worker.freeze(True)
+                worker.freeze(True, wait=False)
+            self._require_still()
             with together(str(self.trial.bench.device), [worker.pid for worker in everyone]):
                 yield
                 self._require_still()
@@ -208,10 +205,7 @@ class Contest:
 
     def as_long(self, short: float) -> AbstractContextManager[float]:
         """Has the null kernel hold a GPU as long as the shortest call of all, if it is long, else `short`. Seconds."""
-        seconds = min(self.seen.shortest, self.seen.shortest_reference, LONGEST_HOLD)
-        if self.trial.bench.device.type == "cpu" or seconds <= LONG_CALL:
-            return nullcontext(short)
-        return held_longer(self.trial, self.null.worker, seconds / short)
+        return held_as_long(self.trial, self.null.worker, min(self.seen.shortest, self.seen.shortest_reference), short)
 
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""

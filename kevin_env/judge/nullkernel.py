@@ -1,7 +1,7 @@
 """The kernel that does nothing for a known time: its calls tell what the gate costs."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -19,6 +19,10 @@ HOLD = 120_000
 meanwhile; after a kernel that ends at once that would be time of the gate's, and taken away from everybody."""
 HOLDS = 5
 """How often the judge times that kernel itself; one that is longer once, as what it varies by is as long."""
+
+LONG_CALL, LONGEST_HOLD = 1e-3, 20e-3
+"""Where all calls take longer than this it keeps a GPU as long, up to so many seconds: after a long wait a look costs
+some 0.1 ms more on an H200."""
 
 
 def null_code() -> str:
@@ -45,8 +49,16 @@ def construct_null(trial: Trial, null: Worker, cycles: int) -> None:
     )  # fmt: skip
 
 
+def held_as_long(trial: Trial, null: Worker, seconds: float, short: float) -> AbstractContextManager[float]:
+    """Has the null kernel, which stands still, keep a GPU for so long, if that is long, else `short`. Seconds."""
+    seconds = min(seconds, LONGEST_HOLD)
+    if trial.bench.device.type == "cpu" or seconds <= LONG_CALL:
+        return nullcontext(short)
+    return _held_longer(trial, null, seconds / short)
+
+
 @contextmanager
-def held_longer(trial: Trial, null: Worker, times: float) -> Iterator[float]:
+def _held_longer(trial: Trial, null: Worker, times: float) -> Iterator[float]:
     """Has the null kernel, which stands still, keep a GPU so many times as long, and gives for how many seconds."""
     cycles = int(HOLD * times)
     with ours(), awake(null):

@@ -9,8 +9,9 @@ import random
 from contextlib import suppress
 
 from kevin_env.judge import timing
-from kevin_env.judge.contest import LONG_CALL, Contest
+from kevin_env.judge.contest import Contest
 from kevin_env.judge.gated import Gated
+from kevin_env.judge.nullkernel import LONG_CALL
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.trial import Trial

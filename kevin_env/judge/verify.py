@@ -87,7 +87,7 @@ def compare_within(
     if not (got.is_floating_point() or got.is_complex()):
         return of_elements(_differ, (got, reference), 0.0, "differ from the expected values, which are exact")
     got, reference, exact = _real(got), _real(reference), _real(reference if oracle is None else oracle)
-    if tolerance.finite and _within(got, exact, torch.float64, tolerance.worst, tolerance.rms)():
+    if tolerance.finite and near(got, exact, tolerance.worst, tolerance.rms, in_float64=True)():
         return None  # also without each element's own rounding
     return _compare_floats(got, reference, exact, tolerance)
 
@@ -146,21 +146,28 @@ def wrong_elements(
     return ~torch.where(torch.isfinite(wanted), right, same)
 
 
-def near(got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float) -> Callable[[], bool]:
-    """Whether `got` is finite and off from the reference, in its own precision, by no more than two distances.
-
-    Only the call of what is given waits for a GPU, which has more to do meanwhile.
+def near(
+    got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False
+) -> Callable[[], bool]:
+    """Gives, once a GPU has found it, whether `got` is finite and off from the reference by at most two distances.
 
     Args:
         got: The submission's output.
-        reference: The reference's, of the same shape and floating-point dtype.
+        reference: The reference's, of the same shape, both floating-point.
         worst: For each element.
         rms: For the root mean square of all.
+        in_float64: Whether that is found in float64; else in the precision of `got`, float32 at least.
     """
     if got.numel() == 0:
         return lambda: True
-    wide = torch.float64 if got.dtype == torch.float64 else torch.float32
-    return _within(got, reference, wide, worst, rms)
+    wide = torch.float64 if in_float64 or got.dtype == torch.float64 else torch.float32
+    found = size_later(lambda a, b: a.to(wide) - b.to(wide), got, reference)
+
+    def within() -> bool:
+        off = found()
+        return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms  # which no NaN is
+
+    return within
 
 
 def all_finite(outputs: list[torch.Tensor]) -> bool:
@@ -200,18 +207,6 @@ def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale:
     # of each element, where no oracle shows it
     rounding = torch.finfo(reference.dtype).eps / 4 * size_of(_exact_where_finite, reference, exact).rms
     return max(LOW_RMS_MULTIPLE * max(own, rounding), LOW_RMS_ULPS * least)
-
-
-def _within(
-    got: torch.Tensor, wanted: torch.Tensor, wide: torch.dtype, worst: float, rms: float
-) -> Callable[[], bool]:  # fmt: skip
-    found = size_later(lambda a, b: a.to(wide) - b.to(wide), got, wanted)
-
-    def within() -> bool:
-        off = found()
-        return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms  # which no NaN is
-
-    return within
 
 
 def _differ(got: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:

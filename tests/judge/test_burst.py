@@ -264,7 +264,10 @@ def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer() -
     notes: list[tuple[str, bool]] = []
     sides = [
         SimpleNamespace(
-            attend=lambda on, name=name: notes.append((name, on)), freeze=lambda on, wait=True: None, pid=1 << 30
+            attend=lambda on, name=name: notes.append((name, on)),
+            freeze=lambda on, wait: None,
+            settle=lambda: None,
+            pid=1 << 30,
         )
         for name in ("submission", "reference", "null")
     ]
@@ -518,7 +521,7 @@ def test_few_turns_are_fewer_where_calls_can_be_queued(
         ([(8e-3, 4e-3), (9e-3, 5e-3)], 4e-3),
         ([(4e-3, 8e-3), (1e-4, 8e-3), (4e-3, 8e-3)], None),
         ([(8e-3, 1e-4)], None),
-        ([(1.0, 2.0)], contest_module.LONGEST_HOLD),
+        ([(1.0, 2.0)], nullkernel.LONGEST_HOLD),
     ],
     ids=["submission", "reference", "short for once", "short reference", "very long"],
 )
