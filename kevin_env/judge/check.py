@@ -1,26 +1,24 @@
 """One call's outputs against what the reference gives: structure first, then every tensor."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.answer import Answer, Call
 from kevin_env.judge.claims import Output
+from kevin_env.judge.device import finish
 from kevin_env.judge.memory import POISON
 from kevin_env.judge.mismatch import Mismatch
 from kevin_env.judge.pieces import pieces
 from kevin_env.judge.reference import Case, Expected
+from kevin_env.judge.structure import count_of, described, in_order_of, shape_of
 from kevin_env.judge.trouble import Broken
 from kevin_env.judge.verify import Tolerance, compare_within, near, tolerance_of
 from kevin_env.outcome import Incorrect
-
-SHOWN = 300
-"""Characters of a claimed structure or value that are told."""
-
+from kevin_env.problem import ProblemError
 
 Found = Callable[[], Incorrect | None]
 """Gives what is wrong once it has been found out."""
@@ -45,48 +43,66 @@ def check_answer(
     if answer.early:
         text = "the call was reported finished while its output was still being written"
         return _incorrect(Mismatch("early_done", text), input_set)
-    begun: Found = lambda: None  # noqa: E731
-    for call, target in zip(answer.calls, expected, strict=False):
-        before, begun = begun, begin_check(call, target, case, input_set, allowed)
-        if (wrong := before()) is not None:
+    return _check_calls(answer, iter(expected), case, input_set, allowed)
+
+
+def _check_calls(
+    answer: Answer, expected: Iterator[Expected], case: Case, input_set: str, allowed: Allowed
+) -> Incorrect | None:
+    begun: Found | None = None
+    for number, call in enumerate(answer.calls, 1):
+        try:
+            found = begin_check(call, next(expected), case, input_set, allowed, ahead=number < len(answer.calls))
+        except (torch.OutOfMemoryError, ProblemError, Broken):
+            if begun and (wrong := begun()):  # of an earlier call, which comes first
+                return wrong
+            raise
+        if begun and (wrong := begun()):
+            finish(case.device)  # of what was begun for this one
             return wrong
-    return begun()
+        if isinstance(found, Incorrect):
+            return found
+        begun = found
+    return None
 
 
 def check_call(
     call: Call, expected: Expected, case: Case, input_set: str, allowed: Allowed
 ) -> Incorrect | None:  # fmt: skip
     """What is wrong with one call's outputs, or None."""
-    return begin_check(call, expected, case, input_set, allowed)()
+    found = begin_check(call, expected, case, input_set, allowed, ahead=False)
+    assert not callable(found)
+    return found
 
 
-def begin_check(call: Call, expected: Expected, case: Case, input_set: str, allowed: Allowed) -> Found:
-    """As `check_call`; what is given waits for a GPU, which has the next call to do meanwhile.
+def begin_check(
+    call: Call, expected: Expected, case: Case, input_set: str, allowed: Allowed, ahead: bool
+) -> Incorrect | Found | None:
+    """As `check_call`; with `ahead` it may give what waits for a GPU, which has the next call to do meanwhile.
 
     Only where all outputs are likely to be plainly right: a reference may give the same memory again at its next call.
     """
     if call.claim.unsupported is not None:
-        return _certain(Mismatch("type", call.claim.unsupported), input_set)
+        return _incorrect(Mismatch("type", call.claim.unsupported), input_set)
     skeleton, references = tree.take_apart(expected.output)
-    claimed = _in_order_of(skeleton, call.claim.skeleton)
+    claimed = in_order_of(skeleton, call.claim.skeleton)
     theirs, ours = tree.leaves(claimed), tree.leaves(skeleton)
     if len(theirs) != len(ours):
-        return _certain(Mismatch("arity", f"expected {_count(ours)}, got {_count(theirs)}"), input_set)
-    if _shape_of(claimed) != _shape_of(skeleton):
-        text = f"expected {_short(_describe(skeleton))}, got {_short(_describe(claimed))}"
-        return _certain(Mismatch("type", text), input_set)
-    begun, known = list[tuple[str, Callable[[], Mismatch | None]]](), True
+        return _incorrect(Mismatch("arity", f"expected {count_of(ours)}, got {count_of(theirs)}"), input_set)
+    if shape_of(claimed) != shape_of(skeleton):
+        text = f"expected {described(skeleton)}, got {described(claimed)}"
+        return _incorrect(Mismatch("type", text), input_set)
+    ahead = ahead and all((input_set, leaf["t"]) in allowed for _, leaf in ours if "t" in leaf)
+    begun: list[tuple[str, Callable[[], Mismatch | None]]] = []
     for (path, leaf), (_, given) in zip(ours, theirs, strict=True):
         if "t" in leaf:
             target = _Target(expected, references, leaf["t"], case, (input_set, leaf["t"]))
-            begun.append((path, _begin_tensor(call.outputs[given["t"]], target, allowed)))
-            known = known and target.name in allowed
+            begun.append((path, _begin_tensor(call.outputs[given["t"]], target, allowed, ahead)))
         elif repr(leaf) != repr(given):  # True is not 1
-            begun.append((path, partial(_wrong_value, leaf, given)))
-    if known:
-        return partial(_first, begun, input_set)
-    wrong = _first(begun, input_set)
-    return lambda: wrong
+            text = f"expected {described(leaf)}, got {described(given)}"
+            begun.append((path, partial(Mismatch, "values", text)))
+    found = partial(_first, begun, input_set)
+    return found if ahead else found()
 
 
 def _first(begun: Iterable[tuple[str, Callable[[], Mismatch | None]]], input_set: str) -> Incorrect | None:
@@ -94,10 +110,6 @@ def _first(begun: Iterable[tuple[str, Callable[[], Mismatch | None]]], input_set
         if (wrong := found()) is not None:
             return _incorrect(wrong, input_set, path)
     return None
-
-
-def _certain(wrong: Mismatch, input_set: str) -> Found:
-    return partial(_incorrect, wrong, input_set)
 
 
 @dataclass(frozen=True)
@@ -132,19 +144,21 @@ class _Target:
 
     def anew(self) -> "_Target":
         """The same, of a reference that is called again: it may have been called on other inputs since."""
-        return replace(self, references=tree.take_apart(self.expected.anew())[1])
+        return replace(self, references=tree.take_apart(self.expected.again)[1])
 
 
-def _begin_tensor(output: Output, target: _Target, allowed: Allowed) -> Callable[[], Mismatch | None]:
+def _begin_tensor(
+    output: Output, target: _Target, allowed: Allowed, ahead: bool
+) -> Callable[[], Mismatch | None]:  # fmt: skip
     if (wrong := _wrong_form(output, target)) is not None:
         return lambda: wrong
-    tensor, known = output.tensor(), target.name in allowed
+    tensor = output.tensor()
     right = (lambda: False) if tensor is None else target.plainly_right(tensor, allowed)
 
     def found() -> Mismatch | None:
         if right():
             return None
-        return _compared(output, tensor, target.anew() if known else target, allowed)
+        return _compared(output, tensor, target.anew() if ahead else target, allowed)
 
     return found
 
@@ -196,56 +210,3 @@ def _incorrect(wrong: Mismatch, input_set: str, path: str = "") -> Incorrect:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and abs(value) < float("inf") else None
-
-
-def _in_order_of(ours: tree.Skeleton, theirs: tree.Skeleton) -> tree.Skeleton:
-    """A skeleton with the entries of dicts in the order in which another has them: dicts are equal in any order."""
-    (tag, expected), (kind, given) = next(iter(ours.items())), next(iter(theirs.items()))
-    sequences = {tag, kind} <= {"list", "tuple"}
-    if not (sequences or tag == kind == "dict") or len(expected) != len(given):
-        return theirs
-    if sequences:
-        return {kind: [_in_order_of(a, b) for a, b in zip(expected, given, strict=True)]}
-    entries = dict(given)
-    if entries.keys() != dict(expected).keys():
-        return theirs
-    return {tag: [[key, _in_order_of(child, entries[key])] for key, child in expected]}
-
-
-def _shape_of(skeleton: tree.Skeleton) -> Any:
-    """The containers of a skeleton, with leaves reduced to whether they are tensors.
-
-    A list is as good as a tuple: it is what C++ gives for a vector.
-    """
-    tag, value = next(iter(skeleton.items()))
-    if tag in ("list", "tuple"):
-        return ["sequence", [_shape_of(child) for child in value]]
-    if tag == "dict":
-        return [tag, [[key, _shape_of(child)] for key, child in value]]
-    return "tensor" if tag == "t" else "value"
-
-
-def _describe(skeleton: tree.Skeleton) -> str:
-    tag, value = next(iter(skeleton.items()))
-    if tag in ("list", "tuple"):
-        return f"a {tag} of ({', '.join(_describe(child) for child in value)})"
-    if tag == "dict":
-        return f"a dict with {', '.join(repr(key) for key, _ in value) or 'nothing'}"
-    return "a tensor" if tag == "t" else _value(skeleton)
-
-
-def _wrong_value(leaf: tree.Skeleton, given: tree.Skeleton) -> Mismatch:
-    return Mismatch("values", f"expected {_short(_value(leaf))}, got {_short(_value(given))}")
-
-
-def _short(text: str) -> str:
-    """What was claimed may be megabytes long."""
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-
-
-def _value(leaf: tree.Skeleton) -> str:
-    return repr(tree.put_together(leaf, [])) if "t" not in leaf else "a tensor"
-
-
-def _count(leaves: list[Any]) -> str:
-    return f"{len(leaves)} output{'' if len(leaves) == 1 else 's'}"

@@ -123,10 +123,9 @@ class Contest:
             for worker in everyone:
                 worker.attend(True)
                 worker.freeze(True, wait=False)
-            self._require_still()
+            self.require_still()
             with together(str(self.trial.bench.device), [worker.pid for worker in everyone]):
                 yield
-                self._require_still()
         finally:
             for worker in everyone:
                 worker.attend(False)
@@ -142,6 +141,7 @@ class Contest:
             Trouble: when the submission fails.
             JudgeError: when a partner does.
         """
+        self.require_still()
         began = self._began = self._began or time.monotonic()
         hold = held(HOLD, HOLDS) if self.trial.bench.device.type == "cuda" else 0.0
         bounds = FEWEST_TURNS if few and self.trial.worker in self.words else self.turns(few)
@@ -183,7 +183,7 @@ class Contest:
         self, player: Player, sets: list[list[Drawn]], marks: Sequence[int] = (), word: Word | None = None
     ) -> list[Answer]:
         """Passes of one player; arguments as in `Gate.call`, errors as `gated`. The submission's go to `unverified`."""
-        self._require_still()
+        self.require_still()
         if player is self.trial.player:
             with awake(player.worker):
                 return [self.trial.run(each, marks, word) for each in sets]
@@ -191,7 +191,7 @@ class Contest:
             gate = self.apart or self.trial.gate
             return [gate.call(player, each, PARTNER_SECONDS, marks, word) for each in sets]
 
-    def _require_still(self) -> None:
+    def require_still(self) -> None:
         """Waits until all three stand still; `awake` does not. Errors as `gated`."""
         self.trial.worker.settle()
         with ours():
@@ -205,6 +205,7 @@ class Contest:
 
     def as_long(self, short: float) -> AbstractContextManager[float]:
         """Has the null kernel hold a GPU as long as the shortest call of all, if it is long, else `short`. Seconds."""
+        self.require_still()
         return held_as_long(self.trial, self.null.worker, min(self.seen.shortest, self.seen.shortest_reference), short)
 
     def _turn(self, hold: float) -> Turn:
@@ -232,7 +233,7 @@ class Contest:
         sets, place = [self.supply.take(1) for _ in range(count)], random.SystemRandom().randrange(count + 1)
         sets.insert(place, [self.supply.take_other()])
         answers: list[Answer] = []
-        self._require_still()
+        self.require_still()
         with awake(self.trial.worker):
             for each in sets:
                 answers.append(self.trial.run(each, word=word))

@@ -97,9 +97,10 @@ def result(speedup: Speedup, allowed: float) -> Correct:
 
 def _whole(outcome: Correct, contest: Contest, queued: bool = False) -> Correct:
     """The outcome with what else is known of the submission's calls; `queued` as there."""
+    threads = busy_threads(contest)
+    contest.require_still()  # before others get the device
     return outcome.model_copy(update={
-        "alone_seconds": max(contest.seen.shortest, timing.RESOLUTION), "threads": busy_threads(contest),
-        "queued": queued,
+        "alone_seconds": max(contest.seen.shortest, timing.RESOLUTION), "threads": threads, "queued": queued,
     })  # fmt: skip
 
 
@@ -123,8 +124,10 @@ def _spent(contest: Contest, player: Player) -> tuple[float, float]:
     own = player is contest.trial.player
     sets = contest.supply.take(1) if own else contest.supply.stock(1)
     processes = list(descendants(player.worker.pid))
+    contest.require_still()
     before = run_time(processes)
     (answer,) = contest.passes(player, [sets])
+    contest.require_still()
     processor = (run_time(processes) - before) / 1e9
     if own:
         contest.unverified.add(answer, sets)

@@ -52,8 +52,9 @@ class Expected:
     _make_oracle: Callable[[], Any | None]
     _make_output: Callable[[], Any]
 
-    def anew(self) -> Any:
-        """The output, of another call on the same inputs."""
+    @cached_property
+    def again(self) -> Any:
+        """The output of another call on the same inputs."""
         return self._make_output()
 
     @cached_property

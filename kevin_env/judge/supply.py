@@ -120,9 +120,8 @@ class Supply:
 
     def _drawn(self, count: int, memory: torch.Tensor, start: int = 0) -> list[Drawn]:
         """Fresh sets in a row, in the inbox from `start` on and in memory; one that is larger than others elsewhere."""
-        sets, each = list[Drawn](), self.each if count > 0 else 0
-        with self._trial.case.surroundings:  # once for all of them
-            for place in range(count):
-                part = memory[place * each : (place + 1) * each]
-                sets.append(self._trial.draw(TIMED, sets[-1].image.end if sets else start, part))
+        sets: list[Drawn] = []
+        for place in range(count):
+            part = memory[place * self.each : (place + 1) * self.each]
+            sets.append(self._trial.draw(TIMED, sets[-1].image.end if sets else start, part))
         return sets

@@ -507,6 +507,7 @@ def test_few_turns_are_fewer_where_calls_can_be_queued(
         bench = SimpleNamespace(device=torch.device("cuda"))
         contest = Contest(SimpleNamespace(bench=bench, worker="own"), None, None, None, None)  # type: ignore[arg-type]
         contest.words = words
+        contest.require_still = lambda: None  # type: ignore[method-assign]
         contest._turn = lambda hold: turn(5e-3, 5e-3)  # type: ignore[method-assign]
         contest._long_gates = lambda short: []  # type: ignore[method-assign]
         contest.gated(few=True)
@@ -532,13 +533,16 @@ def test_the_null_kernel_is_held_as_long_as_calls_that_are_long_all_the_time(
     contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
     contest.null = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on, wait: None))  # type: ignore[assignment]
     monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
+    order = list[str]()  # its kernel is timed while nobody uses the device
+    contest.require_still = lambda: order.append("still")  # type: ignore[method-assign]
     for module in (contest_module, nullkernel):
-        monkeypatch.setattr(module, "held", lambda cycles, times: cycles / second)
+        monkeypatch.setattr(module, "held", lambda cycles, times: order.append("held") or cycles / second)
     contest._shortest_window = lambda player, count: made[-1] / second + gate_cost + 1e-4  # type: ignore[method-assign]
     turns = (Turn(own + gate_cost, reference + gate_cost, 6e-5 + gate_cost, 6e-5) for own, reference in calls)
     contest._turn = lambda hold: next(turns)  # type: ignore[method-assign]
     monkeypatch.setattr(contest_module, "TURNS", {"cuda": (len(calls), len(calls))})
     contest.gated()
+    assert order == ["still", "held", "still"] + ["held"] * (held is not None)
     if held is None:
         assert (made, contest.seen.gate_cost) == ([], pytest.approx(gate_cost))
     else:
@@ -572,7 +576,6 @@ class Drawing:
     def __init__(self, *sizes: int) -> None:
         self.bench = SimpleNamespace(device=torch.device("cpu"))
         self.sizes, self.count = sizes, 0
-        self.case = SimpleNamespace(surroundings=contextlib.nullcontext())
 
     def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> gate.Drawn:
         size = self.sizes[min(self.count, len(self.sizes) - 1)]

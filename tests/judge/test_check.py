@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -6,14 +7,14 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import extent, spec_of
 from kevin_env.judge.answer import Answer, Call
-from kevin_env.judge.check import Allowed, check_answer, check_call
+from kevin_env.judge.check import Allowed, begin_check, check_answer, check_call
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.memory import POISON
 from kevin_env.judge.pieces import PIECE
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.trouble import Broken
 from kevin_env.judge.verify import Tolerance
-from kevin_env.problem import Problem
+from kevin_env.problem import Problem, ProblemError
 
 SOURCE = """
 import torch
@@ -223,6 +224,35 @@ def test_every_call_of_a_burst_is_compared_with_what_its_own_inputs_give(wrong: 
         expected = (Expected(each, lambda: None, lambda each=each: each) for each in right)
         found = check_answer(answer, expected, CASE, "main/own", dict(allowed))
         assert (found and found.kind) == (None if wrong is None else "values")
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("none left"), ProblemError("it fails")])
+@pytest.mark.parametrize("off", [0.0, 3.0])
+def test_a_wrong_call_comes_before_an_error_at_the_next(error: Exception, off: float) -> None:
+    def expected() -> Iterator[Expected]:
+        yield Expected(X, lambda: X.double(), lambda: X)
+        raise error
+
+    tolerance = Tolerance(1e-3, 1e-3, True)
+    answer = Answer(1.0, (), [call(X + off * tolerance.worst), call(X)], True, False, True, [])
+    allowed = {("main/own", 0): tolerance}
+    if off:
+        found = check_answer(answer, expected(), CASE, "main/own", allowed)
+        assert found is not None and found.kind == "values"
+        return
+    with pytest.raises(type(error)):
+        check_answer(answer, expected(), CASE, "main/own", allowed)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_reference_is_called_again_once_at_most_and_only_where_another_call_came_between(ahead: bool) -> None:
+    again, outputs, tolerance = list[int](), [X, X + 1, X + 2], Tolerance(1e-3, 1e-3, True)
+    expected = Expected(outputs, lambda: [each.double() for each in outputs], lambda: again.append(1) or outputs)
+    got, allowed = [each + 0.8 * tolerance.worst for each in outputs], {("main/own", n): tolerance for n in range(3)}
+    found = begin_check(call(got), expected, CASE, "main/own", allowed, ahead)
+    assert callable(found) is ahead
+    assert (found() if callable(found) else found) is not None
+    assert len(again) == ahead
 
 
 @pytest.mark.parametrize(("off", "kind"), [(0.0, None), (0.8, None), (3.0, "values")])

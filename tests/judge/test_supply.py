@@ -1,7 +1,6 @@
 """Input sets that are drawn ahead are those that would be drawn under the clock, and each is used once."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -47,7 +46,6 @@ class Drawing:
     def __init__(self, size: int = 300) -> None:
         self.bench = SimpleNamespace(device=CPU)
         self.count, self.size = 0, size
-        self.case = SimpleNamespace(surroundings=nullcontext())
 
     def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> Drawn:
         self.count += 1
