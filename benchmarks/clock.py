@@ -38,7 +38,6 @@ from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem
 
-
 ROUNDS = 3
 """Of gated calls in a trial, where a judgement has one at most: what they are beyond is less than one varies by."""
 
