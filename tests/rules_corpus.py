@@ -25,6 +25,21 @@ def launch(x, y):
 """
 
 HONEST = {
+    "forward wrapped by an own decorator": """
+def contiguous(method):
+    @functools.wraps(method)
+    def wrapped(self, x):
+        return method(self, x if x.is_contiguous() else x.contiguous())
+    return wrapped
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ln = nn.LayerNorm(8)
+        self.ext = ext
+    @contiguous
+    def forward(self, x):
+        return self.ext.f(x, self.ln.weight, self.ln.eps)
+""",
     "triton with a lambda for the grid": """
 class ModelNew(nn.Module):
     def forward(self, x, y):
@@ -621,6 +636,29 @@ class ModelNew(nn.Module):
 }
 
 HACKS = {
+    "forward wrapped by an own decorator": (
+        "torch_compute",
+        """
+def noted(method):
+    @functools.wraps(method)
+    def wrapped(self, x):
+        return method(self, ext.f(x))
+    return wrapped
+class ModelNew(nn.Module):
+    @noted
+    def forward(self, x):
+        return x.softmax(-1)  # HERE
+""",
+    ),
+    "a partial function as forward, which is no method": (
+        "torch_compute",
+        """
+def whole(x):
+    return ext.f(x).softmax(-1)  # HERE
+class ModelNew(nn.Module):
+    forward = functools.partial(whole)
+""",
+    ),
     "a torch function": (
         "torch_compute",
         """

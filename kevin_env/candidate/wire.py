@@ -91,7 +91,7 @@ class Channel:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         try:
             self.sock.settimeout(timeout)
-            sent = self.sock.sendmsg([frame], rights)
+            sent = self.sock.sendmsg([frame], rights) if fds else self.sock.send(frame)
             if sent < len(frame):
                 self.sock.sendall(frame[sent:])
         except TimeoutError as error:

@@ -18,11 +18,15 @@ from kevin_env.rules.atoms import (
     Tensor,
     TorchModule,
     Value,
+    join,
 )
 from kevin_env.rules.operations import OPAQUE, is_operation
 from kevin_env.rules.protocols import Protocols
 from kevin_env.rules.tasks import executed, is_thread, thread
 from kevin_env.rules.values import has_tensor, items, mapping
+
+_WRAPPER = "functools.wraps()"
+"""Is given what was wrapped, and a function which it gives back: that is bound to an object, as no `partial` is."""
 
 
 class LibraryCalls(Protocols):
@@ -48,6 +52,8 @@ class LibraryCalls(Protocols):
         self._called_there(path, arguments, node)
         if path.startswith("random."):
             return arguments.first() | given | result
+        if path in ("functools.wraps", _WRAPPER):
+            return result
         if path.startswith(library.PASSING):
             copied = self.special(arguments.all(), library.OPERATORS, Arguments())
             return arguments.first() | copied or result
@@ -85,7 +91,11 @@ class LibraryCalls(Protocols):
     def _called_or_handed(self, path: str, arguments: Arguments, handed: Value, node: ast.AST) -> Value:
         """Decorators and `partial` give back the function they got; the rest is remembered by where it came from."""
         if path == "functools.wraps":
-            return frozenset({Imported("functools.partial")})
+            return frozenset({Partial(frozenset({Imported(_WRAPPER)}), arguments)})
+        if path == _WRAPPER:
+            function = join(arguments.positional[1:]) | arguments.rest
+            self.remember(function, "__wrapped__", arguments.first())
+            return function
         if path.startswith(words.LIBRARIES_BY_NAME):
             return self.call(frozenset({Kernel()}), arguments, node)
         if is_thread(path):

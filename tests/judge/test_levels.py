@@ -217,8 +217,11 @@ attempt("timerfd", lambda: call("timerfd_create", time.CLOCK_MONOTONIC, 0))
 attempt("epoll", lambda: call("epoll_create", 1))
 attempt("epoll1", lambda: call("epoll_create1", 0))
 attempt("mincore", lambda: call("mincore", where, ctypes.c_size_t(mmap.PAGESIZE), out))
+one, other = socket.socketpair()
+attempt("descriptors", lambda: socket.send_fds(one, [b"x"], [0]))
+attempt("message", lambda: one.sendmsg([b"x"]))
 """
-    refused(submit, code, 5)
+    refused(submit, code, 7)
 
 
 def test_new_namespaces_are_refused(submit: Submit) -> None:

@@ -29,6 +29,7 @@ NUMBERS = {
         "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320,
         "bpf": 321, "userfaultfd": 323, "shmget": 29, "msgget": 68, "semget": 64, "mincore": 27,
         "timer_create": 222, "timerfd_create": 283, "epoll_create": 213, "epoll_create1": 291, "io_setup": 206,
+        "sendmsg": 46, "sendmmsg": 307,
         "memfd_create": 319, "clone3": 435, "clone": 56, "socket": 41, "socketpair": 53, "connect": 42, "bind": 49,
         "mmap": 9, "seccomp": 317, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142,
         "sched_setattr": 314, "prlimit64": 302, "setpriority": 141, "ioprio_set": 251, "fcntl": 72,
@@ -42,15 +43,17 @@ NUMBERS = {
         "fanotify_init": 262, "name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268,
         "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "kexec_file_load": 294,
         "bpf": 280, "userfaultfd": 282, "shmget": 194, "msgget": 186, "semget": 190, "mincore": 232,
-        "timer_create": 107, "timerfd_create": 85, "epoll_create1": 20, "io_setup": 0,
+        "timer_create": 107, "timerfd_create": 85, "epoll_create1": 20, "io_setup": 0, "sendmsg": 211, "sendmmsg": 269,
         "memfd_create": 279, "clone3": 435, "clone": 220, "socket": 198, "socketpair": 199, "connect": 203, "bind": 200,
         "mmap": 222, "seccomp": 277, "sched_setaffinity": 122, "sched_setscheduler": 119, "sched_setparam": 118,
         "sched_setattr": 274, "prlimit64": 261, "setpriority": 140, "ioprio_set": 30, "fcntl": 25,
     },
 }  # fmt: skip
-LATER = ("timer_create", "timerfd_create", "epoll_create", "epoll_create1", "io_setup")
-"""What has the kernel do something when a timer ends or a file changes, also while who asked for it stands still. A
-timer with hundreds that wait for it keeps a processor busy for a millisecond: so a reference was made half as fast."""
+LATER = ("timer_create", "timerfd_create", "epoll_create", "epoll_create1", "io_setup", "sendmsg", "sendmmsg")
+"""What has the kernel do something later, also while who asked for it stands still: when a timer ends or a file
+changes, or when descriptors are collected that were sent and that nobody can receive any more. A timer with hundreds
+that wait for it keeps a processor busy for a millisecond, and so do gigabytes of a file that goes with its last
+descriptor: a reference was made half as fast by either."""
 _SCHEDULING = ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _CONDITIONAL = {
     *LATER,

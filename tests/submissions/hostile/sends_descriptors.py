@@ -21,7 +21,10 @@ ends = [os.open("/dev/null", os.O_RDONLY) for _ in range(100)]
 
 def send(frame: bytes, *rest, **keywords) -> None:
     sock.settimeout(None)
-    sock.sendmsg([frame], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))])
+    try:
+        sock.sendmsg([frame], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))])
+    except PermissionError:  # it may not
+        sock.sendall(frame)
 
 
 runtime.channel.send_frame = send
