@@ -13,20 +13,24 @@ events round one call, on the whole: of several rounds in each trial. Needs a CU
 import argparse
 import statistics
 import time
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from kernels import INSIDE, SIZES, as_noted, kernel_case, noted_calls, noted_null, times_inside
 from resultfile import Row, device_name, median_row, plain_row, write_result
 
 from kevin_env.judge import contest as contests
+from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.burst import take_bursts
-from kevin_env.judge.contest import LONG_WINDOW, WINDOWS, Contest
+from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import inform
+from kevin_env.judge.gate import Gate, Player
 from kevin_env.judge.measure import make_ready
 from kevin_env.judge.nullkernel import HOLD, construct_null
 from kevin_env.judge.partners import PARTNER_SECONDS
@@ -38,6 +42,8 @@ from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem
 
+passes: list[tuple[Worker, int, int, float]] = []
+"""Through any gate: whose, from when to when by `time.perf_counter_ns`, and how long its window was in seconds."""
 ROUNDS = 3
 """Of gated calls in a trial, where a judgement has one at most: what they are beyond is less than one varies by."""
 
@@ -84,31 +90,40 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
                     pass
             with contest.still(), bench.lease.exclusive(), on_its_own(str(bench.device)):
                 unverified.use_room()
-                begin = time.perf_counter_ns()
                 gated = [contest.gated() for _ in range(ROUNDS)][-1]  # of all rounds
-                end = time.perf_counter_ns()
+                counted = {turn.null for turn in contest.seen.turns}
+                if long := len(contest.seen.long_gates):  # else these, the last ones
+                    counted = {seconds for of, *_, seconds in passes[-long:] if of is contest.null.worker}
                 with awake(worker):
                     trial.construct(worker, PARTNER_SECONDS)
                 bursts = take_bursts(contest, gated, [])
             construct_null(trial, contest.null.worker, HOLD)
             unverified.compare()
-            own, null = (launch_of(contest, of, begin, end) for of in (worker, contest.null.worker))
+            own = launch_of(worker, {turn.submission for turn in contest.seen.turns})
+            null = launch_of(contest.null.worker, counted)
     finally:
         worker.close()
         trial.close()
     return Told(gated.submission, own - null, speedup_of(bursts.calls).submission if bursts else None)
 
 
-def launch_of(contest: Contest, worker: Worker, begin: int, end: int) -> float:
-    """What a call takes to launch, in seconds, in the windows that count: of a turn's the shortest.
+def launch_of(worker: Worker, windows: Collection[float]) -> float:
+    """What a call takes to launch, in seconds: the median in windows of these lengths, which are no other's."""
+    noted = noted_calls(worker)
+    spans = [span for of, *span, seconds in passes if of is worker and seconds in windows]
+    return statistics.median(took for begin, end in spans for when, took in noted if begin <= when <= end)
 
-    Where calls are long, those that count of the null kernel are as long, and the last ones.
-    """
-    calls, long = noted_calls(worker, begin, end), len(contest.seen.long_gates)
-    if long and worker is contest.null.worker:
-        calls = calls[-long:]
-    windows = 1 if contest.seen.shortest > LONG_WINDOW["cuda"] else WINDOWS
-    return sorted(calls)[len(calls) // (windows + 1)]
+
+def logged(call: Callable[..., Answer]) -> Callable[..., Answer]:
+    """`Gate.call`, with each pass noted."""
+
+    def logging(gate: Gate, player: Player, *given: Any, **more: Any) -> Answer:
+        begin = time.perf_counter_ns()
+        answer = call(gate, player, *given, **more)
+        passes.append((player.worker, begin, time.perf_counter_ns(), answer.seconds))
+        return answer
+
+    return logging
 
 
 def main() -> None:
@@ -120,7 +135,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         print("clock.py needs a CUDA device; nothing was measured")
         return
-    contests.null_code = noted_null
+    contests.null_code, Gate.call = noted_null, logged(Gate.call)
     device = torch.device("cuda", 0)
     torch.zeros(1, device=device)
     info = inform(device)

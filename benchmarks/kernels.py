@@ -173,11 +173,11 @@ def noted_null() -> str:
     return f"{null_code()}\n{NOTED}\n{NOTED_NULL}"
 
 
-def noted_calls(worker: Worker, begin: int, end: int) -> list[float]:
-    """What the calls that began in between, by `time.perf_counter_ns`, took to launch; in seconds, in their order."""
+def noted_calls(worker: Worker) -> list[tuple[int, float]]:
+    """When each call began, by `time.perf_counter_ns`, and what it took to launch, in seconds."""
     read = worker.ask("read", 10, path=str(worker.folder / "calls"), limit=1 << 20)["text"]
     told = [line.split() for line in read.splitlines() if line]
-    return [float(seconds) for when, seconds in told if begin <= int(when) <= end]
+    return [(int(when), float(seconds)) for when, seconds in told]
 
 
 def times_inside(bench: Bench, problem: Problem, code: str) -> list[float]:
