@@ -39,7 +39,7 @@ ATTACKS = {
     "caches kept warm": "persisting_l2",
     "slowing the reference": "burns_the_cores wakes_itself woken_by_a_socket continues_others hides_in_a_namespace"
     " stops_and_continues waits_inside_vfork punches_holes leaves_kernels_running floods_the_memory_bus"
-    " timers_without_end timers_with_many_who_wait",
+    " timers_without_end timers_with_many_who_wait frees_a_file_later",
     "noise": "hopes_for_noise",
     "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output",
     "work in phases that are not timed": "works_at_import table_made_at_import draws_before_the_clock",

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -132,8 +133,24 @@ def test_descriptors_that_others_left_unread_are_no_end_of_this_channel(
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="Too many references") as raised:
         patch.setattr(ours, "sock", SimpleNamespace(settimeout=lambda _: None, sendmsg=refused))
-        ours.send({})
+        ours.send({}, (0,))
     assert not isinstance(raised.value, WireError)
+
+
+@pytest.mark.parametrize("takes", [False, True])
+def test_descriptors_that_nobody_asked_for_fill_no_table(takes: bool) -> None:
+    """An untrusted end may send some with every byte."""
+    theirs, sock = socket.socketpair()
+    ours, files = Channel(sock, takes_fds=takes), Path("/proc/self/fd")
+    with theirs, Path(os.devnull).open() as file:
+        before = len(list(files.iterdir()))
+        for byte in frame(b'{"a": 1}'):
+            socket.send_fds(theirs, [bytes([byte])], [file.fileno()] * 3)
+        assert ours.receive(1) == {"a": 1}
+        assert (len(list(files.iterdir())) > before) is takes
+    for fd in ours.take_fds():
+        os.close(fd)
+    ours.close()
 
 
 def test_whoever_sends_nothing_is_late(ends: Ends) -> None:

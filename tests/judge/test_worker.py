@@ -314,7 +314,10 @@ def test_descriptors_that_it_sends_fill_no_table_of_ours(submit: Submit) -> None
 fds = [os.open("/dev/null", 0) for _ in range(8)]
 body = b"{{" + b" " * 50 + b"}}"
 for byte in len(body).to_bytes(4, "big") + body:
-    socket.send_fds(channel, [bytes([byte])], fds)
+    try:
+        socket.send_fds(channel, [bytes([byte])], fds)
+    except PermissionError:  # where the kernel has filters
+        channel.sendall(bytes([byte]))
 """
     ran = submit(code)
     assert ran.end is None

@@ -45,15 +45,21 @@ def fill() -> None:
     circle[:] = one.detach(), other.detach()
 
 
+def may_send() -> bool:
+    one, other = socket.socketpair()
+    with one, other:
+        try:
+            return one.sendmsg([b"x"]) == 1
+        except PermissionError:
+            return False
+
+
 def staged(**order):
     answer, end = stage(**order), time.monotonic() + 3
     while stored() > SIZE >> 3 and time.monotonic() < end:
         time.sleep(0.002)
         collect()
-    try:
-        fill()
-    except OSError:  # it may not
-        circle.clear()
+    fill()
     return answer
 
 
@@ -66,7 +72,8 @@ def send(frame: bytes, *rest, **keywords) -> None:
     send_frame(frame, *rest, **keywords)
 
 
-runtime.stage, runtime.channel.send_frame = staged, send
+if may_send():
+    runtime.stage, runtime.channel.send_frame = staged, send
 
 
 class ModelNew(nn.Module):
