@@ -89,28 +89,40 @@ class Opening:
 
 
 def called(
-    new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None, left: bool = False
-) -> Answer:
+    new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None, left: bool = False,
+    told: Callable[[str], None] = lambda step: None,
+) -> Answer:  # fmt: skip
     """One pass of a candidate that gives its input back; arguments as `Opening` and `Worker` have them.
 
-    `left`: whether it is at another gate.
+    `left`: whether it is at another gate; `told`: is given each order, and that it was waited for until it ran.
     """
     x = torch.ones(4)
     claim = {"skeleton": {"t": 0}, "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}]}
 
     def ask(order: str, timeout: float, meanwhile: Callable[[], None] = lambda: None, **fields: Any) -> dict[str, Any]:
+        told(order)
         meanwhile()
         return {"claims": [claim]}
+
+    def settle() -> None:
+        told("settled")
 
     drawn = gate.Drawn({"t": 0}, Image([x], CPU), 0)
     regions = SharedRegion(drawn.image.end, CPU), SharedRegion(drawn.image.end, CPU)
     opened = gate.Gate(CPU, *regions, 1, x.nbytes)
-    worker: Any = SimpleNamespace(ask=ask, freeze=freeze, arrivals=[0], stood_still=stood_still, settle=lambda: None)
+    worker: Any = SimpleNamespace(ask=ask, freeze=freeze, arrivals=[0], stood_still=stood_still, settle=settle)
     try:
         return opened.call(gate.Player(worker, Opening(new, regions[left]), ours=False), [drawn], 1.0)  # type: ignore[arg-type]
     finally:
         for region in regions:
             region.close()
+
+
+def test_a_player_runs_before_its_clock_starts() -> None:
+    """Its keeper may still be letting it go on when it gets its first order."""
+    steps = list[str]()
+    called(freeze=lambda on: steps.append("stop" if on else "go on"), told=steps.append)
+    assert steps[:4] == ["stage", "settled", "stop", "go"]
 
 
 def test_nobody_is_called_at_a_gate_that_it_has_left() -> None:

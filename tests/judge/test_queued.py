@@ -409,8 +409,11 @@ def test_a_burst_is_believed_no_further_below_the_shortest_queued_call_than_its_
 def test_an_outcome_says_whether_its_time_has_launches(queued: bool) -> None:
     made = contest(gated=900e-6)
     made.trial.bench.info = None
+    waited = list[bool]()
+    made.require_still = lambda: waited.append(True)
     told = measure._whole(Correct(kind="timed", message="", speedup=1.0, submission_seconds=1e-4), made, queued)
     assert (told.queued, told.alone_seconds) == (queued, pytest.approx(9e-4))
+    assert waited  # others get the device next
 
 
 def test_where_no_call_is_queued_gated_ones_bound_a_burst() -> None:

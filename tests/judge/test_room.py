@@ -1,5 +1,7 @@
 """Who is judged alone on a crowded device gives others time, and blames no submission for what these keep."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,6 +10,27 @@ import torch
 
 from kevin_env.judge import room
 from kevin_env.judge.gate import Player
+from kevin_env.judge.stopwatch import Stopwatch
+
+
+def test_whoever_lets_others_have_the_device_stands_still_before_they_do() -> None:
+    steps = list[str]()
+
+    @contextmanager
+    def shared() -> Iterator[None]:
+        steps.append("held")
+        yield
+        steps.append("given back")
+
+    def freeze(frozen: bool, wait: bool = True) -> None:
+        steps.append(f"{'stopped' if frozen else 'goes on'}{'' if wait or not frozen else ' later'}")
+
+    worker = SimpleNamespace(freeze=freeze)
+    trial: Any = SimpleNamespace(worker=worker, bench=SimpleNamespace(lease=SimpleNamespace(shared=shared)))
+    with room.leased(trial, Stopwatch(lambda stage: None)) as give_way:
+        steps.clear()
+        give_way()
+        assert steps == ["stopped", "given back", "held", "goes on"]
 
 
 class Crowded:
