@@ -124,7 +124,7 @@ class Channel:
             self._fill(deadline)
         self.arrived = time.perf_counter_ns()
         try:
-            message = json.loads(body)
+            message = json.loads(body.decode())
         except (ValueError, RecursionError) as error:
             raise WireError("a frame is not JSON") from error
         if not isinstance(message, dict):

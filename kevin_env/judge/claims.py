@@ -4,7 +4,7 @@ import math
 from typing import Annotated, Any
 
 import torch
-from pydantic import ConfigDict, Field, ValidationError, field_validator
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, extent
@@ -22,6 +22,7 @@ Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration, RuntimeError)
 """What walking a claimed skeleton may raise."""
+_MALFORMED_ANSWER = "its description of the outputs is malformed"
 
 
 class TensorClaim(Frozen):
@@ -34,17 +35,11 @@ class TensorClaim(Frozen):
     dtype: str = Field(default="", max_length=20)
     shape: list[Count] = Field(default=[], max_length=MAX_DIMENSIONS)
     stride: list[Count] = Field(default=[], max_length=MAX_DIMENSIONS)
-    place: str | None = Field(default=None, alias="in", max_length=128)
+    place: Annotated[str, StringConstraints(max_length=128, to_lower=True)] | None = Field(default=None, alias="in")
     """`inbox`, `outbox`, the IPC handle of the candidate's own allocation, or `memory` on a CPU, where `offset` is an
-    address; None when it was too large to copy."""
+    address; None when it was too large to copy. A handle has one name, whatever letters its digits are written in."""
     size: Count = 0
     offset: Count = 0
-
-    @field_validator("place")
-    @classmethod
-    def _one_name(cls, place: str | None) -> str | None:
-        """A handle has one name, whatever letters its digits are written in."""
-        return place and place.lower()
 
     @property
     def span(self) -> int:
@@ -219,7 +214,7 @@ class Mappings:
 
 
 def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
-    """The claims of `count` calls.
+    """The claims of `count` calls, as far as they say where outputs lie. A clock runs meanwhile.
 
     Raises:
         Broken: when the answer is malformed.
@@ -227,16 +222,22 @@ def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
     try:
         if len(answer["claims"]) != count:  # before any is looked at: a frame has room for millions
             raise Broken(f"it described {len(answer['claims'])} outputs of {count}")
-        claims = [CallClaim.model_validate(claim) for claim in answer["claims"]]
+        return [CallClaim.model_validate(claim) for claim in answer["claims"]]
+    except (ValidationError, *MALFORMED) as error:
+        raise Broken(_MALFORMED_ANSWER) from error
+
+
+def require_skeletons(claims: list[CallClaim]) -> None:
+    """Looks at the rest of what is claimed, when the clock has stopped. Errors as `read_claims`."""
+    try:
         for claim in claims:
             if claim.unsupported is None:
-                _check_skeleton(claim)
-    except (ValidationError, *MALFORMED) as error:
-        raise Broken("its description of the outputs is malformed") from error
-    return claims
+                _require_skeleton(claim)
+    except MALFORMED as error:
+        raise Broken(_MALFORMED_ANSWER) from error
 
 
-def _check_skeleton(claim: CallClaim) -> None:
+def _require_skeleton(claim: CallClaim) -> None:
     """A skeleton must be what taking its own tree apart gives, and so name each tensor once and in order."""
     tensors = [torch.empty(0)] * len(claim.tensors)
     skeleton, named = tree.take_apart(tree.put_together(claim.skeleton, tensors))

@@ -22,7 +22,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.answer import Answer, Call
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.claims import Mappings, Output, read_claims
+from kevin_env.judge.claims import Mappings, Output, read_claims, require_skeletons
 from kevin_env.judge.device import finish
 from kevin_env.judge.memory import POISON, Block, Image, SharedRegion, joined
 from kevin_env.judge.snapshot import Snapshot
@@ -129,14 +129,14 @@ class Gate:
         player.mappings.next_pass()
         mapped = len(player.mappings)
         shown: list[tuple[int, int, bool]] = []
+        chances = self._random.random(), self._random.random()
 
         def show(queued: bool = False) -> None:
             shown.append((self._show(player, blocks, veil, word), time.perf_counter_ns(), queued))
 
         more: dict[str, Any] = {**late, "marks": list(marks)} if marks else late
         if word is None:
-            show()
-            answer = player.worker.ask("go", timeout, frozen=veil is None, count=len(sets), **more)
+            answer = player.worker.ask("go", timeout, frozen=veil is None, before=show, count=len(sets), **more)
         else:
             word.value += 1
             answer = player.worker.ask("go", timeout, queued=show, count=len(sets), behind=word.value, **more)
@@ -146,7 +146,8 @@ class Gate:
         claims = read_claims(answer, len(sets))
         self._used = self._gpu or any(claim.place == "outbox" for call in claims for claim in call.tensors)
         placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
-        stop, looked = self._look(player, placed)
+        stop, looked = self._look(player, placed, chances)
+        require_skeletons(claims)
         taken = placed if player.ours else self._taken(placed)
         calls = [Call(claim, outputs) for claim, outputs in zip(claims, taken, strict=True)]
         changed = looked is not None and not player.ours and self._changed(looked)
@@ -179,18 +180,21 @@ class Gate:
         for block in blocks:
             block.write_to(self.inbox)
 
-    def _look(self, player: Player, placed: list[list[Output]]) -> tuple[int, Output | None]:
+    def _look(
+        self, player: Player, placed: list[list[Output]], chances: tuple[float, float]
+    ) -> tuple[int, Output | None]:
         """Looks at an output and stops the clock; which one was looked at.
 
-        On a CPU the player stands still afterwards, so that what else is looked at is as it was then.
+        `chances`, drawn before the clock started, decide at which and where in it. On a CPU the player stands still
+        afterwards, so that what else is looked at is as it was then.
         """
         if self._snapshot is None:
             player.worker.freeze(True)
             return time.perf_counter_ns(), None
         there = [output for outputs in placed for output in outputs if output.has_bytes]
-        looked = self._random.choice(there) if there else None
+        looked = there[int(chances[0] * len(there))] if there else None
         if looked is not None:
-            self._snapshot.take(looked.bytes)
+            self._snapshot.take(looked.bytes, chances[1])
         return time.perf_counter_ns(), looked
 
     def _changed(self, looked: Output) -> bool:

@@ -5,7 +5,6 @@ would: the device runs that queue out first, and an output that was claimed too 
 """
 
 import ctypes
-import random
 
 import torch
 
@@ -34,16 +33,20 @@ class Snapshot:
     def __init__(self) -> None:
         self._host = torch.empty(ROWS * ROW_BYTES, dtype=torch.uint8, pin_memory=True)
         self._driver = ctypes.CDLL("libcuda.so.1")
-        self._random = random.SystemRandom()
         self._place = (0, 0, 0, 0)
 
-    def take(self, flat: torch.Tensor) -> None:
-        """Copies at most 64 KiB, spread over `flat` from a place that nobody can know, and waits for it."""
+    def take(self, flat: torch.Tensor, chance: float) -> None:
+        """Copies at most 64 KiB, spread over `flat`, and waits for it.
+
+        Args:
+            flat: Device memory.
+            chance: From 0 to below 1; says where it begins. Nobody else may know it.
+        """
         size = flat.numel()
         rows = min(ROWS, max(1, size // ROW_BYTES))
         width = min(ROW_BYTES, size // rows)
         pitch = size // rows
-        first = self._random.randrange(pitch - width + 1)
+        first = int(chance * (pitch - width + 1))
         self._place = (first, pitch, width, rows)
         copy = _Copy2D()
         copy.source_type, copy.source_device, copy.source_pitch = _DEVICE, flat.data_ptr() + first, pitch

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from kevin_env.candidate.wire import MARK, Channel, Closed, Late, WireError
+from kevin_env.candidate.wire import MARK, Channel, Closed, Late, WireError, encode
 from kevin_env.judge.api import JudgeError, Sandbox
 from kevin_env.judge.launcher import START_SECONDS, ForkServer
 from kevin_env.judge.leftovers import Folder
@@ -77,7 +77,8 @@ class Worker:
 
     def ask(
         self, order: str, timeout: float, fds: tuple[int, ...] = (), frozen: bool = False,
-        meanwhile: Callable[[], None] | None = None, queued: Callable[[bool], None] | None = None, **fields: Any,
+        before: Callable[[], None] | None = None, meanwhile: Callable[[], None] | None = None,
+        queued: Callable[[bool], None] | None = None, **fields: Any,
     ) -> dict[str, Any]:  # fmt: skip
         """Gives one order and returns the answer. One that is `frozen` goes on with the order before it, no earlier.
 
@@ -86,6 +87,7 @@ class Worker:
             timeout: Seconds.
             fds: Descriptors that ride along.
             frozen: See above.
+            before: Called when the order is ready to be sent, so that a clock that starts there has nothing else in it.
             meanwhile: Called once it has the order.
             queued: Called when it has said that all is queued and waits, or `QUEUE_SECONDS` later; with whether it has.
             fields: Of the order.
@@ -93,11 +95,13 @@ class Worker:
         Raises:
             Failed, Ended, TimedOut, Broken: see there.
         """
-        marks = len(fields.get("marks", ()))
+        marks, frame = len(fields.get("marks", ())), encode({"order": order, **fields})
+        if before:
+            before()
         if self._channel.pending():
             raise (self._channel.ended() and self._lifeline.why_ended()) or Broken("it spoke without being asked")
         try:
-            self._channel.send({"order": order, **fields}, fds, timeout)
+            self._channel.send_frame(frame, fds, timeout)
             if frozen:
                 self.freeze(False)
             if meanwhile:

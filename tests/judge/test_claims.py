@@ -14,7 +14,7 @@ from kevin_env.candidate.region import Region, spec_of
 from kevin_env.judge import claims
 from kevin_env.judge.answer import Call
 from kevin_env.judge.check import check_call
-from kevin_env.judge.claims import Mappings, Output, TensorClaim, read_claims
+from kevin_env.judge.claims import Mappings, Output, TensorClaim, read_claims, require_skeletons
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.trouble import Broken
 from kevin_env.outcome import Incorrect
@@ -59,6 +59,7 @@ def judged(answer: dict[str, Any], places: Mappings) -> Incorrect | None:
     """All that the judge does with an answer on a CPU."""
     (claim,) = read_claims(answer, 1)
     outputs = [places.resolve(tensor).taken() for tensor in claim.tensors]
+    require_skeletons([claim])
     return check_call(Call(claim, outputs), Expected(OUTPUT, lambda: None, lambda: OUTPUT), CASE, "main/own", {})
 
 

@@ -19,6 +19,7 @@ from kevin_env.judge.claims import Distant, Output, TensorClaim
 from kevin_env.judge.memory import Block, Image, SharedRegion
 from kevin_env.judge.reference import Case
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.trouble import Broken
 from kevin_env.judge.usage import descendants
 from kevin_env.problem import load_problem
 
@@ -90,16 +91,24 @@ class Opening:
 
 def called(
     new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None, left: bool = False,
-    told: Callable[[str], None] = lambda step: None,
+    told: Callable[[str], None] = lambda step: None, skeleton: Any = None,
 ) -> Answer:  # fmt: skip
     """One pass of a candidate that gives its input back; arguments as `Opening` and `Worker` have them.
 
-    `left`: whether it is at another gate; `told`: is given each order, and that it was waited for until it ran.
+    `left`: whether it is at another gate; `told`: is given each order, and that it was waited for until it ran;
+    `skeleton`: claimed instead of the right one.
     """
     x = torch.ones(4)
-    claim = {"skeleton": {"t": 0}, "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}]}
+    claim = {"skeleton": skeleton or {"t": 0}, "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}]}
 
-    def ask(order: str, timeout: float, meanwhile: Callable[[], None] = lambda: None, **fields: Any) -> dict[str, Any]:
+    def nothing() -> None:
+        pass
+
+    def ask(
+        order: str, timeout: float, before: Callable[[], None] = nothing, meanwhile: Callable[[], None] = nothing,
+        **fields: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        before()
         told(order)
         meanwhile()
         return {"claims": [claim]}
@@ -123,6 +132,12 @@ def test_a_player_runs_before_its_clock_starts() -> None:
     steps = list[str]()
     called(freeze=lambda on: steps.append("stop" if on else "go on"), told=steps.append)
     assert steps[:4] == ["stage", "settled", "stop", "go"]
+
+
+@pytest.mark.parametrize("skeleton", [{"t": 1}, {"list": [{"t": 0}, {"t": 0}]}, {"list": []}, {"dict": 3}])
+def test_a_skeleton_that_does_not_fit_its_tensors_is_refused(skeleton: Any) -> None:
+    with pytest.raises(Broken, match="malformed"):
+        called(skeleton=skeleton)
 
 
 def test_nobody_is_called_at_a_gate_that_it_has_left() -> None:
