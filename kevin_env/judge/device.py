@@ -61,9 +61,13 @@ def free_memory(device: torch.device) -> int:
     """Bytes that are free for this process; of a GPU's also those that torch keeps for reuse."""
     if device.type == "cpu":
         return host_memory()
+    return torch.cuda.mem_get_info(device)[0] + kept_memory(device)
+
+
+def kept_memory(device: torch.device) -> int:
+    """Bytes of a GPU that torch keeps for reuse in this process."""
     stats = torch.cuda.memory_stats(device)
-    kept = stats.get("reserved_bytes.all.current", 0) - stats.get("allocated_bytes.all.current", 0)
-    return torch.cuda.mem_get_info(device)[0] + kept
+    return stats.get("reserved_bytes.all.current", 0) - stats.get("allocated_bytes.all.current", 0)
 
 
 def share_of_free(shares: Mapping[str, float], device: torch.device) -> int:

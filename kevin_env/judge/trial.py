@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import Nature, construction, handed_over, nature_key, open_cases, plan, usable_distributions
 from kevin_env.judge.check import Allowed, check_answer
-from kevin_env.judge.device import finish
+from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
 from kevin_env.judge.plant import plant, planted
@@ -30,6 +30,8 @@ ALL_CALLS = 10
 """All that it is told, but to build, may take so many times what one call may: in most of it nobody else is timed."""
 SLACK = 1 << 20
 """Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
+KEPT = 1 / 64
+"""Share of a GPU that torch may keep from one case to the next: to ask the driver for it again takes milliseconds."""
 
 
 class Trial:
@@ -172,15 +174,14 @@ class Trial:
     def construct(self, worker: Worker, timeout: float, compiled: bool = False) -> None:
         """Has a worker build its model for the case at hand, with the reference's weights."""
         image = Image([t.to(self.bench.device) for t in handed_over(self.case)], self.bench.device)
-        region = SharedRegion(image.end, self.bench.device)
-        try:
-            image.write_to(region)
-            finish(self.bench.device)
-            worker.share("weights", region, timeout)
-            seed = seed_from(self.secret, self.case.name, "weights")
-            worker.ask("construct", timeout, **construction(self.case, image.specs, seed, compiled))
-        finally:
-            region.close()
+        order = construction(self.case, image.specs, seed_from(self.secret, self.case.name, "weights"), compiled)
+        with ExitStack() as lent:
+            if image.specs:  # to lend memory takes the driver milliseconds
+                region = lent.enter_context(closing(SharedRegion(image.end, self.bench.device)))
+                image.write_to(region)
+                finish(self.bench.device)
+                worker.share("weights", region, timeout)
+            worker.ask("construct", timeout, **order)
 
     def open_gate(self, sets: list[Drawn], answer_bytes: int, outbox: int) -> Gate:
         """A gate whose inbox holds `sets`, for calls with so many bytes of outputs; closed with the trial."""
@@ -197,12 +198,12 @@ class Trial:
         self.kept.append(player)
         return player
 
-    def close(self) -> None:
-        """Gives back memory; the worker stays as it is. Twice is fine."""
+    def close(self, keep: float = 0.0) -> None:
+        """Gives back memory, but what torch keeps of up to a share of a GPU; the worker stays as it is."""
         while self.kept:
             item = self.kept.pop()
             item.mappings.close() if isinstance(item, Player) else item.close()
-        if self.bench.device.type == "cuda":
+        if self.bench.room is not None and kept_memory(self.bench.device) > keep * self.bench.room:
             torch.cuda.empty_cache()  # what the judge keeps for itself, a submission on a small device may lack
 
     def end(self) -> None:
@@ -213,7 +214,7 @@ class Trial:
 
     def enter(self, case: Case) -> None:
         """Constructs the submission in a case, behind a gate of its own. Hold the lease; errors as `screen`."""
-        self.close()
+        self.close(keep=KEPT)
         self.case, case.needs_oracle = case, self._needs_oracle
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
         self._find_nature(case, first := self.draw("own"))
