@@ -123,7 +123,7 @@ def demand(contest: Contest) -> tuple[int, int]:
 
     The latter is 1 where bursts will be of no use.
     """
-    enough = _enough(contest.guess)
+    enough = _enough(contest.lately.guess)
     found = _bounds(contest, min(LEAST, enough), MEMORY)
     if found is None:
         return contest.windows(few=False), 1
@@ -143,9 +143,9 @@ def may_have_bursts(contest: Contest) -> bool:
 def lacks_memory(contest: Contest) -> bool:
     """Whether bursts would be of use and have too little memory, and this device has enough if others hold none."""
     bench = contest.trial.bench
-    if bench.room is None or contest.guess > LONGEST_CALL:
+    if bench.room is None or contest.lately.guess > LONGEST_CALL:
         return False
-    least = min(LEAST, _enough(contest.guess))
+    least = min(LEAST, _enough(contest.lately.guess))
     return _bounds(contest, least, ALONE) is None and _bounds(contest, least, ALONE, bench.room) is not None
 
 

@@ -11,8 +11,8 @@ from kevin_env.judge import timing
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Drawn, Gate, Player
-from kevin_env.judge.gated import Gated, Turn
-from kevin_env.judge.nullkernel import HOLD, HOLDS, construct_null, held, held_as_long, null_code
+from kevin_env.judge.gated import Gated, Lately, Turn
+from kevin_env.judge.nullkernel import HOLD, Hold, construct_null, null_code
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.pauses import asleep, awake
@@ -39,8 +39,6 @@ MEMORY, ALONE = 0.3, 0.6
 is held alone, when nobody else takes more of it."""
 LONG_WINDOW = {"cpu": 25e-3, "cuda": 2.5e-3}
 """From windows of this length on one is enough, as what lengthens it is little beside it."""
-SLOW_WINDOW = 5e-3
-"""On a GPU, from windows of this length on nothing is rehearsed, as that takes longer than finding memory."""
 LONG_GATES = 3
 """Windows more of a null kernel as long as the calls, if all are long. Who is slow at times gains nothing."""
 
@@ -56,6 +54,7 @@ class Contest:
         supply: Gives timed inputs.
         foreseen: Input sets that a burst will probably have; 1 while none is foreseen.
         seen: What its gated calls say.
+        lately: How long windows were the last time.
         words: Of those whose calls can be queued.
         apart: The gate at which the partners are called; None where it is the trial's.
     """
@@ -69,9 +68,8 @@ class Contest:
     seen: Gated = field(default_factory=Gated)
     words: dict[Worker, Word] = field(default_factory=dict[Worker, Word])
     apart: Gate | None = None
+    lately: Lately = field(default_factory=Lately)
     _began: float | None = None
-    _lately: dict[str, float] = field(default_factory=dict)
-    """The last window of each side that was seen, in seconds."""
 
     @classmethod
     def prepare(cls, trial: Trial, partners: ExitStack, unverified: Unverified) -> "Contest":
@@ -93,10 +91,10 @@ class Contest:
 
     def warm(self) -> Iterator[None]:
         """Calls the partners a few times; others may have the device in between."""
-        self._lately["submission"] = self.trial.lately
+        self.lately["submission"] = self.trial.lately
         for name, player in (("reference", self.reference), ("null", self.null)) * WARM_UPS:
             seconds = self.rehearse(player, 1)
-            self._lately[name] = min(seconds, self._lately.get(name, seconds))
+            self.lately[name] = min(seconds, self.lately.get(name, seconds))
             yield
 
     def rehearse(self, partner: Player, count: int) -> float:
@@ -104,16 +102,10 @@ class Contest:
         with ours(), asleep(self.trial.worker):
             return (self.apart or self.trial.gate).call(partner, self.supply.stock(count), PARTNER_SECONDS).seconds
 
-    @property
-    def slow(self) -> bool:
-        """Whether windows are very long."""
-        return max(self._lately.values(), default=0.0) > SLOW_WINDOW
-
-    @property
-    def guess(self) -> float:
-        """About what a call of the shorter side takes, before any was timed; too much beside others. Seconds."""
-        own, reference, null = (self._lately[name] for name in ("submission", "reference", "null"))
-        return max(min(own, reference) - null - timing.GATED_ALLOWANCE, timing.RESOLUTION)
+    @cached_property
+    def hold(self) -> Hold:
+        """For how long the null kernel keeps a GPU."""
+        return Hold(self.trial, self.null.worker)
 
     @contextmanager
     def still(self) -> Iterator[None]:
@@ -143,7 +135,7 @@ class Contest:
         """
         self.require_still()
         began = self._began = self._began or time.monotonic()
-        hold = held(HOLD, HOLDS) if self.trial.bench.device.type == "cuda" else 0.0
+        hold = self.hold.seconds
         bounds = FEWEST_TURNS if few and self.trial.worker in self.words else self.turns(few)
         for _ in range(random.SystemRandom().randint(*bounds)):
             self.seen.turns.append(self._turn(hold))
@@ -199,21 +191,21 @@ class Contest:
                 partner.worker.settle()
 
     def _long_gates(self, short: float) -> list[float]:
-        """What the gate costs of calls as long as the shortest of all, if that is long; `short`: what `HOLD` takes."""
+        """What the gate costs of calls as long as the shortest of all, if that is long; `short`: what `hold` is."""
         with self.as_long(short) as hold:
             return [self._shortest_window(self.null, 1) - hold for _ in range(LONG_GATES)] if hold > short else []
 
     def as_long(self, short: float) -> AbstractContextManager[float]:
         """Has the null kernel hold a GPU as long as the shortest call of all, if it is long, else `short`. Seconds."""
         self.require_still()
-        return held_as_long(self.trial, self.null.worker, min(self.seen.shortest, self.seen.shortest_reference), short)
+        return self.hold.as_long(min(self.seen.shortest, self.seen.shortest_reference), short)
 
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
         for name in random.SystemRandom().sample(sorted(players), len(players)):
-            self._lately[name] = self._shortest_window(players[name], self._count(name))
-        return Turn(**self._lately, hold=hold)
+            self.lately[name] = self._shortest_window(players[name], self._count(name))
+        return Turn(**self.lately, hold=hold)
 
     def _shortest_window(self, player: Player, count: int) -> float:
         """Of one player on inputs as the problem draws them, the submission's always on fresh ones. Seconds."""
@@ -243,7 +235,7 @@ class Contest:
 
     def _count(self, name: str) -> int:
         """How many windows a side has in the next turn."""
-        return 1 if self._lately.get(name, 0.0) > LONG_WINDOW[self.trial.bench.device.type] else self._most_windows
+        return 1 if self.lately.get(name, 0.0) > LONG_WINDOW[self.trial.bench.device.type] else self._most_windows
 
     @cached_property
     def _most_windows(self) -> int:

@@ -85,8 +85,6 @@ class Gate:
         self._used = True
         """Whether the outbox may hold an answer. On a CPU it hardly ever does: outputs are read where they are."""
         self._random = random.SystemRandom()
-        self._last: dict[str, Any] | None = None
-        """What was last answered to one call alone."""
         self._generator = torch.Generator(device) if self._gpu else None
         if self._generator:
             self._generator.seed()
@@ -124,7 +122,6 @@ class Gate:
             if self._used:
                 self.outbox.bytes.fill_(POISON)
             veil = Veil(blocks, self._generator) if self._generator else None
-            self._rehearse(len(sets))
 
         player.worker.ask("stage", timeout, meanwhile=prepare, inputs=sets[0].skeleton, sets=specs, **early)
         player.worker.settle()
@@ -147,7 +144,6 @@ class Gate:
         start = start if self._gpu or player.worker.stood_still else self._stopped  # who ran on could work ahead
         times = (told, *player.worker.arrivals)
         claims = read_claims(answer, len(sets))
-        self._last = answer if len(sets) == 1 else self._last
         self._used = self._gpu or any(claim.place == "outbox" for call in claims for claim in call.tensors)
         placed = [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
         stop, looked = self._look(player, placed, chances)
@@ -161,16 +157,6 @@ class Gate:
         steady = mapped == len(player.mappings)
         parts = tuple((end - begin) / 1e9 for begin, end in itertools.pairwise(times))
         return Answer((stop - start) / 1e9, parts, calls, unchanged, changed, steady, placed, queued)
-
-    def _rehearse(self, count: int) -> None:
-        """Reads an answer and looks at something, as at the end of the window of one call.
-
-        How long that takes depends on what was done before: after a call of the submission, whose outputs are taken,
-        other things than after one of the null kernel's, whose windows say what the gate costs.
-        """
-        if self._snapshot is not None and self._last is not None and count == 1:
-            read_claims(self._last, 1)
-            self._snapshot.take(self._scratch, self._random.random())
 
     def _show(self, player: Player, blocks: list[Block], veil: Veil | None, word: Word | None) -> int:
         """Makes inputs visible, and says when the clock started: before their last byte could be read."""

@@ -20,6 +20,28 @@ QUIET_STEADY = 0.1
 QUIET_LEAST = 10
 """The fewest turns of which resamples say enough for that."""
 
+SLOW_WINDOW = 5e-3
+"""On a GPU, from windows of this length on nothing is rehearsed, as that takes longer than finding memory."""
+
+
+class Lately(dict[str, float]):
+    """The last window that was seen of each side: of `submission`, `reference` and `null`, in seconds."""
+
+    @property
+    def slow(self) -> bool:
+        """Whether windows are very long."""
+        return max(self.values(), default=0.0) > SLOW_WINDOW
+
+    @property
+    def beyond_null(self) -> float:
+        """By how much the shorter side's is longer than the null kernel's, in seconds."""
+        return min(self["submission"], self["reference"]) - self["null"]
+
+    @property
+    def guess(self) -> float:
+        """About what a call of the shorter side takes, before any was timed; too much beside others. Seconds."""
+        return max(self.beyond_null - timing.GATED_ALLOWANCE, timing.RESOLUTION)
+
 
 @dataclass(frozen=True)
 class Turn:

@@ -29,7 +29,8 @@ def make_ready(contest: Contest) -> Iterator[None]:
     yield from contest.warm()
     own, contest.foreseen = demand(contest)
     others = contest.turns(few=contest.foreseen > 1)[1]
-    rehearsed = contest.foreseen > 1 and not contest.slow
+    contest.hold.fit(contest.lately.beyond_null)
+    rehearsed = contest.foreseen > 1 and not contest.lately.slow
     queued = may_have_bursts(contest)  # also where others hold the memory for them now
     own += (ROUNDS * CALLS + 1) * queued
     yield from contest.supply.fill(own + contest.foreseen * rehearsed, contest.foreseen, others)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -21,8 +22,10 @@ HOLDS = 5
 """How often the judge times that kernel itself; one that is longer once, as what it varies by is as long."""
 
 LONG_CALL, LONGEST_HOLD = 1e-3, 20e-3
-"""Where all calls take longer than this it keeps a GPU as long, up to so many seconds: after a long wait a look costs
-some 0.1 ms more on an H200."""
+"""Where all calls take longer than this it keeps a GPU as long afterwards, up to so many seconds: after a long wait a
+look costs some 0.1 ms more on an H200."""
+LIKE = 1.5
+"""Up to so many times that long, shorter calls are waited for like `HOLD`."""
 
 
 def null_code() -> str:
@@ -49,20 +52,56 @@ def construct_null(trial: Trial, null: Worker, cycles: int) -> None:
     )  # fmt: skip
 
 
-def held_as_long(trial: Trial, null: Worker, seconds: float, short: float) -> AbstractContextManager[float]:
-    """Has the null kernel, which stands still, keep a GPU for so long, if that is long, else `short`. Seconds."""
-    seconds = min(seconds, LONGEST_HOLD)
-    if trial.bench.device.type == "cpu" or seconds <= LONG_CALL:
-        return nullcontext(short)
-    return _held_longer(trial, null, seconds / short)
+@dataclass
+class Hold:
+    """For how long the null kernel of one contest keeps a GPU.
 
+    Args:
+        trial: Of the contest.
+        null: Its process.
 
-@contextmanager
-def _held_longer(trial: Trial, null: Worker, times: float) -> Iterator[float]:
-    """Has the null kernel, which stands still, keep a GPU so many times as long, and gives for how many seconds."""
-    cycles = int(HOLD * times)
-    with ours(), awake(null):
-        construct_null(trial, null, cycles)
-    yield held(cycles, 1)
-    with ours(), awake(null):  # where this is not reached, whoever is judged next constructs it
-        construct_null(trial, null, HOLD)
+    Attributes:
+        cycles: Of the device's clock.
+    """
+
+    trial: Trial
+    null: Worker
+    cycles: int = HOLD
+
+    @property
+    def seconds(self) -> float:
+        """The same as the judge times it; 0 on a CPU."""
+        return held(self.cycles, HOLDS) if self._on_gpu else 0.0
+
+    def fit(self, beyond: float) -> None:
+        """Holds about as long as calls whose windows are so many seconds beyond the null kernel's, before any is timed.
+
+        What is done when they are claimed takes the longer the longer the judge has waited: on an H200 some 10 us after
+        a third of a millisecond. Short calls are waited for alike, and for long ones there is `as_long`.
+        """
+        if not self._on_gpu:
+            return
+        times = 1 + beyond / (short := held(HOLD, 1))
+        if LIKE < times <= LONG_CALL / short:
+            self.cycles = int(HOLD * times)
+            with ours():
+                construct_null(self.trial, self.null, self.cycles)
+
+    def as_long(self, seconds: float, short: float) -> AbstractContextManager[float]:
+        """Has the null kernel, which stands still, hold for so long, if that is long, else for `short` as it does."""
+        seconds = min(seconds, LONGEST_HOLD)
+        return self._longer(seconds / short) if self._on_gpu and seconds > LONG_CALL else nullcontext(short)
+
+    @contextmanager
+    def _longer(self, times: float) -> Iterator[float]:
+        """Has the null kernel, which stands still, hold so many times as long, and gives for how many seconds."""
+        cycles = int(self.cycles * times)
+        with ours(), awake(self.null):
+            construct_null(self.trial, self.null, cycles)
+        yield held(cycles, 1)
+        with ours(), awake(self.null):  # where this is not reached, whoever is judged next constructs it
+            construct_null(self.trial, self.null, self.cycles)
+
+    @property
+    def _on_gpu(self) -> bool:
+        return self.trial.bench.device.type == "cuda"

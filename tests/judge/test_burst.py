@@ -236,14 +236,16 @@ def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long_a
     monkeypatch.setattr(measure, "open_wide", lambda *given, still: None)
     monkeypatch.setattr(measure, "rehearse", lambda contest, count: notes.append(count) or iter(()))
     monkeypatch.setattr(measure, "rehearse_queued", lambda contest: notes.append("queued"))
-    filled: list[tuple[int, int, int]] = []
+    filled, fitted = list[tuple[int, int, int]](), list[float]()
     contest = SimpleNamespace(
-        warm=lambda: iter(()), slow=slow, foreseen=1, trial=SimpleNamespace(outputs=[]), turns=lambda few: (1, 9 - few),
+        warm=lambda: iter(()), lately=SimpleNamespace(slow=slow, beyond_null=3e-4), foreseen=1,
+        hold=SimpleNamespace(fit=fitted.append), trial=SimpleNamespace(outputs=[]), turns=lambda few: (1, 9 - few),
         supply=SimpleNamespace(fill=lambda *counts: filled.append(counts) or iter(())),
         unverified=SimpleNamespace(make_room=lambda *given: None),
     )  # fmt: skip
     assert list(measure.make_ready(contest)) == [None] * ("queued" in rehearsed)  # type: ignore[arg-type]
     assert (filled, notes, contest.foreseen) == ([(drawn, size, 9 - (size > 1))], rehearsed, size)
+    assert fitted == [3e-4]
 
 
 def test_of_gated_calls_is_told_what_the_gate_may_hide(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,9 +291,9 @@ class Sized:
     """Stands where a contest on a GPU does that has room for so many input sets of 100 MB."""
 
     reference, null = (SimpleNamespace(worker=name) for name in ("the reference", "the null kernel"))
-    guess = 0.0
 
     def __init__(self, room: int, shortest: float = 1.0) -> None:
+        self.lately = SimpleNamespace(guess=0.0)
         self.seen = Gated([turn(shortest, reference) for reference in (2.0, 3.0)])
         case = SimpleNamespace(stochastic=False, model=torch.nn.ReLU())
         bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000), room=99)
@@ -369,10 +371,10 @@ def test_what_is_drawn_for_bursts_follows_from_windows_that_were_seen_and_is_rat
     seconds = {"the reference": 0.9e-3, "the null kernel": 0.3e-3}
     contest.rehearse = lambda partner, count: seconds[partner]  # type: ignore[method-assign, index]
     assert not any(contest.warm())
-    assert contest.guess == pytest.approx(0.9e-3 - 0.3e-3 - GATED_ALLOWANCE)
+    assert contest.lately.guess == pytest.approx(0.9e-3 - 0.3e-3 - GATED_ALLOWANCE)
     sized = Sized(99)
     for guess, size in ((1e-6, 16), (1.5e-4, 9), (1e-3, 4)):
-        sized.guess = guess
+        sized.lately.guess = guess
         assert burst.demand(sized) == (40 + pairs.PAIRS[0] * size, size)  # type: ignore[arg-type]
 
 
@@ -439,7 +441,7 @@ def test_bursts_wait_for_memory_that_others_hold_and_no_longer_than_it_may_come(
     monkeypatch: pytest.MonkeyPatch, room: int, whole: int | None, guess: float, lacks: bool
 ) -> None:
     contest: Any = Sized(room)
-    contest.trial.bench.room, contest.guess = whole, guess
+    contest.trial.bench.room, contest.lately.guess = whole, guess
     assert burst.lacks_memory(contest) is lacks
     clock, slept = itertools.count(), list[float]()
 
@@ -455,7 +457,7 @@ def test_bursts_wait_for_memory_that_others_hold_and_no_longer_than_it_may_come(
 
 def test_nobody_waits_for_memory_that_stays_as_it_is_or_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     contest: Any = Sized(0)
-    contest.guess = 1e-6
+    contest.lately.guess = 1e-6
     seconds, free = [0.0], itertools.cycle([5])
     monkeypatch.setattr(room_module.time, "monotonic", lambda: seconds[0])
     monkeypatch.setattr(room_module.time, "sleep", lambda pause: seconds.append(seconds.pop() + pause))
@@ -501,11 +503,12 @@ def test_a_burst_is_believed_no_further_below_its_whole_windows_than_a_launch_ta
 def test_few_turns_are_fewer_where_calls_can_be_queued(
     monkeypatch: pytest.MonkeyPatch, words: Any, least: int, most: int
 ) -> None:
-    monkeypatch.setattr(contest_module, "held", lambda cycles, times: 6e-5)
+    monkeypatch.setattr(nullkernel, "held", lambda cycles, times: 6e-5)
     counts: set[int] = set()
     for _ in range(40):
         bench = SimpleNamespace(device=torch.device("cuda"))
-        contest = Contest(SimpleNamespace(bench=bench, worker="own"), None, None, None, None)  # type: ignore[arg-type]
+        trial, null = SimpleNamespace(bench=bench, worker="own"), SimpleNamespace(worker="null")
+        contest = Contest(trial, None, null, None, None)  # type: ignore[arg-type]
         contest.words = words
         contest.require_still = lambda: None  # type: ignore[method-assign]
         contest._turn = lambda hold: turn(5e-3, 5e-3)  # type: ignore[method-assign]
@@ -535,8 +538,7 @@ def test_the_null_kernel_is_held_as_long_as_calls_that_are_long_all_the_time(
     monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
     order = list[str]()  # its kernel is timed while nobody uses the device
     contest.require_still = lambda: order.append("still")  # type: ignore[method-assign]
-    for module in (contest_module, nullkernel):
-        monkeypatch.setattr(module, "held", lambda cycles, times: order.append("held") or cycles / second)
+    monkeypatch.setattr(nullkernel, "held", lambda cycles, times: order.append("held") or cycles / second)
     contest._shortest_window = lambda player, count: made[-1] / second + gate_cost + 1e-4  # type: ignore[method-assign]
     turns = (Turn(own + gate_cost, reference + gate_cost, 6e-5 + gate_cost, 6e-5) for own, reference in calls)
     contest._turn = lambda hold: next(turns)  # type: ignore[method-assign]
@@ -549,12 +551,37 @@ def test_the_null_kernel_is_held_as_long_as_calls_that_are_long_all_the_time(
         assert (made, contest.seen.gate_cost) == ([pytest.approx(held * second), HOLD], pytest.approx(gate_cost + 1e-4))
 
 
+@pytest.mark.parametrize(
+    ("device", "beyond", "held"),
+    [("cuda", -1e-5, 1.0), ("cuda", 2e-5, 1.0), ("cuda", 1.2e-4, 3.0), ("cuda", 9e-4, 16.0), ("cuda", 1e-3, 1.0),
+     ("cpu", 1.2e-4, 1.0)],
+    ids=["less", "about as long", "longer", "much longer", "held afterwards", "a CPU"],
+)  # fmt: skip
+def test_the_null_kernel_is_held_about_as_long_as_calls_that_were_seen(
+    monkeypatch: pytest.MonkeyPatch, device: str, beyond: float, held: float
+) -> None:
+    """And for longer than that where something is timed as long, and then as before."""
+    trial: Any = SimpleNamespace(bench=SimpleNamespace(device=torch.device(device)))
+    null: Any = SimpleNamespace(freeze=lambda on, wait: None)
+    made = list[int]()
+    monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
+    monkeypatch.setattr(nullkernel, "held", lambda cycles, times: cycles / HOLD * 6e-5)
+    hold = nullkernel.Hold(trial, null)
+    hold.fit(beyond)
+    assert hold.cycles == pytest.approx(HOLD * held) and made == [hold.cycles] * (held > 1)
+    assert hold.seconds == (pytest.approx(6e-5 * held) if device == "cuda" else 0.0)
+    made.clear()
+    with hold.as_long(3e-3, hold.seconds or 6e-5) as seconds:
+        assert seconds == (pytest.approx(3e-3) if device == "cuda" else 6e-5)
+    assert made == ([pytest.approx(HOLD * 50, rel=1e-4), hold.cycles] if device == "cuda" else [])
+
+
 def test_a_side_has_one_window_once_its_own_are_long() -> None:
     contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
     contest.fitting = lambda copies: 99  # type: ignore[method-assign]
     sides = ("reference", "submission", "null")
     assert [contest._count(name) for name in sides] == [4, 4, 4]
-    contest._lately = {"submission": 1e-3, "reference": 4e-2, "null": 1e-3}
+    contest.lately.update({"submission": 1e-3, "reference": 4e-2, "null": 1e-3})
     assert [contest._count(name) for name in sides] == [1, 4, 4]
 
 
