@@ -111,7 +111,7 @@ def test_a_reference_is_judged_where_the_lint_has_no_room(bench: Bench) -> None:
     """After an error for want of memory at any place nothing is held, and the reference is judged all the same."""
     whole, kinds = Held(), set()
     lint(bench, whole, "torch.relu(x)")
-    for end in range(2, whole.seen, max(1, whole.seen // 8)):
+    for end in range(2, whole.seen, max(1, whole.seen // 12)):
         held = Held(end)
         report = lint(bench, held, "torch.relu(x)")
         assert held.now == 0, end

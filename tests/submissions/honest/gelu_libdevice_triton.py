@@ -25,5 +25,6 @@ class ModelNew(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = torch.empty_like(x)
         n = x.numel()
-        gelu_kernel[(triton.cdiv(n, 4096),)](x, y, n, BLOCK=4096)
+        block = 4096 if x.is_cuda else 65536  # an interpreter runs one program after the other
+        gelu_kernel[(triton.cdiv(n, block),)](x, y, n, BLOCK=block)
         return y
