@@ -135,7 +135,7 @@ class Contest:
         """
         self.require_still()
         began = self._began = self._began or time.monotonic()
-        hold = self.hold.seconds
+        hold = self.hold.seconds()
         bounds = FEWEST_TURNS if few and self.trial.worker in self.words else self.turns(few)
         for _ in range(random.SystemRandom().randint(*bounds)):
             self.seen.turns.append(self._turn(hold))

@@ -68,9 +68,8 @@ class Hold:
     null: Worker
     cycles: int = HOLD
 
-    @property
     def seconds(self) -> float:
-        """The same as the judge times it; 0 on a CPU."""
+        """Times it, while nobody else uses the device; 0 on a CPU."""
         return held(self.cycles, HOLDS) if self._on_gpu else 0.0
 
     def fit(self, beyond: float) -> None:

@@ -569,9 +569,9 @@ def test_the_null_kernel_is_held_about_as_long_as_calls_that_were_seen(
     hold = nullkernel.Hold(trial, null)
     hold.fit(beyond)
     assert hold.cycles == pytest.approx(HOLD * held) and made == [hold.cycles] * (held > 1)
-    assert hold.seconds == (pytest.approx(6e-5 * held) if device == "cuda" else 0.0)
+    assert hold.seconds() == (pytest.approx(6e-5 * held) if device == "cuda" else 0.0)
     made.clear()
-    with hold.as_long(3e-3, hold.seconds or 6e-5) as seconds:
+    with hold.as_long(3e-3, hold.seconds() or 6e-5) as seconds:
         assert seconds == (pytest.approx(3e-3) if device == "cuda" else 6e-5)
     assert made == ([pytest.approx(HOLD * 50, rel=1e-4), hold.cycles] if device == "cuda" else [])
 

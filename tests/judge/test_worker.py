@@ -102,6 +102,21 @@ def test_who_dies_before_it_stands_still_is_told_of_to_whoever_waits_for_that(su
         worker.ask("prepare", 5, device="cpu", threads=1)
 
 
+def test_what_comes_before_an_order_is_done_when_it_is_ready_to_be_sent(submit: Submit) -> None:
+    """A clock that is started there has neither its encoding nor an answer in it."""
+    worker, silent = submit("").worker, list[bool]()
+
+    def look() -> None:
+        time.sleep(0.1)  # in which it would have answered
+        silent.append(worker.waiting)
+
+    with pytest.raises(TypeError):
+        worker.ask("read", 5, before=look, path=object(), limit=9)
+    assert silent == []
+    assert worker.ask("read", 5, before=look, path="/nowhere", limit=9) == {"text": ""}
+    assert silent == [True]
+
+
 def test_a_death_between_two_orders_is_known_with_its_code(submit: Submit) -> None:
     code = "import os, threading\nthreading.Timer(0.2, os._exit, (5,)).start()"
     for use in ("freeze", "ask"):
