@@ -92,7 +92,7 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
                 unverified.use_room()
                 gated = [contest.gated() for _ in range(ROUNDS)][-1]  # of all rounds
                 counted = {turn.null for turn in contest.seen.turns}
-                if long := len(contest.seen.long_gates):  # else these, the last ones
+                if long := len(contest.seen.fitting_gates):  # else these, the last ones
                     counted = {seconds for of, *_, seconds in passes[-long:] if of is contest.null.worker}
                 with awake(worker):
                     trial.construct(worker, PARTNER_SECONDS)

@@ -39,8 +39,8 @@ MEMORY, ALONE = 0.3, 0.6
 is held alone, when nobody else takes more of it."""
 LONG_WINDOW = {"cpu": 25e-3, "cuda": 2.5e-3}
 """From windows of this length on one is enough, as what lengthens it is little beside it."""
-LONG_GATES = 3
-"""Windows more of a null kernel as long as the calls, if all are long. Who is slow at times gains nothing."""
+GATES = 3
+"""Times that a null kernel as long as the calls is seen, if the usual is not. Who is slow at times gains nothing."""
 
 
 @dataclass
@@ -142,7 +142,7 @@ class Contest:
             late = time.monotonic() - began > SECONDS[self.trial.bench.device.type]
             if self.seen.settled or (late and len(self.seen.turns) >= timing.LEAST):
                 break
-        self.seen.long_gates = self._long_gates(hold)
+        self.seen.fitting_gates = self._fitting_gates(hold)
         return self.seen.speedup
 
     def turns(self, few: bool) -> tuple[int, int]:
@@ -190,15 +190,18 @@ class Contest:
             for partner in (self.reference, self.null):
                 partner.worker.settle()
 
-    def _long_gates(self, short: float) -> list[float]:
-        """What the gate costs of calls as long as the shortest of all, if that is long; `short`: what `hold` is."""
-        with self.as_long(short) as hold:
-            return [self._shortest_window(self.null, 1) - hold for _ in range(LONG_GATES)] if hold > short else []
+    def _fitting_gates(self, usual: float) -> list[float]:
+        """What the gate costs of calls as long as the shortest of all, if that is far from `usual`, what `hold` is."""
+        with self.as_long(usual) as hold:
+            if hold == usual:
+                return []
+            count = 1 if hold > usual else self._count("null")
+            return [self._shortest_window(self.null, count) - hold for _ in range(GATES)]
 
-    def as_long(self, short: float) -> AbstractContextManager[float]:
-        """Has the null kernel hold a GPU as long as the shortest call of all, if it is long, else `short`. Seconds."""
+    def as_long(self, usual: float) -> AbstractContextManager[float]:
+        """Has the null kernel hold a GPU as long as the shortest call of all, if that is far from `usual`. Seconds."""
         self.require_still()
-        return self.hold.as_long(min(self.seen.shortest, self.seen.shortest_reference), short)
+        return self.hold.as_long(min(self.seen.shortest, self.seen.shortest_reference), usual)
 
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""

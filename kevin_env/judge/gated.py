@@ -64,8 +64,8 @@ class Gated:
 
     Attributes:
         turns: One after the other.
-        long_gates: What the gate costs of windows with a call as long as the shortest of these. Empty where that is
-            short: what the null kernel's windows in the turns themselves say holds for them.
+        fitting_gates: What the gate costs of windows with a call as long as the shortest of these. Empty where the null
+            kernel of the turns is about as long: its windows hold for them.
         queued_windows: Of queued calls of the submission, and ...
         queued_gates: ... what the gate costs of one, as the null kernel's tell.
         queued: What they say of a call (`kevin_env.judge.queued`); None where there was none.
@@ -74,7 +74,7 @@ class Gated:
     """
 
     turns: list[Turn] = field(default_factory=list[Turn])
-    long_gates: list[float] = field(default_factory=list[float])
+    fitting_gates: list[float] = field(default_factory=list[float])
     queued_windows: list[float] = field(default_factory=list[float])
     queued_gates: list[float] = field(default_factory=list[float])
     queued: float | None = None
@@ -83,7 +83,7 @@ class Gated:
     @property
     def gates(self) -> list[float]:
         """What the gate cost each time it was seen, in seconds."""
-        return self.long_gates or [turn.gate for turn in self.turns]
+        return self.fitting_gates or [turn.gate for turn in self.turns]
 
     @property
     def gate_cost(self) -> float:

@@ -87,17 +87,23 @@ class Hold:
                 construct_null(self.trial, self.null, self.cycles)
 
     def as_long(self, seconds: float, short: float) -> AbstractContextManager[float]:
-        """Has the null kernel, which stands still, hold for so long, if that is long, else for `short` as it does."""
-        seconds = min(seconds, LONGEST_HOLD)
-        return self._longer(seconds / short) if self._on_gpu and seconds > LONG_CALL else nullcontext(short)
+        """Has the null kernel, which stands still, hold for so long, if that is long, else for `short` as it does.
+
+        Also if it is much shorter: a submission that was slow while it was screened would be paid for the longer wait.
+        """
+        if not self._on_gpu:
+            return nullcontext(short)
+        seconds = min(max(seconds, short * HOLD / self.cycles), LONGEST_HOLD)
+        fits = short <= LIKE * seconds and seconds <= LONG_CALL
+        return nullcontext(short) if fits else self._otherwise(seconds / short)
 
     @contextmanager
-    def _longer(self, times: float) -> Iterator[float]:
+    def _otherwise(self, times: float) -> Iterator[float]:
         """Has the null kernel, which stands still, hold so many times as long, and gives for how many seconds."""
         cycles = int(self.cycles * times)
         with ours(), awake(self.null):
             construct_null(self.trial, self.null, cycles)
-        yield held(cycles, 1)
+        yield held(cycles, 1 if times > 1 else HOLDS)
         with ours(), awake(self.null):  # where this is not reached, whoever is judged next constructs it
             construct_null(self.trial, self.null, self.cycles)
 

@@ -512,7 +512,7 @@ def test_few_turns_are_fewer_where_calls_can_be_queued(
         contest.words = words
         contest.require_still = lambda: None  # type: ignore[method-assign]
         contest._turn = lambda hold: turn(5e-3, 5e-3)  # type: ignore[method-assign]
-        contest._long_gates = lambda short: []  # type: ignore[method-assign]
+        contest._fitting_gates = lambda usual: []  # type: ignore[method-assign]
         contest.gated(few=True)
         counts.add(len(contest.seen.turns))
     assert counts == {least, most}
@@ -574,6 +574,33 @@ def test_the_null_kernel_is_held_about_as_long_as_calls_that_were_seen(
     with hold.as_long(3e-3, hold.seconds() or 6e-5) as seconds:
         assert seconds == (pytest.approx(3e-3) if device == "cuda" else 6e-5)
     assert made == ([pytest.approx(HOLD * 50, rel=1e-4), hold.cycles] if device == "cuda" else [])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "held"), [(7e-4, None), (6.3e-4, 6.3e-4), (2e-4, 2e-4), (1e-5, 6e-5), (-1e-5, 6e-5)],
+    ids=["about as long", "shorter", "much shorter", "as short as it is ever held", "no time at all"],
+)  # fmt: skip
+def test_who_was_slow_while_it_was_screened_is_not_held_against_a_long_null_kernel(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, held: float | None
+) -> None:
+    """After which a look takes longer, so that its own short calls would be told too short."""
+    made = list[int]()
+    monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
+    monkeypatch.setattr(nullkernel, "held", lambda cycles, times: cycles / HOLD * 6e-5)
+    trial: Any = SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda")))
+    null: Any = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on, wait: None))
+    contest = Contest(trial, None, null, None, None)  # type: ignore[arg-type]
+    contest.hold.cycles, counts = HOLD * 16, list[int]()
+    contest.require_still = lambda: None  # type: ignore[method-assign]
+    contest._count = lambda name: 4  # type: ignore[method-assign]
+    gate = 3e-4
+    contest._shortest_window = lambda player, count: counts.append(count) or made[-1] / HOLD * 6e-5 + gate  # type: ignore[method-assign]
+    usual = contest.hold.seconds()
+    contest._turn = lambda hold: Turn(seconds + gate, 1e-3 + gate, usual + gate, usual)  # type: ignore[method-assign]
+    contest.gated()
+    assert made == ([] if held is None else [pytest.approx(HOLD * held / 6e-5, rel=1e-4), HOLD * 16])
+    assert counts == [4] * len(contest.seen.fitting_gates) and bool(counts) is (held is not None)
+    assert contest.seen.gate_cost == pytest.approx(gate)
 
 
 def test_a_side_has_one_window_once_its_own_are_long() -> None:

@@ -26,7 +26,7 @@ def test_a_gated_call_is_a_window_less_what_the_gate_costs() -> None:
     assert (gated.gate_cost, gated.pairs) == (0.125, [Pair(0.875, 0.375)] * 3)
     assert (gated.shortest, gated.shortest_reference) == (0.4375, 0.9375)
     assert gated.speedup == speedup_of(gated.pairs)
-    long = Gated(gated.turns, long_gates=[0.25, 0.25, 0.5])
+    long = Gated(gated.turns, fitting_gates=[0.25, 0.25, 0.5])
     assert (long.gate_cost, long.pairs) == (0.25, [Pair(0.75, 0.25)] * 3)
     assert (long.shortest, long.shortest_reference) == (0.25, 0.75)
 

@@ -191,7 +191,7 @@ def cycles(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize(("null", "cost"), [(2.05e-3, 4e-4), (1.95e-3, 3.5e-4)], ids=["as gated", "less"])
 def test_long_calls_are_held_against_a_null_kernel_as_long(cycles: list[int], null: float, cost: float) -> None:
     made = contest((5.2e-3, True, True), gated=5e-3, null=[(null, True, True)])
-    made.seen.long_gates = [4e-4, 5e-4]
+    made.seen.fitting_gates = [4e-4, 5e-4]
     queued.take_queued(made)
     assert cycles == [pytest.approx((2e-3 - 4e-4) * 2e9), nullkernel.HOLD]  # the reference's call is the shorter one
     assert made.seen.queued == pytest.approx(5.2e-3 - cost)
