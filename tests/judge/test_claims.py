@@ -219,6 +219,14 @@ def test_a_taken_output_no_longer_changes() -> None:
     assert output.flat is not None and bool((output.flat == 7).all())
 
 
+def test_a_handle_has_one_name_of_a_length_that_handles_have() -> None:
+    """Under two names the same memory would be mapped twice, which the driver refuses."""
+    (call,) = read_claims(changed([*TENSOR, "in"], "aB" * 64), 1)
+    assert call.tensors[0].place == "ab" * 64
+    with pytest.raises(Broken, match="malformed"):
+        read_claims(changed([*TENSOR, "in"], "a" * 129), 1)
+
+
 def test_claims_of_more_calls_than_were_made_are_refused_unread() -> None:
     began = time.monotonic()
     with pytest.raises(Broken, match="2000000 outputs of 1"):

@@ -18,7 +18,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.claims import Distant, Output, TensorClaim
 from kevin_env.judge.memory import Block, Image, SharedRegion
 from kevin_env.judge.reference import Case
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.trial import KEPT, Trial
 from kevin_env.judge.trouble import Broken
 from kevin_env.judge.usage import descendants
 from kevin_env.problem import load_problem
@@ -91,12 +91,13 @@ class Opening:
 
 def called(
     new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None, left: bool = False,
-    told: Callable[[str], None] = lambda step: None, skeleton: Any = None,
+    told: Callable[[str], None] = lambda step: None, ready: Callable[[str], None] = lambda order: None,
+    skeleton: Any = None,
 ) -> Answer:  # fmt: skip
     """One pass of a candidate that gives its input back; arguments as `Opening` and `Worker` have them.
 
-    `left`: whether it is at another gate; `told`: is given each order, and that it was waited for until it ran;
-    `skeleton`: claimed instead of the right one.
+    `left`: whether it is at another gate; `ready`: is given each order when it can be sent; `told`: when it is, and
+    that it was waited for until it ran; `skeleton`: claimed instead of the right one.
     """
     x = torch.ones(4)
     claim = {"skeleton": skeleton or {"t": 0}, "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}]}
@@ -108,6 +109,7 @@ def called(
         order: str, timeout: float, before: Callable[[], None] = nothing, meanwhile: Callable[[], None] = nothing,
         **fields: Any,
     ) -> dict[str, Any]:  # fmt: skip
+        ready(order)
         before()
         told(order)
         meanwhile()
@@ -127,11 +129,66 @@ def called(
             region.close()
 
 
+def test_no_memory_is_lent_for_weights_that_a_model_lacks(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    lent = list[str]()
+    share = trial.worker.share
+    monkeypatch.setattr(trial.worker, "share", lambda name, *rest: (lent.append(name), share(name, *rest)))
+    trial.enter(trial.case)
+    assert lent == ["inbox", "outbox"] and trial.checked("own")[1] is None
+
+
+def test_a_case_begins_with_what_may_be_kept_of_the_last_one(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares, close = list[float](), trial.close
+    monkeypatch.setattr(trial, "close", lambda keep=0.0: (shares.append(keep), close(keep)))
+    trial.enter(trial.case)
+    assert shares == [KEPT] and trial.checked("own")[1] is None
+
+
+@pytest.mark.parametrize(("kept", "between", "at_last"), [(0, False, False), (1, False, True), (2, True, True)])
+def test_torch_keeps_little_between_cases_and_nothing_at_last(
+    monkeypatch: pytest.MonkeyPatch, kept: int, between: bool, at_last: bool
+) -> None:
+    """What the judge keeps of a small device, a submission may lack; what it gives back it has to ask for again."""
+    bench: Any = SimpleNamespace(device=torch.device("cuda"), room=64)
+    worker: Any = SimpleNamespace()
+    trial, given_back = Trial(bench, SOFTMAX, Options(), "00" * 16, worker), list[None]()
+    monkeypatch.setattr("kevin_env.judge.trial.kept_memory", lambda device: kept)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given_back.append(None))
+    trial.close(keep=KEPT)
+    assert bool(given_back) is between
+    trial.close()
+    assert bool(given_back) is at_last
+
+
 def test_a_player_runs_before_its_clock_starts() -> None:
     """Its keeper may still be letting it go on when it gets its first order."""
     steps = list[str]()
     called(freeze=lambda on: steps.append("stop" if on else "go on"), told=steps.append)
     assert steps[:4] == ["stage", "settled", "stop", "go"]
+
+
+def test_an_order_is_ready_before_its_clock_starts() -> None:
+    steps = list[str]()
+    called(freeze=lambda on: steps.append("stop" if on else "go on"), ready=steps.append)
+    assert steps[:3] == ["stage", "go", "stop"]
+
+
+def test_which_output_is_looked_at_and_where_nobody_can_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    chances, looks = list[float](), list[tuple[int, float]]()
+    look = gate.Gate._look
+    monkeypatch.setattr(gate.Gate, "_look", lambda *given: (chances.extend(given[-1]), look(*given))[1])
+    for _ in range(20):
+        called()
+    assert len(set(chances)) == len(chances) == 40 and 0 <= min(chances) < 0.5 < max(chances) < 1
+    region = SharedRegion(64, CPU)
+    opened = gate.Gate(CPU, region, region, 1, 4)
+    opened._snapshot = SimpleNamespace(take=lambda flat, chance: looks.append((int(flat[0]), chance)))  # type: ignore[assignment]
+    claim: Any = SimpleNamespace(stride=[1])
+    outputs = [[Output(claim, torch.full((4,), number, dtype=torch.uint8))] for number in range(4)]
+    for which, where in ((0.0, 0.1), (0.49, 0.2), (0.5, 0.3), (0.999, 0.4)):
+        opened._look(None, outputs, (which, where))  # type: ignore[arg-type]
+    assert looks == [(0, 0.1), (1, 0.2), (2, 0.3), (3, 0.4)]
+    region.close()
 
 
 @pytest.mark.parametrize("skeleton", [{"t": 1}, {"list": [{"t": 0}, {"t": 0}]}, {"list": []}, {"dict": 3}])
