@@ -73,7 +73,7 @@ def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(PIECE, "cpu", 1 << 30)
         whole, allowed = told(got, reference, oracle), allowances(reference, oracle)
         kinds.add(None if whole is None else f"{whole['kind']} {'alone' if whole['wrong'] else 'on the whole'}")
-        for most in (30, 1000):
+        for most in (30, 64, 1000):
             monkeypatch.setitem(PIECE, "cpu", most)
             assert told(got, reference, oracle) == whole, (name, most)
             assert allowances(reference, oracle) == pytest.approx(allowed, rel=1e-12), (name, most)
