@@ -23,8 +23,9 @@ check: $(STAMP)
 	$(BIN)/pyright -p .
 	$(BIN)/lint-imports
 
+# Two at once, as most tests wait for a judge; a file's tests one after the other, as they share one.
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 # Trainers whose pins exclude each other, each tested in an environment of its own.
 integrations: integration-skyrl integration-tinker integration-trl integration-verifiers

@@ -10,7 +10,7 @@ import torch
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.answer import Answer
-from kevin_env.judge.contest import Contest
+from kevin_env.judge.contest import SECONDS, Contest
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.memory import Image, SharedRegion, joined
@@ -126,6 +126,7 @@ def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> No
         return draw(*given)
 
     monkeypatch.setattr("kevin_env.judge.gated.QUIET_STEADY", float("inf"))
+    monkeypatch.setitem(SECONDS, "cpu", float("inf"))  # as many turns on whatever machine
     monkeypatch.setattr(Trial, "draw", drawing)
     monkeypatch.setattr(Contest, "_turn", lambda *given: (turns.append(1), turn(*given))[1])
     outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
