@@ -23,9 +23,11 @@ check: $(STAMP)
 	$(BIN)/pyright -p .
 	$(BIN)/lint-imports
 
-# Two at once, as most tests wait for a judge; a file's tests one after the other, as they share one.
+# Tests of the judge count on who else has the device, and run one after the other. Most others wait for a judge, and
+# run two at once; a file's stay together, as they share one.
 test: check
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest tests/judge
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --ignore tests/judge
 
 # Trainers whose pins exclude each other, each tested in an environment of its own.
 integrations: integration-skyrl integration-tinker integration-trl integration-verifiers

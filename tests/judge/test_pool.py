@@ -216,7 +216,7 @@ if __name__ == "__main__":
 
 def client(code: str) -> subprocess.Popen[str]:
     """A process of its own, in a group of its own, that runs `code` as a user's program."""
-    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([*map(str, Path(__file__).parents[:2]), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(
         [sys.executable, "-c", code], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
