@@ -14,6 +14,7 @@ from kevin_env.judge.devicememory import DeviceMemory, limit_of, nvml_usage
 from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
+from kevin_env.judge.pace import PACES, Pace
 from kevin_env.judge.partners import Partners, ours
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.rooflines import Rooflines
@@ -35,11 +36,15 @@ class Bench:
         device: Where candidates run.
         info: Its limits.
         server: Where candidates are forked from, when it has been started already; it is this one's from now on.
+        pace: How many calls a verdict takes; by default what `PACES` has for the kind of device.
     """
 
-    def __init__(self, device: torch.device, info: DeviceInfo, server: ForkServer | None = None) -> None:
+    def __init__(
+        self, device: torch.device, info: DeviceInfo, server: ForkServer | None = None, pace: Pace | None = None
+    ) -> None:
         self.device = device
         self.info = info
+        self.pace = pace or PACES[device.type]
         on_gpu = device.type == "cuda"
         self.memory = max(SUBMISSION, int(host_memory() * MEMORY_SHARE))
         """Bytes that a candidate may use, the same for all: a verdict does not depend on who else works here."""

@@ -9,15 +9,11 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import Spec
+from kevin_env.judge.pace import Pace
 from kevin_env.judge.reference import Case, distributions_of, seed_from
 from kevin_env.judge.verify import all_finite
 from kevin_env.problem import Problem, ProblemError
 
-SETS = 5
-"""Least number of input sets behind a verdict."""
-SETS_OF_OTHERS = 4
-"""Input sets of each case that is not timed: each distribution once. Of fewer, drawn by lot, a submission that is wrong
-for other shapes on one of them, such as a softmax that overflows there, is let pass every other time."""
 CPU_BYTES = 32 << 20
 """On a CPU a case with larger inputs than this is left out, unless it is the timed one. So is `main` where there is
 `cpu`: it is made to keep a GPU busy, which its inputs alone may not show."""
@@ -73,16 +69,16 @@ def usable_distributions(case: Case, seed: int, inputs: str = "varied") -> list[
     return usable
 
 
-def plan(distributions: list[str], timed: bool, secret: str, case: str) -> list[str]:
+def plan(distributions: list[str], timed: bool, secret: str, case: str, pace: Pace) -> list[str]:
     """The distribution of each input set that is screened in a case, in an order that the secret decides."""
     order = random.Random(seed_from(secret, case, "plan"))
     if not timed:
-        return order.sample(distributions, min(SETS_OF_OTHERS, len(distributions)))
+        return order.sample(distributions, min(pace.sets_of_others, len(distributions)))
     planned = list(distributions)
-    while len(planned) < SETS:
+    while len(planned) < pace.sets:
         planned.append(order.choice(distributions))
     order.shuffle(planned)
-    return planned
+    return planned[: pace.sets]
 
 
 def handed_over(case: Case) -> list[torch.Tensor]:

@@ -24,16 +24,9 @@ from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.word import Word
 from kevin_env.judge.worker import Worker
 
-TURNS, FEW_TURNS, FEWEST_TURNS = {"cpu": (11, 13), "cuda": (7, 9)}, (3, 4), (1, 2)
-"""Bounds of the random number of turns in one round; a turn gives one pair. Where bursts will tell the time, gated
-calls only have to say how far they are believed: few will do, and a whole round follows where they are not. Where calls
-can be queued these say it."""
-SECONDS = {"cpu": 2.0, "cuda": 4.0}
-"""No further turn of a round begins this long after the first round began, once there are `LEAST`."""
-WARM_UPS = 3
-WINDOWS = 4
-"""Windows of each side in a turn, of which the shortest counts: waking up and others' work only ever lengthen one. At
-a random place the submission has one more, verified and not timed: nobody can count which are."""
+FEW_TURNS, FEWEST_TURNS = (3, 4), (1, 2)
+"""Bounds of the random number of turns in a round where bursts will tell the time: gated calls only have to say how far
+these are believed, and a whole round follows where they are not. Where calls can be queued these say it."""
 MEMORY, ALONE = 0.3, 0.6
 """Share of a GPU's free memory that inputs and outputs of a burst may take, or those of a turn's windows; and while it
 is held alone, when nobody else takes more of it."""
@@ -92,7 +85,7 @@ class Contest:
     def warm(self) -> Iterator[None]:
         """Calls the partners a few times; others may have the device in between."""
         self.lately["submission"] = self.trial.lately
-        for name, player in (("reference", self.reference), ("null", self.null)) * WARM_UPS:
+        for name, player in (("reference", self.reference), ("null", self.null)) * self.trial.bench.pace.warm_ups:
             seconds = self.rehearse(player, 1)
             self.lately[name] = min(seconds, self.lately.get(name, seconds))
             yield
@@ -139,7 +132,7 @@ class Contest:
         bounds = FEWEST_TURNS if few and self.trial.worker in self.words else self.turns(few)
         for _ in range(random.SystemRandom().randint(*bounds)):
             self.seen.turns.append(self._turn(hold))
-            late = time.monotonic() - began > SECONDS[self.trial.bench.device.type]
+            late = time.monotonic() - began > self.trial.bench.pace.seconds
             if self.seen.settled or (late and len(self.seen.turns) >= timing.LEAST):
                 break
         self.seen.fitting_gates = self._fitting_gates(hold)
@@ -147,7 +140,7 @@ class Contest:
 
     def turns(self, few: bool) -> tuple[int, int]:
         """Bounds of the number of turns in a round of gated calls."""
-        return FEW_TURNS if few else TURNS[self.trial.bench.device.type]
+        return FEW_TURNS if few else self.trial.bench.pace.turns
 
     def windows(self, few: bool) -> int:
         """How many timed inputs it needs at most."""
@@ -243,5 +236,5 @@ class Contest:
     @cached_property
     def _most_windows(self) -> int:
         """As many as a GPU has room for; looked at once, since that takes a good part of a millisecond."""
-        on_cpu = self.trial.bench.device.type == "cpu"
-        return WINDOWS if on_cpu else min(WINDOWS, max(1, self.fitting(copies=1) - 1))
+        on_cpu, most = self.trial.bench.device.type == "cpu", self.trial.bench.pace.windows
+        return most if on_cpu else min(most, max(1, self.fitting(copies=1) - 1))

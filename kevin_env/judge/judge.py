@@ -16,6 +16,7 @@ from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.measure import make_ready, measure
+from kevin_env.judge.pace import Pace
 from kevin_env.judge.partners import NoRoom
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.probe.look import Look, with_profile
@@ -38,19 +39,20 @@ class Judge:
     Args:
         device: `cpu` or `cuda:0`.
         server: Where candidates are forked from, when it has been started already.
+        pace: How many calls a verdict takes; by default what `PACES` has for the kind of device.
 
     Raises:
         JudgeError: when the device is not there.
     """
 
-    def __init__(self, device: str, server: ForkServer | None = None) -> None:
+    def __init__(self, device: str, server: ForkServer | None = None, pace: Pace | None = None) -> None:
         self.device = resolve(device)
         if self.device.type == "cuda":
             with Lease(identity(self.device)).contexts_in_between():  # another judge may be timing
                 self.enter_thread()
                 torch.zeros(1, device=self.device)
         self.info = inform(self.device)
-        self.bench = Bench(self.device, self.info, server)
+        self.bench = Bench(self.device, self.info, server, pace)
         self._slots = threading.Semaphore(self.bench.capacity.slots)
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
         self._alone = threading.Lock()

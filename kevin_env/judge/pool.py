@@ -10,6 +10,7 @@ from typing import Any
 from kevin_env.judge.api import DeviceInfo, Facts, JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.choice import Balance, device_names
 from kevin_env.judge.lint.report import Limits, LintReport
+from kevin_env.judge.pace import Pace
 from kevin_env.judge.remote import Remote, fail
 from kevin_env.problem import Problem
 
@@ -22,9 +23,13 @@ class LocalPool:
 
     Safe to use from many threads. Close it, or use it as a context manager; it also closes when it is collected and
     when the interpreter exits. In a forked child it starts judges of the child's own.
+
+    Args:
+        pace: How many calls a verdict takes; by default what `PACES` has for each kind of device.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace | None = None) -> None:
+        self._pace = pace
         self._judges: dict[str, Remote] = {}
         self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
         self._balance = Balance()
@@ -133,7 +138,7 @@ class LocalPool:
             if judge is not None and not judge.alive:
                 judge.close()
             if judge is None or not judge.alive:
-                judge = self._judges[name] = Remote(name)
+                judge = self._judges[name] = Remote(name, self._pace)
         _ = judge.info
         return judge
 

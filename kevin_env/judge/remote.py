@@ -11,6 +11,7 @@ from typing import Any
 
 from kevin_env.candidate.wire import Channel, TooLong, WireError
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
+from kevin_env.judge.pace import Pace
 from kevin_env.problem import ProblemError
 
 STEADY = {
@@ -29,9 +30,10 @@ class Remote:
 
     Args:
         device: `cpu` or `cuda:0`.
+        pace: As of `Judge`.
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, pace: Pace | None = None) -> None:
         ours, theirs = socket.socketpair()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kevin_env.judge.server", str(theirs.fileno()), str(os.getpid())],
@@ -45,7 +47,8 @@ class Remote:
         self._lock = threading.Lock()
         self._ready: Future[DeviceInfo] = Future()
         self.alive = True
-        threading.Thread(target=self._listen, args=(device,), daemon=True).start()
+        hello = {"device": device, "pace": pace and pace.model_dump()}
+        threading.Thread(target=self._listen, args=(hello,), daemon=True).start()
 
     @property
     def info(self) -> DeviceInfo:
@@ -88,13 +91,13 @@ class Remote:
             self._process.wait()
         self._channel.close()
 
-    def _listen(self, device: str) -> None:
+    def _listen(self, hello: dict[str, Any]) -> None:
         try:
-            self._channel.send({"device": device})
-            hello = self._channel.receive(START_SECONDS)
-            if "fatal" in hello:
-                raise JudgeError(hello["fatal"])
-            self._ready.set_result(DeviceInfo.model_validate(hello["device"]))
+            self._channel.send(hello)
+            answer = self._channel.receive(START_SECONDS)
+            if "fatal" in answer:
+                raise JudgeError(answer["fatal"])
+            self._ready.set_result(DeviceInfo.model_validate(answer["device"]))
             while True:
                 self._deliver(self._channel.receive())
         except JudgeError as error:

@@ -18,6 +18,7 @@ from kevin_env.candidate.wire import Channel, Closed, TooLong
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lint.report import Limits
+from kevin_env.judge.pace import Pace
 from kevin_env.judge.sandbox.privileges import have_descriptors
 from kevin_env.problem import Problem, ProblemError
 
@@ -42,12 +43,13 @@ class Server:
 
     def serve(self) -> None:
         """Until the client hangs up."""
-        device = self._channel.receive()["device"]
+        hello = self._channel.receive()
+        device, pace = hello["device"], hello["pace"] and Pace.model_validate(hello["pace"])
         server = ForkServer(device.partition(":")[0])  # it imports torch while this process does
         try:
             from kevin_env.judge.judge import Judge
 
-            judge = Judge(device, server)
+            judge = Judge(device, server, pace)
         except Exception as error:  # whatever it was, the client is told
             text = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
             self._send({"fatal": text})

@@ -114,7 +114,7 @@ class Trial:
         for case in cases:
             self.enter(case)
             yield None
-            for distribution in plan(self.distributions, case is cases[-1], self.secret, case.name):
+            for distribution in plan(self.distributions, case is cases[-1], self.secret, case.name, self.bench.pace):
                 with verifying():
                     wrong = self._screened(distribution)
                 yield wrong

@@ -1,9 +1,11 @@
 import torch
 
-from kevin_env.judge.cases import CPU_BYTES, SETS, SETS_OF_OTHERS, open_cases, plan, timed_case, usable_distributions
+from kevin_env.judge.cases import CPU_BYTES, open_cases, plan, timed_case, usable_distributions
+from kevin_env.judge.pace import PACES
 from kevin_env.judge.reference import DISTRIBUTIONS, Case
 from kevin_env.problem import Problem, ProblemError, load_problem
 
+PACE = PACES["cpu"]
 CPU = torch.device("cpu")
 ALL = list(DISTRIBUTIONS)
 SOURCE = """
@@ -28,23 +30,23 @@ def problem(body: str = "x", cases: tuple[str, ...] = ("main", "cpu", "huge", "o
 def test_the_timed_case_meets_every_distribution_and_at_least_five_sets() -> None:
     for distributions in (ALL, ["own"], ["own", "wide"]):
         for i in range(50):
-            planned = plan(distributions, True, f"{i:032x}", "main")
-            assert set(planned) == set(distributions) and len(planned) >= SETS == 5
+            planned = plan(distributions, True, f"{i:032x}", "main", PACE)
+            assert set(planned) == set(distributions) and len(planned) >= PACE.sets == 5
 
 
-def test_other_cases_meet_two_different_ones() -> None:
+def test_other_cases_meet_each_distribution_once() -> None:
     for i in range(50):
-        planned = plan(ALL, False, f"{i:032x}", "odd")
-        assert len(set(planned)) == len(planned) == SETS_OF_OTHERS
-    assert plan(["own"], False, "ab", "odd") == ["own"]
+        planned = plan(ALL, False, f"{i:032x}", "odd", PACE)
+        assert len(set(planned)) == len(planned) == PACE.sets_of_others == 4
+    assert plan(["own"], False, "ab", "odd", PACE) == ["own"]
 
 
 def test_the_order_follows_from_the_secret_and_the_case_alone() -> None:
     secrets = [f"{i:032x}" for i in range(40)]
-    assert len({tuple(plan(ALL, True, secret, "main")) for secret in secrets}) > 20
-    assert plan(ALL, True, secrets[0], "main") == plan(ALL, True, secrets[0], "main")
-    assert any(plan(ALL, True, s, "main") != plan(ALL, True, s, "cpu") for s in secrets)
-    assert {plan(ALL, True, secret, "main")[0] for secret in secrets} == set(ALL)
+    assert len({tuple(plan(ALL, True, secret, "main", PACE)) for secret in secrets}) > 20
+    assert plan(ALL, True, secrets[0], "main", PACE) == plan(ALL, True, secrets[0], "main", PACE)
+    assert any(plan(ALL, True, s, "main", PACE) != plan(ALL, True, s, "cpu", PACE) for s in secrets)
+    assert {plan(ALL, True, secret, "main", PACE)[0] for secret in secrets} == set(ALL)
 
 
 def test_the_timed_case_comes_last_and_what_is_large_is_left_out_on_a_cpu() -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import torch
 
-from kevin_env.judge.cases import SETS, plan, usable_distributions
+from kevin_env.judge.cases import plan, usable_distributions
 from kevin_env.judge.lint.answers import Answer, Scene, trivial_answers
 from kevin_env.judge.lint.target import SECRET, InputSet, Target, outputs_of
+from kevin_env.judge.pace import PACES
 from kevin_env.judge.reference import Case, distributions_of, seed_from
 
 OTHER = 1000
@@ -61,7 +62,7 @@ def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors
     """
     first = functools.partial(outputs_of, case, "own", 0)
     further = [name for name in distributions_of(case) if name != "own"]
-    own = ["own"] * (SETS - 1)
+    own = ["own"] * (PACES[case.device.type].sets - 1)
     return _outlive_all(case, start, further, first), _outlive_all(case, start, own, first)
 
 
@@ -82,7 +83,7 @@ def accepted_elsewhere(cases: Iterable[Case], before: Survivors, further: bool) 
         seed = seed_from(SECRET, case.name, "weights")
         case.draw_weights(seed)
         names = usable_distributions(case, seed) if further else ["own"]
-        before = _outlive_all(case, before, plan(names, False, SECRET, case.name), None)
+        before = _outlive_all(case, before, plan(names, False, SECRET, case.name, PACES[case.device.type]), None)
     return before
 
 
