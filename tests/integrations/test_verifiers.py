@@ -81,7 +81,9 @@ def test_the_command_line_plays_an_episode_that_is_really_judged(tmp_path) -> No
     first, second = episode["traces"]
     assert (first["metrics"]["correct"], second["metrics"]["correct"]) == (0, 1)
     assert first["rewards"]["turn_return"]["score"] == pytest.approx(0.4 * second["metrics"]["score"])
-    assert second["rewards"]["turn_return"]["score"] == second["metrics"]["score"] > 0.3
+    assert second["rewards"]["turn_return"]["score"] == second["metrics"]["score"]
+    # a time that is too noisy has no speedup and scores what being right does
+    assert second["metrics"]["score"] == pytest.approx(0.3 + (second["metrics"].get("speedup") or 0.0))
     assert second["info"]["outcome"]["category"] == "correct"
     (recorded,) = episodes_in(tmp_path / "e.jsonl")
     assert recorded.model == "stub" and recorded.turns[0].reasoning == "Hm."

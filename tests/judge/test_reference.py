@@ -268,6 +268,12 @@ def test_what_draws_from_elsewhere_is_random(body: str) -> None:
     assert opened.stochastic
 
 
+def test_a_reference_whose_first_draws_are_close_by_chance_is_random() -> None:
+    opened = case("x * self.__dict__.setdefault('draws', iter((1.0, 1.001, 1.002, 1.003, 1.004, 2.0))).__next__()")
+    opened.find_randomness(*opened.draw_inputs("own", 1))
+    assert opened.stochastic
+
+
 def test_values_that_are_no_tensors_are_inputs_too() -> None:
     skeleton, tensors = case().draw_inputs("own", 1)
     assert tree.put_together(skeleton, tensors)[1] == 7 and len(tensors) == 1
