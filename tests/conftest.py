@@ -1,14 +1,20 @@
 """What every test may use: one pool of real judges for the whole session, what a judge keeps ready, the mark `gpu`."""
 
+import os
+import shutil
 import signal
-from collections.abc import Iterator
-from contextlib import nullcontext
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
+from judges import QUICK, SECRET, Lent
 
 from kevin_env.judge.choice import gpu_present
+from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.sandbox.levels import LevelName
 
 if TYPE_CHECKING:
     from kevin_env.judge.bench import Bench
@@ -16,8 +22,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def pool() -> Iterator[LocalPool]:
-    """Real judges of this machine's devices, each started when a test first needs it."""
-    with LocalPool() as judges:
+    """Real judges of this machine's devices, each started when a test first needs it; quick ones without a GPU."""
+    with LocalPool(None if gpu_present() else QUICK) as judges:
         yield judges
 
 
@@ -28,22 +34,64 @@ def one_pool(pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def bench() -> "Iterator[Bench]":
-    """What a judge of this CPU keeps ready, in this process."""
+def servers() -> Iterator[Callable[[LevelName], ForkServer]]:
+    """One fork server for each level of the sandbox that is asked for."""
+    started: dict[LevelName, ForkServer] = {}
+
+    def start(level: LevelName) -> ForkServer:
+        return started.setdefault(level, started.get(level) or ForkServer("cpu", level))
+
+    os.environ["KEVIN_TEST_SECRET"] = SECRET  # as a key of the judge's user would be
+    try:
+        yield start
+        for server in started.values():
+            server.close()
+    finally:
+        del os.environ["KEVIN_TEST_SECRET"]
+
+
+@pytest.fixture(scope="session")
+def a_bench(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[[], Bench]]":
+    """Starts what a judge of this CPU keeps ready, in this process; closed at the end, where it is not before."""
     import torch
 
     from kevin_env.judge.bench import Bench
     from kevin_env.judge.device import inform
 
-    device = torch.device("cpu")
-    bench = Bench(device, inform(device))
-    yield bench
-    bench.close()
+    with ExitStack() as started:
+
+        def start() -> Bench:
+            device = torch.device("cpu")
+            bench = Bench(device, inform(device), Lent(servers("root")), QUICK)
+            started.callback(bench.close)
+            return bench
+
+        yield start
 
 
-def pytest_configure() -> None:
+@pytest.fixture(scope="session")
+def bench(a_bench: "Callable[[], Bench]") -> "Bench":
+    """One for all tests that change nothing of it."""
+    return a_bench()
+
+
+def pytest_configure(config: pytest.Config) -> None:
     # A run that was started in the background ignores Ctrl-C, and so would every process that a test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    _have_a_temporary_folder(config)
+
+
+def _have_a_temporary_folder(config: pytest.Config) -> None:
+    """Device leases lie there: tests that run at once, or beside a judge of this user's, do not wait for each other."""
+    before = tempfile.gettempdir()
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", before)
+    folder = os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="kevin-tests-")
+
+    def back() -> None:
+        os.environ["TMPDIR"] = tempfile.tempdir = before
+        shutil.rmtree(folder, ignore_errors=True)
+
+    config.add_cleanup(back)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

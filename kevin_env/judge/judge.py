@@ -2,7 +2,7 @@
 
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -33,6 +33,10 @@ from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
 
 
+Clock = Callable[[Trial, Unverified, Stopwatch, list[str]], Correct]
+"""What times a trial; flags get a sentence for each thing that is odd about the times. Errors as `Contest.gated`."""
+
+
 class Judge:
     """Judges submissions on one device; safe to use from many threads.
 
@@ -40,12 +44,16 @@ class Judge:
         device: `cpu` or `cuda:0`.
         server: Where candidates are forked from, when it has been started already.
         pace: How many calls a verdict takes; by default what `PACES` has for the kind of device.
+        clock: Times a screened submission, whose timed answers it adds to those that are still to be compared; by
+            default under the exclusive lease, beside the reference. A scripted one is for tests of what follows.
 
     Raises:
         JudgeError: when the device is not there.
     """
 
-    def __init__(self, device: str, server: ForkServer | None = None, pace: Pace | None = None) -> None:
+    def __init__(
+        self, device: str, server: ForkServer | None = None, pace: Pace | None = None, clock: Clock | None = None
+    ) -> None:
         self.device = resolve(device)
         if self.device.type == "cuda":
             with Lease(identity(self.device)).contexts_in_between():  # another judge may be timing
@@ -56,6 +64,7 @@ class Judge:
         self._slots = threading.Semaphore(self.bench.capacity.slots)
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
         self._alone = threading.Lock()
+        self._clock = clock or self._timed
 
     def judge(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage,
@@ -215,7 +224,7 @@ class Judge:
         """Times a screened submission, and in the end compares all that it answered. Errors as `Contest.gated`."""
         unverified = Unverified(trial)
         try:
-            yield self._timed(trial, unverified, watch, flags)
+            yield self._clock(trial, unverified, watch, flags)
         finally:  # also of one that failed: before that it may have answered wrongly
             with asleep(trial.worker, wait=False):
                 unverified.compare_beside_others(self.bench.lease, watch)

@@ -1,33 +1,38 @@
-"""Real fork servers, and submissions that run in real candidates of them."""
+"""Judges in this process, and submissions that run in real candidates."""
 
-import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
-from loaded import MEMORY, SECONDS, SECRET, Ran, Submit
+from judges import QUICK, Lent
+from loaded import MEMORY, SECONDS, Ran, Submit
 
+from kevin_env.judge.judge import Clock, Judge
 from kevin_env.judge.launcher import ForkServer
+from kevin_env.judge.pace import Pace
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.worker import Worker
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[Callable[[LevelName], ForkServer]]:
-    """One fork server for each level of the sandbox that is asked for."""
-    started: dict[LevelName, ForkServer] = {}
+def a_judge(servers: Callable[[LevelName], ForkServer]) -> Iterator[Callable[..., Judge]]:
+    """Starts a quick judge of this CPU in this process; arguments as of `Judge`."""
+    with ExitStack() as started:
 
-    def start(level: LevelName) -> ForkServer:
-        return started.setdefault(level, started.get(level) or ForkServer("cpu", level))
+        def start(pace: Pace = QUICK, clock: Clock | None = None) -> Judge:
+            judge = Judge("cpu", Lent(servers("root")), pace, clock)
+            started.callback(judge.close)
+            return judge
 
-    os.environ["KEVIN_TEST_SECRET"] = SECRET  # as a key of the judge's user would be
-    try:
         yield start
-        for server in started.values():
-            server.close()
-    finally:
-        del os.environ["KEVIN_TEST_SECRET"]
+
+
+@pytest.fixture(scope="session")
+def judge(a_judge: Callable[..., Judge]) -> Judge:
+    """One for all tests that leave it as it was."""
+    return a_judge()
 
 
 @pytest.fixture(scope="session")

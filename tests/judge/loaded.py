@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.worker import Worker
 
-SECRET = "the-judges-own-secret-b07d1c"
 MEMORY = 4 << 30
 SECONDS = 20.0
 

@@ -1,7 +1,7 @@
 """Ends that a neighbour can cause are verdicts only when they happen alone; every candidate may use as much."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,15 +56,13 @@ LIMIT = 600 << 20
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
+def judge(a_judge: Callable[..., Judge]) -> Iterator[Judge]:
     """A judge that was started on a machine without free memory."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kevin_env.judge.bench.host_memory", lambda: 0)
         patch.setattr("kevin_env.judge.bench.SUBMISSION", LIMIT)
         patch.setattr("kevin_env.judge.room.PATIENCE", 0.0)
-        judge = Judge("cpu")
-        yield judge
-        judge.close()
+        yield a_judge()
 
 
 def judged(judge: Judge, code: str, problem: Problem = SOFTMAX, **more) -> tuple[Judgement, int]:
@@ -198,9 +196,9 @@ def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_go
 
 def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(judge: Judge, monkeypatch) -> None:
     monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 1)
-    judgement, _ = judged(judge, SLOW, call_timeout=5.0)
+    judgement, _ = judged(judge, SLOW, call_timeout=2.0)
     assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
-    assert judgement.outcome.message == "all calls of ModelNew together took longer than 5 s"
+    assert judgement.outcome.message == "all calls of ModelNew together took longer than 2 s"
     monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 100)
     assert judged(judge, SLOW.replace("0.5", "0.01"), call_timeout=5.0)[0].outcome.category == "correct"
 

@@ -1,13 +1,13 @@
 """Times that are too good are measured again, told with a name, and not paid where nothing explains them."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from episodes import correct
 from in_process import InThisProcess
+from judges import ScriptedClock
 
 from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
@@ -16,7 +16,10 @@ from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.doubts import SHORTEST, coverage_flags, doubted, explained, grows
 from kevin_env.judge.flags import flag, flag_name
 from kevin_env.judge.floor import Floor
-from kevin_env.judge.judge import Judge
+from kevin_env.judge.judge import Clock, Judge
+from kevin_env.judge.pace import Pace
+from kevin_env.judge.stopwatch import Stopwatch
+from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified, Wrong
 from kevin_env.judge.usage import descendants
 from kevin_env.judge.worker import Worker
@@ -34,57 +37,85 @@ N = 8192
 CASES = {"cpu": {"N": 4096}, "near": {"N": 2000}, "small": {"N": 16}}
 class Model(torch.nn.Module):
     def forward(self, x):
-        time.sleep(len(x) / 300_000)  # more than what others on this machine disturb
         return torch.softmax(x, 1)
 def get_inputs():
-    return [torch.randn(N, 512)]
+    return [torch.randn(N, 16)]
 def get_init_inputs():
     return []
 """
-HONEST = SOURCE.replace("class Model(", "class ModelNew(")
-CONSTANT = HONEST.replace("len(x) / 300_000", "0.15")
+NAMES = "class Model(", "class ModelNew("
+HONEST = SOURCE.replace(*NAMES)
+SLEEPS = SOURCE.replace("return torch", "time.sleep(len(x) / 300_000)\n        return torch")
+CONSTANT = HONEST.replace("return torch", "time.sleep(0.15)\n        return torch")
 PROBLEM = Problem(id="x", name="x", source=SOURCE, cases=("main", "cpu", "near", "small"))
+PACE = Pace(turns=(2, 2), seconds=60.0, windows=3, warm_ups=1, sets=1, sets_of_others=1)
+"""Windows enough to tell 150 ms from 50 us on a busy machine."""
 LOW = Ceilings(reading=1.0, copying=1.0, rates={"fp32": 1.0})
+SCRIPT = {
+    name: Correct(
+        kind="timed",
+        message="Right.",
+        speedup=1.0,
+        speedup_interval=(0.9, 1.1),
+        max_unseen_gain=0.0,
+        reference_seconds=n / 300_000,
+        submission_seconds=n / 300_000,
+        alone_seconds=n / 300_000,
+    )
+    for name, n in {"cpu": 4096, "near": 2000, "small": 16}.items()
+}
+"""What an honest submission's times are: they grow with the case."""
+CONSTANT_TIMES = SCRIPT | {
+    "small": SCRIPT["small"].model_copy(update=dict.fromkeys(("submission_seconds", "alone_seconds"), 4096 / 300_000))
+}
 HIGH = Ceilings(reading=1e15, copying=1e15, rates={"fp32": 1e18})
 
 
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    judge = Judge("cpu")
-    yield judge
-    judge.close()
+class Watched(ScriptedClock):
+    """A scripted clock, or where the script is empty the judge's own: then a time is told however much it varies.
 
-
-class Seen:
-    """What the judge did: the cases that it timed, whether it measured the ceilings again, and what the submission's
-    processes did meanwhile, as the kernel names it."""
+    Attributes:
+        again: Whether each question for the device's ceilings was one to measure them again.
+        states: What the submission's processes did meanwhile, as the kernel names it.
+    """
 
     def __init__(self) -> None:
-        self.cases: list[str] = []
+        super().__init__(SCRIPT)
+        self.own: Clock
         self.again: list[bool] = []
-        self.worker: Worker
         self.states: set[str] = set()
+
+    def __call__(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
+        if self.script:
+            return super().__call__(trial, unverified, watch, flags)
+        self.cases.append(trial.case.name)
+        self.worker = trial.worker
+        timed = self.own(trial, unverified, watch, flags)
+        return timed.model_copy(update={"kind": "timed", "speedup": 1.0})
+
+
+@pytest.fixture(scope="module")
+def clocked(a_judge: Callable[..., Judge]) -> tuple[Judge, Watched]:
+    clock = Watched()
+    judge = a_judge(PACE, clock)
+    clock.own = judge._timed
+    return judge, clock
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
-    """The judge's own times, told even where they vary because others use this machine."""
-    seen, measure = Seen(), Judge._timed
-    fewer = {"contest.TURNS": {"cpu": (2, 2), "cuda": (2, 2)}, "contest.WARM_UPS": 1, "timing.STEADY": math.inf}
-    for name, value in (fewer | {"cases.SETS": 1, "cases.SETS_OF_OTHERS": 1}).items():
-        monkeypatch.setattr(f"kevin_env.judge.{name}", value)
+def judge(clocked: tuple[Judge, Watched]) -> Judge:
+    return clocked[0]
 
-    def told(self: Judge, trial, *arguments: object) -> Correct:
-        seen.cases.append(trial.case.name)
-        seen.worker = trial.worker
-        return measure(self, trial, *arguments).model_copy(update={"kind": "timed", "speedup": 1.0})  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Judge, "_timed", told)
-    return seen
+@pytest.fixture
+def seen(clocked: tuple[Judge, Watched]) -> Watched:
+    clock = clocked[1]
+    clock.script, clock.cases, clock.again, clock.states = SCRIPT, [], [], set()
+    return clock
 
 
 def judged(
-    judge: Judge, code: str, seen: Seen, monkeypatch: pytest.MonkeyPatch, *ceilings: Ceilings, source: str = SOURCE
+    judge: Judge, code: str, seen: Watched, monkeypatch: pytest.MonkeyPatch, *ceilings: Ceilings, source: str = SOURCE
 ) -> tuple[Correct, Judgement]:
     def of(self: CeilingStore, work: Work, again: bool = False) -> Ceilings:
         seen.again.append(again)
@@ -112,7 +143,7 @@ def test_a_time_below_the_roofline_is_believed_at_once(judge, seen, monkeypatch)
     assert (seen.cases, seen.again, names(judgement)) == (["cpu"], [False], [])
     held = outcome.roofline
     assert held is not None
-    assert held.bytes == 2 * 4096 * 512 * 4
+    assert held.bytes == 2 * 4096 * 16 * 4
     assert 0 < held.fraction < 1
     assert held.fraction * (outcome.submission_seconds or 0) == pytest.approx(held.seconds)
 
@@ -159,8 +190,11 @@ def test_higher_ceilings_explain_a_time_above_the_roofline(judge, seen, monkeypa
     assert outcome.roofline is not None and outcome.roofline.fraction < 1
 
 
-def test_work_that_is_done_grows(judge, seen, monkeypatch) -> None:
-    outcome, judgement = judged(judge, HONEST, seen, monkeypatch, LOW)
+@pytest.mark.parametrize("script", [SCRIPT, {}], ids=["scripted", "measured"])
+def test_work_that_is_done_grows(judge, seen, monkeypatch, script: dict[str, Correct]) -> None:
+    seen.script = script
+    source = SOURCE if script else SLEEPS
+    outcome, judgement = judged(judge, source.replace(*NAMES), seen, monkeypatch, LOW, source=source)
     assert seen.states == {"T"}  # it does nothing while it is found out what the device reaches
     assert seen.cases == ["cpu", "cpu", "small"]  # the case `near` is not small enough to tell
     assert (outcome.kind, outcome.speedup, names(judgement)) == ("timed", 1.0, ["above_roofline"])
@@ -168,8 +202,11 @@ def test_work_that_is_done_grows(judge, seen, monkeypatch) -> None:
     assert SCORES["roofline"](outcome) == pytest.approx(1.3)
 
 
-def test_a_time_that_stays_the_same_is_not_paid(judge, seen, monkeypatch) -> None:
-    outcome, judgement = judged(judge, CONSTANT, seen, monkeypatch, LOW)
+@pytest.mark.parametrize("script", [CONSTANT_TIMES, {}], ids=["scripted", "measured"])
+def test_a_time_that_stays_the_same_is_not_paid(judge, seen, monkeypatch, script: dict[str, Correct]) -> None:
+    seen.script = script
+    source = SOURCE if script else SLEEPS
+    outcome, judgement = judged(judge, HONEST if script else CONSTANT, seen, monkeypatch, LOW, source=source)
     assert seen.cases == ["cpu", "cpu", "small"]
     assert (outcome.kind, outcome.speedup, outcome.roofline) == ("too_noisy", None, None)
     assert names(judgement) == ["does_not_grow"]
@@ -201,13 +238,13 @@ def above(seconds: float | None = 1e-3, alone: float | None = 1e-3, reference: f
 
 
 def test_flags_of_times_that_are_not_told_are_dropped(judge, seen, monkeypatch) -> None:
-    told, times = Judge._timed, iter("ab")
+    times = iter("ab")
 
-    def flagging(self: Judge, trial, unverified, watch, flags: list[str]) -> Correct:
+    def flagging(trial, unverified, watch, flags: list[str]) -> Correct:
         flags.append(flag("gated_only", next(times)))
-        return told(self, trial, unverified, watch, flags)
+        return seen(trial, unverified, watch, flags)
 
-    monkeypatch.setattr(Judge, "_timed", flagging)
+    monkeypatch.setattr(judge, "_clock", flagging)
     source = SOURCE.replace("16}", "1500}")
     _, judgement = judged(judge, HONEST, seen, monkeypatch, LOW, source=source)
     assert judgement.flags[0] == "gated_only: b" and names(judgement) == ["gated_only", "above_roofline"]

@@ -1,10 +1,10 @@
 """A time that no memory allows is measured once more and then not believed."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
+from judges import ScriptedClock
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.doubts import believed
@@ -30,13 +30,6 @@ def get_init_inputs():
     return []
 """
 MEGABYTE = "torch.randn(1024, 256)"
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    judge = Judge("cpu")
-    yield judge
-    judge.close()
 
 
 def matter(expression: str, inputs: str = MEGABYTE) -> int:
@@ -164,23 +157,13 @@ def test_a_time_is_cleared_by_what_was_found_before_and_by_nothing_that_needs_ro
 
 @pytest.mark.parametrize(("size", "kind"), [(1e30, "too_noisy"), (0.0, "timed")])
 def test_the_judge_measures_twice_before_it_doubts(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, size: float, kind: str
+    a_judge: Callable[..., Judge], monkeypatch: pytest.MonkeyPatch, size: float, kind: str
 ) -> None:
     monkeypatch.setattr(Floors, "under", lambda *_: Floor(int(size), 1.0) if size else None)
-    measured: list[object] = []
-    measure = Judge._timed
-
-    def counted(self: Judge, *arguments: object) -> Correct:
-        measured.append(arguments)
-        return measure(self, *arguments).model_copy(update={"kind": "timed", "speedup": 1.0})  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Judge, "_timed", counted)
-    monkeypatch.setattr("kevin_env.judge.contest.TURNS", {"cpu": (2, 2)})
-    monkeypatch.setattr("kevin_env.judge.timing.STEADY", math.inf)
+    clock = ScriptedClock({"main": timed(1e-3)})
     source = SOURCE.format(expression="torch.softmax(x, 1)", inputs=MEGABYTE)
     code = source.replace("class Model(", "class ModelNew(")
-    outcome = judge.judge(
-        Problem(id="x", name="x", source=source), Submission(code=code), Options(device="cpu"), lambda _: None
-    ).outcome
+    problem = Problem(id="x", name="x", source=source)
+    outcome = a_judge(clock=clock).judge(problem, Submission(code=code), Options(device="cpu"), lambda _: None).outcome
     assert (outcome.category, outcome.kind) == ("correct", kind)
-    assert len(measured) == (2 if kind == "too_noisy" else 1)
+    assert clock.cases == ["main"] * (2 if kind == "too_noisy" else 1)

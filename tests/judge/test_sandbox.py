@@ -11,7 +11,8 @@ import uuid
 from pathlib import Path
 
 import pytest
-from loaded import SECRET, Submit
+from judges import SECRET
+from loaded import Submit
 
 import kevin_env
 from kevin_env.judge.launcher import ForkServer

@@ -1,6 +1,6 @@
 """Input sets that are drawn ahead are those that would be drawn under the clock, and each is used once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,10 +10,11 @@ import torch
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.answer import Answer
-from kevin_env.judge.contest import SECONDS, Contest
+from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.memory import Image, SharedRegion, joined
+from kevin_env.judge.pace import Pace
 from kevin_env.judge.reference import Case
 from kevin_env.judge.supply import AT_ONCE, Supply
 from kevin_env.judge.trial import Trial
@@ -111,10 +112,9 @@ def test_inputs_without_tensors_need_no_room() -> None:
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    judge = Judge("cpu")
-    yield judge
-    judge.close()
+def judge(a_judge: Callable[..., Judge]) -> Judge:
+    """One that makes enough calls in its first round."""
+    return a_judge(Pace(turns=(12, 12), seconds=60.0, windows=1, warm_ups=1))
 
 
 def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> None:
@@ -125,12 +125,11 @@ def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> No
         drawn.append(judge.bench.timing.locked())
         return draw(*given)
 
-    monkeypatch.setattr("kevin_env.judge.gated.QUIET_STEADY", float("inf"))
-    monkeypatch.setitem(SECONDS, "cpu", float("inf"))  # as many turns on whatever machine
+    monkeypatch.setattr("kevin_env.judge.gated.QUIET_STEADY", float("inf"))  # one round, for which all is drawn ahead
     monkeypatch.setattr(Trial, "draw", drawing)
     monkeypatch.setattr(Contest, "_turn", lambda *given: (turns.append(1), turn(*given))[1])
     outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
-    assert outcome.category == "correct" and len(turns) >= 10
+    assert outcome.category == "correct" and len(turns) == 10
     assert len(drawn) > 10 and not any(drawn)
 
 
