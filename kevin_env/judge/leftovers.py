@@ -46,23 +46,19 @@ class Folder:
 
 
 def sweep() -> None:
-    """Removes the folders and groups of this user's judges that are gone."""
-    place = Path(tempfile.gettempdir())
-    for folder in place.glob(f"{PREFIX}*"):
+    """Removes the folders of this user's judges that are gone, and the groups that go with them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
             found = folder.lstat()
             if found.st_uid == os.geteuid() and found.st_ctime < time.time() - YOUNG_SECONDS:
                 _remove_if_unlocked(folder)
-    for group in (group for home in groups.homes() for group in home.glob(f"{PREFIX}*")):
-        if not (place / group.name).exists():
-            with suppress(OSError):
-                group.rmdir()
 
 
 def _remove_if_unlocked(folder: Path) -> None:
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        groups.remove(folder.name)
         shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(lock)

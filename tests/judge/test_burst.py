@@ -20,11 +20,11 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.device import inform
 from kevin_env.judge.gated import Gated, Turn
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.nullkernel import HOLD
+from kevin_env.judge.pace import PACES
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import GATED_ALLOWANCE, WINDOWS_VARY, Burst, Pair, Speedup
 from kevin_env.judge.trial import Trial
@@ -274,7 +274,7 @@ def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer() -
         for name in ("submission", "reference", "null")
     ]
     players = [SimpleNamespace(worker=side) for side in sides]
-    trial: Any = SimpleNamespace(worker=sides[0], bench=SimpleNamespace(device=torch.device("cpu")))
+    trial: Any = SimpleNamespace(worker=sides[0], bench=SimpleNamespace(pace=PACES["cpu"], device=torch.device("cpu")))
     contest = Contest(trial, players[1], players[2], None, None)  # type: ignore[arg-type]
     with pytest.raises(KeyError), contest.still():
         assert sorted(notes) == [("null", True), ("reference", True), ("submission", True)]
@@ -296,7 +296,9 @@ class Sized:
         self.lately = SimpleNamespace(guess=0.0)
         self.seen = Gated([turn(shortest, reference) for reference in (2.0, 3.0)])
         case = SimpleNamespace(stochastic=False, model=torch.nn.ReLU())
-        bench = SimpleNamespace(device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000), room=99)
+        bench = SimpleNamespace(
+            pace=PACES["cuda"], device=torch.device("cuda"), info=SimpleNamespace(l2=50_000_000), room=99
+        )
         self.trial = SimpleNamespace(case=case, bench=bench, player=Place.player, worker=Place.player.worker)
         self.words: dict[Any, Any] = {}
         self.supply = SimpleNamespace(each=100_000_000)
@@ -506,7 +508,7 @@ def test_few_turns_are_fewer_where_calls_can_be_queued(
     monkeypatch.setattr(nullkernel, "held", lambda cycles, times: 6e-5)
     counts: set[int] = set()
     for _ in range(40):
-        bench = SimpleNamespace(device=torch.device("cuda"))
+        bench = SimpleNamespace(pace=PACES["cuda"], device=torch.device("cuda"))
         trial, null = SimpleNamespace(bench=bench, worker="own"), SimpleNamespace(worker="null")
         contest = Contest(trial, None, null, None, None)  # type: ignore[arg-type]
         contest.words = words
@@ -533,7 +535,9 @@ def test_the_null_kernel_is_held_as_long_as_calls_that_are_long_all_the_time(
     monkeypatch: pytest.MonkeyPatch, calls: list[tuple[float, float]], held: float | None
 ) -> None:
     second, gate_cost, made = 2_000_000_000, 3e-4, list[int]()  # clock cycles; and on each window what a long wait adds
-    contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
+    pace = PACES["cuda"].model_copy(update={"turns": (len(calls), len(calls))})
+    trial: Any = SimpleNamespace(bench=SimpleNamespace(pace=pace, device=torch.device("cuda")))
+    contest = Contest(trial, None, None, None, None)  # type: ignore[arg-type]
     contest.null = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on, wait: None))  # type: ignore[assignment]
     monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
     order = list[str]()  # its kernel is timed while nobody uses the device
@@ -542,7 +546,6 @@ def test_the_null_kernel_is_held_as_long_as_calls_that_are_long_all_the_time(
     contest._shortest_window = lambda player, count: made[-1] / second + gate_cost + 1e-4  # type: ignore[method-assign]
     turns = (Turn(own + gate_cost, reference + gate_cost, 6e-5 + gate_cost, 6e-5) for own, reference in calls)
     contest._turn = lambda hold: next(turns)  # type: ignore[method-assign]
-    monkeypatch.setattr(contest_module, "TURNS", {"cuda": (len(calls), len(calls))})
     contest.gated()
     assert order == ["still", "held", "still"] + ["held"] * (held is not None)
     if held is None:
@@ -561,7 +564,7 @@ def test_the_null_kernel_is_held_about_as_long_as_calls_that_were_seen(
     monkeypatch: pytest.MonkeyPatch, device: str, beyond: float, held: float
 ) -> None:
     """And for longer than that where something is timed as long, and then as before."""
-    trial: Any = SimpleNamespace(bench=SimpleNamespace(device=torch.device(device)))
+    trial: Any = SimpleNamespace(bench=SimpleNamespace(pace=PACES[device], device=torch.device(device)))
     null: Any = SimpleNamespace(freeze=lambda on, wait: None)
     made = list[int]()
     monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
@@ -587,7 +590,7 @@ def test_who_was_slow_while_it_was_screened_is_not_held_against_a_long_null_kern
     made = list[int]()
     monkeypatch.setattr(nullkernel, "construct_null", lambda trial, null, cycles: made.append(cycles))
     monkeypatch.setattr(nullkernel, "held", lambda cycles, times: cycles / HOLD * 6e-5)
-    trial: Any = SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda")))
+    trial: Any = SimpleNamespace(bench=SimpleNamespace(pace=PACES["cuda"], device=torch.device("cuda")))
     null: Any = SimpleNamespace(worker=SimpleNamespace(freeze=lambda on, wait: None))
     contest = Contest(trial, None, null, None, None)  # type: ignore[arg-type]
     contest.hold.cycles, counts = HOLD * 16, list[int]()
@@ -604,7 +607,8 @@ def test_who_was_slow_while_it_was_screened_is_not_held_against_a_long_null_kern
 
 
 def test_a_side_has_one_window_once_its_own_are_long() -> None:
-    contest = Contest(SimpleNamespace(bench=SimpleNamespace(device=torch.device("cuda"))), None, None, None, None)  # type: ignore[arg-type]
+    trial: Any = SimpleNamespace(bench=SimpleNamespace(pace=PACES["cuda"], device=torch.device("cuda")))
+    contest = Contest(trial, None, None, None, None)  # type: ignore[arg-type]
     contest.fitting = lambda copies: 99  # type: ignore[method-assign]
     sides = ("reference", "submission", "null")
     assert [contest._count(name) for name in sides] == [4, 4, 4]
@@ -628,7 +632,7 @@ class Drawing:
     """Stands where a trial does; what it draws are inputs of the sizes that it is given, one after the other."""
 
     def __init__(self, *sizes: int) -> None:
-        self.bench = SimpleNamespace(device=torch.device("cpu"))
+        self.bench = SimpleNamespace(pace=PACES["cpu"], device=torch.device("cpu"))
         self.sizes, self.count = sizes, 0
 
     def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> gate.Drawn:
@@ -670,10 +674,9 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def test_a_real_candidate_marks_the_parts_of_a_pass() -> None:
-    device = torch.device("cpu")
+def test_a_real_candidate_marks_the_parts_of_a_pass(bench: Bench) -> None:
     problem = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
-    with contextlib.closing(Bench(device, inform(device))) as bench, contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as held:
         worker = bench.take()
         held.callback(worker.close)
         trial = Trial(bench, problem, Options(device="cpu"), "00" * 16, worker)

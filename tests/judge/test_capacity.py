@@ -5,6 +5,7 @@ import errno
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,6 @@ from kevin_env.judge.capacity import (
     cores,
     host_memory,
 )
-from kevin_env.judge.device import inform
 from kevin_env.judge.worker import Worker
 
 H200 = Machine(cores=16, memory=120 * GIB, device_memory=139 * GIB)
@@ -66,11 +66,12 @@ def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:
     assert host_memory(tmp_path) == pytest.approx(free, rel=0.3)
 
 
-def test_so_many_candidates_are_kept_warm_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_many_candidates_are_kept_warm_and_no_more(
+    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=2))
-    device, free = torch.device("cpu"), host_memory()
-    bench = Bench(device, inform(device))
-    try:
+    free = host_memory()
+    with contextlib.closing(a_bench()) as bench:
         assert bench.memory <= max(SUBMISSION, 0.7 * free)
         _wait(bench)
         workers = [bench.take() for _ in range(4)]
@@ -79,8 +80,6 @@ def test_so_many_candidates_are_kept_warm_and_no_more(monkeypatch: pytest.Monkey
         _wait(bench)
         time.sleep(0.5)
         assert len(bench._spares) == 2
-    finally:
-        bench.close()
 
 
 def _wait(bench: Bench) -> None:
@@ -99,7 +98,7 @@ def _no_threads_left(*given: Bench) -> Worker:
 
 
 @pytest.mark.parametrize("error", [_no_files_left, _no_threads_left])
-def test_spares_are_started_one_at_a_time_and_again_after_one_that_failed(monkeypatch, error) -> None:
+def test_spares_are_started_one_at_a_time_and_again_after_one_that_failed(a_bench, monkeypatch, error) -> None:
     monkeypatch.setattr("kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=4))
     prepare, under_way, most = Worker.prepare, [], []
 
@@ -111,7 +110,7 @@ def test_spares_are_started_one_at_a_time_and_again_after_one_that_failed(monkey
         under_way.remove(worker)
 
     monkeypatch.setattr(Worker, "prepare", counted)
-    with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
+    with contextlib.closing(a_bench()) as bench:
         _wait(bench)
         with monkeypatch.context() as patch:
             patch.setattr(Bench, "_new_worker", error)
@@ -133,8 +132,10 @@ def test_spares_are_started_one_at_a_time_and_again_after_one_that_failed(monkey
         assert len(bench._spares) == 4 and max(most) == 1
 
 
-def test_a_candidate_that_cannot_be_made_ready_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
+def test_a_candidate_that_cannot_be_made_ready_is_ended(
+    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.closing(a_bench()) as bench:
         _wait(bench)
         made: list[Worker] = []
         forked = Bench._forked
@@ -145,8 +146,8 @@ def test_a_candidate_that_cannot_be_made_ready_is_ended(monkeypatch: pytest.Monk
         assert not made[0].folder.exists()
 
 
-def test_a_partner_is_replaced_when_a_submission_has_ended() -> None:
-    with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
+def test_a_partner_is_replaced_when_a_submission_has_ended(a_bench: Callable[[], Bench]) -> None:
+    with contextlib.closing(a_bench()) as bench:
         _wait(bench)
         for _ in range(bench.capacity.spares + 1):
             bench._warm_worker().close()
@@ -156,8 +157,10 @@ def test_a_partner_is_replaced_when_a_submission_has_ended() -> None:
         assert len(bench._spares) == bench.capacity.spares
 
 
-def test_on_a_gpu_candidates_of_no_partner_are_made_between_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
+def test_on_a_gpu_candidates_of_no_partner_are_made_between_times(
+    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.closing(a_bench()) as bench:
         _wait(bench)
         made: list[str] = []
         for how in ("contexts", "contexts_in_between"):
@@ -173,8 +176,10 @@ def test_on_a_gpu_candidates_of_no_partner_are_made_between_times(monkeypatch: p
             worker.close()
 
 
-def test_on_a_gpu_a_candidate_is_ended_while_another_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    with contextlib.closing(Bench(torch.device("cpu"), inform(torch.device("cpu")))) as bench:
+def test_on_a_gpu_a_candidate_is_ended_while_another_is_timed(
+    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.closing(a_bench()) as bench:
         worker = bench.take()
         monkeypatch.setattr(bench, "device", torch.device("cuda"))
         with bench.lease.exclusive():

@@ -10,6 +10,7 @@ import torch
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gated import Turn
+from kevin_env.judge.pace import PACES
 
 NAMES = ("submission", "reference", "null")
 
@@ -41,7 +42,10 @@ def window(seconds: float, steady: bool = True) -> Answer:
 
 def contest(**more: Any) -> Contest:
     """One on a CPU whose players are named as they are; `more` is its trial's."""
-    place: dict[str, Any] = {"bench": SimpleNamespace(device=torch.device("cpu")), "player": "submission"}
+    place: dict[str, Any] = {
+        "bench": SimpleNamespace(pace=PACES["cpu"], device=torch.device("cpu")),
+        "player": "submission",
+    }
     supply: Any = SimpleNamespace(
         take=lambda count: ["fresh"] * count, stock=lambda count: ["stock"] * count, take_other=lambda: "any"
     )

@@ -1,5 +1,6 @@
 """The levels of the sandbox: what each protects, what it rests on, and attacks on each layer by itself."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -13,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from judges import QUICK, Lent
 from loaded import Submit
 
-from kevin_env.judge import bench
 from kevin_env.judge.api import JudgeError, Options, Submission
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.launcher import ForkServer
@@ -94,20 +95,16 @@ def test_a_level_reports_what_it_gives(servers: Callable[[LevelName], ForkServer
         assert enforced == set(levels.protections(()))
 
 
-def test_what_is_missing_can_be_refused_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kevin_env.judge.contest.TURNS", {"cpu": (2, 2)})
-    monkeypatch.setattr(bench, "ForkServer", lambda device: ForkServer(device, "plain"))
-    judge = Judge("cpu")
+def test_what_is_missing_can_be_refused_and_is_told(servers: Callable[[LevelName], ForkServer]) -> None:
+    judge = Judge("cpu", Lent(servers("plain")), QUICK)
     source = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
     source += "def get_inputs(): return [torch.randn(8, 64)]\ndef get_init_inputs(): return []\n"
     problem = Problem(id="x", name="x", source=source)
     submission = Submission(code="print('it ran')\n" + source.replace("Model(", "ModelNew("))
-    try:
+    with contextlib.closing(judge):
         with pytest.raises(JudgeError, match="no protection of filesystem, processes"):
             judge.judge(problem, submission, Options(require_sandbox=True), lambda stage: None)
         told = judge.judge(problem, submission, Options(), lambda stage: None)
-    finally:
-        judge.close()
     assert told.outcome.category == "correct"
     assert told.sandbox.model_dump() == {
         "network": "enforced", "filesystem": "missing", "limits": "enforced", "processes": "missing"
@@ -357,8 +354,9 @@ def test_all_of_it_holds_for_an_ordinary_user(tmp_path: Path) -> None:
     if subprocess.run(probe, **nobody, cwd="/", capture_output=True, check=False).returncode:
         pytest.skip("an ordinary user cannot reach this Python or these tests")
     tmp_path.chmod(0o777)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o755)
+    for parent in tmp_path.parents:
+        if parent.stat().st_uid == 0 and parent != Path("/tmp") and parent.is_relative_to("/tmp"):
+            parent.chmod(0o755)
     tests = [str(Path(__file__).with_name(name)) for name in ("test_sandbox.py", "test_levels.py", "test_stopping.py")]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path}/inner", *tests]
     environment = {"PATH": os.environ["PATH"], "HOME": "/home", "TMPDIR": str(tmp_path), "PYTHONPATH": str(folder)}

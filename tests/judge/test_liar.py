@@ -3,7 +3,6 @@
 Each lie is code that runs at import in the candidate's own process. It finds the runtime there and rewrites it.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,7 +65,7 @@ def raw(body):
     runtime.channel.sock.sendall(len(body).to_bytes(4, "big") + body)
 
 calls = 0
-def later(action, after=8):
+def later(action, after=3):
     def act(self, count):
         global calls
         calls += 1
@@ -186,15 +185,6 @@ LIES: dict[str, tuple[str, str]] = {
 
 
 @pytest.fixture(scope="module")
-def judges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPool]:
-    """A pool with a lease of its own: whoever else judges on this machine does not wait for us."""
-    with pytest.MonkeyPatch.context() as patch, LocalPool() as pool:
-        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
-        pool.device("cpu")
-        yield pool
-
-
-@pytest.fixture(scope="module")
 def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     path: Path = tmp_path_factory.mktemp("problem") / "double_tanh.py"
     path.write_text(PROBLEM)
@@ -206,18 +196,18 @@ def judged(pool: LocalPool, problem: Problem, code: str) -> Judgement:
     return pool.submit(problem, Submission(code=code), options).result(120)
 
 
-def test_the_liar_is_right_when_it_tells_no_lie(judges: LocalPool, problem: Problem) -> None:
-    assert judged(judges, problem, LIAR).outcome.category == "correct"
+def test_the_liar_is_right_when_it_tells_no_lie(pool: LocalPool, problem: Problem) -> None:
+    assert judged(pool, problem, LIAR).outcome.category == "correct"
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_a_lie_is_no_right_answer(judges: LocalPool, problem: Problem, name: str) -> None:
+def test_a_lie_is_no_right_answer(pool: LocalPool, problem: Problem, name: str) -> None:
     code, expected = LIES[name]
-    outcome = judged(judges, problem, f"{LIAR}\n{code}\n").outcome
+    outcome = judged(pool, problem, f"{LIAR}\n{code}\n").outcome
     assert f"{outcome.category}/{outcome.kind}" == expected, outcome
 
 
-def test_after_all_these_lies_an_honest_submission_is_judged_right(judges: LocalPool, problem: Problem) -> None:
-    assert judged(judges, problem, HONEST).outcome.category == "correct"
-    wrong = judged(judges, problem, HONEST.replace("* 2", "* 2.001")).outcome
+def test_after_all_these_lies_an_honest_submission_is_judged_right(pool: LocalPool, problem: Problem) -> None:
+    assert judged(pool, problem, HONEST).outcome.category == "correct"
+    wrong = judged(pool, problem, HONEST.replace("* 2", "* 2.001")).outcome
     assert (wrong.category, wrong.kind) == ("correctness", "values")

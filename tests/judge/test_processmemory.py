@@ -121,11 +121,12 @@ class ModelNew(torch.nn.Module):
 
 
 @pytest.mark.parametrize("readable", [True, False])
-def test_outputs_are_seen_where_they_are_or_as_they_are_copied(monkeypatch: pytest.MonkeyPatch, readable: bool) -> None:
+def test_outputs_are_seen_where_they_are_or_as_they_are_copied(
+    a_judge: Any, monkeypatch: pytest.MonkeyPatch, readable: bool
+) -> None:
     """The reference is the submission itself; all that it gives has to be found, whichever way."""
     from kevin_env.judge import Options, Submission
     from kevin_env.judge.answer import Answer
-    from kevin_env.judge.judge import Judge
     from kevin_env.judge.trial import Trial
     from kevin_env.problem import Problem
 
@@ -142,12 +143,8 @@ def test_outputs_are_seen_where_they_are_or_as_they_are_copied(monkeypatch: pyte
     source = OUTPUTS.replace("ModelNew", "Model") + (
         "def get_inputs():\n    return [torch.randn(500, 300)]\ndef get_init_inputs():\n    return []\n"
     )
-    judge = Judge("cpu")
-    try:
-        problem = Problem(id="many", name="many", source=source)
-        outcome = judge.judge(problem, Submission(code=OUTPUTS), Options(device="cpu"), lambda _: None).outcome
-    finally:
-        judge.close()
+    problem = Problem(id="many", name="many", source=source)
+    outcome = a_judge().judge(problem, Submission(code=OUTPUTS), Options(device="cpu"), lambda _: None).outcome
     assert outcome.category == "correct", outcome
     own = "memory" if readable else "outbox"
     places = [claim.place for claim in answers[0].calls[0].claim.tensors]

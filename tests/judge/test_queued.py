@@ -14,6 +14,7 @@ from kevin_env.judge import burst, gate, measure, nullkernel, pairs, queued
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gated import Gated, Turn
+from kevin_env.judge.pace import PACES
 from kevin_env.judge.timing import (
     GATED_ALLOWANCE,
     QUEUED_ALLOWANCE,
@@ -100,7 +101,7 @@ class Trial:
         self.player = SimpleNamespace(worker=self.worker)
         self.gate, self.options = SimpleNamespace(call=self.call), SimpleNamespace(call_timeout=1.0)
         self.kept = list[Any]()
-        self.bench = SimpleNamespace(device=torch.device("cuda"))
+        self.bench = SimpleNamespace(pace=PACES["cuda"], device=torch.device("cuda"))
         self.right = True
         self.ran: list[tuple[Any, str]] = []
         self._windows, self._raises = itertools.cycle(windows), raises
