@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 FIGURES := turn_latency throughput timing_fidelity feedback_cost
 DEVICE ?= cpu
 
-.PHONY: demo test check fmt bench clean integrations
+.PHONY: demo test test-all check fmt bench clean integrations
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,11 +23,15 @@ check: $(STAMP)
 	$(BIN)/pyright -p .
 	$(BIN)/lint-imports
 
-# Tests of the judge count on who else has the device, and run one after the other. Most others wait for a judge, and
-# run two at once; a file's stay together, as they share one.
+# Processes wait for a judge most of the time; tests that share something stay in one.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10
+
 test: check
-	$(BIN)/pytest tests/judge
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --ignore tests/judge
+	$(PYTEST) -m "not full"
+
+# What `test` leaves out: the whole corpus, all problems, trainers, all headers, browser and wheel.
+test-all: $(STAMP)
+	$(PYTEST) -m full
 
 # Trainers whose pins exclude each other, each tested in an environment of its own.
 integrations: integration-skyrl integration-tinker integration-trl integration-verifiers

@@ -14,6 +14,7 @@ from judges import QUICK, SECRET, Lent
 from kevin_env.judge.choice import gpu_present
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.remote import STEADY
 from kevin_env.judge.sandbox.levels import LevelName
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def bench(a_bench: "Callable[[], Bench]") -> "Bench":
 def pytest_configure(config: pytest.Config) -> None:
     # A run that was started in the background ignores Ctrl-C, and so would every process that a test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ |= STEADY  # threads of torch that spin would take the processors of other tests
     _have_a_temporary_folder(config)
 
 
@@ -92,6 +94,14 @@ def _have_a_temporary_folder(config: pytest.Config) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
     config.add_cleanup(back)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes run tests, a file's stay together, as they share fixtures, unless they say otherwise."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(item.config.rootpath))))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

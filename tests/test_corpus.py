@@ -1,105 +1,92 @@
 import contextlib
-import math
-import os
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from queue import SimpleQueue
 
 import pytest
 from corpus import ATTACKS, FOLDER, Entry, Judged, judged, read_corpus, read_entry
 from in_process import InThisProcess
+from judges import Lent
 
 from kevin_env.judge import JudgePool, Options, Submission
-from kevin_env.judge.capacity import GIB, Capacity
-from kevin_env.judge.choice import gpu_present
+from kevin_env.judge.capacity import GIB
 from kevin_env.judge.flags import flag_name
 from kevin_env.judge.judge import Judge
+from kevin_env.judge.launcher import ForkServer
+from kevin_env.judge.pace import Pace
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.remote import STEADY
+from kevin_env.judge.sandbox.levels import LevelName
 
-AT_ONCE = max(2, min(5, (os.cpu_count() or 1) // 3))
-HASTY = {
-    "contest.TURNS": {"cpu": (2, 2), "cuda": (2, 2)},
-    "timing.STEADY": math.inf,
-    "bench.capacity_of": lambda _: Capacity(slots=AT_ONCE, on_device=AT_ONCE, spares=AT_ONCE),
-    "bench.host_memory": lambda: 4 * GIB,
-}
-"""What a judge does otherwise that is to be through soon: few calls are timed, and its memory is full soon."""
+HASTY = Pace(turns=(1, 1), seconds=0.0, windows=1, warm_ups=1)
+"""For honest code, whose times decide nothing here. It is screened on all input sets."""
 NOTES = {"gated_only", "burst_bounded", "above_roofline"}
 """The only flags that honest code may get: no burst can be verified where every call writes to the same buffer, and
 none is believed far below the gated calls, which a slow launch makes longer; better algebra may beat the roofline."""
+CLASS_OF = {name: attack for attack, names in ATTACKS.items() for name in names.split()}
+HONEST_EACH = 3
+"""One of so many honest files is judged by `make test`."""
 
 
-def parameters(*devices: str) -> list:
-    return [pytest.param(entry, id=entry.name) for entry in read_corpus(*devices)]
+def parameters(*devices: str) -> Iterator:
+    """Every file for one of these devices, those of a class together; in `make test` one of each, and some honest."""
+    seen: set[str] = set()
+    for number, entry in enumerate(read_corpus(*devices)):
+        honest = entry.path.parent.name == "honest"
+        group = f"honest {number % 4}" if honest else CLASS_OF[entry.path.stem]
+        left_out = number % HONEST_EACH if honest else group in seen
+        seen.add(group)
+        marks = [pytest.mark.xdist_group(group), *([pytest.mark.full] if left_out else [])]
+        yield pytest.param(entry, id=entry.name, marks=marks)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def thorough() -> Iterator[JudgePool]:
+    """Judges as users have them, for what tries to deceive them."""
+    with LocalPool() as judges:
+        yield judges
+
+
+@pytest.fixture(scope="session")
 def hasty() -> Iterator[JudgePool]:
-    """For honest code, whose times decide nothing here, and for what fills the memory that it may use."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, text in STEADY.items():
-            patch.setenv(name, text)
-        for name, value in HASTY.items():
-            patch.setattr(f"kevin_env.judge.{name}", value)
-        judge = Judge("cpu")
-        yield InThisProcess(judge)
-        judge.close()
+    with LocalPool(HASTY) as judges:
+        yield judges
 
 
-@pytest.fixture(scope="module")
-def endings(
-    request: pytest.FixtureRequest, pool: LocalPool, hasty: JudgePool
-) -> Iterator[dict[tuple[str, str], Future[Judged]]]:
-    """How the files that are to be tested end, by name and device: judged beforehand, several at a time."""
-    pools: SimpleQueue[LocalPool] = SimpleQueue()
-
-    def run(entry: Entry, device: str) -> Judged:
-        if device == "cpu" and (entry.path.parent.name == "honest" or entry.path.stem == "memory_bomb"):
-            return judged(entry, device, hasty)
-        free = pools.get()
-        try:
-            return judged(entry, device, free)
-        finally:
-            pools.put(free)
-
-    with contextlib.ExitStack() as stack:
-        pools.put(pool)
-        for _ in range(AT_ONCE - 1):
-            pools.put(stack.enter_context(LocalPool()))
-        threads = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
-        wanted = [item for item in request.session.items if item.originalname in DEVICES]  # type: ignore[attr-defined]
-        cases = [(item.callspec.params["entry"], DEVICES[item.originalname]) for item in wanted]  # type: ignore[attr-defined]
-        here = [(entry, device) for entry, device in cases if device == "cpu" or gpu_present()]
-        yield {(entry.name, device): threads.submit(run, entry, device) for entry, device in here}
-        threads.shutdown(cancel_futures=True)
+@pytest.fixture
+def small(servers: Callable[[LevelName], ForkServer], monkeypatch: pytest.MonkeyPatch) -> Iterator[JudgePool]:
+    """A judge on a machine with little memory, which is full soon."""
+    monkeypatch.setattr("kevin_env.judge.bench.host_memory", lambda: 4 * GIB)
+    judge = Judge("cpu", Lent(servers("root")), HASTY)
+    yield InThisProcess(judge)
+    judge.close()
 
 
-def check(entry: Entry, judged: Future[Judged]) -> None:
-    outcome, log, flags = judged.result()
+def check(entry: Entry, judged: Judged) -> None:
+    outcome, log, flags = judged
     assert entry.met_by(outcome), f"expected {entry.expect}: {outcome}\n{log}"
     assert "BREACH" not in log, log
     assert entry.path.parent.name != "honest" or NOTES.issuperset(map(flag_name, flags)), flags
 
 
 @pytest.mark.parametrize("entry", parameters("cpu", "any"))
-def test_a_submission_ends_as_it_says(entry: Entry, endings: dict) -> None:
-    check(entry, endings[entry.name, "cpu"])
+def test_a_submission_ends_as_it_says(entry: Entry, request: pytest.FixtureRequest) -> None:
+    pool = {"honest": "hasty", "memory_bomb": "small"}
+    name = pool.get(entry.path.parent.name) or pool.get(entry.path.stem, "thorough")
+    check(entry, judged(entry, "cpu", request.getfixturevalue(name)))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("entry", parameters("cuda", "any"))
-def test_a_submission_ends_as_it_says_on_a_gpu(entry: Entry, endings: dict) -> None:
-    check(entry, endings[entry.name, "cuda"])
+def test_a_submission_ends_as_it_says_on_a_gpu(entry: Entry, thorough: JudgePool) -> None:
+    check(entry, judged(entry, "cuda", thorough))
 
 
-DEVICES = {
-    test_a_submission_ends_as_it_says.__name__: "cpu",
-    test_a_submission_ends_as_it_says_on_a_gpu.__name__: "cuda",
-}
-"""Where the files of each of these tests are judged."""
+def test_one_file_of_every_class_that_runs_here_and_thirty_honest_ones_are_judged_by_make_test() -> None:
+    chosen = [each for each in parameters("cpu", "any") if pytest.mark.full not in each.marks]
+    names = {each.values[0].path.stem for each in chosen}
+    here = {entry.path.stem for entry in read_corpus("cpu", "any")}
+    assert {CLASS_OF[name] for name in names & CLASS_OF.keys()} == {CLASS_OF[name] for name in here & CLASS_OF.keys()}
+    assert len(names - CLASS_OF.keys()) >= 30
 
 
 def test_there_are_enough_files_of_each_kind() -> None:
@@ -133,6 +120,7 @@ def test_a_flood_of_output_is_cut_and_cleaned(pool: LocalPool) -> None:
     assert 1000 < len(log) <= 16_000 and "\x1b" not in log
 
 
+@pytest.mark.xdist_group(CLASS_OF["daemon"])  # whose processes it looks for
 def test_a_daemon_ends_with_its_submission(pool: LocalPool) -> None:
     entry = read_entry(FOLDER / "hostile/daemon.py")
     seen = False

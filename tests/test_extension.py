@@ -5,7 +5,6 @@ import inspect
 import subprocess
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,13 +65,6 @@ def path(folder: None) -> Iterator[ShortPath]:
         yield installed
 
 
-@pytest.fixture(scope="module")
-def served(path: ShortPath) -> Iterator[dict[str, Future[Any]]]:
-    """All C++ sources, built two at a time."""
-    with ThreadPoolExecutor(2) as pool:
-        yield {name: pool.submit(_build, name, **_entry("cpp", name).BUILD) for name in CPP}
-
-
 @pytest.fixture
 def plain(path: ShortPath, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What was asked of torch's own build, which is not run."""
@@ -88,14 +80,21 @@ def plain(path: ShortPath, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, An
     return asked
 
 
-@pytest.mark.parametrize("name", CPP)
-def test_short_headers_serve_and_compute_the_same(name: str, served: dict[str, Future[Any]], path: ShortPath) -> None:
-    module = served[name].result()
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.full] * (at % 8 > 0) + [pytest.mark.xdist_group(f"headers {at % 4}")])
+        for at, name in enumerate(CPP)
+    ],
+)
+def test_short_headers_serve_and_compute_the_same(name: str, path: ShortPath) -> None:
+    entry = _entry("cpp", name)
+    module = _build(name, **entry.BUILD)
     assert any(Path(key).name == module.__name__ for key in path.served)
-    _entry("cpp", name).check(module)
+    entry.check(module)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", FULL)
 def test_full_headers_compute_the_same(name: str, folder: None) -> None:
     entry = _entry("cpp", name)
@@ -113,7 +112,7 @@ def test_short_headers_serve_cuda(name: str, path: ShortPath, monkeypatch: pytes
 
 
 @pytest.mark.gpu
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", CUDA)
 def test_full_headers_serve_cuda(name: str, folder: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAX_JOBS", "2")

@@ -86,7 +86,7 @@ def test_what_full_headers_could_cure_is_not_final(name: str, tmp_path: Path) ->
     assert name in BROUGHT_BY_NVCC or told(tmp_path / "main.cu", on_device) is None
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_full_headers_cure_the_traps(tmp_path: Path) -> None:
     """All bodies at once, in half a minute; the other sources were once compiled one by one."""
     bodies = enumerate(extension_traps.BODIES.values())
@@ -291,6 +291,7 @@ class ModelNew(torch.nn.Module):
     assert outcomes[0].message == outcomes[1].message
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cuda", [True, False])
 def test_the_list_has_all_names_of_this_torch(cuda: bool) -> None:
     if cuda and shutil.which("nvcc") is None:

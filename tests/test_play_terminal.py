@@ -191,7 +191,7 @@ def answers(*codes: str) -> Sequence[Answer]:
     return [Answer([delta(content=f"```python\n{code}```\nDone."), delta(finish="stop")]) for code in codes]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.usefixtures("one_pool")
 def test_a_model_is_watched_stopped_and_resumed_for_real(tmp_path: Path) -> None:
     problem = ["--problem", str(tmp_path / "7_Double.py"), "--turns", "2"]

@@ -25,7 +25,7 @@ from kevin_env.settings import Settings
 NEEDED = ("transformers", "fastapi", "uvicorn")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.skipif(bool(MISSING), reason=f"pip install 'transformers[serving]' brings {', '.join(MISSING)}"),
 ]
 CHAT = (Message(role="user", content="Write a kernel."),)

@@ -24,7 +24,12 @@ EVEN = {
     "L10_5_ChaCha20",  # keys of 8 words
     "L10_14_NumberTheoreticTransform",  # powers of two
 }
-every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+FIRST = {problem.level: problem.id for problem in reversed(PROBLEMS.values())}
+"""One of each level, tested by `make test`."""
+every_problem = pytest.mark.parametrize(
+    "problem",
+    [pytest.param(it, id=id, marks=[pytest.mark.full] * (id not in FIRST.values())) for id, it in PROBLEMS.items()],
+)
 
 
 def run(problem: Problem, overrides: dict[str, Any]) -> ModuleType:

@@ -1,6 +1,7 @@
 """The reference solutions: legal, for problems that exist, on every level, and right where this machine can tell."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,12 +64,24 @@ def check(path: Path, bench: Bench) -> None:
     assert screen(bench, load_problem(problem_of(path)), path.read_text(), Options(device="cpu")) is None
 
 
-@pytest.mark.parametrize("path", files("cpp"))
+def judged_apart(params: list) -> Iterator:
+    """The same, spread over the processes that run tests; one of each level is tested by `make test`."""
+    levels: set[int | None] = set()
+    for param in params:
+        level = load_problem(problem_of(param.values[0])).level
+        marks = [pytest.mark.xdist_group(param.id), *([pytest.mark.full] if level in levels else [])]
+        levels.add(level)
+        yield pytest.param(*param.values, id=param.id, marks=marks)
+
+
+@pytest.mark.parametrize("path", judged_apart(files("cpp")))
 def test_a_cpp_solution_is_right(path: Path, bench: Bench) -> None:
     check(path, bench)
 
 
-@pytest.mark.parametrize("path", [param for param in files("triton") if problem_of(param.values[0]) in QUICK])
+@pytest.mark.parametrize(
+    "path", judged_apart([each for each in files("triton") if problem_of(each.values[0]) in QUICK])
+)
 def test_a_triton_solution_is_right_in_the_interpreter(path: Path, bench: Bench) -> None:
     check(path, bench)
 

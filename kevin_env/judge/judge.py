@@ -32,7 +32,6 @@ from kevin_env.judge.yardstick import beyond_doubt, held_against
 from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
 
-
 Clock = Callable[[Trial, Unverified, Stopwatch, list[str]], Correct]
 """What times a trial; flags get a sentence for each thing that is odd about the times. Errors as `Contest.gated`."""
 

@@ -12,7 +12,7 @@ class Pace(Frozen):
     turns: tuple[int, int]
     """Bounds of the random number of turns in one round of timed calls. A turn gives one pair of times."""
     seconds: float
-    """No further turn of a round begins this long after the first round began, once there are enough for an interval."""
+    """After so long no further turn begins, once there are enough for an interval; counted from the first round on."""
     windows: int = 4
     """Timed calls of each side in a turn, of which the shortest counts: waking up and other work only lengthen one. The
     submission has one more at a random place, verified and not timed, so that it cannot count which are."""
@@ -21,8 +21,8 @@ class Pace(Frozen):
     sets: int = 5
     """Input sets on which the timed case is screened: each distribution once, then any of them."""
     sets_of_others: int = 4
-    """Input sets of every other case, each of another distribution. Of fewer than all, drawn by lot, a submission that is
-    wrong for other shapes on one of them, such as a softmax that overflows there, is let pass every other time."""
+    """Input sets of every other case, each of another distribution. With fewer than there are distributions, one that
+    only fails for other shapes on one of them, such as a softmax that overflows there, passes every other time."""
 
 
 PACES = {"cpu": Pace(turns=(11, 13), seconds=2.0), "cuda": Pace(turns=(7, 9), seconds=4.0)}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("tinker_cookbook", reason="Tinker's cookbook is not installed: pip install 'kevin-env[tinker]'")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 from episodes import WRONG, correct, problem_file  # noqa: E402
 from tinker_cookbook import renderers, tokenizer_utils  # noqa: E402

@@ -368,7 +368,7 @@ def test_whoever_makes_most_calls_longer_has_no_shorter_bursts(monkeypatch: pyte
 
 
 def test_what_is_drawn_for_bursts_follows_from_windows_that_were_seen_and_is_rather_too_much() -> None:
-    trial: Any = SimpleNamespace(lately=1.2e-3)
+    trial: Any = SimpleNamespace(lately=1.2e-3, bench=SimpleNamespace(pace=PACES["cuda"]))
     contest = Contest(trial, "the reference", "the null kernel", None, None)  # type: ignore[arg-type]
     seconds = {"the reference": 0.9e-3, "the null kernel": 0.3e-3}
     contest.rehearse = lambda partner, count: seconds[partner]  # type: ignore[method-assign, index]

@@ -345,7 +345,7 @@ def test_it_dies_first_when_the_machine_runs_out_of_memory(submit: Submit) -> No
     assert ran.end is None and int(ran.closed().log) == 500
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become somebody else")
 def test_all_of_it_holds_for_an_ordinary_user(tmp_path: Path) -> None:
     folder = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from kevin_env.judge.probe.tools import find_tool
 from kevin_env.problem import load_problem
 from kevin_env.profile import CodeFacts, NcuDigest, Profile
 
-pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+pytestmark = [pytest.mark.gpu, pytest.mark.full]
 
 KERNELS = {
     "memory_naive": "relu_in_pieces",

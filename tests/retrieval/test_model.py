@@ -13,7 +13,7 @@ from kevin_env.retrieval.index import load
 from kevin_env.retrieval.pair import Language
 from kevin_env.retrieval.retriever import open_retriever
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 
 def build(*words: str):
