@@ -27,16 +27,18 @@ HONEST_EACH = 3
 """One of so many honest files is judged by `make test`."""
 
 
-def parameters(*devices: str) -> Iterator:
+def parameters(*devices: str) -> list:
     """Every file for one of these devices, those of a class together; in `make test` one of each, and some honest."""
     seen: set[str] = set()
+    found = []
     for number, entry in enumerate(read_corpus(*devices)):
         honest = entry.path.parent.name == "honest"
         group = f"honest {number % 4}" if honest else CLASS_OF[entry.path.stem]
         left_out = number % HONEST_EACH if honest else group in seen
         seen.add(group)
         marks = [pytest.mark.xdist_group(group), *([pytest.mark.full] if left_out else [])]
-        yield pytest.param(entry, id=entry.name, marks=marks)
+        found.append(pytest.param(entry, id=entry.name, marks=marks))
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """The reference solutions: legal, for problems that exist, on every level, and right where this machine can tell."""
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -64,14 +63,16 @@ def check(path: Path, bench: Bench) -> None:
     assert screen(bench, load_problem(problem_of(path)), path.read_text(), Options(device="cpu")) is None
 
 
-def judged_apart(params: list) -> Iterator:
+def judged_apart(params: list) -> list:
     """The same, spread over the processes that run tests; one of each level is tested by `make test`."""
     levels: set[int | None] = set()
+    found = []
     for param in params:
         level = load_problem(problem_of(param.values[0])).level
         marks = [pytest.mark.xdist_group(param.id), *([pytest.mark.full] if level in levels else [])]
         levels.add(level)
-        yield pytest.param(*param.values, id=param.id, marks=marks)
+        found.append(pytest.param(*param.values, id=param.id, marks=marks))
+    return found
 
 
 @pytest.mark.parametrize("path", judged_apart(files("cpp")))

@@ -236,10 +236,10 @@ def test_the_whole_of_it_makes_a_digest(monkeypatch: pytest.MonkeyPatch, bench: 
 @pytest.mark.parametrize(("code", "why"), [
     ("raise SystemExit(3)", "told nothing: loading the submission ended early"),
     ("# triton\nraise SystemExit(3)", "did not load as a program of its own"),
-    (MODEL.replace("return x.relu()", SLEEPS), "constructing and calling it took longer than 8 s"),
+    (MODEL.replace("return x.relu()", SLEEPS), "constructing and calling it took longer than 4 s"),
 ])  # fmt: skip
 def test_what_goes_wrong_is_a_note(monkeypatch: pytest.MonkeyPatch, bench: Bench, code: str, why: str) -> None:
-    outside = fake_tool(monkeypatch, bench, code, call_timeout=2.0)
+    outside = fake_tool(monkeypatch, bench, code, call_timeout=1.0)
     assert outside.ncu() is None
     (note,) = outside.notes
     assert why in note and _free(bench.lease)

@@ -175,7 +175,7 @@ def test_a_reference_that_loops_for_hours_is_given_up_and_nothing_else_is_looked
 
 
 def test_waiting_for_another_reference_is_not_a_problems_own_time(pool: LocalPool) -> None:
-    slow = problem("import time; time.sleep(1); return torch.tanh(x)")
+    slow = problem("import time; time.sleep(0.2); return torch.tanh(x)")
     quick, limits = problem("return torch.tanh(x)"), Limits(cpu_seconds=20, first_seconds=0.8)
     patient, options = Limits(cpu_seconds=20), Options(device="cpu")
     asked = [pool.lint(slow, options, patient), pool.lint(quick, options, limits), pool.lint(quick, options, patient)]
