@@ -118,6 +118,7 @@ def test_a_page_works_with_keys_and_asks_for_nothing(opened: Any) -> None:
         assert (shown.requests[1:], shown.errors) == ([], [])
 
 
+@pytest.mark.full
 @needs_browser
 def test_a_page_is_searched(opened: Any) -> None:
     with opened(STORY, OTHER, trajectory(turn(1))) as shown:
@@ -140,6 +141,7 @@ def test_a_page_is_searched(opened: Any) -> None:
         assert shown.value("document.activeElement.id") != "search"
 
 
+@pytest.mark.full
 @needs_browser
 def test_a_page_opens_where_its_address_says_in_dark_or_light(opened: Any) -> None:
     with opened(STORY, OTHER, fragment="#story/3/reply", dark=True) as shown:
@@ -149,6 +151,7 @@ def test_a_page_opens_where_its_address_says_in_dark_or_light(opened: Any) -> No
         assert shown.value("document.documentElement.className") == ""
 
 
+@pytest.mark.full
 @needs_browser
 def test_a_hostile_page_runs_nothing(opened: Any) -> None:
     with opened(evil()) as shown:

@@ -371,6 +371,7 @@ def words(selector: str) -> str:
 PROBLEMS = words("#problems a.link")
 
 
+@pytest.mark.full
 @needs_browser
 def test_a_page_says_what_the_figures_are(opened: Any) -> None:
     with opened(*RUN) as shown:
@@ -396,6 +397,7 @@ def test_a_page_says_what_the_figures_are(opened: Any) -> None:
         assert (shown.requests[1:], shown.errors) == ([], [])
 
 
+@pytest.mark.full
 @needs_browser
 def test_a_page_works_by_keys(opened: Any) -> None:
     with opened(*RUN) as shown:
@@ -425,6 +427,7 @@ def test_a_page_works_by_keys(opened: Any) -> None:
         assert (shown.requests[1:], shown.errors) == ([], [])
 
 
+@pytest.mark.full
 @needs_browser
 def test_the_roofline_is_drawn(opened: Any) -> None:
     with opened(*ROOFLINES, dark=True) as shown:
@@ -452,6 +455,7 @@ def test_the_roofline_is_drawn(opened: Any) -> None:
         assert shown.errors == []
 
 
+@pytest.mark.full
 @needs_browser
 def test_problems_are_filtered(opened: Any) -> None:
     with opened(*RUN) as shown:
@@ -476,6 +480,7 @@ def test_problems_are_filtered(opened: Any) -> None:
         assert "Nothing passes" in shown.value("document.querySelector('#problems').innerText")
 
 
+@pytest.mark.full
 @needs_browser
 def test_a_page_fits_wide_and_narrow_in_dark_and_light(opened: Any) -> None:
     with opened(*RUN, *hostile(), dark=True) as shown:
@@ -493,6 +498,7 @@ def test_a_page_fits_wide_and_narrow_in_dark_and_light(opened: Any) -> None:
         assert (dark, shown.value(back)) == ("rgb(20, 23, 28)", "rgb(255, 255, 255)")
 
 
+@pytest.mark.full
 @needs_browser
 def test_a_large_run_is_read_from_page_to_page(opened: Any) -> None:
     with opened(*RUN, room=Room(episodes=2)) as shown:
@@ -509,6 +515,7 @@ def test_a_large_run_is_read_from_page_to_page(opened: Any) -> None:
         assert shown.errors == []
 
 
+@pytest.mark.full
 @needs_browser
 def test_odd_runs_are_shown(opened: Any, tmp_path: Path) -> None:
     unknown = [

@@ -7,6 +7,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 ASK = """
 import json, kevin_env
@@ -16,6 +18,7 @@ print(json.dumps([kevin_env.__file__, str(data_folder("prompts")), len(list_prob
 """
 
 
+@pytest.mark.full
 def test_the_wheel_carries_what_it_needs(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)

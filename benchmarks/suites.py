@@ -1,0 +1,58 @@
+"""How long `make test` and `make test-all` take after installation, and how many tests they run.
+
+    python benchmarks/suites.py [--checkout FOLDER] [--name after] [--target test] [--runs 1] [--json FILE]
+
+Give another checkout and name, `before`, to compare a revision on the same machine. A run that fails is not counted.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from resultfile import Results, median_row, plain_row
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGETS = ("test", "test-all")
+
+
+def run(checkout: Path, target: str) -> tuple[float, int]:
+    """Wall seconds of a target, and the tests that passed in it.
+
+    Raises:
+        SystemExit: when it fails.
+    """
+    start = time.monotonic()
+    done = subprocess.run(["make", target], cwd=checkout, capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - start
+    if done.returncode:
+        raise SystemExit(f"make {target} failed:\n{done.stdout[-4000:]}{done.stderr[-2000:]}")
+    return seconds, sum(map(int, re.findall(r"^=+ .*?(\d+) passed", done.stdout, re.MULTILINE)))
+
+
+def main() -> None:
+    """Runs the targets and writes their rows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkout", type=Path, default=ROOT)
+    parser.add_argument("--name", default="after", help="what the rows' names begin with")
+    parser.add_argument("--target", choices=TARGETS, action="append", help="by default both")
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    # the virtual environment is not what is measured
+    subprocess.run(["make", ".venv/.installed"], cwd=options.checkout, stdout=sys.stderr, check=True)
+    versions = {"python": sys.version.split()[0], "pytest": version("pytest"), "processors": str(os.cpu_count())}
+    results = Results(options.json, "cpu", versions)
+    for target in options.target or TARGETS:
+        taken = [run(options.checkout, target) for _ in range(options.runs)]
+        name = f"{options.name}: make {target}"
+        results.tell(median_row(name, [seconds for seconds, _ in taken]))
+        results.tell(plain_row(f"{name}, tests passed", min(count for _, count in taken)))
+
+
+if __name__ == "__main__":
+    main()
