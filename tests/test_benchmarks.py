@@ -66,6 +66,7 @@ def test_a_template_stays_with_its_kernel(script: Script) -> None:
     ]
 
 
+@pytest.mark.full
 def test_a_changed_kernel_is_still_right(pool: LocalPool, script: Script) -> None:
     honest = script("honest")
     entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
@@ -206,6 +207,7 @@ def test_figures_of_a_profile_stand_beside_those_by_hand(script: Script) -> None
         assert row["name"] in profiles.tell(row)
 
 
+@pytest.mark.full
 def test_nsight_compute_is_asked_at_a_shell_and_its_refusal_is_one_line(tmp_path: Path, script: Script) -> None:
     by_hand, tool = script("by_hand"), tmp_path / "ncu"
     problem, submission = tmp_path / "problem.py", tmp_path / "submission.py"

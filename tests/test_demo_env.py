@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import gymnasium as gym
@@ -30,6 +31,14 @@ class ModelNew(torch.nn.Module):
 RIGHT = WRONG.replace(', approximate="tanh"', "").replace("The tanh form is near enough.", "Now the exact form.")
 
 
+@pytest.fixture
+def pool() -> Iterator[LocalPool]:
+    """Judges at the pace of the command that judges the record again: else it would draw other inputs."""
+    with LocalPool() as judges:
+        yield judges
+
+
+@pytest.mark.full
 @pytest.mark.usefixtures("one_pool")
 def test_three_turns_are_judged_recorded_and_judged_again(pool: LocalPool, tmp_path: Path) -> None:
     problem = tmp_path / "gelu.py"

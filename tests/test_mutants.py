@@ -44,6 +44,7 @@ def judged() -> list[Judged]:
     return [each for name in SMALL for each in examine(small(name), MOST)]
 
 
+@pytest.mark.full
 def test_broken_kernels_are_caught(judged: list[Judged]) -> None:
     survivors = [(each.mutant.kind, each.mutant.name, each.evidence) for each in judged if each.status == "survived"]
     parts = tallies(judged)
@@ -54,6 +55,7 @@ def test_broken_kernels_are_caught(judged: list[Judged]) -> None:
     assert (narrow.rate or 0) >= 0.95, survivors
 
 
+@pytest.mark.full
 def test_every_family_and_the_usual_faults_are_among_them(judged: list[Judged]) -> None:
     found = {f"{each.mutant.family}/{each.mutant.kind}" for each in judged if each.status in ("caught", "structure")}
     assert found >= {

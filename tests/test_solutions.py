@@ -80,6 +80,7 @@ def test_a_cpp_solution_is_right(path: Path, bench: Bench) -> None:
     check(path, bench)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "path", judged_apart([each for each in files("triton") if problem_of(each.values[0]) in QUICK])
 )

@@ -205,9 +205,10 @@ CLIENT = """
 import signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
 from kevin_env.judge.pool import LocalPool
+from judges import QUICK
 from test_pool import BUSY, CPU, SOFTMAX, WRONG, judged
 if __name__ == "__main__":
-    pool = LocalPool()
+    pool = LocalPool(QUICK)
     print(judged(pool, WRONG).outcome.category, flush=True)
     running = pool.submit(SOFTMAX, BUSY, CPU)
     sys.stdin.readline()
@@ -223,24 +224,19 @@ def client(code: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-ENDS = ("exit", "SIGTERM", "SIGKILL", "SIGINT")
+@pytest.fixture
+def started() -> Iterator[subprocess.Popen[str]]:
+    process = client(CLIENT)
+    yield process
+    process.kill()
+    process.communicate()
 
 
-@pytest.fixture(scope="module")
-def clients() -> Iterator[dict[str, subprocess.Popen[str]]]:
-    """A client for each way to end; they start together."""
-    started = {end: client(CLIENT) for end in ENDS}
-    yield started
-    for process in started.values():
-        process.kill()
-        process.communicate()
-
-
-@pytest.mark.parametrize("end", ENDS)
-def test_no_process_outlives_a_client_that_does_not_close_its_pool(
-    clients: dict[str, subprocess.Popen[str]], end: str
-) -> None:
-    process = clients[end]
+@pytest.mark.parametrize(
+    "end", ["SIGKILL", *(pytest.param(end, marks=pytest.mark.full) for end in ("exit", "SIGTERM", "SIGINT"))]
+)
+def test_no_process_outlives_a_client_that_does_not_close_its_pool(started: subprocess.Popen[str], end: str) -> None:
+    process = started
     assert process.stdout is not None and process.stdin is not None
     assert process.stdout.readline() == "correctness\n"
     wait_for("kevin-busy", below=process.pid)
@@ -260,9 +256,10 @@ def test_no_process_outlives_a_client_that_does_not_close_its_pool(
 FORKING_CLIENT = """
 import os, sys
 from kevin_env.judge.pool import LocalPool
+from judges import QUICK
 from test_pool import RIGHT, WRONG, judged
 if __name__ == "__main__":
-    pool = LocalPool()
+    pool = LocalPool(QUICK)
     print(judged(pool, WRONG).outcome.category, flush=True)
     child = os.fork()
     print(judged(pool, WRONG).outcome.category, flush=True)
@@ -295,16 +292,15 @@ def test_a_closed_pool_judges_nothing_more() -> None:
         judging.result(30)
 
 
-def test_a_display_that_fails_and_a_request_that_is_too_long_are_nobody_elses_trouble() -> None:
+def test_a_display_that_fails_and_a_request_that_is_too_long_are_nobody_elses_trouble(pool: LocalPool) -> None:
     def broken(stage: Stage) -> None:
         raise ValueError(stage)
 
-    with LocalPool() as pool:
-        assert pool.submit(SOFTMAX, RIGHT, CPU, broken).result(120).outcome.category == "correct"
-        under_way = pool.submit(SOFTMAX, SLOW, CPU)
-        with pytest.raises(JudgeError, match="too long to be judged"):
-            pool.submit(SOFTMAX, Submission(code=RIGHT.code + "#" * (9 << 20)), CPU).result(120)
-        assert under_way.result(120).outcome.category == "correct"
+    assert pool.submit(SOFTMAX, RIGHT, CPU, broken).result(120).outcome.category == "correct"
+    under_way = pool.submit(SOFTMAX, SLOW, CPU)
+    with pytest.raises(JudgeError, match="too long to be judged"):
+        pool.submit(SOFTMAX, Submission(code=RIGHT.code + "#" * (9 << 20)), CPU).result(120)
+    assert under_way.result(120).outcome.category == "correct"
 
 
 @pytest.mark.parametrize(
@@ -316,9 +312,9 @@ def test_a_display_that_fails_and_a_request_that_is_too_long_are_nobody_elses_tr
         ("TOLERANCE = 'much'", "its reference fails in TOLERANCE"),
     ],
 )
-def test_what_is_wrong_with_a_problem_is_said_of_the_problem(more: str, told: str) -> None:
+def test_what_is_wrong_with_a_problem_is_said_of_the_problem(pool: LocalPool, more: str, told: str) -> None:
     cases = next(line for line in SOFTMAX.source.splitlines() if line.startswith("CASES"))
     source = SOFTMAX.source.replace(cases, more if more.startswith("CASES") else f"{cases}\n{more}")
     problem = SOFTMAX.model_copy(update={"source": source})
-    with LocalPool() as pool, pytest.raises(ProblemError, match=told):
+    with pytest.raises(ProblemError, match=told):
         judged(pool, RIGHT, problem)

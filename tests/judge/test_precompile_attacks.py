@@ -120,6 +120,7 @@ def test_each_is_waited_for_also_where_the_kernel_takes_children_away(submit: Su
     assert 2 < rehearse(ran) < SECONDS
 
 
+@pytest.mark.full
 def test_whoever_compiles_more_kernels_than_it_may_have_processes_is_left_alone(submit: Submit) -> None:
     each = MAX_PROCESSES // CASES + 20
     attack = f"""

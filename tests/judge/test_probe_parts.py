@@ -110,6 +110,7 @@ def test_a_program_goes_through_its_parts_each_with_its_lease(start) -> None:
     assert leases.log == ["none", "none back", "shared", "shared back", "alone", "alone back"]
 
 
+@pytest.mark.full
 def test_it_stops_where_it_must(start) -> None:
     target = start(MODEL)
     seen = dict[str, str]()
@@ -151,6 +152,7 @@ def _free(lease: Lease, seconds: float = 20.0) -> bool:
     return taken.wait(seconds)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("code", "why", "leases"), [
     ("raise SystemExit(3)", "loading ended early", 1),
     (MODEL.replace('print("CONSTRUCTED", flush=True)', "os._exit(0)"), "calling ended early", 2),
@@ -162,6 +164,7 @@ def test_one_that_ends_early_is_told(start, code: str, why: str, leases: int) ->
     assert run_parts(target, watched.parts()) == why and len(watched.log) == 2 * leases
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("code", "limits", "why"), [
     (SLEEPS, {"load": 6.0}, "loading took longer than 6 s"),
     (MODEL.replace("return x.relu()", SLEEPS), {"calls": 2.0}, "calling took longer than 2 s"),
@@ -180,6 +183,7 @@ def test_one_that_never_comes_to_the_next_point_is_dead_before_others_have_the_d
     assert leases.log[-1].endswith("nobody there") and leases.log[-1].split()[0] == leases.log[-2]
 
 
+@pytest.mark.full
 def test_one_that_fakes_its_points_gains_nothing_but_to_go_on(start) -> None:
     ran = run_parts(target := start(FAKES + MODEL), Leases(target.worker).parts())
     assert isinstance(ran, Ran) and ran.output.endswith("CALL 3\nTOOL 0\n")
@@ -208,6 +212,7 @@ threading.Thread(target=tick, daemon=True).start()
 """
 
 
+@pytest.mark.full
 def test_all_of_it_stands_still_while_a_lease_is_waited_for(start) -> None:
     target = start(MODEL.replace("class", TICKS + "class", 1))
     ran = run_parts(target, Leases(target.worker, wait=1.0).parts())
@@ -233,6 +238,7 @@ def test_the_whole_of_it_makes_a_digest(monkeypatch: pytest.MonkeyPatch, bench: 
     assert not outside.notes and _free(bench.lease)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("code", "why"), [
     ("raise SystemExit(3)", "told nothing: loading the submission ended early"),
     ("# triton\nraise SystemExit(3)", "did not load as a program of its own"),
@@ -294,6 +300,7 @@ def test_whatever_is_asked_of_a_judge_tells_whether_a_digest_will_be(monkeypatch
     assert server._perform(judge, request, Cancellation()) == {"judgement": {}} and foreseen == [("bench", "ncu")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dead", [False, True])
 def test_one_that_does_not_fit_or_has_died_is_not_used(monkeypatch, bench: Bench, dead: bool) -> None:
     worker = bench.take_for_tools()
@@ -314,6 +321,7 @@ def test_a_tool_that_cannot_be_started_leaves_no_candidate(monkeypatch, bench: B
     assert len(taken) == 1 and not any(descendants(taken[0].pid))
 
 
+@pytest.mark.full
 def test_what_compilers_keep_is_compiled_before_the_program_needs_it(monkeypatch, bench: Bench) -> None:
     steps: list[str] = []
     rehearse = Target.rehearse

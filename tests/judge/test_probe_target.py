@@ -94,12 +94,14 @@ def test_it_can_be_loaded_only_which_is_when_extensions_are_compiled(start) -> N
     assert start("raise ValueError('not today')").rehearse(60, "load") == 1
 
 
+@pytest.mark.full
 def test_what_is_compiled_can_be_made_without_a_call(start) -> None:
     target = start(FAILING)
     assert target.rehearse(60, "compile") == 0 and "called with" not in target.worker.log
     assert start("raise ValueError('not today')").rehearse(60, "compile") == 1
 
 
+@pytest.mark.full
 def test_whoever_writes_to_its_inputs_writes_to_no_file(start) -> None:
     target = start(
         RIGHT.replace("return self.inner(x)", "print('first', float(x.sum())); return self.inner(x.add_(1))")
@@ -108,6 +110,7 @@ def test_whoever_writes_to_its_inputs_writes_to_no_file(start) -> None:
     assert "first" in first and first == second
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("headers", ["short", "full"])
 def test_the_program_is_built_with_the_headers_that_the_submission_was(start, headers: str) -> None:
     asks = (
@@ -119,6 +122,7 @@ def test_the_program_is_built_with_the_headers_that_the_submission_was(start, he
     assert ours == (headers == "short")
 
 
+@pytest.mark.full
 def test_outputs_that_change_from_call_to_call_are_noticed(start) -> None:
     assert start(CHANGING).rehearse(60, "compare") == DIFFERENT
     assert start(RIGHT).rehearse(60, "compare") == 0

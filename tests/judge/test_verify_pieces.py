@@ -67,6 +67,7 @@ def scenes() -> Iterator[tuple[str, torch.Tensor, torch.Tensor, torch.Tensor | N
         yield f"exact {dtype}", (drawn(64, 33) > 0).to(dtype), (drawn(64, 33) > 0.5).T.contiguous().T.to(dtype), None
 
 
+@pytest.mark.full
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds: set[str | None] = set()
     for name, got, reference, oracle in scenes():

@@ -107,6 +107,7 @@ def test_a_changed_input_is_all_that_is_made_for_one() -> None:
     assert 3 * UNIT <= held.most <= 3.5 * UNIT, "both inputs and what is made"
 
 
+@pytest.mark.full
 def test_a_reference_is_judged_where_the_lint_has_no_room(bench: Bench) -> None:
     """After an error for want of memory at any place nothing is held, and the reference is judged all the same."""
     whole, kinds = Held(), set()

@@ -9,6 +9,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.cases import open_cases, plan, usable_distributions
 from kevin_env.judge.check import oracles_of
+from kevin_env.judge.pace import PACES
 from kevin_env.judge.reference import Case, seed_from
 from kevin_env.problem import Problem
 
@@ -77,7 +78,8 @@ class Sampler:
         found: list[Sample] = []
         for case in self.cases:
             last: list[torch.Tensor] | None = None
-            for distribution in plan(self.usable[case.name], case is self.cases[-1], self.secret, case.name):
+            timed = case is self.cases[-1]
+            for distribution in plan(self.usable[case.name], timed, self.secret, case.name, PACES["cpu"]):
                 found.append(self._draw(case, distribution, last))
                 last = found[-1].outputs
         return found
