@@ -6,8 +6,8 @@ from kevin_env.frozen import Frozen
 class Pace(Frozen):
     """How thoroughly a judge screens and times. The defaults of each kind of device are in `PACES`.
 
-    A judge with fewer calls gives verdicts sooner, misses more wrong answers, and its times vary more. A recorded turn has
-    the same inputs again only at the pace at which it was judged.
+    A judge with fewer calls gives verdicts sooner, misses more wrong answers, and its times vary more. A recorded turn
+    has the same inputs again only at the pace at which it was judged.
     """
 
     turns: tuple[int, int]
