@@ -46,6 +46,7 @@ def replies(count: int) -> list[Answer]:
     return [Answer([delta(content=another(number)), delta(finish="stop")]) for number in range(count)]
 
 
+@pytest.mark.full
 def test_the_gym_loop_plays_a_wrong_and_a_right_answer() -> None:
     command = [sys.executable, str(EXAMPLES / "gym_loop.py")]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=200)

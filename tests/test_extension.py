@@ -120,6 +120,7 @@ def test_full_headers_serve_cuda(name: str, folder: None, monkeypatch: pytest.Mo
     entry.check(_build(name, **entry.BUILD))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "code",
     [
@@ -153,6 +154,7 @@ def test_what_the_short_headers_lack_is_built_by_torch(
     assert raised.value.__context__ is None and "short" not in "".join(capfd.readouterr())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("code", "functions"),
     [
@@ -224,6 +226,7 @@ def test_files_with_headers_of_their_own(path: ShortPath, tmp_path: Path) -> Non
     assert torch.equal(module.doubled(x), x * 2) and str(tmp_path / "own_files") in path.served
 
 
+@pytest.mark.full
 @pytest.mark.timeout(25)
 @pytest.mark.parametrize("verbose", [True, False])
 def test_a_compiler_that_fails_ends_the_others(

@@ -218,6 +218,7 @@ def test_a_model_is_watched_stopped_and_resumed_for_real(tmp_path: Path) -> None
     assert [each["messages"][-1]["content"] for each in played["turns"]] == sent
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("one_pool")
 def test_samples_are_played_for_real(tmp_path: Path) -> None:
     words = ["--problem", str(tmp_path / "7_Double.py"), "--turns", "2", "--samples", "3", "--seed", "5", "--plain"]

@@ -78,12 +78,14 @@ def rehearsed(tmp_path_factory: pytest.TempPathFactory, library: Path | None) ->
     return Rehearsed(folder, frozenset(folder.rglob("*")), compiled)
 
 
+@pytest.mark.full
 def test_each_kernel_is_compiled_once_for_whatever_the_cases_need(rehearsed: Rehearsed) -> None:
     assert Counter(name for name, _ in rehearsed.compiled) == KERNELS
     assert not any(was_there for _, was_there in rehearsed.compiled)
     assert len(rehearsed.named("*.cubin")) == len(rehearsed.compiled)
 
 
+@pytest.mark.full
 def test_calls_on_true_tensors_find_everything_compiled(rehearsed: Rehearsed) -> None:
     found = run("calls", rehearsed.folder)
     assert {name for name, _ in found} == set(KERNELS)
@@ -158,10 +160,12 @@ def test_what_launches_kernels_is_compiled_with_less_than_triton_asks_for(monkey
     assert command[1] == "launcher.c" and [each for each in command if each.startswith("-O")][-1] == precompile.LESS
 
 
+@pytest.mark.full
 def test_no_times_of_configurations_that_never_ran_are_left(rehearsed: Rehearsed) -> None:
     assert not rehearsed.named("*.autotune.json")
 
 
+@pytest.mark.full
 def test_nothing_but_the_cache_is_left(rehearsed: Rehearsed) -> None:
     at_the_top = {path.name for path in rehearsed.files if path.parent == rehearsed.folder}
     assert at_the_top == {"submission.py", "triton", "copies.log"}

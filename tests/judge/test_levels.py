@@ -42,7 +42,9 @@ def call(*what):
 """
 
 
-@pytest.fixture(scope="module", params=STRONG)
+@pytest.fixture(
+    scope="module", params=[STRONG[0], *(pytest.param(each, marks=pytest.mark.full) for each in STRONG[1:])]
+)
 def level(request: pytest.FixtureRequest) -> LevelName:
     return request.param
 

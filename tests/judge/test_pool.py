@@ -269,6 +269,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.full
 def test_a_forked_client_has_judges_of_its_own() -> None:
     process = client(FORKING_CLIENT)
     try:

@@ -31,7 +31,9 @@ import os, pathlib, signal, socket, sys, time
 """
 
 
-@pytest.fixture(scope="module", params=LEVELS)
+@pytest.fixture(
+    scope="module", params=[LEVELS[0], *(pytest.param(each, marks=pytest.mark.full) for each in LEVELS[1:])]
+)
 def level(request: pytest.FixtureRequest) -> LevelName:
     return request.param
 

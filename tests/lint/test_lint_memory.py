@@ -83,6 +83,7 @@ def lint(bench: Bench, held: Held, body: str) -> LintReport:
         return examine(bench, it, Options(device="cpu"), Limits(cpu_seconds=20))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("body", "left"), [("torch.relu(x)", ("input 0",)), ("torch.sigmoid(x)", ())])
 def test_a_lint_holds_little_more_than_the_reference_and_its_oracle(
     bench: Bench, body: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
