@@ -24,7 +24,7 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 
 # Processes wait for a judge most of the time; tests that share something stay in one.
-PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10
+PYTEST := $(BIN)/pytest --numprocesses 3 --dist loadgroup --durations 10
 
 test: check
 	$(PYTEST) -m "not full"

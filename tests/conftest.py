@@ -51,7 +51,7 @@ def servers() -> Iterator[Callable[[LevelName], ForkServer]]:
         del os.environ["KEVIN_TEST_SECRET"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def a_bench(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[[], Bench]]":
     """Starts what a judge of this CPU keeps ready, in this process; closed at the end, where it is not before."""
     import torch
@@ -70,9 +70,9 @@ def a_bench(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[[]
         yield start
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def bench(a_bench: "Callable[[], Bench]") -> "Bench":
-    """One for all tests that change nothing of it."""
+    """One for all tests of a module, which change nothing of it."""
     return a_bench()
 
 

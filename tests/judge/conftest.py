@@ -16,7 +16,7 @@ from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.worker import Worker
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def a_judge(servers: Callable[[LevelName], ForkServer]) -> Iterator[Callable[..., Judge]]:
     """Starts a quick judge of this CPU in this process; arguments as of `Judge`."""
     with ExitStack() as started:
@@ -29,9 +29,9 @@ def a_judge(servers: Callable[[LevelName], ForkServer]) -> Iterator[Callable[...
         yield start
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def judge(a_judge: Callable[..., Judge]) -> Judge:
-    """One for all tests that leave it as it was."""
+    """One for all tests of a module, which leave it as it was."""
     return a_judge()
 
 

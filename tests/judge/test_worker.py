@@ -439,11 +439,10 @@ def test_closing_leaves_no_process_and_no_descriptor(server: ForkServer) -> None
     before, processes = _open_files(), _children_of(server)
     for _ in range(3):
         Worker(server, "cpu", 4 << 30).close()
-    assert _open_files() == before
     deadline = time.monotonic() + 5
-    while _children_of(server) != processes and time.monotonic() < deadline:
+    while (_children_of(server) != processes or _open_files() > before) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert _children_of(server) == processes
+    assert _children_of(server) == processes and _open_files() <= before
 
 
 def _open_files() -> int:
@@ -492,7 +491,7 @@ def test_one_that_cannot_be_started_leaves_nothing(tmp_path: Path, monkeypatch: 
     before = open_files()
     with pytest.raises(JudgeError, match="fork server did not start"):
         Worker(server, "cpu", 1 << 30)
-    assert open_files() == before and not list(tmp_path.iterdir())
+    assert open_files() <= before and not list(tmp_path.iterdir())
 
 
 def test_a_fork_server_that_is_not_needed_ends_at_once_and_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
