@@ -6,6 +6,8 @@ STAMP := $(VENV)/.installed
 # Those that need nothing but this machine; DEVICE=cuda where it has a GPU.
 FIGURES := turn_latency throughput timing_fidelity feedback_cost
 DEVICE ?= cpu
+# Tests start hundreds of processes: each would compile all modules again where Python is kept from writing bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all check fmt bench clean integrations
 
@@ -24,12 +26,12 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 
 # Processes wait for a judge most of the time; tests that share something stay in one.
-PYTEST := $(BIN)/pytest --numprocesses 3 --dist loadgroup --durations 10
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10
 
 test: check
-	$(PYTEST) -m "not full"
+	$(PYTEST) -m "not full" --ignore tests/integrations
 
-# What `test` leaves out: the whole corpus, all problems, trainers, all headers, browser and wheel.
+# What `test` leaves out: the whole corpus, all problems, trainers and servers, all headers, browser and wheel.
 test-all: $(STAMP)
 	$(PYTEST) -m full
 

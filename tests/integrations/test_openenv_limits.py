@@ -83,7 +83,6 @@ def test_a_session_that_goes_away_frees_its_episode(pool: ScriptedPool) -> None:
         until(lambda: episodes() == before)
 
 
-@pytest.mark.full
 def test_a_session_that_goes_away_while_it_is_judged_is_freed_too(capfd: pytest.CaptureFixture[str]) -> None:
     judging, free = threading.Event(), threading.Event()
 
@@ -105,7 +104,6 @@ def test_a_session_that_goes_away_while_it_is_judged_is_freed_too(capfd: pytest.
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.full
 def test_a_server_that_is_stopped_waits_for_nobody(capfd: pytest.CaptureFixture[str]) -> None:
     judging, free = threading.Event(), threading.Event()
 
@@ -144,7 +142,6 @@ def test_connections_are_counted_too(pool: ScriptedPool) -> None:
         until(lambda: requests.get(f"{url}/health").status_code == 200)
 
 
-@pytest.mark.full
 def test_a_silent_session_is_ended(pool: ScriptedPool) -> None:
     before = episodes()
     with serving(pool, ServerLimits(idle_timeout=1.0)) as url:
@@ -173,7 +170,6 @@ def test_the_time_of_a_step_is_no_silence() -> None:
         assert env.step(KevinAction(code=REPLY)).observation.turn == 1
 
 
-@pytest.mark.full
 def test_a_session_without_a_socket_is_ended_as_well(pool: ScriptedPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenEnv has a way to open sessions over HTTP alone. They are ended by OpenEnv, which looks every five seconds."""
     with serving(pool, SMALL) as url:

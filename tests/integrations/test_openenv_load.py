@@ -86,7 +86,6 @@ ENDINGS = {
 RIGHT = OPEN.format("torch.nn.functional.gelu(x)")
 
 
-@pytest.mark.full
 def test_sessions_over_real_judges(pool: LocalPool) -> None:
     """Sessions submit at once: each something that fails in its own way, then what the next one did; one is right."""
 

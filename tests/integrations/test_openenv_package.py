@@ -86,7 +86,6 @@ def test_an_episode_passes_openenvs_validation() -> None:
         assert check_rules(judged[1].code) is None  # the plan also has an answer without code, and one that is broken
 
 
-@pytest.mark.full
 def test_the_command_serves_until_it_is_interrupted() -> None:
     process = subprocess.Popen([*KEVIN_ENV, "serve", "--port", "0"], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None

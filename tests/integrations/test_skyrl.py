@@ -17,8 +17,6 @@ from kevin_env.judge import JudgeError, ScriptedPool  # noqa: E402
 from kevin_env.problem import ProblemError  # noqa: E402
 from kevin_env.settings import Settings  # noqa: E402
 
-pytestmark = pytest.mark.full
-
 
 def judged(problem: Any, submission: Any) -> Any:
     (name,) = re.findall(r"def (\w+)\(x, out", submission.code)

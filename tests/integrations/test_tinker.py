@@ -13,30 +13,29 @@ from typing import Any
 import pytest
 
 pytest.importorskip("tinker_cookbook", reason="Tinker's cookbook is not installed: pip install 'kevin-env[tinker]'")
-pytestmark = pytest.mark.full
 
-from episodes import WRONG, correct, problem_file  # noqa: E402
-from tinker_cookbook import renderers, tokenizer_utils  # noqa: E402
-from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs  # noqa: E402
-from tinker_cookbook.rl.data_processing import (  # noqa: E402
+from episodes import WRONG, correct, problem_file
+from tinker_cookbook import renderers, tokenizer_utils
+from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
+from tinker_cookbook.rl.data_processing import (
     assemble_training_data,
     compute_advantages,
     remove_constant_reward_groups,
 )
-from tinker_cookbook.rl.metric_util import compute_trajectory_metrics  # noqa: E402
-from tinker_cookbook.rl.rollout_strategy import FailFast, RetryOnFailure  # noqa: E402
-from tinker_cookbook.rl.rollouts import do_group_rollout, do_group_rollout_and_filter_constant_reward  # noqa: E402
-from tinker_cookbook.rl.types import StopReason  # noqa: E402
-from tiny_models import make_byte_tokenizer, reply  # noqa: E402
+from tinker_cookbook.rl.metric_util import compute_trajectory_metrics
+from tinker_cookbook.rl.rollout_strategy import FailFast, RetryOnFailure
+from tinker_cookbook.rl.rollouts import do_group_rollout, do_group_rollout_and_filter_constant_reward
+from tinker_cookbook.rl.types import StopReason
+from tiny_models import make_byte_tokenizer, reply
 
-from kevin_env.advantage import advantages, training_samples  # noqa: E402
-from kevin_env.curriculum import Curriculum  # noqa: E402
-from kevin_env.integrations.tinker import KernelDatasetBuilder, KernelGroup, PerTurnReturns  # noqa: E402
-from kevin_env.judge import JudgeError, ScriptedPool  # noqa: E402
-from kevin_env.problem import parse_problem  # noqa: E402
-from kevin_env.record import Trajectory  # noqa: E402
-from kevin_env.recorder import Recorder, read_trajectories  # noqa: E402
-from kevin_env.settings import Settings  # noqa: E402
+from kevin_env.advantage import advantages, training_samples
+from kevin_env.curriculum import Curriculum
+from kevin_env.integrations.tinker import KernelDatasetBuilder, KernelGroup, PerTurnReturns
+from kevin_env.judge import JudgeError, ScriptedPool
+from kevin_env.problem import parse_problem
+from kevin_env.record import Trajectory
+from kevin_env.recorder import Recorder, read_trajectories
+from kevin_env.settings import Settings
 
 END = "<|im_end|>"
 # Scores 0, 0, 1.3, 0 and 1.3, 0, 0, 0: returns 0.208, 0.52, 1.3, 0 and 1.3, 0, 0, 0, whose mean is 0.416.

@@ -10,7 +10,6 @@ import pytest
 
 trl = pytest.importorskip("trl", reason="TRL is not installed: pip install 'kevin-env[trl]'")
 pytestmark = [
-    pytest.mark.full,
     pytest.mark.filterwarnings("ignore:.*experimental feature:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*is deprecated and will be removed in v6:FutureWarning"),
 ]

@@ -19,7 +19,6 @@ pytest.importorskip("verifiers.v1", reason="verifiers is not installed: pip inst
 BIN = Path(sys.executable).parent
 UV = shutil.which("uv", path=f"{BIN}{os.pathsep}{os.environ['PATH']}")
 pytestmark = [
-    pytest.mark.full,
     pytest.mark.skipif(UV is None, reason="verifiers needs uv on the PATH: pip install uv"),
 ]
 
