@@ -25,8 +25,8 @@ check: $(STAMP)
 	$(BIN)/pyright -p .
 	$(BIN)/lint-imports
 
-# Processes often wait for a judge, so there are more than cores; tests that share something stay in one.
-PYTEST := $(BIN)/pytest --numprocesses 3 --dist loadgroup --durations 10
+# Tests that share something stay in one process.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10
 
 test: check
 	$(PYTEST) -m "not full" --ignore tests/integrations

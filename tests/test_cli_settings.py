@@ -84,7 +84,7 @@ def test_the_environment_has_every_setting_by_its_name_and_default() -> None:
     assert OTHER.keys() == Settings.model_fields.keys()
 
 
-@pytest.mark.parametrize("command", ["play", "eval", "serve"])
+@pytest.mark.parametrize("command", ["play", "eval", pytest.param("serve", marks=pytest.mark.full)])
 def test_every_command_takes_every_setting(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings_of(command, [], monkeypatch) == Settings()
     assert settings_of(command, OVERRIDES, monkeypatch) == Settings.of(OTHER)

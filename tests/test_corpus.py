@@ -48,10 +48,11 @@ def thorough() -> Iterator[JudgePool]:
         yield judges
 
 
-@pytest.fixture(scope="session")
-def hasty() -> Iterator[JudgePool]:
-    with LocalPool(HASTY) as judges:
-        yield judges
+@pytest.fixture(scope="module")
+def hasty(servers: Callable[[LevelName], ForkServer]) -> Iterator[JudgePool]:
+    judge = Judge("cpu", Lent(servers("root")), HASTY)
+    yield InThisProcess(judge)
+    judge.close()
 
 
 @pytest.fixture

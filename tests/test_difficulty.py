@@ -49,6 +49,7 @@ def test_every_problem_was_measured_and_nothing_else(shipped: Measurements) -> N
     assert all(measured(problem) == shipped.problems[problem.id] for problem in PROBLEMS)
 
 
+@pytest.mark.full
 def test_the_file_is_of_the_results_and_references_as_they_are(script, counted, shipped: Measurements) -> None:
     """When this fails, run `python benchmarks/difficulty.py --json problems/difficulty.json`."""
     sources, rows = script.read_device("h200")

@@ -504,6 +504,7 @@ def get_init_inputs():
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("language", "device"),
     [

@@ -61,6 +61,7 @@ def test_the_reply_is_seen_while_it_comes(tmp_path: Path) -> None:
         screen.wait_for("512 of 1024")
 
 
+@pytest.mark.full
 def test_steps_a_remark_and_the_same_turn_again(tmp_path: Path) -> None:
     with play(tmp_path, ".w2w") as screen:
         screen.wait_for("class ModelNew")
@@ -106,6 +107,7 @@ def test_the_kernel_is_edited_and_submitted(tmp_path: Path) -> None:
     assert " icanon" in (tmp_path / "modes").read_text()  # the editor had the terminal as it was before
 
 
+@pytest.mark.full
 def test_an_editor_that_fails_or_changes_nothing_submits_nothing(tmp_path: Path) -> None:
     once = editor(tmp_path, f"test -e {tmp_path}/again && exit 0; touch {tmp_path}/again; exit 3")
     with play(tmp_path, "w", "human", VISUAL=once) as screen:
@@ -133,6 +135,7 @@ def test_a_person_plays(tmp_path: Path) -> None:
     assert (only.reply, only.by_person) == ("```python\nclass ModelNew: ...\n```\n", True)
 
 
+@pytest.mark.full
 def test_a_model_that_fails_is_asked_again(tmp_path: Path) -> None:
     with play(tmp_path, "x2") as screen:
         screen.wait_for("no reply: nobody there")
@@ -152,6 +155,7 @@ def test_it_ends_at_once_while_a_turn_runs(tmp_path: Path) -> None:
     assert [(each.turns, each.stop_reason) for each in recorded(tmp_path)] == [((), "interrupted")] * 2
 
 
+@pytest.mark.full
 def test_it_ends_with_its_terminal(tmp_path: Path) -> None:
     with play(tmp_path, ".") as screen:
         screen.wait_for("class ModelNew")
@@ -163,6 +167,7 @@ def test_it_ends_with_its_terminal(tmp_path: Path) -> None:
     assert [each.stop_reason for each in recorded(tmp_path)] == ["interrupted"]
 
 
+@pytest.mark.full
 def test_a_resized_terminal_is_drawn_anew(tmp_path: Path) -> None:
     with play(tmp_path, ".") as screen:
         assert "─" * 81 not in screen.wait_for("class ModelNew")

@@ -52,6 +52,7 @@ def test_it_ends_at_once(file: Path, key: str) -> None:
         assert screen.end() == 0
 
 
+@pytest.mark.full
 def test_it_ends_with_its_terminal(file: Path) -> None:
     with replay(str(file)) as screen:
         screen.wait_for("2 trajectories")
@@ -62,6 +63,7 @@ def test_it_ends_with_its_terminal(file: Path) -> None:
         assert screen.process.wait(LONGEST) == 0
 
 
+@pytest.mark.full
 def test_a_resized_terminal_is_drawn_anew(file: Path) -> None:
     with replay(str(file), COLUMNS="33") as screen:
         assert "─" * 81 not in screen.wait_for("q quit")
@@ -69,6 +71,7 @@ def test_a_resized_terminal_is_drawn_anew(file: Path) -> None:
         assert "─" * 120 in screen.wait_for("q quit")
 
 
+@pytest.mark.full
 def test_without_colour(file: Path) -> None:
     with replay(str(file)) as screen:
         assert re.search(r"\x1b\[(\d+;)*3\dm", screen.wait_for("q quit"))
@@ -87,6 +90,7 @@ def test_a_file_is_followed(tmp_path: Path) -> None:
         screen.wait_for("7.50x")
 
 
+@pytest.mark.full
 def test_a_pipe_is_followed_turn_by_turn(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "t.jsonl")
     recorder.begin(trajectory(turn(1), stop_reason=None))
@@ -96,6 +100,7 @@ def test_a_pipe_is_followed_turn_by_turn(tmp_path: Path) -> None:
         assert "turn 1" not in screen.wait_for("It was right.")
 
 
+@pytest.mark.full
 def test_auto_play_turns_by_itself(file: Path) -> None:
     with replay(str(file), "--episode", "e1") as screen:
         screen.wait_for("1 kernel")

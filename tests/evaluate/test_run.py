@@ -57,7 +57,11 @@ def test_problems_times_samples_times_turns(tmp_path: Path) -> None:
     assert (again.ended.metrics, again.pool.submissions) == (done.ended.metrics, [])
 
 
-@pytest.mark.parametrize("more", [{}, BEAM, {"search": {"kind": "parallel"}}], ids=["serial", "beam", "parallel"])
+@pytest.mark.parametrize(
+    "more",
+    [{}, pytest.param(BEAM, marks=pytest.mark.full), {"search": {"kind": "parallel"}}],
+    ids=["serial", "beam", "parallel"],
+)
 def test_an_evaluation_that_was_killed_goes_on_to_the_same_figures(tmp_path: Path, more: dict[str, Any]) -> None:
     baselines = {"baselines": ["eager", "compile"], "problems": 4}
     whole = run(values_of(tmp_path / "whole", **more, **baselines))

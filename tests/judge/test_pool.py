@@ -81,7 +81,7 @@ def test_facts_that_several_wait_for_cannot_be_cancelled(pool: LocalPool) -> Non
     assert not describing.cancel() and describing.result(120).cases
 
 
-@pytest.mark.parametrize("device", ["cuda:63", "tpu"])
+@pytest.mark.parametrize("device", ["cuda:63", pytest.param("tpu", marks=pytest.mark.full)])
 def test_a_device_that_is_not_there_is_one_clear_line(pool: LocalPool, device: str) -> None:
     with pytest.raises(JudgeError, match=device) as caught:
         judged(pool, RIGHT, options=Options(device=device))

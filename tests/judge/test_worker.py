@@ -347,6 +347,7 @@ def test_ours_may_have_more_descriptors_than_a_candidate(server: ForkServer, sub
     assert soft == min(hard, privileges.OUR_DESCRIPTORS) if hard != resource.RLIM_INFINITY else soft > 9999
 
 
+@pytest.mark.full
 def test_a_fork_server_takes_the_descriptors_that_it_may_have() -> None:
     granted, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
@@ -501,6 +502,7 @@ def test_a_fork_server_that_is_not_needed_ends_at_once_and_says_nothing(capfd: p
     assert not server.alive and capfd.readouterr().err == ""
 
 
+@pytest.mark.full
 def test_a_fork_server_is_waited_for_until_it_is_warm() -> None:
     server = ForkServer("cpu")
     server.warm("9.0")

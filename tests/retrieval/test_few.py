@@ -25,6 +25,7 @@ def test_it_obeys_the_rules(kernel: Path) -> None:
     assert check_rules(kernel.read_text(), "kernel") is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kernel", kernels("cpp", "triton"))
 def test_it_is_right_on_a_cpu(kernel: Path, bench: Bench) -> None:
     problem = parse_problem(kernel.parent / "reference.py")
