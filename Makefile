@@ -22,7 +22,7 @@ demo: $(STAMP)
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright -p .
+	$(BIN)/pyright --threads 2 -p .
 	$(BIN)/lint-imports
 
 # Tests that share something stay in one process.

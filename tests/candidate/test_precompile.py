@@ -44,7 +44,7 @@ class Rehearsed:
 
 def run(what: str, folder: Path, library: Path | None = None) -> Compilations:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment |= {"TRITON_CACHE_DIR": str(folder / "triton"), "OMP_NUM_THREADS": "1"}
+    environment |= {"TRITON_CACHE_DIR": str(folder / "triton"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     if library is not None:
         environment |= {"TRITON_LIBCUDA_PATH": str(library), "LD_LIBRARY_PATH": str(library)}
     command = [sys.executable, str(rehearsal.__file__), what, str(folder)]
