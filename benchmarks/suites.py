@@ -3,6 +3,7 @@
     python benchmarks/suites.py [--checkout FOLDER] [--name after] [--target test] [--runs 1] [--json FILE]
 
 Give another checkout and name, `before`, to compare a revision on the same machine. A run that fails is not counted.
+Virtual machines differ in speed from hour to hour, so that a loop of one core's is timed before each run.
 """
 
 import argparse
@@ -34,6 +35,14 @@ def run(checkout: Path, target: str) -> tuple[float, int]:
     return seconds, sum(map(int, re.findall(r"^=+ .*?(\d+) passed", done.stdout, re.MULTILINE)))
 
 
+def loop_seconds() -> float:
+    """Seconds of 20 million additions in Python: how fast a core is now."""
+    start, total = time.perf_counter(), 0
+    for number in range(20_000_000):
+        total += number
+    return time.perf_counter() - start
+
+
 def main() -> None:
     """Runs the targets and writes their rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -48,8 +57,11 @@ def main() -> None:
     versions = {"python": sys.version.split()[0], "pytest": version("pytest"), "processors": str(os.cpu_count())}
     results = Results(options.json, "cpu", versions)
     for target in options.target or TARGETS:
-        taken = [run(options.checkout, target) for _ in range(options.runs)]
-        name = f"{options.name}: make {target}"
+        name, loops, taken = f"{options.name}: make {target}", list[float](), list[tuple[float, int]]()
+        for _ in range(options.runs):
+            loops.append(loop_seconds())
+            taken.append(run(options.checkout, target))
+        results.tell(median_row(f"{name}, 20 million additions before it", loops))
         results.tell(median_row(name, [seconds for seconds, _ in taken]))
         results.tell(plain_row(f"{name}, tests passed", min(count for _, count in taken)))
 
