@@ -96,6 +96,12 @@ def _have_a_temporary_folder(config: pytest.Config) -> None:
     config.add_cleanup(back)
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Names of tests are read, and are sent between processes: some parameters have a million characters."""
+    long = val.decode("latin-1") if isinstance(val, bytes) else val
+    return f"{long[:40].encode('unicode_escape').decode()}..." if isinstance(long, str) and len(long) > 100 else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where several processes run tests, a file's stay together, as they share fixtures, unless they say otherwise."""
