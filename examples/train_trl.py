@@ -36,9 +36,7 @@ def main() -> None:
     recorder = Recorder(arguments.record) if arguments.record else None
     curriculum = Curriculum(played.problems, by="difficulty", promote_at=0.5, window=8 * played.samples)
     with LocalPool() as pool:
-        rollouts = TurnRollouts(
-            curriculum, pool=pool, settings=played.settings, recorder=recorder, budget=PROMPT_TOKENS
-        )
+        rollouts = TurnRollouts(curriculum, pool=pool, settings=played.settings, recorder=recorder)
         trainer = GRPOTrainer(
             arguments.model, turn_return, GRPOConfig(**config(arguments, played)), train_dataset=rollouts.dataset(),
             rollout_func=rollouts,
@@ -53,6 +51,7 @@ def read(arguments: argparse.Namespace) -> EvalConfig:
         "problems": arguments.problems,
         "settings.max_turns": arguments.turns,
         "settings.device": arguments.judge,
+        "settings.context_tokens": PROMPT_TOKENS,
         "policy.model": arguments.model,
     }
     return read_config(arguments.config, arguments.override, flags)

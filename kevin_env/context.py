@@ -5,10 +5,12 @@ summary and its feedback, never its reasoning. Which turns, a `ContextPolicy` de
 """
 
 import dataclasses
+import functools
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from pathlib import Path
+from typing import Literal
 
 from kevin_env.examples import choose_pairs
 from kevin_env.feedback import (
@@ -23,104 +25,89 @@ from kevin_env.judge.api import DeviceInfo, Facts
 from kevin_env.problem import Problem
 from kevin_env.record import Message, Turn
 from kevin_env.settings import Settings
-
-DEFAULT_BUDGET = 32_768
-"""Tokens of a whole prompt. Kevin had 8,192; here the task and eight turns of 3,000 tokens fit."""
+from kevin_env.wording import inline
 
 TokenCounter = Callable[[str], int]
 """How many tokens a text takes."""
 
+Order = Callable[[Sequence[Turn]], Sequence[Turn]]
+"""The turns that a prompt shows, the most wanted first."""
+
 _HEADINGS = 64
 """Tokens that the history's own words take at most: once for all of it, and again for each turn."""
+_VERDICT_LIMIT = 200
+"""Characters of a turn's feedback that remain where there is no room for all of it."""
 
-_OTHER_SCORING = "A turn is scored by its outcome: whether the output is right on every input set, and how fast it is."
+_OTHER_SCORING = "The score of a turn depends on whether every input set passes and on the speedup."
 
 
 def count_characters(text: str) -> int:
-    """Tokens by the rule of thumb of four characters each, for when the model's tokenizer is not at hand."""
+    """Tokens by the rule of thumb of four characters each."""
     return -(-len(text) // 4)
 
 
-@dataclass(frozen=True)
-class Room:
-    """How many tokens are left for earlier turns, and how many a turn takes."""
+@functools.cache
+def load_counter(tokenizer: str) -> TokenCounter:
+    """Counts the tokens of a tokenizer: a `tokenizer.json`, a folder that holds one, or a name on the Hugging Face Hub.
 
-    tokens: int
-    cost: Callable[[Turn], int]
+    Without a name, four characters count as one token.
 
-    def fit(self, candidates: Iterable[Turn]) -> tuple[Turn, ...]:
-        """The candidates, the most wanted first, until one does not fit; in the order in which they were played."""
-        taken: list[Turn] = []
-        left = self.tokens
-        for turn in candidates:
-            left -= self.cost(turn)
-            if left < 0:
-                break
-            taken.append(turn)
-        return tuple(sorted(taken, key=lambda turn: turn.turn))
-
-
-class ContextPolicy(Protocol):
-    """Chooses the turns that a prompt shows."""
-
-    def select(self, turns: Sequence[Turn], room: Room) -> Sequence[Turn]:
-        """Those of `turns` to show, in order. `room.fit` keeps to the budget."""
-        ...
+    Raises:
+        ValueError: if it cannot be loaded.
+    """
+    if not tokenizer:
+        return count_characters
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise ValueError(f"tokenizer={tokenizer!r} needs another package: pip install tokenizers") from error
+    path = Path(tokenizer)
+    try:
+        file = path / "tokenizer.json" if path.is_dir() else path
+        loaded = Tokenizer.from_file(str(file)) if file.is_file() else Tokenizer.from_pretrained(tokenizer)
+    except Exception as error:  # the library raises nothing more specific
+        raise ValueError(f"tokenizer {tokenizer!r} cannot be loaded: {error}") from error
+    return lambda text: len(loaded.encode(text, add_special_tokens=False).ids)
 
 
 @dataclass(frozen=True)
-class Kevin:
-    """All turns; the oldest are dropped when they are too long together."""
+class ContextPolicy:
+    """Chooses the turns that a prompt shows.
 
-    def select(self, turns: Sequence[Turn], room: Room) -> Sequence[Turn]:
-        """See `ContextPolicy`."""
-        return room.fit(reversed(turns))
+    Within the budget, turns lose their code first, the least wanted turn first, then their feedback except for its
+    first line. Summaries, first lines and the last turn's whole feedback always stay.
+    """
 
-
-@dataclass(frozen=True)
-class Full:
-    """All turns, however long."""
-
-    def select(self, turns: Sequence[Turn], room: Room) -> Sequence[Turn]:
-        """See `ContextPolicy`."""
-        return turns
+    order: Order
+    within_budget: bool = True
 
 
-@dataclass(frozen=True)
-class LastN:
-    """The last `n` turns, as far as they fit."""
-
-    n: int = 3
-
-    def select(self, turns: Sequence[Turn], room: Room) -> Sequence[Turn]:
-        """See `ContextPolicy`."""
-        return room.fit(reversed(turns[-self.n :]))
+KEVIN = ContextPolicy(lambda turns: turns[::-1])
+"""All turns, the newest first."""
+FULL = ContextPolicy(KEVIN.order, within_budget=False)
+"""All turns, however long."""
 
 
-@dataclass(frozen=True)
-class TopW:
-    """The `w` turns with the best scores, the later of equals, as far as they fit (Dr. Kernel, arXiv 2602.05885)."""
-
-    w: int = 4
-
-    def select(self, turns: Sequence[Turn], room: Room) -> Sequence[Turn]:
-        """See `ContextPolicy`."""
-        return room.fit(heapq.nlargest(self.w, turns, key=_merit))
+def last_n(n: int = 3) -> ContextPolicy:
+    """The last `n` turns."""
+    return ContextPolicy(lambda turns: turns[: -n - 1 : -1])
 
 
-@dataclass(frozen=True)
-class BestLast:
-    """The last turn and the best one, as far as they fit."""
-
-    def select(self, turns: Sequence[Turn], room: Room) -> Sequence[Turn]:
-        """See `ContextPolicy`."""
-        best = max(turns, key=_merit)
-        return room.fit(turns[-1:] if best is turns[-1] else (turns[-1], best))
+def top_w(w: int = 4) -> ContextPolicy:
+    """The `w` turns with the best scores, the later of equals (Dr. Kernel, arXiv 2602.05885)."""
+    return ContextPolicy(lambda turns: heapq.nlargest(w, turns, key=_merit))
 
 
-_PLAIN: dict[str, Callable[[], ContextPolicy]] = {"kevin": Kevin, "full": Full, "best_last": BestLast}
-_COUNTED: dict[str, Callable[[int], ContextPolicy]] = {"last_n": LastN, "top_w": TopW}
-_DEFAULTS: dict[str, ContextPolicy] = {"last_n": LastN(), "top_w": TopW()}
+def _best_last(turns: Sequence[Turn]) -> Sequence[Turn]:
+    best = max(turns, key=_merit)
+    return turns[-1:] if best is turns[-1] else (turns[-1], best)
+
+
+BEST_LAST = ContextPolicy(_best_last)
+"""The last turn and the best one."""
+
+_PLAIN = {"kevin": KEVIN, "full": FULL, "best_last": BEST_LAST}
+_COUNTED: dict[str, Callable[..., ContextPolicy]] = {"last_n": last_n, "top_w": top_w}
 
 
 def resolve_context(context: str | ContextPolicy) -> ContextPolicy:
@@ -133,14 +120,24 @@ def resolve_context(context: str | ContextPolicy) -> ContextPolicy:
         return context
     name, colon, number = context.partition(":")
     if name in _PLAIN and not colon:
-        return _PLAIN[name]()
+        return _PLAIN[name]
     if name in _COUNTED and not colon:
-        return _DEFAULTS[name]
+        return _COUNTED[name]()
     if name in _COUNTED and number.isascii() and number.isdigit() and int(number) > 0:
         return _COUNTED[name](int(number))
     if name in _COUNTED:
         raise ValueError(f"context {context!r}: give a number of turns from 1 up, as in '{name}:3'")
     raise ValueError(f"unknown context {context!r}: give one of {', '.join([*_PLAIN, *(f'{n}:N' for n in _COUNTED)])}")
+
+
+def require_context(settings: Settings) -> None:
+    """Checks what prompts are made with.
+
+    Raises:
+        ValueError: if there is no such context, or the tokenizer cannot be loaded.
+    """
+    resolve_context(settings.context)
+    load_counter(settings.tokenizer)
 
 
 def resolve_language(
@@ -159,33 +156,36 @@ def build_messages(
     settings: Settings,
     *,
     policy: ContextPolicy | None = None,
-    budget: int = DEFAULT_BUDGET,
-    count: TokenCounter = count_characters,
+    budget: int | None = None,
+    count: TokenCounter | None = None,
 ) -> tuple[Message, ...]:
     """The chat to send for the next turn: a system message if `prompts/system.j2` has one, and one user message.
 
     Args:
         problem: what is to be solved.
-        facts: what the judge told of it.
+        facts: what the judge found of it.
         turns: those played so far, in order. Examples are shown only before the first.
         settings: how the episode is played.
         policy: which turns to show, instead of the one that `settings.context` names.
-        budget: tokens that the whole prompt may take. A task that takes more is sent all the same, without history
-            and without examples but the one of the form.
-        count: counts tokens; each text is counted by itself.
+        budget: tokens that the whole prompt may take, instead of `settings.context_tokens`. The task itself is always
+            whole, and so are the last turn's feedback and each turn's verdict and summary, even if that takes more.
+        count: counts tokens, instead of `settings.tokenizer`; each text is counted by itself.
 
     Raises:
         RetrievalError: if examples are to be retrieved and cannot be.
+        ValueError: if the settings name a context or a tokenizer that is not there.
     """
+    count = count or load_counter(settings.tokenizer)
     system = render_system()
     task = _task_settings(facts, settings, example=settings.examples != "zero" and not turns)
     content = render_task(problem, facts, task)
-    left = budget - count(content) - count(system) - _HEADINGS
+    left = (settings.context_tokens if budget is None else budget) - count(content) - count(system) - _HEADINGS
     if turns:
-        room = Room(left, lambda turn: _HEADINGS + count("".join(_shown(turn))))
-        kept = (policy or resolve_context(settings.context)).select(turns, room)
-        history = [PastTurn(turn.turn, *_shown(turn)) for turn in kept]
-        content += "\n" + render_history(history, len(turns) - len(kept), len(turns) + 1, settings.max_turns)
+        chosen = policy or resolve_context(settings.context)
+        wanted = chosen.order(turns)
+        shown = _fitted(wanted, turns[-1], left, count) if chosen.within_budget else [_whole(turn) for turn in wanted]
+        shown.sort(key=lambda turn: turn.number)
+        content += "\n" + render_history(shown, len(turns) - len(shown), len(turns) + 1, settings.max_turns)
     elif pairs := choose_pairs(problem, task.language, settings, left, lambda text: _HEADINGS + count(text)):
         content = render_task(problem, facts, dataclasses.replace(task, pairs=pairs))
     user = Message(role="user", content=content.strip())
@@ -210,9 +210,36 @@ def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSetti
     )
 
 
-def _shown(turn: Turn) -> tuple[str, str, str]:
-    """Code, summary and feedback."""
-    return (turn.submission.code if turn.submission else "", turn.summary, turn.feedback)
+def _whole(turn: Turn) -> PastTurn:
+    code = turn.submission.code if turn.submission else ""
+    return PastTurn(turn.turn, code, turn.summary, turn.feedback, had_code=bool(code))
+
+
+def _fitted(wanted: Sequence[Turn], last: Turn, tokens: int, count: TokenCounter) -> list[PastTurn]:
+    """What is shown of each turn so that all of it takes at most `tokens`, as far as that can be."""
+    shown = [_least(turn) if turn is not last else _whole(turn)._replace(code="") for turn in wanted]
+    left = tokens - sum(_HEADINGS + count(turn.summary + turn.feedback) for turn in shown)
+    for i, turn in enumerate(wanted):
+        price = count(turn.feedback) - count(shown[i].feedback)
+        left -= price
+        if left < 0:
+            return shown
+        shown[i] = shown[i]._replace(feedback=turn.feedback)
+    for i, turn in enumerate(wanted):
+        code = turn.submission.code if turn.submission else ""
+        price = count(code)
+        if price > left + sum(count(each.code) for each in shown):
+            continue  # it fits into no prompt, and is no reason to leave out others
+        left -= price
+        if left < 0:
+            break
+        shown[i] = shown[i]._replace(code=code)
+    return shown
+
+
+def _least(turn: Turn) -> PastTurn:
+    first = inline(turn.feedback.partition("\n\n")[0], _VERDICT_LIMIT)
+    return _whole(turn)._replace(code="", feedback=first)
 
 
 def _merit(turn: Turn) -> tuple[float, int]:

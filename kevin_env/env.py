@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import gymnasium
 from gymnasium.error import ClosedEnvironmentError, InvalidAction, ResetNeeded
 
-from kevin_env.context import resolve_context
+from kevin_env.context import require_context
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
 from kevin_env.profile import ProfileKind
@@ -64,7 +64,9 @@ class KevinEnv(gymnasium.Env[str, str]):
         rules: `"kernel"` (the computing is done in the submission's own kernels) or `"open"` (any code).
         score: a name, or a function from an outcome to a finite number.
         bound: which end of a speedup the score pays: its `"median"`, or the `"lower"` end of its interval.
-        context: how earlier turns appear in the prompt.
+        context: which earlier turns the prompt shows.
+        context_tokens: tokens of a whole prompt.
+        tokenizer: counts them; a `tokenizer.json` or a name on the Hugging Face Hub.
         hints: whether feedback goes beyond facts.
         examples: what the first prompt shows: `"zero"`, `"one"`, `"few"`, or `"retrieved"` from `index`; True is one.
         index: the folder of an index, as `kevin-env index build` makes it.
@@ -98,6 +100,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         score: str | Score = "kevin",
         bound: Bound = "median",
         context: str = "kevin",
+        context_tokens: int = 32_768,
+        tokenizer: str = "",
         hints: bool = False,
         examples: str | bool = "one",
         index: str = "",
@@ -111,11 +115,12 @@ class KevinEnv(gymnasium.Env[str, str]):
     ) -> None:
         self.settings = Settings.of({
             "max_turns": max_turns, "gamma": gamma, "returns": returns, "device": device, "language": language,
-            "rules": rules, "score": score, "bound": bound, "context": context, "hints": hints, "examples": examples,
+            "rules": rules, "score": score, "bound": bound, "context": context, "context_tokens": context_tokens,
+            "tokenizer": tokenizer, "hints": hints, "examples": examples,
             "index": index, "baseline": baseline, "inputs": inputs, "profile": profile, "sanitize": sanitize,
             "stop_on": stop_on,
         })  # fmt: skip
-        resolve_context(context)
+        require_context(self.settings)
         self.problems = self._source = problem_source(problem)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode is {render_mode!r}; it may be 'ansi', 'human' or None")

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from kevin_env.context import build_messages, resolve_context, resolve_language, with_remark
+from kevin_env.context import build_messages, require_context, resolve_language, with_remark
 from kevin_env.judge.api import Facts, JudgePool, OnStage, Options
 from kevin_env.problem import Problem
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
@@ -38,7 +38,7 @@ class Episode:
         recorder: writes the episode to a trajectory file as it goes.
         model: the policy's name, for the record.
         sample: which of the samples of its problem it is, from 0, for the record.
-        build: makes the chat of the next turn; `partial(build_messages, budget=8192)` leaves less room for the past.
+        build: makes the chat of the next turn; `partial(build_messages, count=len)` counts tokens in another way.
 
     Raises:
         ValueError: if there is no context of the name in `settings`.
@@ -58,7 +58,7 @@ class Episode:
         self.problem = problem
         self.pool = pool
         self.settings = settings or Settings()
-        resolve_context(self.settings.context)
+        require_context(self.settings)
         self.recorder, self.model, self.sample, self._build = recorder, model, sample, build
         self.parent: str | None = None
         self.turns: tuple[Turn, ...] = ()

@@ -4,7 +4,9 @@ Text that a submission or a compiler wrote is capped, stripped of control charac
 cannot close.
 """
 
+import ast
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -34,12 +36,22 @@ PROFILED_LOG_LIMIT = 100
 """The same of one with a profile that found something."""
 OUTPUT_LIMIT = 100
 """Characters that are shown of an output's path."""
+LINE_LIMIT = 160
+"""Characters that are shown of a line of the submission."""
 NOTES_LIMIT = 200
 """Characters that are shown of why something could not be had."""
 LAUNCHING = 0.5
 """Share of a call's time from which on it is told what launching a single call takes besides."""
 
-KEVIN_SCORING = "A turn scores 0 unless the output is right on every input set, and then 0.3 plus the speedup."
+BASELINES = {"eager": "PyTorch eager", "compile": "torch.compile"}
+
+KEVIN_SCORING = "A turn scores 0 unless every input set passes, and then 0.3 plus the speedup."
+
+
+_DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)
+"""What a problem's docstring says of its origin."""
+_FOR_THE_JUDGE = frozenset({"CASES", "TAGS", "TOLERANCE", "PRECISION", "DISTRIBUTIONS"})
+"""What the task says in other words."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +75,11 @@ class PastTurn(NamedTuple):
 
     number: int
     code: str
-    """Empty when the reply held none."""
+    """Empty when the reply held none, and when there is no room for it."""
     summary: str
     feedback: str
+    had_code: bool = True
+    """Whether the reply held any."""
 
 
 def render_system() -> str:
@@ -77,8 +91,8 @@ def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
     """The task: reference, device, what is checked, what is allowed, how to answer."""
     return render(
         "task.j2",
-        statement=problem.statement.strip(),
-        source=_without_docstring(problem.source) if problem.statement else problem.source,
+        statement=_DIFFERS.sub("", problem.statement).strip(),
+        source=_reference(problem),
         device=facts.device,
         on_gpu=facts.device.device.startswith("cuda"),
         cases=facts.cases,
@@ -111,8 +125,10 @@ def render_feedback(
     baseline: Literal["eager", "compile"] = "eager",
     profile: Profile | None = None,
     on_gpu: bool = True,
+    code: str = "",
+    scores: Sequence[float] = (),
 ) -> str:
-    """What a policy is told of its turn: the facts of the outcome, in at most `FEEDBACK_TOKENS` without hints.
+    """The feedback on a turn: the facts of the outcome, in at most `FEEDBACK_TOKENS` without hints.
 
     Args:
         outcome: how the turn ended; its category chooses the template.
@@ -122,12 +138,16 @@ def render_feedback(
         baseline: what the speedup is relative to.
         profile: what was found besides, on request; the whole then takes at most `PROFILE_TOKENS`.
         on_gpu: whether the code ran on a GPU; hints differ.
+        code: the submission; the line that the outcome names is quoted.
+        scores: of the episode's turns up to this one, for a line with the score and the best so far.
     """
     limit = PROFILED_LOG_LIMIT if profile and profile.holds_findings else LOG_LIMIT
-    printed = f"The submission printed:\n\n{block(log, limit=limit)}" if log.strip() else ""
-    parts = [_render_outcome(outcome, baseline, BLOCK_LIMIT - len(printed))]
+    printed = f"Output of your code:\n\n{block(log, limit=limit)}" if log.strip() else ""
+    parts = [_render_outcome(outcome, baseline, BLOCK_LIMIT - len(printed), _line_of(code, outcome.line))]
     if same_as is not None:
-        parts.append(f"This is the code of turn {same_as} again, so it has the result of turn {same_as}.")
+        parts.append(f"This is the same code as in turn {same_as}, so it has the same result.")
+    if scores:
+        parts.append(_score_line(scores))
     parts += _render_profile(profile) if profile else []
     if printed:
         parts.append(printed)
@@ -136,14 +156,30 @@ def render_feedback(
     return "\n\n".join(part.strip() for part in parts)
 
 
-def _render_outcome(outcome: Outcome, baseline: str, room: int) -> str:
+def _score_line(scores: Sequence[float]) -> str:
+    best = max(range(len(scores)), key=scores.__getitem__)
+    beaten = best < len(scores) - 1 and scores[best] > scores[-1]
+    return f"Score: {scores[-1]:.3g}." + (f" Best so far: {scores[best]:.3g} (turn {best + 1})." if beaten else "")
+
+
+def _line_of(code: str, number: int | None) -> str:
+    """A line of the submission with its number; empty where there is none."""
+    lines = code.split("\n")
+    line = lines[number - 1].strip() if number and number <= len(lines) else ""
+    return f"{number}: {inline(line, LINE_LIMIT)}" if line else ""
+
+
+def _render_outcome(outcome: Outcome, baseline: str, room: int, source_line: str) -> str:
     name, message = f"feedback/{outcome.category}.j2", sentence(inline(outcome.message))
     told = functools.partial(render, name, kind=outcome.kind, message=message)
     match outcome:
         case CompileError():
-            return told(line=outcome.line, details=outcome.details, room=room)
+            return told(line=outcome.line, details=outcome.details, room=room, source_line=source_line)
         case RuntimeFailure():
-            return told(line=outcome.line, details=outcome.details, room=room, input_set=outcome.input_set)
+            return told(
+                line=outcome.line, details=outcome.details, room=room, source_line=source_line,
+                input_set=outcome.input_set,
+            )  # fmt: skip
         case Incorrect():
             return told(
                 input_set=outcome.input_set,
@@ -155,9 +191,9 @@ def _render_outcome(outcome: Outcome, baseline: str, room: int) -> str:
                 differences=outcome.differences,
             )
         case Correct():
-            return told(baseline=baseline, **_measured(outcome))
+            return told(baseline_name=BASELINES[baseline], **_measured(outcome))
         case _:
-            return told(line=outcome.line)
+            return told(line=outcome.line, source_line=source_line)
 
 
 def _render_profile(profile: Profile) -> list[str]:
@@ -208,8 +244,15 @@ def _example(language: str) -> str:
     return (data_folder("prompts") / "examples" / f"{language}.py").read_text(encoding="utf-8")
 
 
-def _without_docstring(source: str) -> str:
-    """A problem's source without the docstring that the task has stated already."""
-    first = tree_of(source).body[0]
-    lines = source.split("\n")
-    return "\n".join(lines[: first.lineno - 1] + lines[first.end_lineno :])
+def _reference(problem: Problem) -> str:
+    """A problem's source without the docstring that the task has stated already, and without what the judge reads."""
+    body, lines = tree_of(problem.source).body, problem.source.split("\n")
+    left_out = [node for node in body if {_assigned(node)} & _FOR_THE_JUDGE] + (body[:1] if problem.statement else [])
+    gone = {number for node in left_out for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
+    return re.sub(r"\n{4,}", "\n\n\n", kept)
+
+
+def _assigned(node: ast.stmt) -> str:
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""

@@ -41,7 +41,11 @@ class Settings(Frozen):
     bound: Bound = "median"
     """Which end of a speedup the score pays: its median, or the lower end of its interval."""
     context: str = "kevin"
-    """How earlier turns appear in the prompt."""
+    """Which earlier turns the prompt shows."""
+    context_tokens: int = Field(default=32_768, ge=1)
+    """Tokens of a whole prompt. Earlier turns that do not fit lose their code first; the task is never cut."""
+    tokenizer: str = ""
+    """Counts tokens: a `tokenizer.json` or a name on the Hugging Face Hub. Empty: four characters are one token."""
     hints: bool = False
     """Whether feedback goes beyond facts."""
     examples: str | bool = "one"

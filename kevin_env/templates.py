@@ -12,7 +12,17 @@ import jinja2
 
 from kevin_env.problem import data_folder
 from kevin_env.profile_wording import FILTERS
-from kevin_env.wording import binary_size, block, decimal, describe_input, duration, sentence, table
+from kevin_env.wording import (
+    binary_size,
+    block,
+    decimal,
+    describe_input,
+    describe_input_set,
+    duration,
+    ratio,
+    sentence,
+    table,
+)
 
 NAMES = (
     *("system.j2", "task.j2", "history.j2", "hints.j2"),
@@ -59,6 +69,8 @@ def _environment(folder: Path) -> jinja2.Environment:
         "decimal": decimal,
         "duration": duration,
         "input": describe_input,
+        "input_set": describe_input_set,
+        "ratio": ratio,
         "sentence": sentence,
         "size": binary_size,
         "table": table,

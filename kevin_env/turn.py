@@ -146,11 +146,13 @@ def _turn(
     judgement = verdict.judgement
     evidence = judgement or same
     log = evidence.log if evidence else ""
+    scored = as_scored(verdict.outcome, found.submission if found else None, reply.content, reply.reasoning)
+    score = score_of(scored, question.score, question.bound)
     told = render_feedback(
         verdict.outcome, log=log, same_as=same.turn if same else None, hints=question.hints,
         baseline=question.options.baseline, profile=_new_in(evidence, question.earlier), on_gpu=question.on_gpu,
+        code=found.submission.code if found else "", scores=(*(turn.score for turn in question.earlier), score),
     )  # fmt: skip
-    scored = as_scored(verdict.outcome, found.submission if found else None, reply.content, reply.reasoning)
     return Turn(
         turn=question.number,
         messages=question.messages,
@@ -160,7 +162,7 @@ def _turn(
         summary=found.summary if found else "",
         submission=found.submission if found else None,
         outcome=verdict.outcome,
-        score=score_of(scored, question.score, question.bound),
+        score=score,
         feedback=told,
         seconds=judgement.seconds if judgement else Seconds(),
         log=log,

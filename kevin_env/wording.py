@@ -49,12 +49,18 @@ def table(differences: Sequence[Difference]) -> str:
 
 
 def describe_input(given: InputFacts) -> str:
-    """`x`: float32[128, 64], values from -1 to 1."""
+    """`x`: int64[128, 64], values from 0 to 9. Distributions say what values floating-point inputs take."""
     shape = "" if given.shape is None else str(list(given.shape))
     values = ""
-    if given.low is not None and given.high is not None:
+    if given.low is not None and given.high is not None and "float" not in given.dtype:
         values = f", values from {given.low:.6g} to {given.high:.6g}"
     return f"`{given.name}`: {given.dtype}{shape}{values}"
+
+
+def describe_input_set(name: str) -> str:
+    """Case `odd`, inputs `wide`: from `odd/wide`."""
+    case, _, distribution = name.partition("/")
+    return f"case `{case}`, inputs `{distribution}`" if distribution else f"case `{case}`"
 
 
 def binary_size(count: float) -> str:
@@ -80,6 +86,11 @@ def duration(seconds: float) -> str:
         if seconds * factor < 999.5:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def ratio(value: float, digits: int = 3) -> str:
+    """A number with that many significant digits, such as `1.50`, `0.000601` and `123`."""
+    return f"{value:#.{digits}g}".rstrip(".") if abs(value) < 1e6 else f"{value:.{digits}g}"
 
 
 def sentence(text: str) -> str:

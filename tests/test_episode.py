@@ -55,14 +55,14 @@ def test_the_same_code_again_has_the_result_that_it_had(problem) -> None:
     first = episode.submit(REPLY)
     again = episode.submit(REPLY.replace("import triton\n", "import triton  # once more\n\n"))
     assert (again.outcome, again.score, again.secret) == (first.outcome, first.score, first.secret)
-    assert "code of turn 1 again" in again.feedback and "code of turn" not in first.feedback
+    assert "the same code as in turn 1" in again.feedback and "code of turn" not in first.feedback
     assert episode.submit(another(2)).outcome == correct(3.0)
     assert episode.submit(another(2)).turn == 4
 
 
 def test_a_turn_is_hardly_more_work_after_ten_thousand_others(problem) -> None:
-    """Of each of them it is asked whether its code comes again; none is read again for that."""
-    episode = started(problem, [correct(2.0)] * 3, max_turns=20_000)
+    """Each is compared with the new code; none is parsed again for that."""
+    episode = started(problem, [correct(2.0)] * 3, max_turns=20_000, context="last_n")
     values = episode.submit(REPLY).model_dump() | {"messages": ()}
     turns = tuple(
         Turn.model_validate(values | {"turn": number, "submission": Submission(code=f"x = {number}\n" * 9)})

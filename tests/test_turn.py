@@ -30,7 +30,7 @@ def test_a_judged_reply_becomes_a_whole_turn() -> None:
     assert turn.submission and "class ModelNew" in turn.submission.code and turn.submission.language == "triton"
     assert turn.summary == "One program a block of 1024 elements."
     assert (turn.outcome, turn.score) == (correct(2.0), pytest.approx(2.3))
-    assert "2.0" in turn.feedback
+    assert "Speedup over PyTorch eager: 2.00x" in turn.feedback
     assert turn.seconds.build > 0
     assert turn.secret == "ab" * 16
     assert pool.submissions == [(PROBLEM, turn.submission, Options(secret="ab" * 16))]

@@ -7,7 +7,7 @@ from typing import Any
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.values import read_values
-from kevin_env.context import resolve_context
+from kevin_env.context import require_context
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.choice import device_names
 from kevin_env.judge.pool import LocalPool
@@ -54,7 +54,7 @@ def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> S
             raise BadInput(f"-o {override}: only settings can be set here, such as -o settings.gamma=0.8")
     try:
         settings = Settings.of(values | read_values(None, overrides or ()).get("settings", {}))
-        resolve_context(settings.context)
+        require_context(settings)
     except ValueError as error:
         raise BadInput(str(error)) from error
     return settings

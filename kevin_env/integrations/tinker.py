@@ -26,7 +26,6 @@ from tinker_cookbook.rl.rollout_strategy import FailFast, RolloutResult, Rollout
 from tinker_cookbook.rl.types import EnvGroupBuilder, RLDataset, RLDatasetBuilder, Trajectory
 from tinker_cookbook.tokenizer_utils import get_tokenizer
 
-from kevin_env.context import DEFAULT_BUDGET
 from kevin_env.integrations.tinker_env import KernelEnv, KernelGroup
 from kevin_env.problem import Problem
 from kevin_env.recorder import Recorder
@@ -95,7 +94,6 @@ class KernelDatasetBuilder(RLDatasetBuilder):
     batches: int = 40
     seed: int = 0
     settings: Settings = chz.field(default_factory=Settings)
-    budget: int = DEFAULT_BUDGET
     recorder: Recorder | None = None
     pool: Any = None
 
@@ -103,7 +101,7 @@ class KernelDatasetBuilder(RLDatasetBuilder):
         """The problems to train on, and those to test on, each once."""
         renderer = get_renderer(self.renderer_name, get_tokenizer(self.model_name), model_name=self.model_name)
         group = partial(
-            KernelGroup, group_size=self.group_size, renderer=renderer, settings=self.settings, budget=self.budget,
+            KernelGroup, group_size=self.group_size, renderer=renderer, settings=self.settings,
             model=self.model_name, pool=self.pool,
         )  # fmt: skip
         source = problem_source(self.problems)

@@ -24,7 +24,7 @@ from tinker_cookbook.rl.types import (
     Trajectory,
 )
 
-from kevin_env.context import DEFAULT_BUDGET, build_messages
+from kevin_env.context import build_messages
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit_async
 from kevin_env.integrations.tokens import alone, token_counter
@@ -96,8 +96,6 @@ class KernelGroup(EnvGroupBuilder):
     group_size: int
     renderer: Renderer
     settings: Settings = field(default_factory=Settings)
-    budget: int = DEFAULT_BUDGET
-    """Tokens that a prompt may take; the oldest turns are left out beyond."""
     model: str = "tinker"
     """What the record calls the policy."""
     recorder: Recorder | None = None
@@ -109,7 +107,7 @@ class KernelGroup(EnvGroupBuilder):
     async def make_envs(self) -> Sequence[KernelEnv]:
         """New episodes."""
         count = token_counter(partial(self.renderer.tokenizer.encode, add_special_tokens=False))
-        build = partial(build_messages, budget=self.budget, count=count)
+        build = partial(build_messages, count=count)
         episode = partial(
             Episode, self.problem, self.pool or process_pool(), self.settings,
             recorder=self.recorder, model=self.model, build=build,

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from kevin_env.advantage import training_samples
-from kevin_env.context import DEFAULT_BUDGET, build_messages
+from kevin_env.context import build_messages
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit_all
 from kevin_env.integrations.tokens import token_counter
@@ -49,10 +49,9 @@ class TurnRollouts:
     Args:
         problems: as for `find_problems`, or a `Curriculum`, which is told how each episode of training went.
         pool: who judges; by default judges of this machine's devices. It stays the caller's to close.
-        settings: how episodes are played; `max_turns` is n.
+        settings: how episodes are played; `max_turns` is n. `context_tokens` are the policy's own tokens, and have to
+            leave room for `max_completion_length` in what the model can read.
         recorder: writes the episodes to a trajectory file. Their model is called by its name and step.
-        budget: tokens of the policy that a prompt may take; the oldest turns are left out beyond. It has to leave
-            room for `max_completion_length` in what the model can read.
 
     Raises:
         ProblemError: if a problem is unknown.
@@ -65,13 +64,12 @@ class TurnRollouts:
         pool: JudgePool | None = None,
         settings: Settings | None = None,
         recorder: Recorder | None = None,
-        budget: int = DEFAULT_BUDGET,
     ) -> None:
         self.settings = settings or Settings()
         self._source = problem_source(problems)
         known = () if isinstance(self._source, ProblemSource) else self._source
         self._known: dict[str, Problem] = {problem.id: problem for problem in known}
-        self._pool, self._recorder, self._budget = pool, recorder, budget
+        self._pool, self._recorder = pool, recorder
 
     def dataset(self) -> Dataset | IterableDataset:
         """What to give as `train_dataset`: the problems by id, which the rollouts put their prompts in the place of.
@@ -114,7 +112,7 @@ class TurnRollouts:
 
     def _begin(self, ids: Sequence[str], trainer: Any) -> list[Episode]:
         count = token_counter(trainer.processing_class.encode)
-        build = partial(build_messages, budget=self._budget, count=count)
+        build = partial(build_messages, count=count)
         name = f"{trainer.model.config._name_or_path or 'policy'}@{trainer.state.global_step}"
         pool = self._pool or process_pool()
         begin = partial(Episode, pool=pool, settings=self.settings, recorder=self._recorder, model=name, build=build)

@@ -16,16 +16,13 @@ its own discounted return as its reward.
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import verifiers.v1 as vf
-from pydantic import Field
 from verifiers.v1.harnesses.null import NullHarnessConfig
 from verifiers.v1.runtimes import SubprocessConfig
 from verifiers.v1.types import Message, SystemMessage, UserMessage
 
-from kevin_env.context import DEFAULT_BUDGET, build_messages
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit_async
 from kevin_env.judge.api import JudgePool
@@ -80,8 +77,6 @@ class KernelEnvConfig(vf.EnvConfig):
     policy: vf.AgentConfig = vf.AgentConfig(harness=NullHarnessConfig(id="null"), runtime=SubprocessConfig())
     """Who plays. It answers in text, so that nothing of it runs on this machine but the asking."""
     settings: Settings = Settings()
-    budget: int = Field(default=DEFAULT_BUDGET, gt=0)
-    """Tokens, at four characters each, that a prompt may take; the oldest turns are left out beyond."""
     record: Path | None = None
     """A trajectory file to write."""
 
@@ -105,7 +100,7 @@ class KernelEnv(vf.Env[KernelEnvConfig]):
         episode = Episode(
             load_problem(task.data.problem), self.pool(), self.config.settings,
             recorder=Recorder(self.config.record) if self.config.record else None,
-            model=agents.policy.ctx.model, build=partial(build_messages, budget=self.config.budget),
+            model=agents.policy.ctx.model,
         )  # fmt: skip
         await asyncio.to_thread(episode.start)
         traces: list[vf.Trace] = []

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Literal, Protocol, runtime_checkable
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from kevin_env.outcome import Frozen, Outcome, Printable
 from kevin_env.problem import Problem
@@ -95,6 +95,16 @@ class DeviceInfo(Frozen):
     l2: int = 0
     bandwidth: float = 0.0
     """Theoretical device memory bandwidth."""
+    sm_shared_memory: int = 0
+    """Shared memory of a streaming multiprocessor, of which one block can have `shared_memory`."""
+    sm_registers: int = 0
+    """32-bit registers of a streaming multiprocessor."""
+    peaks: dict[str, float] = Field(default_factory=dict[str, float])
+    """Theoretical FLOP/s at the highest clock, dense, by arithmetic such as `FP32` or `BF16 tensor cores`."""
+    instructions: str = ""
+    """The vector instructions of a CPU, such as `AVX2, FMA`."""
+    caches: tuple[int, ...] = ()
+    """Data caches of a CPU from L1 up."""
     versions: dict[str, str] = Field(default_factory=dict[str, str])
     """Of torch, triton, cuda, driver, python, compiler."""
 
@@ -116,6 +126,8 @@ class CaseFacts(Frozen):
     """One input case."""
 
     name: str
+    overrides: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    """Module constants that have another value in this case."""
     inputs: tuple[InputFacts, ...]
     outputs: tuple[str, ...]
     """Each output as `float32[128, 1024]`."""

@@ -1,6 +1,7 @@
 """What the judge knows of its device. Imports torch; only judge processes use it."""
 
 import ctypes
+import itertools
 import os
 import platform
 import shutil
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,6 +19,18 @@ from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.capacity import host_memory
 
 _SHARED_OPTIN, _CLOCK_KHZ, _BUS_BITS, _L2 = 97, 36, 37, 38
+_SM_CLOCK_KHZ, _SM_SHARED, _SM_REGISTERS = 13, 81, 82
+
+_FLOPS_A_CLOCK: dict[tuple[int, int], dict[str, int]] = {
+    (8, 0): {"FP32": 128, "TF32 tensor cores": 1024, "FP16/BF16 tensor cores": 2048},
+    (8, 6): {"FP32": 256, "TF32 tensor cores": 256, "FP16/BF16 tensor cores": 512},
+    (8, 9): {"FP32": 256, "TF32 tensor cores": 256, "FP16/BF16 tensor cores": 512},
+    (9, 0): {"FP32": 256, "TF32 tensor cores": 2048, "FP16/BF16 tensor cores": 4096},
+    (10, 0): {"FP32": 256, "TF32 tensor cores": 4096, "FP16/BF16 tensor cores": 8192},
+}
+"""Dense FLOPs of a streaming multiprocessor per clock, accumulated in FP32 (NVIDIA's architecture white papers)."""
+_VECTORS = (("avx2", "AVX2"), ("fma", "FMA"), ("avx512f", "AVX-512"), ("avx512_bf16", "AVX-512 BF16"),
+            ("amx_tile", "AMX"), ("asimd", "NEON"), ("sve", "SVE"))  # fmt: skip
 
 
 def resolve(name: str) -> torch.device:
@@ -95,6 +109,8 @@ def _inform_cpu() -> DeviceInfo:
         processors=len(os.sched_getaffinity(0)),
         memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         versions=_versions() | {"compiler": _first_line(os.environ.get("CXX", "g++"), "--version")},
+        instructions=_vector_instructions(),
+        caches=_caches(),
     )
 
 
@@ -111,8 +127,31 @@ def _inform_cuda(device: torch.device) -> DeviceInfo:
         shared_memory=_attribute(_SHARED_OPTIN, device),
         l2=_attribute(_L2, device),
         bandwidth=bandwidth,
+        sm_shared_memory=_attribute(_SM_SHARED, device),
+        sm_registers=_attribute(_SM_REGISTERS, device),
+        peaks=_peaks(properties, _attribute(_SM_CLOCK_KHZ, device) * 1e3),
         versions=_versions() | {"cuda": torch.version.cuda or "", "driver": _driver_version(), "compiler": _nvcc()},
     )
+
+
+def _peaks(properties: Any, clock: float) -> dict[str, float]:
+    """FLOP/s by arithmetic; nothing for an architecture that is not listed."""
+    rates = _FLOPS_A_CLOCK.get((properties.major, properties.minor), {})
+    return {name: rate * properties.multi_processor_count * clock for name, rate in rates.items()}
+
+
+def _vector_instructions() -> str:
+    try:
+        flags = set(Path("/proc/cpuinfo").read_text().split())
+    except OSError:
+        return ""
+    return ", ".join(name for flag, name in _VECTORS if flag in flags)
+
+
+def _caches() -> tuple[int, ...]:
+    names = ("SC_LEVEL1_DCACHE_SIZE", "SC_LEVEL2_CACHE_SIZE", "SC_LEVEL3_CACHE_SIZE")
+    sizes = [os.sysconf(name) if name in os.sysconf_names else 0 for name in names]
+    return tuple(itertools.takewhile(lambda size: size > 0, sizes))
 
 
 def _attribute(number: int, device: torch.device) -> int:

@@ -10,6 +10,7 @@ from kevin_env.candidate import tree
 from kevin_env.judge import plant, verify
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts
 from kevin_env.judge.cases import open_cases, usable_distributions
+from kevin_env.judge.overrides import overrides_of
 from kevin_env.judge.reference import DISTRIBUTIONS, Case
 from kevin_env.problem import Problem
 
@@ -22,17 +23,18 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, inputs:
     Raises:
         ProblemError: when its reference fails.
     """
-    cases: list[CaseFacts] = []
+    cases, overrides = list[CaseFacts](), overrides_of(problem)
     for case in open_cases(problem, device):
         case.draw_weights(SEED)
         usable = usable_distributions(case, SEED, inputs)
-        cases.append(_case_facts(case, usable))
+        cases.append(_case_facts(case, usable, overrides.get(case.name, {})))
     timed = case
+    output = tree.take_apart(case.expect(*case.draw_inputs("own", SEED), SEED).output)[1]
     return Facts(
         device=info,
         cases=tuple(reversed(cases)),
         distributions=tuple(f"{name}: {_told(name, usable)}" for name in usable),
-        tolerance=_tolerance(timed),
+        tolerance=_tolerance(timed, output),
         precision=timed.precision,
         weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
     )
@@ -42,7 +44,7 @@ def _told(distribution: str, usable: list[str]) -> str:
     return plant.TOLD if distribution == "own" and plant.NEEDS in usable else DISTRIBUTIONS[distribution]
 
 
-def _case_facts(case: Case, distributions: list[str]) -> CaseFacts:
+def _case_facts(case: Case, distributions: list[str], overrides: dict[str, Any]) -> CaseFacts:
     ranges: dict[int, tuple[float, float]] = {}
     skeleton, tensors = case.draw_inputs("own", SEED)
     output = case.expect(skeleton, tensors, SEED).output
@@ -57,7 +59,9 @@ def _case_facts(case: Case, distributions: list[str]) -> CaseFacts:
     inputs = tree.put_together(skeleton, tensors)
     told = [_input_facts(_name(names, i), value, tensors, ranges) for i, value in enumerate(inputs)]
     outputs = tree.take_apart(output)[1]
-    return CaseFacts(name=case.name, inputs=tuple(told), outputs=tuple(_label(t) for t in outputs))
+    return CaseFacts(
+        name=case.name, overrides=overrides, inputs=tuple(told), outputs=tuple(_label(tensor) for tensor in outputs)
+    )
 
 
 def _input_facts(
@@ -72,23 +76,33 @@ def _input_facts(
     return InputFacts(name=name, dtype=_dtype(value), shape=tuple(value.shape), low=low, high=high)
 
 
-def _tolerance(case: Case) -> str:
-    many, share = verify.allowance(torch.float32, case.precision)
-    ulps = share / torch.finfo(torch.float32).eps
+def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
+    """How outputs are compared, for the kinds of numbers that they have."""
+    dtypes = dict.fromkeys(tensor.dtype for tensor in output)
+    floating = [dtype for dtype in dtypes if dtype.is_floating_point or dtype.is_complex]
+    exact = ["Integers and bools must be exact."] if len(floating) < len(dtypes) else []
+    return " ".join([*exact, *(_tolerance_of(case, dtype, len(dtypes) > 1) for dtype in floating)])
+
+
+def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
+    kind = torch.float32 if dtype.is_complex else dtype
+    multiple, share = verify.allowance(kind, case.precision)
+    eps, factor = torch.finfo(kind).eps, case.tolerance
     text = (
-        "integers and bools must be exact; a float32 element may differ from float64 arithmetic by at most "
-        f"{many * case.tolerance:g} times the reference's own largest error, and always by {ulps * case.tolerance:g} "
-        f"ulps of the output's standard deviation ({verify.LOW_MULTIPLE * case.tolerance:g} times and "
-        f"{verify.LOW_ULPS * case.tolerance:g} ulps for 16-bit and 8-bit floats)"
+        f"{'Per ' + str(dtype).removeprefix('torch.') + ' element' if named else 'Per element'}, abs(y - y64) <= "
+        f"max({multiple * factor:g} x the reference's largest error, {share / eps * factor:g} eps x std(output)), "
+        "where y64 is computed in float64."
     )
     if case.precision != "ieee":
         return text
+    many, least = (
+        (verify.RMS_MULTIPLE, verify.RMS_ULPS)
+        if kind in verify.REFERENCE_MULTIPLE
+        else (verify.LOW_RMS_MULTIPLE, verify.LOW_RMS_ULPS)
+    )
     return (
-        f"{text}; {verify.MANY} or more elements may be off together (root mean square) by "
-        f"{verify.RMS_MULTIPLE * case.tolerance:g} times what the reference is, "
-        f"and always by {verify.RMS_ULPS * case.tolerance:g} of those ulps "
-        f"({verify.LOW_RMS_MULTIPLE * case.tolerance:g} times and {verify.LOW_RMS_ULPS * case.tolerance:g} "
-        "for 16-bit and 8-bit floats)"
+        f"{text} Over {verify.MANY} or more elements, RMS error <= max({many * factor:g} x the reference's RMS error, "
+        f"{least * factor:g} eps x std(output))."
     )
 
 

@@ -2,8 +2,8 @@
 
     y[b, i] = exp(x[b, i] - m[b]) / sum over j of exp(x[b, j] - m[b]),    m[b] = max over j of x[b, j]
 
-x and y are (batch_size, dim), float32, contiguous. Entries may be large, so the maximum has to be taken away before
-the exponential. batch_size and dim vary between cases. There are no parameters.
+x and y are (batch_size, dim), float32, contiguous. Entries may be large, so subtract the row maximum before `exp`.
+batch_size and dim vary between cases. There are no parameters.
 Differs from KernelBench: inputs are signed and wider, so that the rows of y are far from constant; dim is smaller.
 """
 

@@ -67,7 +67,7 @@ def test_each_option_shows_more(facts, index: str) -> None:
     assert "row_magnitude[(rows,)]" in texts["few"] and "linear_relu_square[grid]" in texts["few"]
     assert "x.abs().amax(dim=1)" in texts["few"] and "chosen because" not in texts["few"]
     assert (
-        len(kernels(texts["retrieved"])) == 3 and "chosen because their references are like yours" in texts["retrieved"]
+        len(kernels(texts["retrieved"])) == 3 and "chosen because their references resemble yours" in texts["retrieved"]
     )
     assert "row_magnitude" not in texts["retrieved"]
 

@@ -24,7 +24,7 @@ from kevin_env.app.evaluate.explain import explain
 from kevin_env.app.evaluate.figures import Prices
 from kevin_env.app.evaluate.search import Search, Serial
 from kevin_env.app.evaluate.values import read_values
-from kevin_env.context import resolve_context
+from kevin_env.context import require_context
 from kevin_env.outcome import Frozen
 from kevin_env.settings import Settings
 
@@ -146,7 +146,7 @@ class EvalConfig(Frozen):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         self.search.require_fits(self.samples, self.settings.max_turns)
-        resolve_context(self.settings.context)
+        require_context(self.settings)
         if "eager" not in self.baselines:
             raise ValueError('baselines: eager is always one of them; write ["eager", "compile"]')
         if isinstance(self.policy, Human) and self.concurrency != 1:
