@@ -64,6 +64,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         rules: `"kernel"` (the computing is done in the submission's own kernels) or `"open"` (any code).
         score: a name, or a function from an outcome to a finite number.
         bound: which end of a speedup the score pays: its `"median"`, or the `"lower"` end of its interval.
+        pay_repeats: whether code that an earlier turn gave is paid again, as in the paper. By default it is paid once.
         context: how earlier turns appear in the prompt.
         hints: whether feedback goes beyond facts.
         examples: what the first prompt shows: `"zero"`, `"one"`, `"few"`, or `"retrieved"` from `index`; True is one.
@@ -97,6 +98,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         rules: Literal["kernel", "open"] = "kernel",
         score: str | Score = "kevin",
         bound: Bound = "median",
+        pay_repeats: bool = False,
         context: str = "kevin",
         hints: bool = False,
         examples: str | bool = "one",
@@ -111,8 +113,9 @@ class KevinEnv(gymnasium.Env[str, str]):
     ) -> None:
         self.settings = Settings.of({
             "max_turns": max_turns, "gamma": gamma, "returns": returns, "device": device, "language": language,
-            "rules": rules, "score": score, "bound": bound, "context": context, "hints": hints, "examples": examples,
-            "index": index, "baseline": baseline, "inputs": inputs, "profile": profile, "sanitize": sanitize,
+            "rules": rules, "score": score, "bound": bound, "pay_repeats": pay_repeats, "context": context,
+            "hints": hints, "examples": examples, "index": index,
+            "baseline": baseline, "inputs": inputs, "profile": profile, "sanitize": sanitize,
             "stop_on": stop_on,
         })  # fmt: skip
         resolve_context(context)

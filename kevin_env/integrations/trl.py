@@ -22,7 +22,7 @@ from kevin_env.integrations.trl_environment import KernelEnvironment
 from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import Problem
-from kevin_env.record import Reply
+from kevin_env.record import Reply, Usage
 from kevin_env.recorder import Recorder
 from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
 from kevin_env.settings import Settings
@@ -190,7 +190,8 @@ def _reply(prompt_ids: list[int], completion_ids: list[int], trainer: Any) -> Re
     decode = trainer.processing_class.decode
     opened = "<think>" if decode(prompt_ids[-8:]).rstrip().endswith("<think>") else ""  # by the chat template
     cut = completion_ids[-1] not in trainer.eos_token_ids
-    return make_reply(opened + decode(completion_ids, skip_special_tokens=True), truncated=cut)
+    usage = Usage(prompt_tokens=len(prompt_ids), completion_tokens=len(completion_ids))
+    return make_reply(opened + decode(completion_ids, skip_special_tokens=True), truncated=cut, usage=usage)
 
 
 def _rows(episodes: Sequence[Episode], rounds: Sequence[_Round]) -> dict[str, list[Any] | None]:
