@@ -13,7 +13,6 @@ makes a trajectory of every turn, before groups with equal rewards are left out:
 # pyright: reportMissingImports=false
 # Its pins exclude those of the tools that check types.
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,6 +26,7 @@ from tinker_cookbook.rl.types import EnvGroupBuilder, RLDataset, RLDatasetBuilde
 from tinker_cookbook.tokenizer_utils import get_tokenizer
 
 from kevin_env.context import DEFAULT_BUDGET
+from kevin_env.curriculum import dealt
 from kevin_env.integrations.tinker_env import KernelEnv, KernelGroup
 from kevin_env.problem import Problem
 from kevin_env.recorder import Recorder
@@ -38,7 +38,7 @@ __all__ = ["KernelDataset", "KernelDatasetBuilder", "KernelEnv", "KernelGroup", 
 
 
 class KernelDataset(RLDataset):
-    """Batches of problems: all of them in turn, shuffled anew each time round, or what a curriculum draws.
+    """Batches of problems: all of them in turn, shuffled anew each time round, or what a source draws.
 
     Args:
         problems: what is trained on.
@@ -71,8 +71,7 @@ class KernelDataset(RLDataset):
 
     def _at(self, place: int) -> Problem:
         assert not isinstance(self._problems, ProblemSource)
-        round, at = divmod(place, len(self._problems))
-        return random.Random(f"{self._seed}/{round}").sample(self._problems, len(self._problems))[at]
+        return dealt(self._problems, str(self._seed), place)
 
 
 @chz.chz
@@ -87,7 +86,7 @@ class KernelDatasetBuilder(RLDatasetBuilder):
     """Whose tokenizer is used."""
     renderer_name: str
     problems: Any = "train"
-    """As for `find_problems`, or a `Curriculum`: that is told how episodes went if these run in this process."""
+    """As for `find_problems`, or a `MixedDifficulty` or `Curriculum`: that is told how episodes went if these run in this process."""
     test_problems: Any = "held_out"
     """As for `find_problems`; None is no test."""
     groups_per_batch: int = 8

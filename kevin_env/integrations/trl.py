@@ -38,16 +38,17 @@ class TurnRollouts:
 
         rollouts = TurnRollouts("train", settings=Settings(max_turns=4))
         GRPOTrainer(
-            model, turn_return, GRPOConfig(num_generations=16 * 4, scale_rewards="none", ...),
+            model, turn_return, GRPOConfig(num_generations=16 * 4, scale_rewards="group", ...),
             train_dataset=rollouts.dataset(), rollout_func=rollouts,
         )
 
-    `scale_rewards="none"` is the baseline `flat` of `kevin_env.advantage`, `"group"` is `flat_std`. Every batch has n
+    `scale_rewards="group"` is Kevin's baseline, `flat_std` of `kevin_env.advantage`; `"none"` is `flat`. Every batch has n
     turns of every episode: turns that an episode did not have, and all turns of one whose judge failed, have no
     return, no tokens in the loss and no part in the baseline.
 
     Args:
-        problems: as for `find_problems`, or a `Curriculum`, which is told how each episode of training went.
+        problems: as for `find_problems`, of a level only those that are not held out; or a `MixedDifficulty` or
+            `Curriculum`, which is told how each episode of training went.
         pool: who judges; by default judges of this machine's devices. It stays the caller's to close.
         settings: how episodes are played; `max_turns` is n.
         recorder: writes the episodes to a trajectory file. Their model is called by its name and step.
