@@ -199,9 +199,9 @@ class Curriculum:
 class MixedDifficulty:
     """Samples problems of all difficulties side by side, so that no batch is all easy or all hard.
 
-    Kevin (arXiv 2507.11948, 6.3) balances the difficulty of each batch: a policy trained on easy problems alone stopped
-    improving. Of any `bands` draws from a multiple of `bands` on, each is of another band of measured difficulty; within
-    a band each problem comes once before any comes again. May be used from several threads.
+    Kevin (arXiv 2507.11948, 6.3) balances the difficulty of each batch: a policy that was trained on easy problems
+    stopped improving. The first `bands` draws are one from each band of measured difficulty, in any order, and so are
+    the next; within a band each problem comes once before any comes again. May be used from several threads.
 
     Args:
         problems: as for `find_problems`. Of a level, only those that are not held out.
@@ -240,7 +240,7 @@ class MixedDifficulty:
 
 
 def dealt(problems: Sequence[Problem], key: str, number: int) -> Problem:
-    """The problem of that number, from 0, where all come once, in an order that `key` decides, before any comes again."""
+    """The problem of that number, from 0, where all come once before any comes again; `key` decides the order."""
     deal, at = divmod(number, len(problems))
     return random.Random(f"{key}/{deal}").sample(problems, len(problems))[at]
 

@@ -33,7 +33,8 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     ## Reward
 
-    The turn's score. By default 0.3 for a correct kernel plus its speedup over the reference, else 0. The discounted
+    The turn's score. By default 0.3 for a correct kernel plus its speedup over the reference, else 0. Code that an
+    earlier turn gave earns nothing more, unless `pay_repeats`. The discounted
     returns, which belong to the turns and not to the steps' sum, are in `info["returns"]` at the end.
 
     ## Episode End

@@ -44,7 +44,7 @@ def test_an_episode_through_gymnasium() -> None:
     env = make([WRONG, correct(2.0)], max_turns=2, gamma=0.5)
     prompt, info = env.reset(seed=0)
     assert prompt == info["messages"][-1]["content"] and info["messages"][-1]["role"] == "user"
-    assert set(info) == {"messages"}
+    assert set(info) == {"messages", "problem", "sample"}
     prompt, score, terminated, truncated, info = env.step(REPLY)
     assert (score, terminated, truncated) == (0.0, False, False)
     assert set(info) == {"messages", "outcome", "turn", "seconds"}
@@ -185,6 +185,7 @@ def test_every_keyword_reaches_the_episode() -> None:
         "rules": "open",
         "score": "kevin",
         "bound": "lower",
+        "pay_repeats": True,
         "context": "kevin",
         "hints": True,
         "examples": "few",
@@ -271,7 +272,7 @@ def test_wrappers_work() -> None:
     env = RecordEpisodeStatistics(gym.make("Kevin-v0", problem=problem(), pool=pool, max_turns=2))
     env.reset()
     env.step(REPLY)
-    info = env.step(REPLY)[-1]
+    info = env.step(another(2))[-1]
     assert (info["episode"]["l"], info["episode"]["r"]) == (2, pytest.approx(4.6))
     assert env.spec and env.spec.kwargs["max_turns"] == 2
 

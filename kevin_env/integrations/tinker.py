@@ -8,6 +8,7 @@
 
 Left alone, the cookbook adds up the rewards of a trajectory and gives all of its turns one advantage. `PerTurnReturns`
 makes a trajectory of every turn, before groups with equal rewards are left out: a group is then Kevin's m x n turns.
+The cookbook subtracts the group's mean and does not divide: the baseline `flat` of `kevin_env.advantage`.
 """
 
 # pyright: reportMissingImports=false
@@ -86,7 +87,8 @@ class KernelDatasetBuilder(RLDatasetBuilder):
     """Whose tokenizer is used."""
     renderer_name: str
     problems: Any = "train"
-    """As for `find_problems`, or a `MixedDifficulty` or `Curriculum`: that is told how episodes went if these run in this process."""
+    """As for `find_problems`, of a level only those that are not held out; or a `MixedDifficulty`, or a `Curriculum`:
+    that is told how episodes went if these run in this process."""
     test_problems: Any = "held_out"
     """As for `find_problems`; None is no test."""
     groups_per_batch: int = 8

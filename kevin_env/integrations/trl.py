@@ -42,8 +42,8 @@ class TurnRollouts:
             train_dataset=rollouts.dataset(), rollout_func=rollouts,
         )
 
-    `scale_rewards="group"` is Kevin's baseline, `flat_std` of `kevin_env.advantage`; `"none"` is `flat`. Every batch has n
-    turns of every episode: turns that an episode did not have, and all turns of one whose judge failed, have no
+    `scale_rewards="group"` is Kevin's baseline, `flat_std` of `kevin_env.advantage`; `"none"` is `flat`. Every batch
+    has n turns of every episode: turns that an episode did not have, and all turns of one whose judge failed, have no
     return, no tokens in the loss and no part in the baseline.
 
     Args:
