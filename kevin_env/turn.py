@@ -101,7 +101,10 @@ def as_scored(
     thought = ((reasoning or "") + part_reasoning(reply)[1]).strip()
     usage, written = usage or Usage(), len(reply) + len(reasoning or "")
     told = (usage.completion_tokens or 0) - (0 if thought else usage.reasoning_tokens or 0)  # hidden: not in `written`
-    count = (lambda text: len(text) * told / written) if told > 0 and written else count_characters
+
+    def count(text: str) -> float:
+        return len(text) * told / written if told > 0 and written else count_characters(text)
+
     return Scored(
         outcome,
         code_tokens=count(submission.code) if submission else None,

@@ -6,7 +6,7 @@ import pytest
 
 from kevin_env import kernelbench
 from kevin_env.problem import Problem, list_problems
-from kevin_env.selection import find_problems, our_problems, problem_source
+from kevin_env.selection import ProblemChoice, find_problems, our_problems, problem_source
 from kevin_env.split import NEAR_COPIES, SHARE, split
 
 PROBLEMS = list_problems()
@@ -58,20 +58,23 @@ def test_groups_are_of_our_problems_and_none_is_in_two() -> None:
 
 
 def test_held_out_problems_are_drawn_only_where_they_are_named(tmp_path, monkeypatch) -> None:
-    held_out = set(find_problems("held_out:L1"))
-    assert held_out and set(problem_source("L1")) == set(find_problems("L1")) - held_out == set(
-        find_problems("train:L1")
-    )
-    assert set(problem_source("held_out:L1")) == held_out
-    assert [each.id for each in problem_source(["L1_23_Softmax"])] == ["L1_23_Softmax"]
+    def drawn(choice: ProblemChoice) -> list[Problem]:
+        found = problem_source(choice)
+        assert isinstance(found, tuple)
+        return list(found)
+
+    held_out = list(find_problems("held_out:L1"))
+    assert drawn("L1") == [each for each in find_problems("L1") if each not in held_out] == drawn("train:L1")
+    assert drawn("held_out:L1") == held_out != []
+    assert [each.id for each in drawn(["L1_23_Softmax"])] == ["L1_23_Softmax"]
     folder = tmp_path / "KernelBench" / "level1"
     folder.mkdir(parents=True)
     for name in ("23_Softmax.py", "36_RMSNorm_.py", "50_Other.py"):
         (folder / name).write_text(find_problems("L1_26_GELU_")[0].source)
     monkeypatch.setenv(kernelbench.VARIABLE, str(tmp_path))
-    assert [each.number for each in problem_source("kernelbench:level1")] == [36, 50]
-    assert [each.number for each in problem_source(folder)] == [36, 50]
-    assert [each.number for each in problem_source("kernelbench:level1/23")] == [23]
+    assert [each.number for each in drawn("kernelbench:level1")] == [36, 50]
+    assert [each.number for each in drawn(folder)] == [36, 50]
+    assert [each.number for each in drawn("kernelbench:level1/23")] == [23]
     assert [each.number for each in find_problems(folder)] == [23, 36, 50]
 
 

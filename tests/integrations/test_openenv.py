@@ -24,7 +24,7 @@ from kevin_env.integrations.openenv.limits import ServerLimits
 from kevin_env.integrations.openenv.tasks import ResetRequest, Tasks
 from kevin_env.judge import JudgeError, ScriptedPool
 from kevin_env.outcome import CompileError
-from kevin_env.problem import Problem, list_problems
+from kevin_env.problem import list_problems
 from kevin_env.score import discounted_returns
 from kevin_env.selection import find_problems
 from kevin_env.settings import Settings
@@ -154,18 +154,18 @@ def test_a_seed_draws_the_problem_and_an_id_is_kept(url: str) -> None:
 
 def test_held_out_problems_are_drawn_only_from_their_split() -> None:
     problems, source = list_problems(), random.Random(0)
-    tasks, held_out = Tasks(problems, split(problems)), set(find_problems("held_out"))
+    tasks, held_out = Tasks(problems, split(problems)), {each.id for each in find_problems("held_out")}
 
-    def drawn(**asked: Any) -> set[Problem]:
-        return {tasks.choose(ResetRequest(**asked), source) for _ in range(400)}
+    def drawn(**asked: Any) -> set[str]:
+        return {tasks.choose(ResetRequest(**asked), source).id for _ in range(400)}
 
     assert not (drawn() | drawn(split="all") | drawn(split="L1")) & held_out
     assert drawn(split="held_out") == held_out
-    assert tasks.choose(ResetRequest(problem_id="L1_23_Softmax"), source) in held_out
+    assert tasks.choose(ResetRequest(problem_id="L1_23_Softmax"), source).id in held_out
     number = [problem.id for problem in find_problems("L1")].index("L1_23_Softmax")
-    assert tasks.choose(ResetRequest(split="L1", index=number), source) in held_out
-    only = Tasks([*held_out], split(problems))
-    assert only.choose(ResetRequest(), source) in held_out
+    assert tasks.choose(ResetRequest(split="L1", index=number), source).id in held_out
+    only = Tasks(find_problems("held_out"), split(problems))
+    assert only.choose(ResetRequest(), source).id in held_out
 
 
 def test_nothing_that_is_asked_for_is_passed_over_in_silence(url: str, tmp_path: Path) -> None:
