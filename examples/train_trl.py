@@ -1,4 +1,4 @@
-"""Trains a model as Kevin was trained: GRPO over turns, by TRL with vLLM, from the easy problems to the hard ones.
+"""Trains a model as Kevin was trained: GRPO over turns, by TRL with vLLM, each batch with easy and hard problems.
 
 python examples/train_trl.py Qwen/Qwen3-8B [--config FILE] [-o KEY=VALUE] [--steps 40] [--record episodes.jsonl]
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kevin_env.app.evaluate.config import EvalConfig, read_config
-from kevin_env.curriculum import Curriculum
+from kevin_env.curriculum import MixedDifficulty
 from kevin_env.integrations.trl import TurnRollouts, turn_return
 from kevin_env.judge.pool import LocalPool
 from kevin_env.recorder import Recorder
@@ -34,9 +34,9 @@ def main() -> None:
     arguments = parse()
     played = read(arguments)
     recorder = Recorder(arguments.record) if arguments.record else None
-    curriculum = Curriculum(played.problems, by="difficulty", promote_at=0.5, window=8 * played.samples)
+    problems = MixedDifficulty(played.problems, bands=4)
     with LocalPool() as pool:
-        rollouts = TurnRollouts(curriculum, pool=pool, settings=played.settings, recorder=recorder)
+        rollouts = TurnRollouts(problems, pool=pool, settings=played.settings, recorder=recorder)
         trainer = GRPOTrainer(
             arguments.model, turn_return, GRPOConfig(**config(arguments, played)), train_dataset=rollouts.dataset(),
             rollout_func=rollouts,
@@ -71,8 +71,8 @@ def config(arguments: argparse.Namespace, played: EvalConfig) -> dict[str, Any]:
         "gradient_accumulation_steps": batch // 2 // int(os.environ.get("WORLD_SIZE", "1")),
         "max_completion_length": reply_tokens,
         **({"temperature": 0.9} | played.policy.model_dump(include={"temperature", "top_p"}, exclude_none=True)),
-        "shuffle_dataset": False,  # the curriculum decides
-        "scale_rewards": "none",
+        "shuffle_dataset": False,  # the mix decides
+        "scale_rewards": "group",
         "loss_type": "dr_grpo",
         "beta": 0.0,
         "epsilon": 0.2,

@@ -76,7 +76,8 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=8, help="in a group")
     parser.add_argument("--record", help="a trajectory file to write")
     arguments = parser.parse_args()
-    settings = Settings(max_turns=2, device=arguments.device)
+    # It knows a handful of kernels, so that it has to give one again.
+    settings = Settings(max_turns=2, device=arguments.device, pay_repeats=True)
     recorder = Recorder(arguments.record) if arguments.record else None
     tokenizer = make_tokenizer(words(on_gpu=arguments.device != "cpu" and gpu_present()))
     size = arguments.episodes * settings.max_turns

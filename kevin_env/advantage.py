@@ -21,8 +21,8 @@ from kevin_env.settings import Settings
 Baseline = Literal["flat", "flat_std", "leave_one_out", "grpo"]
 """What a return is compared with.
 
-- `flat`: the mean over all m x n turns of its group (Kevin, arXiv 2507.11948, 4: m trajectories of n turns); `flat_std`
-  also divides by their standard deviation.
+- `flat_std`: the mean over all m x n turns of its group, divided by their standard deviation (Kevin, arXiv 2507.11948,
+  4: m trajectories of n turns). `flat`: the same without the division (as Dr. GRPO, arXiv 2503.20783).
 - `leave_one_out`: the mean of the group's other returns at the same turn (TRLOO, arXiv 2602.05885).
 - `grpo`: the mean of the group's returns at the same turn, divided by their standard deviation (arXiv 2402.03300).
 """
@@ -103,12 +103,12 @@ def group_of(episode: Trajectory, batch: str = "") -> str:
     return f"{episode.problem.id}/{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
-def advantages(samples: Sequence[TurnSample], baseline: Baseline = "flat") -> tuple[float, ...]:
+def advantages(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") -> tuple[float, ...]:
     """One advantage per sample, in their order. It is 0 for a sample that there is nothing to compare with.
 
     Args:
         samples: of any number of groups. Trajectories may have different numbers of turns.
-        baseline: see `Baseline`.
+        baseline: see `Baseline`; Kevin's by default.
 
     Raises:
         ValueError: if there is no such baseline.
@@ -121,7 +121,7 @@ def advantages(samples: Sequence[TurnSample], baseline: Baseline = "flat") -> tu
     return tuple(result)
 
 
-def informative(samples: Sequence[TurnSample], baseline: Baseline = "flat") -> tuple[TurnSample, ...]:
+def informative(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") -> tuple[TurnSample, ...]:
     """The samples without those from which nothing is learnt, since all they are compared with have the same return.
 
     It looks at the returns of turns: trajectories with equal sums of scores can differ in these.

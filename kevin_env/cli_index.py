@@ -51,7 +51,10 @@ def query_index(
     number: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 3,
     as_json: Json = False,
 ) -> None:
-    """Show what a prompt for a problem would be offered: the likest, without its own solutions and their copies."""
+    """Show what a prompt for a problem would be offered: the likest, without its own solutions and their copies.
+
+    Kernels of held-out problems are shown for held-out problems alone.
+    """
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.indexing import found_row, show_found
     from kevin_env.app.indexing import query_index as query

@@ -20,14 +20,15 @@ def list_problems(
     as_json: Json = False,
 ) -> None:
     """List the problems."""
-    from kevin_env.app.catalogue import choose_problems, our_split, problem_row, problems_table
+    from kevin_env.app.catalogue import choose_problems, problem_row, problems_table
     from kevin_env.app.screen import make_console
+    from kevin_env.selection import our_sides
 
     if context.invoked_subcommand:
         return
     chosen = choose_problems(level, tag, split, split_seed, order)
     if as_json:
-        sides = our_split(split_seed)
+        sides = our_sides(split_seed)
         print_json([problem_row(each, sides) for each in chosen])
     else:
         make_console().print(problems_table(chosen))

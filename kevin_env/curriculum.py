@@ -1,7 +1,8 @@
-"""A curriculum: problems from stage to stage, each begun when enough of the one before was solved.
+"""In what order problems come: all difficulties side by side, or from stage to stage as they are solved.
 
+    mixed = MixedDifficulty("train", bands=4)            # Kevin's: every batch has easy and hard problems
     curriculum = Curriculum("train", by="level", promote_at=0.5)
-    env = gym.make("Kevin-v0", problem=curriculum)       # or make_vec: one curriculum for all conversations
+    env = gym.make("Kevin-v0", problem=curriculum)       # or make_vec: one source for all conversations
 
 Other trainers call `sample` for the problems of a batch and `record` for each episode that has ended.
 """
@@ -47,7 +48,7 @@ class Curriculum:
     several threads.
 
     Args:
-        problems: as for `find_problems`, such as `"train"`.
+        problems: as for `find_problems`, such as `"train"`. Of a level, only those that are not held out.
         by: what the stages are: `"level"`, or `"difficulty"`: as many bands of measured difficulty as `bands` says, of
             equal size. Problems that were not measured are in the hardest.
         bands: how many, with `by="difficulty"`.
@@ -79,7 +80,7 @@ class Curriculum:
             raise ValueError(f"promote_at is {promote_at} and review {review}; both must lie within 0 and 1")
         if window < 1:
             raise ValueError(f"window is {window}; it must hold at least one episode")
-        self.stages = _stages(find_problems(problems), by, bands)
+        self.stages = _stages(find_problems(problems, held_out=False), by, bands)
         self.promote_at, self.review, self.least_speedup, self.seed = promote_at, review, least_speedup, seed
         self._recent: deque[bool] = deque(maxlen=window)
         self._stage = self._drawn = self._dealt = 0
@@ -167,9 +168,8 @@ class Curriculum:
         if self._stage and draw.random() < self.review:
             return draw.choice([each for stage in self.stages[: self._stage] for each in stage])
         stage = self.stages[self._stage]
-        deal, at = divmod(self._dealt, len(stage))
         self._dealt += 1
-        return random.Random(f"{self.seed}/{self._stage}/{deal}").sample(stage, len(stage))[at]
+        return dealt(stage, f"{self.seed}/{self._stage}", self._dealt - 1)
 
     def _promote(self) -> None:
         full = len(self._recent) == self._recent.maxlen
@@ -194,6 +194,55 @@ class Curriculum:
 
     def _ids(self) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(each.id for each in stage) for stage in self.stages)
+
+
+class MixedDifficulty:
+    """Samples problems of all difficulties side by side, so that no batch is all easy or all hard.
+
+    Kevin (arXiv 2507.11948, 6.3) balances the difficulty of each batch: a policy that was trained on easy problems
+    stopped improving. The first `bands` draws are one from each band of measured difficulty, in any order, and so are
+    the next; within a band each problem comes once before any comes again. May be used from several threads.
+
+    Args:
+        problems: as for `find_problems`. Of a level, only those that are not held out.
+        bands: of equal size; best a divisor of the problems in a batch. Problems that were not measured are in the
+            hardest.
+        seed: of all draws.
+        drawn: how many were drawn before, to go on from there.
+
+    Raises:
+        ProblemError: if a problem is unknown.
+        ValueError: if there are fewer problems than bands.
+    """
+
+    def __init__(self, problems: ProblemChoice = "train", *, bands: int = 4, seed: int = 0, drawn: int = 0) -> None:
+        self.bands = _stages(find_problems(problems, held_out=False), "difficulty", bands)
+        self.seed, self.drawn = seed, drawn
+        self._lock = threading.Lock()
+
+    def sample(self, n: int = 1) -> list[Problem]:
+        """The next `n` problems; the same for the same seed."""
+        with self._lock:
+            first, self.drawn = self.drawn, self.drawn + n
+        return [self._at(number) for number in range(first, first + n)]
+
+    def record(self, problem: Problem, result: Result) -> None:
+        """Does nothing: what is drawn does not depend on results."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "MixedDifficulty":
+        """Itself, as of a curriculum."""
+        return self
+
+    def _at(self, number: int) -> Problem:
+        round, at = divmod(number, len(self.bands))
+        order = random.Random(f"{self.seed}/{round}").sample(range(len(self.bands)), len(self.bands))
+        return dealt(self.bands[order[at]], f"{self.seed}/{order[at]}", round)
+
+
+def dealt(problems: Sequence[Problem], key: str, number: int) -> Problem:
+    """The problem of that number, from 0, where all come once before any comes again; `key` decides the order."""
+    deal, at = divmod(number, len(problems))
+    return random.Random(f"{key}/{deal}").sample(problems, len(problems))[at]
 
 
 def _stages(problems: Sequence[Problem], by: str, bands: int) -> tuple[tuple[Problem, ...], ...]:

@@ -1,6 +1,7 @@
 """`Kevin-v0`: an `Episode` as a Gymnasium environment."""
 
 import sys
+from collections import Counter
 from concurrent.futures import Future
 from typing import Any, ClassVar, Literal
 
@@ -32,7 +33,8 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     ## Reward
 
-    The turn's score. By default 0.3 for a correct kernel plus its speedup over the reference, else 0. The discounted
+    The turn's score. By default 0.3 for a correct kernel plus its speedup over the reference, else 0. Code that an
+    earlier turn gave earns nothing more, unless `pay_repeats`. The discounted
     returns, which belong to the turns and not to the steps' sum, are in `info["returns"]` at the end.
 
     ## Episode End
@@ -43,6 +45,9 @@ class KevinEnv(gymnasium.Env[str, str]):
     ## Info
 
     - `messages`: the chat to be sent, a list of `{"role": ..., "content": ...}`.
+    - `problem`: after a reset, the problem's id.
+    - `level`: after a reset, its level; not there for a file whose folder tells none.
+    - `sample`: after a reset, how many episodes of this problem were begun before, so that each has its own number.
     - `outcome`: after a step, the `kevin_env.outcome.Outcome`: `.category`, `.kind`, `.message`.
     - `turn`: after a step, the whole `kevin_env.record.Turn`: `.score`, `.feedback`, `.submission`, ...
     - `seconds`: after a step, the time of each stage (`kevin_env.judge.api.Seconds`).
@@ -54,8 +59,9 @@ class KevinEnv(gymnasium.Env[str, str]):
     Args:
         problem: an id (`"L1_23_Softmax"`, `"kernelbench:level1/23"`), a level (`"L1"`, `"kernelbench:level1"`), a side
             of the split (`"train"`, `"held_out:L1"`), a path to a KernelBench-style file or a folder of them, a
-            `Problem`, or a list of these. Each reset draws one by the environment's seed; `reset(options={"problem":
-            ...})` says which. A `kevin_env.curriculum.Curriculum` draws by its own seed, and is told how it went.
+            `Problem`, or a list of these. Each reset draws one by the environment's seed, a held-out problem only if
+            it is named alone or by `held_out`; `reset(options={"problem": ...})` says which. A `Curriculum` or a
+            `MixedDifficulty` of `kevin_env.curriculum` draws by its own seed, and is told how it went.
         max_turns: turns of an episode.
         gamma: discount of the returns from one turn to the next.
         returns: `"sum"` or `"max"` of the discounted scores.
@@ -64,6 +70,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         rules: `"kernel"` (the computing is done in the submission's own kernels) or `"open"` (any code).
         score: a name, or a function from an outcome to a finite number.
         bound: which end of a speedup the score pays: its `"median"`, or the `"lower"` end of its interval.
+        pay_repeats: whether code that an earlier turn gave is paid again, as in the paper. By default it is paid once.
         context: which earlier turns the prompt shows.
         context_tokens: tokens of a whole prompt.
         tokenizer: counts them; a `tokenizer.json` or a name on the Hugging Face Hub.
@@ -89,7 +96,7 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     def __init__(
         self,
-        problem: ProblemChoice | ProblemSource = "L1_23_Softmax",
+        problem: ProblemChoice | ProblemSource = "train",
         *,
         max_turns: int = 4,
         gamma: float = 0.4,
@@ -99,6 +106,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         rules: Literal["kernel", "open"] = "kernel",
         score: str | Score = "kevin",
         bound: Bound = "median",
+        pay_repeats: bool = False,
         context: str = "kevin",
         context_tokens: int = 32_768,
         tokenizer: str = "",
@@ -115,8 +123,8 @@ class KevinEnv(gymnasium.Env[str, str]):
     ) -> None:
         self.settings = Settings.of({
             "max_turns": max_turns, "gamma": gamma, "returns": returns, "device": device, "language": language,
-            "rules": rules, "score": score, "bound": bound, "context": context, "context_tokens": context_tokens,
-            "tokenizer": tokenizer, "hints": hints, "examples": examples,
+            "rules": rules, "score": score, "bound": bound, "pay_repeats": pay_repeats, "context": context,
+            "context_tokens": context_tokens, "tokenizer": tokenizer, "hints": hints, "examples": examples,
             "index": index, "baseline": baseline, "inputs": inputs, "profile": profile, "sanitize": sanitize,
             "stop_on": stop_on,
         })  # fmt: skip
@@ -130,6 +138,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         self.observation_space = UnicodeText()
         self.action_space = UnicodeText()
         self.episode: Episode | None = None
+        self._begun: Counter[str] = Counter()
         self._given_pool = pool
         self._own_pool: JudgePool | None = None
         self._closed = False
@@ -159,15 +168,22 @@ class KevinEnv(gymnasium.Env[str, str]):
             future.cancel()
             raise
 
-    def begin_reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """The first half of `reset`, which does not wait for the judge; `end_reset` is the second."""
+    def begin_reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None, begun: "Counter[str] | None" = None
+    ) -> None:
+        """The first half of `reset`, which does not wait for the judge; `end_reset` is the second.
+
+        `begun` counts the episodes of each problem, by id, where several environments number theirs together.
+        """
         super().reset(seed=seed)
         options = options or {}
         unknown = options.keys() - {"problem"}
         if unknown:
             raise ValueError(f"unknown reset option {sorted(unknown)[0]!r}; there is 'problem'")
         self._source = problem_source(options["problem"]) if "problem" in options else self.problems
-        self.episode = Episode(draw_problem(self._source, self.np_random), self._pool(), self.settings)
+        problem, begun = draw_problem(self._source, self.np_random), self._begun if begun is None else begun
+        self.episode = Episode(problem, self._pool(), self.settings, sample=begun[problem.id])
+        begun[problem.id] += 1
 
     def end_reset(self) -> tuple[str, dict[str, Any]]:
         """Waits until the judge knows the problem, and gives the first prompt."""
@@ -245,7 +261,10 @@ def _observation(episode: Episode) -> str:
 
 def _info(episode: Episode, turn: Turn | None = None) -> dict[str, Any]:
     info: dict[str, Any] = {"messages": [message.model_dump() for message in episode.messages]}
-    if turn is not None:
+    if turn is None:
+        level = {} if episode.problem.level is None else {"level": episode.problem.level}
+        info |= {"problem": episode.problem.id, **level, "sample": episode.sample}
+    else:
         info |= {"outcome": turn.outcome, "turn": turn, "seconds": turn.seconds}
     if episode.done:
         info |= {"returns": episode.returns, "trajectory": episode.trajectory}

@@ -13,7 +13,7 @@ from kevin_env.judge.api import Facts, JudgePool, OnStage, Options
 from kevin_env.problem import Problem
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
 from kevin_env.recorder import Recorder
-from kevin_env.score import discounted_returns, resolve_score
+from kevin_env.score import discounted_returns, require_payable, resolve_score
 from kevin_env.settings import Settings
 from kevin_env.turn import Question, begin_turn, then, turn_secret
 
@@ -105,10 +105,13 @@ class Episode:
         Raises:
             ProblemError: if the problem's reference fails on the device.
             JudgeError: if the judge fails.
+            ValueError: if the score cannot be paid on the device that `auto` means.
         """
         if self._facts is not None:
             raise EpisodeError("the episode has been started already")
-        self._facts = self._describing.result()
+        facts = self._describing.result()
+        require_payable(self.settings.score, dict(self.settings) | {"device": facts.device.device})
+        self._facts = facts
         self._messages = self._chat_after(self.turns)
         self._begin_record()
         self._end_if_over()
@@ -137,6 +140,7 @@ class Episode:
             problem=self.problem, number=number, messages=self._messages, earlier=self.turns,
             options=self._options(turn_secret(self._secret, number)), rules=self.settings.rules,
             score=resolve_score(self.settings.score), bound=self.settings.bound, hints=self.settings.hints,
+            pay_repeats=self.settings.pay_repeats,
             on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
         )  # fmt: skip
         self._pending = then(begin_turn(question, reply, self.pool, on_stage), self._take)

@@ -1,7 +1,8 @@
 """Which problems are meant, by whatever names them."""
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -10,7 +11,7 @@ from numpy.random import Generator
 from kevin_env.kernelbench import PREFIX
 from kevin_env.outcome import Outcome
 from kevin_env.problem import Problem, ProblemError, list_problems, load_kernelbench, load_problem, parse_problem
-from kevin_env.split import SEED, split
+from kevin_env.split import SEED, Side, split
 
 ProblemChoice = str | Path | Problem | Sequence[str | Path | Problem]
 """An id, a level such as `L1`, a side of the split such as `train` or `held_out:L1`, a path to a file or a folder, a
@@ -35,13 +36,15 @@ class ProblemSource(Protocol):
         ...
 
 
-def find_problems(choice: ProblemChoice) -> tuple[Problem, ...]:
+def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Problem, ...]:
     """The problems that are meant, at least one.
 
     Args:
         choice: an id, a level such as `L1` or `kernelbench:level1`, a side of the split (`train`, `held_out`, or of one
             level `train:L1`), a path to a file or to a folder of them (which may lie in folders `level1`, `level2`,
             ...), a `Problem`, or several of these.
+        held_out: whether a level and a folder, which name no side, mean their held-out problems, too. Those that are
+            named alone, or by `held_out`, are always meant.
 
     Raises:
         ProblemError: if one is unknown or cannot be read, or there is none.
@@ -49,18 +52,21 @@ def find_problems(choice: ProblemChoice) -> tuple[Problem, ...]:
     if isinstance(choice, Problem):
         return (choice,)
     if isinstance(choice, Path):
-        return tuple(map(parse_problem, _files(choice)))
+        found = tuple(map(parse_problem, _files(choice)))
+        return found if held_out or not choice.is_dir() else _without_held_out(found, choice)
     if choice == "" or not isinstance(choice, str | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ProblemError(f"problem is {choice!r}; {_FORMS}")
     if not isinstance(choice, str):
-        found = tuple(problem for one in choice for problem in find_problems(one))
+        found = tuple(problem for one in choice for problem in find_problems(one, held_out=held_out))
     elif named := re.fullmatch(r"L(?P<level>\d+)|(?P<side>train|held_out)(:L(?P<of>\d+))?", choice):
         level = named["level"] or named["of"]
-        found = our_problems(int(level) if level else None, named["side"])
+        side = named["side"] or (None if held_out else "train")
+        found = our_problems(int(level) if level else None, side)
     elif choice.startswith(PREFIX):
         found = tuple(load_kernelbench(choice))
+        found = found if held_out or len(found) == 1 else _without_held_out(found, choice)
     elif Path(choice).is_dir():
-        return find_problems(Path(choice))
+        return find_problems(Path(choice), held_out=held_out)
     else:
         found = (load_problem(choice),)
     if not found:
@@ -75,17 +81,33 @@ def our_problems(level: int | None = None, side: str | None = None, seed: int = 
     """
     if side is None:
         return tuple(list_problems(level))
-    sides = split(list_problems(), seed)
+    sides = our_sides(seed)
     return tuple(each for each in list_problems(level) if sides[each.id] == side)
+
+
+@functools.cache
+def our_sides(seed: int = SEED) -> Mapping[str, Side]:
+    """The side of each of our own problems, by id, in the split with that seed."""
+    return split(list_problems(), seed)
+
+
+def is_held_out(problem: Problem) -> bool:
+    """Whether it is one of ours that is held out, or the one in KernelBench whose level and number that has."""
+    if not problem.id.startswith(PREFIX):
+        return our_sides().get(problem.id) == "held_out"
+    start = f"L{problem.level}_{problem.number}_"
+    return any(side == "held_out" and id.startswith(start) for id, side in our_sides().items())
 
 
 def problem_source(choice: ProblemChoice | ProblemSource) -> tuple[Problem, ...] | ProblemSource:
     """What problems are drawn from: the source itself, or the problems that are meant.
 
+    A level and a folder name no side of the split: their held-out problems are left out.
+
     Raises:
         ProblemError: as `find_problems`.
     """
-    return choice if isinstance(choice, ProblemSource) else find_problems(choice)
+    return choice if isinstance(choice, ProblemSource) else find_problems(choice, held_out=False)
 
 
 def draw_problem(source: tuple[Problem, ...] | ProblemSource, random: Generator) -> Problem:
@@ -93,6 +115,13 @@ def draw_problem(source: tuple[Problem, ...] | ProblemSource, random: Generator)
     if isinstance(source, ProblemSource):
         return source.sample(1)[0]
     return source[int(random.integers(len(source)))]
+
+
+def _without_held_out(problems: Sequence[Problem], choice: str | Path) -> tuple[Problem, ...]:
+    found = tuple(problem for problem in problems if not is_held_out(problem))
+    if not found:
+        raise ProblemError(f"all problems in {str(choice)!r} are held out; name one of them alone, or 'held_out'")
+    return found
 
 
 def _files(path: Path) -> list[Path]:

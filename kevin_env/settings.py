@@ -4,12 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_serializer, field_validator
+from pydantic import Field, ValidationError, field_serializer, field_validator, model_validator
 
 from kevin_env.judge.choice import DEVICES
 from kevin_env.outcome import Correct, Frozen, Outcome
 from kevin_env.profile import ProfileKind
-from kevin_env.score import Bound, ReturnsKind, Score, resolve_score, score_name
+from kevin_env.score import Bound, ReturnsKind, Score, require_payable, resolve_score, score_name
 
 Language = Literal["auto", "cuda", "triton", "cpp"]
 
@@ -40,6 +40,9 @@ class Settings(Frozen):
     name."""
     bound: Bound = "median"
     """Which end of a speedup the score pays: its median, or the lower end of its interval."""
+    pay_repeats: bool = False
+    """Whether code that an earlier turn gave is paid its score again, as in the paper. By default it earns no more than
+    it had: see `kevin_env.score.earned`."""
     context: str = "kevin"
     """Which earlier turns the prompt shows."""
     context_tokens: int = Field(default=32_768, ge=1)
@@ -78,6 +81,8 @@ class Settings(Frozen):
             return cls.model_validate(values)
         except ValidationError as error:
             errors = error.errors()
+            if not errors[0]["loc"]:  # settings that do not go together
+                raise ValueError(_told(errors[0])) from error
             name = str(errors[0]["loc"][0])
             if errors[0]["type"] == "extra_forbidden":
                 raise ValueError(f"unknown setting {name!r}; there are {', '.join(cls.model_fields)}") from error
@@ -110,6 +115,11 @@ class Settings(Frozen):
     def _known_score(cls, score: str | Score) -> str | Score:
         resolve_score(score)
         return score
+
+    @model_validator(mode="after")
+    def _payable(self) -> Self:
+        require_payable(self.score, dict(self))
+        return self
 
     @field_serializer("score")
     def _name_of_score(self, score: str | Score) -> str:

@@ -1,11 +1,12 @@
 """One turn: reply -> extract -> rules -> judge -> Outcome -> score -> feedback -> Turn. Read this first."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeVar
 
+from kevin_env.context import count_characters
 from kevin_env.extract import Extracted, extract, part_reasoning
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
@@ -13,9 +14,9 @@ from kevin_env.outcome import FormatError, Outcome
 from kevin_env.parsing import meaning_of
 from kevin_env.problem import Problem
 from kevin_env.profile import Profile
-from kevin_env.record import Message, Reply, Turn
+from kevin_env.record import Message, Reply, Turn, Usage
 from kevin_env.rules import Rules, check_rules
-from kevin_env.score import Bound, Score, Scored, score_of
+from kevin_env.score import Bound, Score, Scored, earned, score_of
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -34,6 +35,7 @@ class Question:
     rules: Rules
     score: Score
     bound: Bound = "median"
+    pay_repeats: bool = False
     hints: bool = False
     on_gpu: bool = True
     """Where the code runs: what hints advise depends on it."""
@@ -58,7 +60,7 @@ def begin_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnSt
     """
     extracted = extract(reply.content, truncated=reply.truncated)
     submission = extracted.submission if isinstance(extracted, Extracted) else extracted
-    same = _same(submission, question.earlier) if isinstance(submission, Submission) else None
+    same = next(_repeated(submission, question.earlier), None) if isinstance(submission, Submission) else None
     if same is not None:
         return _resolved(_turn(question, reply, extracted, Verdict(same.outcome), same))
     judging = begin_verdict(submission, question.problem, question.options, question.rules, pool, on_stage)
@@ -88,10 +90,26 @@ def take_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnSta
     return begin_turn(question, reply, pool, on_stage).result()
 
 
-def as_scored(outcome: Outcome, submission: Submission | None, reply: str, reasoning: str | None) -> Scored:
-    """What a score may look at of a turn: how it ended, its code, and all reasoning, apart from the reply and in it."""
-    whole = (reasoning or "") + part_reasoning(reply)[1]
-    return Scored(outcome, code=submission.code if submission else None, reasoning=whole.strip())
+def as_scored(
+    outcome: Outcome, submission: Submission | None, reply: str, reasoning: str | None, usage: Usage | None = None
+) -> Scored:
+    """What a score may look at of a turn: how it ended, and the tokens of its code and of all its reasoning.
+
+    Tokens are those of `usage`. What it tells of the whole reply is divided by characters; without it four characters
+    are a token.
+    """
+    thought = ((reasoning or "") + part_reasoning(reply)[1]).strip()
+    usage, written = usage or Usage(), len(reply) + len(reasoning or "")
+    told = (usage.completion_tokens or 0) - (0 if thought else usage.reasoning_tokens or 0)  # hidden: not in `written`
+
+    def count(text: str) -> float:
+        return len(text) * told / written if told > 0 and written else count_characters(text)
+
+    return Scored(
+        outcome,
+        code_tokens=count(submission.code) if submission else None,
+        reasoning_tokens=usage.reasoning_tokens or count(thought),
+    )
 
 
 def turn_secret(episode_secret: str, turn: int) -> str:
@@ -126,10 +144,16 @@ def _resolved(value: A) -> Future[A]:
     return future
 
 
-def _same(submission: Submission, earlier: tuple[Turn, ...]) -> Turn | None:
-    """The first turn whose code is the same but for comments and layout."""
+def _repeated(submission: Submission, earlier: tuple[Turn, ...]) -> Iterator[Turn]:
+    """The turns whose code is the same but for comments and layout, in order."""
     meaning = meaning_of(submission.code)
-    return next((turn for turn in earlier if turn.meaning == meaning), None)
+    return (turn for turn in earlier if turn.meaning == meaning)
+
+
+def _earned_before(question: Question, submission: Submission) -> float | None:
+    """What the same code has earned so far; None for new code, and where repeats are paid."""
+    scores = [] if question.pay_repeats else [turn.score for turn in _repeated(submission, question.earlier)]
+    return sum(scores) if scores else None
 
 
 def _new_in(evidence: Judgement | Turn | None, earlier: tuple[Turn, ...]) -> Profile | None:
@@ -146,8 +170,11 @@ def _turn(
     judgement = verdict.judgement
     evidence = judgement or same
     log = evidence.log if evidence else ""
-    scored = as_scored(verdict.outcome, found.submission if found else None, reply.content, reply.reasoning)
-    score = score_of(scored, question.score, question.bound)
+    scored = as_scored(
+        verdict.outcome, found.submission if found else None, reply.content, reply.reasoning, reply.usage
+    )
+    before = _earned_before(question, found.submission) if found else None
+    score = earned(score_of(scored, question.score, question.bound), before)
     told = render_feedback(
         verdict.outcome, log=log, same_as=same.turn if same else None, hints=question.hints,
         baseline=question.options.baseline, profile=_new_in(evidence, question.earlier), on_gpu=question.on_gpu,

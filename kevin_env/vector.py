@@ -1,5 +1,6 @@
 """Many conversations in one process: `gym.make_vec("Kevin-v0", num_envs=N)`."""
 
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from typing import Any
@@ -22,7 +23,7 @@ Step = tuple[str, float, bool, bool, dict[str, Any]]
 def make_vec(
     num_envs: int = 1,
     *,
-    problem: ProblemChoice | ProblemSource = "L1_23_Softmax",
+    problem: ProblemChoice | ProblemSource = "train",
     pool: JudgePool | None = None,
     autoreset_mode: AutoresetMode | str = AutoresetMode.DISABLED,
     max_episode_steps: int | None = None,
@@ -81,6 +82,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._owned_pool = owned_pool
         self._same_step = autoreset_mode is AutoresetMode.SAME_STEP
+        self._begun: Counter[str] = Counter()
         self._observations = [""] * self.num_envs
 
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -103,7 +105,8 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
             self._require_length(problems, "problems")
         for i in indices:
             one = problems[i] if isinstance(problems, list | tuple) else problems
-            self.envs[i].begin_reset(seed=seeds[i], options=options | ({"problem": one} if one is not None else {}))
+            named = options | ({"problem": one} if one is not None else {})
+            self.envs[i].begin_reset(seed=seeds[i], options=named, begun=self._begun)
         infos: dict[str, Any] = {}
         for i in indices:
             self._observations[i], info = self.envs[i].end_reset()
@@ -153,7 +156,7 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         """Keeps the observations and joins the infos; with same-step autoreset ended episodes begin anew here."""
         renewed = [i for i, (_, _, ended, _, _) in enumerate(steps) if ended and self._same_step]
         for i in renewed:
-            self.envs[i].begin_reset()
+            self.envs[i].begin_reset(begun=self._begun)
         infos: dict[str, Any] = {}
         for i, (observation, _, _, _, info) in enumerate(steps):
             if i in renewed:

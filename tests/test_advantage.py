@@ -62,15 +62,16 @@ def test_equal_sums_of_scores_have_their_own_advantages() -> None:
     late, early = scored(0.0, 0.0, 1.3, 0.0), scored(1.3, 0.0, 0.0, 0.0, id="e2")
     samples = training_samples([late, early])
     assert [each.turn_return for each in samples] == pytest.approx([0.208, 0.52, 1.3, 0.0, 1.3, 0.0, 0.0, 0.0])
-    assert advantages(samples) == pytest.approx([-0.208, 0.104, 0.884, -0.416, 0.884, -0.416, -0.416, -0.416])
+    assert advantages(samples, "flat") == pytest.approx([-0.208, 0.104, 0.884, -0.416, 0.884, -0.416, -0.416, -0.416])
     assert informative(samples) == samples
 
 
-def test_the_flat_baseline_is_the_mean_of_all_turns() -> None:
+def test_kevins_baseline_is_the_mean_of_all_turns_over_their_deviation() -> None:
     samples = returned((1.0, 2.0), (3.0, 6.0))
     assert advantages(samples, "flat") == pytest.approx([-2.0, -1.0, 0.0, 3.0])
     deviation = math.sqrt((4 + 1 + 0 + 9) / 3) + 1e-4
-    assert advantages(samples, "flat_std") == pytest.approx([value / deviation for value in (-2, -1, 0, 3)])
+    assert advantages(samples) == advantages(samples, "flat_std")
+    assert advantages(samples) == pytest.approx([value / deviation for value in (-2, -1, 0, 3)])
 
 
 def test_leave_one_out_compares_with_the_others_at_the_same_turn() -> None:

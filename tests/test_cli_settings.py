@@ -22,7 +22,7 @@ from kevin_env.settings import Settings
 
 OTHER: dict[str, Any] = {
     "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cpu", "language": "triton", "rules": "open",
-    "score": "kernrl", "bound": "lower", "context": "last_n:2", "context_tokens": 9000,
+    "score": "kernrl", "bound": "lower", "pay_repeats": True, "context": "last_n:2", "context_tokens": 9000,
     "tokenizer": "", "hints": True, "examples": "few", "index": "kernels", "baseline": "compile", "inputs": "shipped",
     "profile": "kernels", "sanitize": True, "stop_on": 2.5,
 }  # fmt: skip
@@ -34,7 +34,7 @@ FLAGS = [
     *("--examples", "few", "--index", "kernels", "--baseline", "compile", "--inputs", "shipped"),
     *("--profile", "kernels", "--sanitize"),
 ]
-NO_FLAG = {"gamma", "returns", "bound", "context", "context_tokens", "tokenizer", "stop_on"}
+NO_FLAG = {"gamma", "returns", "bound", "pay_repeats", "context", "context_tokens", "tokenizer", "stop_on"}
 BY_FLAG = {name: OTHER[name] for name in OTHER.keys() - NO_FLAG}
 
 

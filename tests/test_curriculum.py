@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from episodes import WRONG, correct
 
-from kevin_env.curriculum import Curriculum, CurriculumState
+from kevin_env.curriculum import Curriculum, CurriculumState, MixedDifficulty
 from kevin_env.difficulty import measured
 from kevin_env.outcome import Correct
 from kevin_env.problem import Problem, ProblemError
@@ -178,6 +178,39 @@ def test_many_threads_lose_no_record_and_no_draw() -> None:
     state = plan.state
     assert (state.drawn, state.dealt, len(state.recent)) == (1600, 1600, 1600)
     assert state.tried == dict.fromkeys(("1a", "1b", "1c", "1d"), 400)
+
+
+def band_of(mixed: MixedDifficulty, problem: Problem) -> int:
+    return next(number for number, band in enumerate(mixed.bands) if problem in band)
+
+
+def test_every_batch_has_all_difficulties() -> None:
+    mixed = MixedDifficulty("train", bands=4)
+    for easier, harder in pairwise([[measured(each) for each in band] for band in mixed.bands]):
+        assert max(each.difficulty for each in easier if each) <= min(each.difficulty for each in harder if each)
+    batches = [mixed.sample(8) for _ in range(3)]
+    for batch in batches:
+        assert Counter(band_of(mixed, problem) for problem in batch) == dict.fromkeys(range(4), 2)
+    first = [[band_of(mixed, batch[at]) for batch in batches] for at in range(4)]
+    assert len(set(map(tuple, first))) > 1  # no band is always the first
+    assert ids(batches[0]) == ids(MixedDifficulty("train", bands=4).sample(8)) != ids(batches[1])
+    assert ids(batches[2]) == ids(MixedDifficulty("train", bands=4, drawn=16).sample(8))
+
+
+def test_each_problem_of_a_band_comes_once_before_any_comes_again() -> None:
+    mixed = MixedDifficulty(TOYS, bands=3, seed=1)
+    drawn = ids(mixed.sample(12))
+    assert sorted(drawn) == sorted(ids(TOYS))
+    assert copy.deepcopy(mixed) is mixed
+
+
+def test_a_level_is_drawn_from_without_what_is_held_out() -> None:
+    held_out = {problem.id for problem in find_problems("held_out")}
+    for source in (MixedDifficulty("L1", bands=2), Curriculum("L1"), Curriculum(["L1", "L2"], by="difficulty")):
+        stages = source.bands if isinstance(source, MixedDifficulty) else source.stages
+        found = {problem.id for stage in stages for problem in stage}
+        assert found and not found & held_out
+    assert ids(list(Curriculum(["L1_23_Softmax"]).stages[0])) == ["L1_23_Softmax"]
 
 
 def test_a_copy_is_the_same_course_of_events() -> None:

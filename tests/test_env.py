@@ -14,11 +14,12 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorStatistics
 
 import kevin_env  # noqa: F401  (registers Kevin-v0)
-from kevin_env.curriculum import Curriculum
+from kevin_env.curriculum import Curriculum, MixedDifficulty
+from kevin_env.difficulty import measured
 from kevin_env.env import KevinEnv
 from kevin_env.judge import JudgeError, ScriptedPool
 from kevin_env.outcome import CompileError
-from kevin_env.problem import Problem, ProblemError, list_problems
+from kevin_env.problem import Problem, ProblemError, list_problems, load_problem
 from kevin_env.selection import find_problems
 from kevin_env.spaces import UnicodeText
 
@@ -43,7 +44,7 @@ def test_an_episode_through_gymnasium() -> None:
     env = make([WRONG, correct(2.0)], max_turns=2, gamma=0.5)
     prompt, info = env.reset(seed=0)
     assert prompt == info["messages"][-1]["content"] and info["messages"][-1]["role"] == "user"
-    assert set(info) == {"messages"}
+    assert set(info) == {"messages", "problem", "sample"}
     prompt, score, terminated, truncated, info = env.step(REPLY)
     assert (score, terminated, truncated) == (0.0, False, False)
     assert set(info) == {"messages", "outcome", "turn", "seconds"}
@@ -111,6 +112,21 @@ def test_the_seed_chooses_the_problem_and_options_overrule_it() -> None:
         env.reset(options={"problm": "x"})
 
 
+def test_a_reset_tells_problem_level_and_sample() -> None:
+    env = make([WRONG], [problem("a"), problem("b").model_copy(update={"level": 2})])
+    told = [env.reset(options={"problem": each})[1] for each in ("L1_26_GELU_", problem("a"), "L1_26_GELU_")]
+    assert [(info["problem"], info.get("level"), info["sample"]) for info in told] == [
+        ("L1_26_GELU_", 1, 0), ("a", None, 0), ("L1_26_GELU_", 1, 1),
+    ]  # fmt: skip
+    assert env.episode and env.episode.trajectory.sample == 1
+    assert "problem" not in env.step(REPLY)[4]
+
+
+def test_the_default_draws_no_held_out_problem() -> None:
+    env = KevinEnv(pool=ScriptedPool([]))
+    assert env.problems == find_problems("train") == KevinEnv("train", pool=ScriptedPool([])).problems
+
+
 def curriculum(**arguments) -> Curriculum:
     """Three levels of two problems each; two successes in a row lead on."""
     levels = [problem(f"{level}{name}").model_copy(update={"level": level}) for level in (1, 2, 3) for name in "ab"]
@@ -169,6 +185,7 @@ def test_every_keyword_reaches_the_episode() -> None:
         "rules": "open",
         "score": "kevin",
         "bound": "lower",
+        "pay_repeats": True,
         "context": "kevin",
         "hints": True,
         "examples": "few",
@@ -255,7 +272,7 @@ def test_wrappers_work() -> None:
     env = RecordEpisodeStatistics(gym.make("Kevin-v0", problem=problem(), pool=pool, max_turns=2))
     env.reset()
     env.step(REPLY)
-    info = env.step(REPLY)[-1]
+    info = env.step(another(2))[-1]
     assert (info["episode"]["l"], info["episode"]["r"]) == (2, pytest.approx(4.6))
     assert env.spec and env.spec.kwargs["max_turns"] == 2
 
@@ -358,6 +375,27 @@ def test_same_step_autoreset_begins_anew_at_once() -> None:
     assert [text != start for text, start in zip(info["final_obs"], first, strict=True)] == [True, True]
     assert "outcome" not in info
     assert list(envs.step(REPLIES[2:])[1]) == pytest.approx([0.0, 3.3])
+
+
+def test_conversations_about_one_problem_are_numbered_together() -> None:
+    mixed = [problem("a"), problem("b").model_copy(update={"level": 2})]
+    envs = vector(num_envs=3, max_turns=1, autoreset_mode="SameStep", problem=problem("a"))
+    _, info = envs.reset()
+    assert (list(info["problem"]), list(info["sample"])) == (["a"] * 3, [0, 1, 2])
+    assert list(envs.step(REPLIES[:3])[4]["sample"]) == [3, 4, 5]
+    _, info = envs.reset(options={"problem": [*mixed, problem("a")]})
+    assert (list(info["sample"]), list(info["level"]), list(info["_level"])) == (
+        [6, 0, 7],
+        [0, 2, 0],
+        [False, True, False],
+    )
+
+
+def test_a_batch_has_easy_and_hard_problems() -> None:
+    envs = vector(num_envs=4, problem=MixedDifficulty("train", bands=4))
+    figures = [measured(load_problem(id)) for id in envs.reset()[1]["problem"]]
+    difficulties = sorted(each.difficulty for each in figures if each)
+    assert len(difficulties) == 4 and difficulties[-1] - difficulties[0] > 0.2
 
 
 def test_vector_statistics_wrapper_works() -> None:

@@ -54,10 +54,16 @@ def test_the_same_code_again_has_the_result_that_it_had(problem) -> None:
     episode = started(problem, [correct(2.0), correct(3.0)], max_turns=4)
     first = episode.submit(REPLY)
     again = episode.submit(REPLY.replace("import triton\n", "import triton  # once more\n\n"))
-    assert (again.outcome, again.score, again.secret) == (first.outcome, first.score, first.secret)
-    assert "the same code as in turn 1" in again.feedback and "code of turn" not in first.feedback
+    assert (again.outcome, again.secret) == (first.outcome, first.secret)
+    assert (first.score, again.score) == (2.3, 0.0)  # paid once
+    assert "the same code as in turn 1" in again.feedback and "same code" not in first.feedback
     assert episode.submit(another(2)).outcome == correct(3.0)
     assert episode.submit(another(2)).turn == 4
+
+
+def test_repeats_are_paid_where_that_is_asked_for(problem) -> None:
+    episode = started(problem, [correct(2.0)], max_turns=2, pay_repeats=True)
+    assert [episode.submit(REPLY).score for _ in range(2)] == [2.3, 2.3]
 
 
 def test_a_turn_is_hardly_more_work_after_ten_thousand_others(problem) -> None:

@@ -277,6 +277,10 @@ def test_scores_and_returns_are_written_out() -> None:
     assert score_sum(low.turns[0], low) == "0.3 correct + 1.800 lower end of its speedup = 2.100"
     odd = trajectory(timed(1, 2.0), config={"score": "mine.score"})
     assert score_sum(odd.turns[0], odd) == "2.300  (score mine.score)"
+    again = RIGHT.model_copy(update={"turn": 3, "score": 0.0})
+    once = trajectory(RIGHT, again, config={"pay_repeats": False})
+    assert [score_sum(each, once)[:5] for each in once.turns] == ["0.3 c", "0.000"]
+    assert score_sum(again, once) == "0.000  (the code of an earlier turn is paid once)"
     sums = trajectory(turn(1), RIGHT, BROKEN)
     assert return_sum(sums, 0) == "0.000 + 0.4 * 2.300 + 0.4^2 * 0.000 = 0.920"
     most = trajectory(turn(1), RIGHT, config={"gamma": 0.5, "returns": "max"})

@@ -2,24 +2,25 @@ import contextlib
 import itertools
 import math
 import pickle
-from dataclasses import replace
 from typing import get_args
 
 import pytest
 from episodes import REPLY, SOURCE, correct, every_outcome
 
 from kevin_env import score as shapes
+from kevin_env.episode import Episode
 from kevin_env.judge import Options, ScriptedPool
+from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import HACK_KINDS, Category, Correct, Outcome, is_hack
 from kevin_env.problem import Problem
-from kevin_env.record import Reply, Turn
+from kevin_env.record import Reply, Turn, Usage
 from kevin_env.roofline import Ceilings, Roofline, Work, roofline_of
 from kevin_env.score import (
     COMPILE,
     CORRECTNESS,
+    COVERAGE,
     KERNRL,
     LENGTH,
-    ROOFLINE,
     SCORES,
     SPEED,
     THINKING,
@@ -27,6 +28,7 @@ from kevin_env.score import (
     Scored,
     WeightedSum,
     capped,
+    earned,
     resolve_score,
     score_name,
     score_of,
@@ -40,21 +42,15 @@ HACKS = [outcome for outcome in FAILURES if is_hack(outcome)]
 SPEEDUPS = [10 ** (power / 4) for power in range(-16, 17)]
 
 
-class Measured(Correct):
-    """A correct kernel as a judge would tell of it that measures more than ours does."""
-
-    compile_speedup: float | None = None
-
-
 def at(fraction: float) -> Roofline:
     """A time that reaches this fraction of the roofline, `fraction` seconds."""
     work = Work(read=1000, written=0, products={}, operations=1)
     return roofline_of(work, Ceilings(reading=1000 / max(fraction, 1e-9), copying=1.0, rates={"fp32": 1e30}), 1.0)
 
 
-def measured(speedup: float | None, *, roofline: float = 0.5, **figures: float | None) -> Measured:
-    values = (correct(speedup) if speedup else NOISY).model_dump()
-    return Measured.model_validate(values | {"roofline": at(roofline)} | figures)
+def measured(speedup: float | None, *, roofline: float = 0.5, coverage: float | None = None) -> Correct:
+    told = correct(speedup) if speedup else NOISY
+    return told.model_copy(update={"roofline": at(roofline), "coverage": coverage})
 
 
 def outcome(category: Category, kind: str) -> Outcome:
@@ -63,7 +59,7 @@ def outcome(category: Category, kind: str) -> Outcome:
 
 def scored(outcome: Outcome) -> Scored:
     """With code half as long as is paid for, and reasoning half way to the floor."""
-    return Scored(outcome, code="x" * 4250, reasoning="x" * 3000)
+    return Scored(outcome, code_tokens=1062.5, reasoning_tokens=750)
 
 
 ENDINGS = (
@@ -85,10 +81,12 @@ GOLDEN = {
     "kernel_rl_default": (0, 0.1, 0.3, 0.3, 0, 1.41, 1.41, 1.41, 1.41),
     "kernel_rl_stage1": (0, 0.3, 0.8, 0.8, 0, 1, 1, 1, 1),
     "kernel_rl_stage2": (0, 0.1, 0.3, 0.3, 0, 1, 1, 1, 1),
-    "kernel_rl_stage3": (0, 0.05, 0.15, 0.15, 0, 0.65, 0.825, 1.35, 4.15),
-    "kernel_rl_sparse": (0, 0, 0, 0, 0, 1, 1.25, 2, 6),
+    "kernel_rl_stage3": (0, 0.05, 0.15, 0.15, 0, 0.65, 0.65, 1.0, 4.15),
+    "kernel_rl_stage3_2025": (0, 0.05, 0.15, 0.15, 0, 0.65, 0.65, 0.825, 1.0),
+    "kernel_rl_sparse": (0, 0, 0, 0, 0, 1, 1, 1.5, 6),
+    "kernel_rl_sparse_2025": (0, 0, 0, 0, 0, 1, 1, 1.25, 1.5),
     "dr_kernel": (0, 0, 0, 0, 0, 1, 1.5, 3, 4),
-    "milestones": (-1, -1, -1, -1, -1, 1, 1, 2, 2),
+    "milestones": (-1, -1, -1, -1, -1, 1, 1, 3, 3),
     "log_speed": (0, 0, 0, 0, 0, 0.3, 0.3 + 0.584963, 0.3 + 1.584963, 0.3 + 5.357552),
 }
 
@@ -112,17 +110,21 @@ def test_the_blog_pays_for_speed_up_to_four_times() -> None:
     assert pays == pytest.approx([0.4, 0.7 + 0.3 * 0.584963, 1.3, 1.3], abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("name", "pays"),
+    [("kernel_rl_stage3", (0.65, 0.65, 1.0, 1.7)), ("kernel_rl_stage3_2025", (0.65, 0.65, 0.825, 1.0))],
+)
+def test_kernel_rl_pays_nothing_for_speed_up_to_the_reference(name: str, pays: tuple[float, ...]) -> None:
+    assert [SCORES[name](correct(speedup)) for speedup in (0.5, 1.0, 2.0, 4.0)] == pytest.approx(pays)
+
+
 def test_coverage_pays_where_it_was_measured() -> None:
     dr_kernel = SCORES["dr_kernel"]
     assert [dr_kernel(measured(2.0, coverage=share)) for share in (None, 0.25, 1.0, 7.0)] == [3.0, 3.25, 4.0, 4.0]
 
 
-def test_the_last_milestone_needs_both_times() -> None:
-    pays = [
-        SCORES["milestones"](measured(speedup, compile_speedup=compiled))
-        for speedup, compiled in [(1.05, 2.0), (1.06, None), (1.06, 1.05), (1.06, 1.06), (None, 2.0)]
-    ]
-    assert pays == [1.0, 2.0, 2.0, 3.0, 1.0]
+def test_the_last_milestone_is_five_per_cent_faster() -> None:
+    assert [SCORES["milestones"](correct(speedup)) for speedup in (0.5, 1.05, 1.06)] == [1.0, 1.0, 3.0]
 
 
 def test_the_roofline_pays_its_fraction() -> None:
@@ -133,13 +135,32 @@ def test_the_roofline_pays_its_fraction() -> None:
     assert [roofline(failure) for failure in FAILURES] == [0.0] * len(FAILURES)
 
 
-def test_a_score_is_refused_where_nobody_measures_what_it_needs() -> None:
-    needy = WeightedSum(((2.0, replace(ROOFLINE, needs="energy")),))
-    with pytest.raises(ValueError, match=r"score \S+ needs energy, which the judge does not measure"):
-        resolve_score(needy)
-    with pytest.raises(ValueError, match=r"setting score=.* needs energy"):
-        Settings.of({"score": needy})
-    assert Settings.of({"score": "roofline"}).score == "roofline"
+MEASURED = {"milestones": {"baseline": "compile"}, "dr_kernel": {"profile": "ncu"}}
+"""The settings that a score needs."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"score": "milestones"}, "score milestones pays for milestones, .* only with baseline='compile', not 'eager'"),
+        ({"score": "dr_kernel"}, "score dr_kernel pays for coverage, .* only with profile='ncu', not 'none'"),
+        ({"score": WeightedSum(((1.0, COVERAGE),)), "profile": "kernels"}, r"score 1\*coverage pays for coverage"),
+        ({"score": "dr_kernel", "profile": "ncu", "device": "cpu"}, "only with device='auto' or 'cuda', not 'cpu'"),
+    ],
+)
+def test_a_score_is_refused_where_a_part_of_it_can_never_pay(settings, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        Settings.of(settings)
+    assert "\n" not in str(error.value)
+
+
+def test_a_score_is_refused_on_the_device_that_auto_means() -> None:
+    problem = Problem(id="double", source=SOURCE, name="double")
+    settings = Settings.of({"score": "dr_kernel", "profile": "ncu"})
+    with contextlib.closing(ScriptedPool([])) as pool, pytest.raises(ValueError, match="not 'cpu'"):
+        Episode(problem, pool, settings).start()
+    with contextlib.closing(ScriptedPool([], device=SCRIPTED_GPU)) as pool:
+        assert Episode(problem, pool, settings).start()
 
 
 def test_a_time_without_its_roofline_is_an_error() -> None:
@@ -151,10 +172,10 @@ def everything() -> list[Scored]:
     """Every kind of outcome and many speedups, with everything else known and not known."""
     figures = (None, 0.0, 0.3, 1.0, 9.0)
     right = [
-        measured(speedup, coverage=figure, roofline=figure or 0.0, compile_speedup=figure)
+        measured(speedup, coverage=figure, roofline=figure or 0.0)
         for speedup, figure in itertools.product((None, *SPEEDUPS), figures)
     ]
-    codes, thoughts = (None, "", "x" * 500, "x" * 9000), (None, "", "x", "x" * 9000)
+    codes, thoughts = (None, 0, 125, 2250), (None, 0, 1, 2250)
     return [Scored(*each) for each in itertools.product([*FAILURES, *right], codes, thoughts)]
 
 
@@ -190,20 +211,20 @@ def test_a_score_agrees_with_the_outcome(score: WeightedSum) -> None:
 def test_what_is_not_known_is_not_paid() -> None:
     default = SCORES["kernel_rl_default"]
     assert default(correct(2.0)) == pytest.approx(1.3)
-    assert default(Scored(correct(2.0), reasoning="")) == pytest.approx(1.35)
-    assert default(Scored(correct(2.0), code="x" * 500)) == pytest.approx(1.35)
+    assert default(Scored(correct(2.0), reasoning_tokens=0)) == pytest.approx(1.35)
+    assert default(Scored(correct(2.0), code_tokens=125)) == pytest.approx(1.35)
 
 
-@pytest.mark.parametrize(("length", "pays"), [(0, 1.0), (500, 1.0), (2375, 0.75), (8000, 0.0), (9000, 0.0)])
-def test_short_code_is_paid(length: int, pays: float) -> None:
-    assert LENGTH(Scored(correct(1.0), code="x" * length)) == pytest.approx(pays)
-    assert LENGTH(Scored(FAILURES[0], code="x" * length)) == 0.0
+@pytest.mark.parametrize(("tokens", "pays"), [(0, 1.0), (125, 1.0), (593.75, 0.75), (2000, 0.0), (2250, 0.0)])
+def test_short_code_is_paid(tokens: float, pays: float) -> None:
+    assert LENGTH(Scored(correct(1.0), code_tokens=tokens)) == pytest.approx(pays)
+    assert LENGTH(Scored(FAILURES[0], code_tokens=tokens)) == 0.0
 
 
-@pytest.mark.parametrize(("length", "pays"), [(0, 0.5), (1, 1.0), (2000, 1.0), (3000, 0.85), (4000, 0.7), (9000, 0.7)])
-def test_thinking_is_paid(length: int, pays: float) -> None:
-    assert THINKING(Scored(correct(1.0), reasoning="x" * length)) == pytest.approx(pays)
-    assert THINKING(Scored(FAILURES[0], reasoning="x" * length)) == 0.0
+@pytest.mark.parametrize(("tokens", "pays"), [(0, 0.5), (1, 1.0), (500, 1.0), (750, 0.85), (1000, 0.7), (2250, 0.7)])
+def test_thinking_is_paid(tokens: float, pays: float) -> None:
+    assert THINKING(Scored(correct(1.0), reasoning_tokens=tokens)) == pytest.approx(pays)
+    assert THINKING(Scored(FAILURES[0], reasoning_tokens=tokens)) == 0.0
 
 
 def test_a_sum_of_ones_own() -> None:
@@ -234,7 +255,8 @@ def test_the_lower_end_of_a_speedup_can_be_paid(name: str) -> None:
 def test_names_are_told_and_recorded() -> None:
     assert {score_name(score) for score in SCORES.values()} == SCORES.keys()
     assert [resolve_score(name) for name in GOLDEN] == [SCORES[name] for name in GOLDEN]
-    assert all(Settings(score=name).model_dump()["score"] == name for name in GOLDEN)
+    for name in GOLDEN:
+        assert Settings.of({"score": name} | MEASURED.get(name, {})).model_dump()["score"] == name
     with pytest.raises(ValueError, match=r"give one of kevin, kernrl, .*, log_speed"):
         resolve_score("kernel_rl")
 
@@ -257,13 +279,25 @@ CODE = REPLY[REPLY.index("```") :].replace("import torch\n", f"# {'x' * 1000}\ni
         (Reply(content=f"<think>{'x' * 3000}</think>\n{CODE}"), 0.85),
         (Reply(content=CODE, reasoning="x" * 3000), 0.85),
         (Reply(content=f"{'x' * 3000}</think>\n{CODE}"), 0.85),
+        # What the endpoint told goes before four characters a token.
+        (Reply(content=CODE, usage=Usage(completion_tokens=len(CODE) // 4 + 750, reasoning_tokens=750)), 0.85),
+        (Reply(content=CODE, reasoning="x" * 2000, usage=Usage(completion_tokens=(len(CODE) + 2000) // 2)), 0.7),
     ],
 )
 def test_a_turn_is_scored_with_its_code_and_its_reasoning(reply: Reply, thinking: float) -> None:
     turn = played(reply, "kernel_rl_default")
     assert turn.submission is not None
-    length = (8000 - len(turn.submission.code)) / 7500
-    assert length < 1 and turn.score == pytest.approx(1.3 + 0.05 * length + 0.1 * thinking)
+    tokens = len(turn.submission.code) / (2 if reply.usage and reply.reasoning else 4)
+    length = (2000 - tokens) / 1875
+    assert length < 1 and turn.score == pytest.approx(1.3 + 0.05 * length + 0.1 * thinking, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("score", "before", "earns"),
+    [(2.3, None, 2.3), (2.3, 2.3, 0.0), (2.3, 0.3, 2.0), (0.3, 2.3, 0.0), (-0.5, -0.5, -0.5), (0.0, -0.5, 0.0)],
+)
+def test_code_is_paid_once(score: float, before: float | None, earns: float) -> None:
+    assert earned(score, before) == pytest.approx(earns)
 
 
 def test_a_reply_without_code_is_scored() -> None:

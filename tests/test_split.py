@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 
+from kevin_env import kernelbench
 from kevin_env.problem import Problem, list_problems
-from kevin_env.selection import find_problems, our_problems
+from kevin_env.selection import ProblemChoice, find_problems, our_problems, problem_source
 from kevin_env.split import NEAR_COPIES, SHARE, split
 
 PROBLEMS = list_problems()
@@ -54,6 +55,27 @@ def test_groups_are_of_our_problems_and_none_is_in_two() -> None:
     assert len(named) == len(set(named))
     assert set(named) <= {problem.id for problem in PROBLEMS}
     assert all(len(group) > 1 for group in NEAR_COPIES)
+
+
+def test_held_out_problems_are_drawn_only_where_they_are_named(tmp_path, monkeypatch) -> None:
+    def drawn(choice: ProblemChoice) -> list[Problem]:
+        found = problem_source(choice)
+        assert isinstance(found, tuple)
+        return list(found)
+
+    held_out = list(find_problems("held_out:L1"))
+    assert drawn("L1") == [each for each in find_problems("L1") if each not in held_out] == drawn("train:L1")
+    assert drawn("held_out:L1") == held_out != []
+    assert [each.id for each in drawn(["L1_23_Softmax"])] == ["L1_23_Softmax"]
+    folder = tmp_path / "KernelBench" / "level1"
+    folder.mkdir(parents=True)
+    for name in ("23_Softmax.py", "36_RMSNorm_.py", "50_Other.py"):
+        (folder / name).write_text(find_problems("L1_26_GELU_")[0].source)
+    monkeypatch.setenv(kernelbench.VARIABLE, str(tmp_path))
+    assert [each.number for each in drawn("kernelbench:level1")] == [36, 50]
+    assert [each.number for each in drawn(folder)] == [36, 50]
+    assert [each.number for each in drawn("kernelbench:level1/23")] == [23]
+    assert [each.number for each in find_problems(folder)] == [23, 36, 50]
 
 
 def test_every_problem_whose_group_fits_is_held_out_by_some_seed() -> None:

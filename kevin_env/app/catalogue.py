@@ -11,8 +11,8 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.screen import show, show_code
 from kevin_env.difficulty import by_difficulty, measured
 from kevin_env.problem import Problem, list_problems
-from kevin_env.selection import find_problems, our_problems
-from kevin_env.split import SEED, Side, split
+from kevin_env.selection import find_problems, our_problems, our_sides
+from kevin_env.split import SEED, Side
 from kevin_env.tags import family_of, tags_of
 
 
@@ -63,14 +63,9 @@ def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:
     return list(found.values())
 
 
-def our_split(seed: int = SEED) -> dict[str, Side]:
-    """The side of each of our own problems, by id."""
-    return split(list_problems(), seed)
-
-
 def problem_row(problem: Problem, sides: Mapping[str, Side] | None = None) -> dict[str, Any]:
     """A problem as an object of `problems --json`; `sides` is the split, ours by the default seed when left out."""
-    figures, sides = measured(problem), our_split() if sides is None else sides
+    figures, sides = measured(problem), our_sides() if sides is None else sides
     return {
         "id": problem.id,
         "level": problem.level,

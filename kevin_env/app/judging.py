@@ -9,6 +9,7 @@ from rich.console import Console
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.screen import show, verdict_text
+from kevin_env.context import count_characters
 from kevin_env.extract import extract, extract_file
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds, Submission
@@ -75,9 +76,9 @@ class Judged:
         asked, outcome = self.request, self.verdict.outcome
         submission = asked.submission if isinstance(asked.submission, Submission) else None
         if asked.turn is None:
-            scored = Scored(outcome, code=submission.code if submission else None)
+            scored = Scored(outcome, code_tokens=count_characters(submission.code) if submission else None)
         else:
-            scored = as_scored(outcome, submission, asked.turn.reply, asked.turn.reasoning)
+            scored = as_scored(outcome, submission, asked.turn.reply, asked.turn.reasoning, asked.turn.usage)
         return score_of(scored, SCORES.get(asked.score, kevin), asked.bound)
 
 

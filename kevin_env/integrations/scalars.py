@@ -28,6 +28,7 @@ Named = Iterator[tuple[str, float]]
 Figures = Iterator[tuple[str, Figure | None]]
 
 _FOLDERS: dict[Baseline, str] = {"eager": "", "compile": "AgainstCompile/"}
+_ROUNDING = 1e-9
 _STAGES = ("queue", "build", "load", "verify", "time", "total")
 
 
@@ -90,12 +91,17 @@ def _rewards(episodes: Sequence[Trajectory], turns: Sequence[Turn]) -> Named:
 
 
 def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
-    """What each part of the score paid; nothing where the score has no name of ours."""
+    """What each part of the score paid, `repeated` being what is taken off code that comes again.
+
+    Nothing where the score has no name of ours.
+    """
     score = SCORES.get(str(episode.config.get("score", "kevin")))
     if score is None:
         return ()
     outcome = at_bound(turn.outcome, "lower" if episode.config.get("bound") == "lower" else "median")
-    return score.parts(as_scored(outcome, turn.submission, turn.reply, turn.reasoning))
+    scored = as_scored(outcome, turn.submission, turn.reply, turn.reasoning, turn.usage)
+    unpaid = turn.score - score(scored)
+    return score.parts(scored) + ((("repeated", unpaid),) if abs(unpaid) > _ROUNDING else ())
 
 
 def _kernels(turns: Sequence[Turn]) -> Named:

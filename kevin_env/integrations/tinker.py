@@ -8,12 +8,12 @@
 
 Left alone, the cookbook adds up the rewards of a trajectory and gives all of its turns one advantage. `PerTurnReturns`
 makes a trajectory of every turn, before groups with equal rewards are left out: a group is then Kevin's m x n turns.
+The cookbook subtracts the group's mean and does not divide: the baseline `flat` of `kevin_env.advantage`.
 """
 
 # pyright: reportMissingImports=false
 # Its pins exclude those of the tools that check types.
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +26,7 @@ from tinker_cookbook.rl.rollout_strategy import FailFast, RolloutResult, Rollout
 from tinker_cookbook.rl.types import EnvGroupBuilder, RLDataset, RLDatasetBuilder, Trajectory
 from tinker_cookbook.tokenizer_utils import get_tokenizer
 
+from kevin_env.curriculum import dealt
 from kevin_env.integrations.tinker_env import KernelEnv, KernelGroup
 from kevin_env.problem import Problem
 from kevin_env.recorder import Recorder
@@ -37,7 +38,7 @@ __all__ = ["KernelDataset", "KernelDatasetBuilder", "KernelEnv", "KernelGroup", 
 
 
 class KernelDataset(RLDataset):
-    """Batches of problems: all of them in turn, shuffled anew each time round, or what a curriculum draws.
+    """Batches of problems: all of them in turn, shuffled anew each time round, or what a source draws.
 
     Args:
         problems: what is trained on.
@@ -70,8 +71,7 @@ class KernelDataset(RLDataset):
 
     def _at(self, place: int) -> Problem:
         assert not isinstance(self._problems, ProblemSource)
-        round, at = divmod(place, len(self._problems))
-        return random.Random(f"{self._seed}/{round}").sample(self._problems, len(self._problems))[at]
+        return dealt(self._problems, str(self._seed), place)
 
 
 @chz.chz
@@ -86,7 +86,8 @@ class KernelDatasetBuilder(RLDatasetBuilder):
     """Whose tokenizer is used."""
     renderer_name: str
     problems: Any = "train"
-    """As for `find_problems`, or a `Curriculum`: that is told how episodes went if these run in this process."""
+    """As for `find_problems`, of a level only those that are not held out; or a `MixedDifficulty`, or a `Curriculum`:
+    that is told how episodes went if these run in this process."""
     test_problems: Any = "held_out"
     """As for `find_problems`; None is no test."""
     groups_per_batch: int = 8

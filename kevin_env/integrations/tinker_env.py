@@ -32,7 +32,7 @@ from kevin_env.judge.api import JudgePool
 from kevin_env.outcome import Category
 from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import Problem
-from kevin_env.record import Reply, Turn
+from kevin_env.record import Reply, Turn, Usage
 from kevin_env.recorder import Recorder
 from kevin_env.selection import ProblemSource
 from kevin_env.settings import Settings
@@ -66,7 +66,8 @@ class KernelEnv(Env):
             JudgeError: if the judge fails twice. `PerTurnReturns(RetryOnFailure())` then plays another episode.
         """
         message, _ = await asyncio.to_thread(alone, self._renderer.parse_response, action)
-        turn = await submit_async(self.episode, _reply(message, cut=(extra or {}).get("stop_reason") == "length"))
+        reply = _reply(message, (extra or {}).get("stop_reason") == "length", Usage(completion_tokens=len(action)))
+        turn = await submit_async(self.episode, reply)
         done = self.episode.done
         prompt, stop = (tinker.ModelInput.empty(), []) if done else await self._prompt()
         return StepResult(
@@ -129,13 +130,13 @@ class KernelGroup(EnvGroupBuilder):
         return [f"level{self.problem.level}"] if self.problem.level is not None else []
 
 
-def _reply(message: Message, cut: bool) -> Reply:
+def _reply(message: Message, cut: bool, usage: Usage) -> Reply:
     content = message["content"]
     if isinstance(content, str):
-        return make_reply(content, truncated=cut)
+        return make_reply(content, truncated=cut, usage=usage)
     text = "".join(part["text"] for part in content if part["type"] == "text")
     thinking = "".join(part["thinking"] for part in content if part["type"] == "thinking")
-    return make_reply(text, thinking, truncated=cut)
+    return make_reply(text, thinking, truncated=cut, usage=usage)
 
 
 def _metrics(turn: Turn) -> Metrics:

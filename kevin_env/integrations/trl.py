@@ -22,7 +22,7 @@ from kevin_env.integrations.trl_environment import KernelEnvironment
 from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.policies.thinking import make_reply
 from kevin_env.problem import Problem
-from kevin_env.record import Reply
+from kevin_env.record import Reply, Usage
 from kevin_env.recorder import Recorder
 from kevin_env.selection import ProblemChoice, ProblemSource, problem_source
 from kevin_env.settings import Settings
@@ -38,16 +38,17 @@ class TurnRollouts:
 
         rollouts = TurnRollouts("train", settings=Settings(max_turns=4))
         GRPOTrainer(
-            model, turn_return, GRPOConfig(num_generations=16 * 4, scale_rewards="none", ...),
+            model, turn_return, GRPOConfig(num_generations=16 * 4, scale_rewards="group", ...),
             train_dataset=rollouts.dataset(), rollout_func=rollouts,
         )
 
-    `scale_rewards="none"` is the baseline `flat` of `kevin_env.advantage`, `"group"` is `flat_std`. Every batch has n
-    turns of every episode: turns that an episode did not have, and all turns of one whose judge failed, have no
+    `scale_rewards="group"` is Kevin's baseline, `flat_std` of `kevin_env.advantage`; `"none"` is `flat`. Every batch
+    has n turns of every episode: turns that an episode did not have, and all turns of one whose judge failed, have no
     return, no tokens in the loss and no part in the baseline.
 
     Args:
-        problems: as for `find_problems`, or a `Curriculum`, which is told how each episode of training went.
+        problems: as for `find_problems`, of a level only those that are not held out; or a `MixedDifficulty` or
+            `Curriculum`, which is told how each episode of training went.
         pool: who judges; by default judges of this machine's devices. It stays the caller's to close.
         settings: how episodes are played; `max_turns` is n. `context_tokens` are the policy's own tokens, and have to
             leave room for `max_completion_length` in what the model can read.
@@ -188,7 +189,8 @@ def _reply(prompt_ids: list[int], completion_ids: list[int], trainer: Any) -> Re
     decode = trainer.processing_class.decode
     opened = "<think>" if decode(prompt_ids[-8:]).rstrip().endswith("<think>") else ""  # by the chat template
     cut = completion_ids[-1] not in trainer.eos_token_ids
-    return make_reply(opened + decode(completion_ids, skip_special_tokens=True), truncated=cut)
+    usage = Usage(prompt_tokens=len(prompt_ids), completion_tokens=len(completion_ids))
+    return make_reply(opened + decode(completion_ids, skip_special_tokens=True), truncated=cut, usage=usage)
 
 
 def _rows(episodes: Sequence[Episode], rounds: Sequence[_Round]) -> dict[str, list[Any] | None]:

@@ -39,7 +39,7 @@ class KernelTasksetConfig(vf.TasksetConfig):
     """Which problems there are."""
 
     problems: str = "train"
-    """As for `find_problems`: an id, a level, a side of the split, a path."""
+    """As for `find_problems`: an id, a level (without its held-out problems), a side of the split, a path."""
 
 
 class KernelData(vf.TaskData):
@@ -66,7 +66,7 @@ class KernelTaskset(vf.Taskset[KernelTask, KernelTasksetConfig]):
         Raises:
             ProblemError: if one is unknown.
         """
-        for problem in find_problems(self.config.problems):
+        for problem in find_problems(self.config.problems, held_out=False):
             data = KernelData(id=problem.id, name=problem.id, problem=problem.path or problem.id)
             yield KernelTask(data, self.config.task)
 

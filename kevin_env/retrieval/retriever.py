@@ -14,6 +14,7 @@ from kevin_env.retrieval.embedders import INSTALL, Embedder, make_embedder, modu
 from kevin_env.retrieval.index import BUILD, Index, load
 from kevin_env.retrieval.operations import near_copies, operations
 from kevin_env.retrieval.pair import Language, Pair, RetrievalError
+from kevin_env.selection import is_held_out, our_problems
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,16 +55,19 @@ class Retriever:
         """Pairs in that language, the likest first, until there are no more.
 
         Left out are those for the problem itself (by level and number), those whose references compute the same or
-        nearly, and those that compute nearly the same as one that was given already.
+        nearly, and those that compute nearly the same as one that was given already. So are those for held-out
+        problems, unless the problem is held out itself.
 
         Raises:
             RetrievalError: if the index has no kernel in that language.
         """
-        own = operations(problem.source)
+        own, held_out = operations(problem.source), is_held_out(problem)
         given: list[tuple[str, ...]] = [own]
         for likeness, pair in self._ranked(problem, language):
             theirs = operations(pair.reference, pair.entry)
             if _same_task(pair, problem) or any(near_copies(theirs, each) for each in given):
+                continue
+            if not held_out and _answers_held_out(pair, theirs):
                 continue
             given.append(theirs)
             yield Found(pair=pair, likeness=likeness)
@@ -114,6 +118,19 @@ def open_retriever(folder: str) -> Retriever:
 def _opened(path: Path, changed: int) -> Retriever:
     index = load(path)
     return Retriever(index, make_embedder(index.model))
+
+
+def _answers_held_out(pair: Pair, theirs: tuple[str, ...]) -> bool:
+    """Whether a pair is for a held-out problem: as its level and number tell, else as its operations do."""
+    ours = next((each for each in _ours() if _same_task(pair, each)), None)
+    if ours is not None:
+        return is_held_out(ours)
+    return any(near_copies(theirs, operations(each.source)) for each in _ours() if is_held_out(each))
+
+
+@functools.cache
+def _ours() -> tuple[Problem, ...]:
+    return our_problems()
 
 
 def _same_task(pair: Pair, problem: Problem) -> bool:

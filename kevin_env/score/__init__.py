@@ -15,6 +15,7 @@ from kevin_env.score.components import (
     DOUBLINGS,
     FASTER,
     FORMAT,
+    GAIN,
     KERNRL,
     LENGTH,
     LOG_SPEED,
@@ -25,7 +26,7 @@ from kevin_env.score.components import (
 )
 from kevin_env.score.presets import SCORES, kevin
 from kevin_env.score.returns import ReturnsKind, discounted_returns
-from kevin_env.score.scoring import Bound, Score, at_bound, resolve_score, score_name, score_of
+from kevin_env.score.scoring import Bound, Score, at_bound, earned, require_payable, resolve_score, score_name, score_of
 from kevin_env.score.shape import Component, Scored, WeightedSum, capped
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "DOUBLINGS",
     "FASTER",
     "FORMAT",
+    "GAIN",
     "KERNRL",
     "LENGTH",
     "LOG_SPEED",
@@ -52,7 +54,9 @@ __all__ = [
     "at_bound",
     "capped",
     "discounted_returns",
+    "earned",
     "kevin",
+    "require_payable",
     "resolve_score",
     "score_name",
     "score_of",

@@ -1,19 +1,15 @@
-"""What can be paid for. Kinds of failure and of success come from the outcome's type, lengths are in characters."""
+"""What can be paid for. Kinds of failure and of success come from the outcome's type, lengths are in tokens."""
 
 import math
-from typing import Literal
 
 from kevin_env.outcome import CompileError, Correct, FormatError, RulesViolation, held_roofline, speedup_of
 from kevin_env.score.shape import Component, Scored
 
-Figure = Literal["coverage", "compile_speedup"]
-"""Fields that a judge may give a `Correct` beside its speedup; not every judge measures them."""
-
 _MILESTONE = 1.05
 """CUDA Agent's: more than 5 % faster."""
 _SLOWEST = -0.2
-_SHORT_CODE, _LONG_CODE = 500, 8000
-_LONG_THOUGHT, _LONGEST_THOUGHT, _THOUGHT_FLOOR, _NO_THOUGHT = 2000, 4000, 0.7, 0.5
+_SHORT_CODE, _LONG_CODE = 125, 2000
+_LONG_THOUGHT, _LONGEST_THOUGHT, _THOUGHT_FLOOR, _NO_THOUGHT = 500, 1000, 0.7, 0.5
 
 
 def _format(scored: Scored) -> float:
@@ -32,6 +28,10 @@ def _speed(scored: Scored) -> float:
     return max(speedup_of(scored.outcome) or 0.0, 0.0)
 
 
+def _gain(scored: Scored) -> float:
+    return _speed(scored) - 1.0
+
+
 def _log_speed(scored: Scored) -> float:
     return math.log2(1.0 + _speed(scored))
 
@@ -45,7 +45,7 @@ def _faster(scored: Scored) -> float:
 
 
 def _coverage(scored: Scored) -> float:
-    return _figure(scored, "coverage") or 0.0
+    return (scored.outcome.coverage or 0.0) if isinstance(scored.outcome, Correct) else 0.0
 
 
 def _roofline(scored: Scored) -> float:
@@ -61,9 +61,7 @@ def _roofline(scored: Scored) -> float:
 def _milestones(scored: Scored) -> float:
     if not isinstance(scored.outcome, Correct):
         return -1.0
-    if _speed(scored) <= _MILESTONE:
-        return 1.0
-    return 3.0 if (_figure(scored, "compile_speedup") or 0.0) > _MILESTONE else 2.0
+    return 3.0 if _speed(scored) > _MILESTONE else 1.0
 
 
 def _kernrl(scored: Scored) -> float:
@@ -76,22 +74,18 @@ def _kernrl(scored: Scored) -> float:
 
 
 def _length(scored: Scored) -> float:
-    if scored.code is None or not isinstance(scored.outcome, Correct):
+    if scored.code_tokens is None or not isinstance(scored.outcome, Correct):
         return 0.0
-    return (_LONG_CODE - len(scored.code)) / (_LONG_CODE - _SHORT_CODE)
+    return (_LONG_CODE - scored.code_tokens) / (_LONG_CODE - _SHORT_CODE)
 
 
 def _thinking(scored: Scored) -> float:
-    if scored.reasoning is None or not isinstance(scored.outcome, Correct):
+    if scored.reasoning_tokens is None or not isinstance(scored.outcome, Correct):
         return 0.0
-    if not scored.reasoning:
+    if not scored.reasoning_tokens:
         return _NO_THOUGHT
-    beyond = (len(scored.reasoning) - _LONG_THOUGHT) / (_LONGEST_THOUGHT - _LONG_THOUGHT)
+    beyond = (scored.reasoning_tokens - _LONG_THOUGHT) / (_LONGEST_THOUGHT - _LONG_THOUGHT)
     return 1.0 - (1.0 - _THOUGHT_FLOOR) * min(max(beyond, 0.0), 1.0)
-
-
-def _figure(scored: Scored, name: Figure) -> float | None:
-    return getattr(scored.outcome, name, None) if isinstance(scored.outcome, Correct) else None
 
 
 FORMAT = Component("format", _format)
@@ -103,28 +97,31 @@ CORRECTNESS = Component("correctness", _correctness)
 been right is not known."""
 SPEED = Component("speed", _speed, high=math.inf)
 """The speedup of a correct kernel."""
+GAIN = Component("gain", _gain, high=math.inf)
+"""Speedup - 1 of a kernel that is faster than the reference."""
 LOG_SPEED = Component("log_speed", _log_speed, high=math.inf)
 """log2(1 + speedup) of a correct kernel: 1 at the reference's speed, as `SPEED`, and above 0 at any."""
 DOUBLINGS = Component("doublings", _doublings, high=math.inf)
 """log2(speedup) of a kernel that is faster than the reference."""
 FASTER = Component("faster", _faster)
 """1 for a kernel that is faster than the reference."""
-COVERAGE = Component("coverage", _coverage)
+COVERAGE = Component("coverage", _coverage, needs=(("profile", ("ncu",)), ("device", ("auto", "cuda"))))
 """The share of device time that a correct kernel's own kernels take, 0 to 1 (Dr. Kernel, arXiv 2602.05885). Nothing
-where it was not measured."""
-ROOFLINE = Component("roofline", _roofline, needs="roofline")
+where Nsight Compute could not tell."""
+ROOFLINE = Component("roofline", _roofline)
 """The fraction of the device's roofline that a correct kernel reaches, 0 to 1: what lies above it is paid as 1.
 
 Raises ValueError for a timed kernel of which it was not measured."""
-MILESTONES = Component("milestones", _milestones, low=-1.0, high=3.0)
-"""-1 for a failure, 1 for a correct kernel, 2 for one more than 5 % faster than what it is timed against, 3 for one
-that is so against torch.compile as well (CUDA Agent, arXiv 2602.24286). 3 only where both were measured."""
+MILESTONES = Component("milestones", _milestones, low=-1.0, high=3.0, needs=(("baseline", ("compile",)),))
+"""-1 for a failure, 1 for a correct kernel, 3 for one more than 5 % faster than torch.compile (CUDA Agent, arXiv
+2602.24286). The paper's 2, for one that is faster than eager alone, would take a second baseline."""
 KERNRL = Component("kernrl", _kernrl, low=-0.5, high=2.0)
 """-0.5 for what was not built, -0.25 for what failed or was wrong, else speedup - 1 up to 2, halved below 0.
 
 Not below -0.2: kernrl's own pays a correct kernel of less than half the reference's speed less than a wrong one. A time
 that cannot be told is paid as the slowest, or else noise would pay."""
 LENGTH = Component("length", _length)
-"""1 for correct code of up to 500 characters, falling to 0 at 8000."""
+"""1 for correct code of up to 125 tokens, falling to 0 at 2000 (kernel-rl: 500 and 8000 characters, four a token)."""
 THINKING = Component("thinking", _thinking)
-"""Of a correct kernel's reasoning: 1 up to 2000 characters, falling to 0.7 at 4000; 0.5 where there was none."""
+"""Of a correct kernel's reasoning: 1 up to 500 tokens, falling to 0.7 at 1000; 0.5 where there was none (kernel-rl:
+2000 and 4000 characters, four a token)."""

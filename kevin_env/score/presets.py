@@ -7,6 +7,7 @@ from kevin_env.score.components import (
     DOUBLINGS,
     FASTER,
     FORMAT,
+    GAIN,
     KERNRL,
     LENGTH,
     LOG_SPEED,
@@ -23,8 +24,9 @@ kevin = WeightedSum(((0.3, CORRECTNESS), (1.0, SPEED)))
 Not clipped. A correct kernel whose time is too noisy to tell is worth 0.3. 0 to infinity.
 """
 
-_KERNEL_RL_SPEED = capped(SPEED, 10.0)
-
+_KERNEL_RL_GAIN = capped(GAIN, 10.0)
+_KERNEL_RL_DOUBLINGS = capped(DOUBLINGS, 2.0)
+"""Half of it is kernel-rl's clamp(0.5 log2(speedup), 0, 1)."""
 
 SCORES: dict[str, WeightedSum] = {
     "kevin": kevin,
@@ -36,8 +38,12 @@ SCORES: dict[str, WeightedSum] = {
     ),
     "kernel_rl_stage1": WeightedSum(((0.3, FORMAT), (0.5, COMPILE), (0.2, CORRECTNESS))),
     "kernel_rl_stage2": WeightedSum(((0.1, FORMAT), (0.2, COMPILE), (0.7, CORRECTNESS))),
-    "kernel_rl_stage3": WeightedSum(((0.05, FORMAT), (0.1, COMPILE), (0.5, CORRECTNESS), (0.35, _KERNEL_RL_SPEED))),
-    "kernel_rl_sparse": WeightedSum(((1.0, CORRECTNESS), (0.5, _KERNEL_RL_SPEED))),
+    "kernel_rl_stage3": WeightedSum(((0.05, FORMAT), (0.1, COMPILE), (0.5, CORRECTNESS), (0.35, _KERNEL_RL_GAIN))),
+    "kernel_rl_stage3_2025": WeightedSum(
+        ((0.05, FORMAT), (0.1, COMPILE), (0.5, CORRECTNESS), (0.35 / 2, _KERNEL_RL_DOUBLINGS))
+    ),
+    "kernel_rl_sparse": WeightedSum(((1.0, CORRECTNESS), (0.5, _KERNEL_RL_GAIN))),
+    "kernel_rl_sparse_2025": WeightedSum(((1.0, CORRECTNESS), (0.5 / 2, _KERNEL_RL_DOUBLINGS))),
     "dr_kernel": WeightedSum(((1.0, CORRECTNESS), (1.0, capped(SPEED, 3.0)), (1.0, COVERAGE))),
     "milestones": WeightedSum(((1.0, MILESTONES),)),
     "log_speed": WeightedSum(((0.3, CORRECTNESS), (1.0, LOG_SPEED))),
@@ -47,8 +53,11 @@ SCORES: dict[str, WeightedSum] = {
 
 - `kevin`; `log_speed` and `roofline` are the same with another measure of speed.
 - `kernrl`: what its code pays, see `KERNRL`; `kernrl_blog`: what its blog says instead.
-- `kernel_rl_stage1` to `3` and `kernel_rl_sparse`: kernel-rl's weights; `kernel_rl_default`: those of its README (the
-  preset that its code calls the default is meant to be `kevin`). Length and thinking are paid to correct kernels only.
-- `dr_kernel` (arXiv 2602.05885): the paper's weights. Its part for coverage pays where a judge measures that.
-- `milestones` (CUDA Agent, arXiv 2602.24286): see `MILESTONES`.
+- `kernel_rl_stage1` to `3` and `kernel_rl_sparse`: kernel-rl's weights, and min(speedup - 1, 10) above 1x for speed.
+  With `_2025` it is clamp(0.5 log2(speedup), 0, 1), which kernel-rl paid until its rewrite of December 2025.
+  `kernel_rl_default`: the weights of its README (the preset that its code calls the default is meant to be `kevin`).
+  Length and thinking are paid to correct kernels only. Its partial credit for some of the tests is left out, since a
+  judgement ends at the first wrong output, and so are its penalties: a format error or a hack pays the least, 0.
+- `dr_kernel` (arXiv 2602.05885): the paper's weights. Needs `profile="ncu"` and a GPU, which measure coverage.
+- `milestones` (CUDA Agent, arXiv 2602.24286): see `MILESTONES`. Needs `baseline="compile"`.
 """

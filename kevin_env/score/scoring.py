@@ -1,9 +1,9 @@
 """Scores by name or as functions, and what they give for a turn."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from kevin_env.outcome import Correct, Outcome
 from kevin_env.score.presets import SCORES
@@ -20,17 +20,35 @@ def resolve_score(score: str | Score) -> Score:
     """The score of that name, or the function itself.
 
     Raises:
-        ValueError: if no score has that name, or it needs what the judge does not measure.
+        ValueError: if no score has that name.
     """
-    if isinstance(score, str):
-        if score not in SCORES:
-            raise ValueError(f"unknown score {score!r}: give one of {', '.join(SCORES)}, or a function of an outcome")
-        score = SCORES[score]
-    needed = {component.needs for _, component in score.terms} if isinstance(score, WeightedSum) else set[str]()
-    missing = sorted(name for name in needed if name and name not in Correct.model_fields)
-    if missing:
-        raise ValueError(f"score {score_name(score)} needs {', '.join(missing)}, which the judge does not measure")
-    return score
+    if not isinstance(score, str):
+        return score
+    if score not in SCORES:
+        raise ValueError(f"unknown score {score!r}: give one of {', '.join(SCORES)}, or a function of an outcome")
+    return SCORES[score]
+
+
+def require_payable(score: str | Score, settings: Mapping[str, Any]) -> None:
+    """Refuses a score with a component that pays nothing under these settings, whatever the submission.
+
+    Args:
+        score: by name, or itself.
+        settings: those of the episode, by name.
+
+    Raises:
+        ValueError: in one line, naming the component and the setting to change.
+    """
+    resolved = resolve_score(score)
+    if not isinstance(resolved, WeightedSum):
+        return
+    for component in (component for _, component in resolved.terms):
+        for name, allowed in component.needs:
+            if not str(settings[name]).startswith(allowed):
+                raise ValueError(
+                    f"score {score_name(score)} pays for {component.name}, which is measured only with "
+                    f"{name}={' or '.join(map(repr, allowed))}, not {settings[name]!r}; set it, or choose another score"
+                )
 
 
 def score_name(score: str | Score) -> str:
@@ -50,6 +68,19 @@ def at_bound(outcome: Outcome, bound: Bound) -> Outcome:
     if bound == "lower" and isinstance(outcome, Correct) and outcome.speedup_interval:
         return outcome.model_copy(update={"speedup": outcome.speedup_interval[0]})
     return outcome
+
+
+def earned(score: float, before: float | None) -> float:
+    """What a turn earns whose code an earlier turn of the episode gave, comments and layout aside.
+
+    The same code is paid once: what exceeds its score so far, if it was measured anew, else nothing. A negative score
+    stays, or a failure that is repeated would cost nothing.
+
+    Args:
+        score: what the score gives for the turn.
+        before: what this code has earned in earlier turns; None for new code, which earns all of `score`.
+    """
+    return score if before is None else min(score, max(score - before, 0.0))
 
 
 def score_of(scored: Scored | Outcome, score: Score, bound: Bound = "median") -> float:

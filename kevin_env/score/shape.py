@@ -9,13 +9,13 @@ from kevin_env.outcome import Outcome, is_hack
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a score may look at: how a turn ended, and what was answered. None is not known, and pays nothing."""
+    """What a score may look at: how a turn ended, and how long the answer was. None is not known, and pays nothing."""
 
     outcome: Outcome
-    code: str | None = None
-    """The submission's."""
-    reasoning: str | None = None
-    """Empty where there was none."""
+    code_tokens: float | None = None
+    """Length of the submission's code."""
+    reasoning_tokens: float | None = None
+    """Length of the reasoning; 0 where there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Component:
     function: Callable[[Scored], float]
     low: float = 0.0
     high: float = 1.0
-    needs: str | None = None
-    """The field of `Correct` without which it means nothing."""
+    needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The settings without which it pays nothing, by name, each with the words its value may begin with."""
 
     def __call__(self, scored: Scored) -> float:
         """What is paid, within `low` to `high`."""

@@ -1,5 +1,6 @@
 """The environment as an OpenEnv client sees it: the framework's own server and clients, over a loopback port."""
 
+import random
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -20,10 +21,12 @@ from pydantic import BaseModel, ConfigDict
 
 from kevin_env.integrations.openenv import KernelAction, KevinAction, KevinEnv, kernrl_env
 from kevin_env.integrations.openenv.limits import ServerLimits
+from kevin_env.integrations.openenv.tasks import ResetRequest, Tasks
 from kevin_env.judge import JudgeError, ScriptedPool
 from kevin_env.outcome import CompileError
 from kevin_env.problem import list_problems
 from kevin_env.score import discounted_returns
+from kevin_env.selection import find_problems
 from kevin_env.settings import Settings
 from kevin_env.split import split
 
@@ -147,6 +150,22 @@ def test_a_seed_draws_the_problem_and_an_id_is_kept(url: str) -> None:
         assert env.state().episode_id not in (None, "mine: 1") and env.state().step_count == 0
         level = {env.reset(seed=seed, split="L5").observation.problem_id for seed in range(6)}
         assert len(level) > 1 and all(id.startswith("L5_") for id in level)
+
+
+def test_held_out_problems_are_drawn_only_from_their_split() -> None:
+    problems, source = list_problems(), random.Random(0)
+    tasks, held_out = Tasks(problems, split(problems)), {each.id for each in find_problems("held_out")}
+
+    def drawn(**asked: Any) -> set[str]:
+        return {tasks.choose(ResetRequest(**asked), source).id for _ in range(400)}
+
+    assert not (drawn() | drawn(split="all") | drawn(split="L1")) & held_out
+    assert drawn(split="held_out") == held_out
+    assert tasks.choose(ResetRequest(problem_id="L1_23_Softmax"), source).id in held_out
+    number = [problem.id for problem in find_problems("L1")].index("L1_23_Softmax")
+    assert tasks.choose(ResetRequest(split="L1", index=number), source).id in held_out
+    only = Tasks(find_problems("held_out"), split(problems))
+    assert only.choose(ResetRequest(), source).id in held_out
 
 
 def test_nothing_that_is_asked_for_is_passed_over_in_silence(url: str, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_turns_that_an_episode_did_not_have_count_for_nothing(tmp_path) -> None:
 
 
 def test_an_episode_whose_judge_failed_twice_counts_for_nothing(tmp_path) -> None:
-    rollouts = rollouts_of(tmp_path, max_turns=2)
+    rollouts = rollouts_of(tmp_path, max_turns=2, pay_repeats=True)
     trainer = trainer_of(Scripted, rollouts, tmp_path, num_generations=6)
     trainer.script = [("fast", "wrong", "plain"), ("broken", "plain", "plain")]
     trainer.train()
@@ -201,7 +201,7 @@ def test_groups_that_are_no_whole_episodes_are_refused(tmp_path, size: int, turn
 
 
 def test_grpo_teaches_the_faster_kernel(tmp_path) -> None:
-    rollouts = rollouts_of(tmp_path, max_turns=2)
+    rollouts = rollouts_of(tmp_path, max_turns=2, pay_repeats=True)  # it knows three
     trainer = trainer_of(
         trl.GRPOTrainer, rollouts, tmp_path, names=("wrong", "slow", "fast"), max_steps=10, learning_rate=0.05
     )

@@ -13,6 +13,10 @@ def score_sum(turn: Turn, episode: Trajectory) -> str:
     outcome, name = turn.outcome, str(episode.config.get("score", "kevin"))
     if not isinstance(outcome, Correct):
         return f"{turn.score:.3f}  ({outcome.category}: nothing is paid)" if not turn.score else f"{turn.score:.3f}"
+    if episode.config.get("pay_repeats") is False and any(
+        each.meaning == turn.meaning is not None for each in episode.turns if each.turn < turn.turn
+    ):
+        return f"{turn.score:.3f}  (the code of an earlier turn is paid once)"
     low = episode.config.get("bound") == "lower" and outcome.speedup_interval is not None
     paid = outcome.speedup_interval[0] if low and outcome.speedup_interval else outcome.speedup
     if name != "kevin" or abs(turn.score - _SHARE - (paid or 0.0)) > 1e-6:

@@ -23,6 +23,10 @@ NAME = "kevin_env"
 DESCRIPTION = "Rewrite a PyTorch module as a GPU kernel over several turns, judged outside the kernel's own process."
 
 
+_SOLVED = 1.05
+"""kernrl's: from this speedup on a problem counts as solved."""
+
+
 class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
     """One session: one episode at a time, judged by a pool that all sessions share.
 
@@ -51,7 +55,8 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         """Begins an episode, and gives up the one before; that goes on if this fails.
 
         Args:
-            seed: draws the problem, where none is named; the same seed draws the same.
+            seed: draws the problem, where none is named; the same seed draws the same. Held-out problems are drawn
+                only with `split="held_out"`.
             episode_id: what the state will call the episode.
             kwargs: `problem_id`, or `split` with or without `index`.
 
@@ -106,7 +111,7 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
             state.episode_id, state.problem_id = self._episode_id, episode.problem.id
             state.step_count = state.turn = len(scores)
             state.turn_scores, state.returns = scores, returns
-            state.best_speedup, state.solved = best, best > 1.0
+            state.best_speedup, state.solved = best, best > _SOLVED
         return state
 
     def get_metadata(self) -> EnvironmentMetadata:

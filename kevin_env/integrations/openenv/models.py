@@ -80,7 +80,7 @@ class KevinState(State):
     best_speedup: float = 0.0
     """The best of the turns so far; 0 when there is none."""
     solved: bool = False
-    """Whether a correct kernel was faster than the reference."""
+    """Whether a correct kernel was more than 5 % faster than the reference, as in kernrl."""
     turn_scores: list[float] = Field(default_factory=list[float])
     returns: list[float] = Field(default_factory=list[float])
     reward_range: tuple[float, float]

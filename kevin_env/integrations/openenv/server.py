@@ -21,8 +21,8 @@ from kevin_env.integrations.openenv.models import KevinAction, KevinObservation,
 from kevin_env.integrations.openenv.tasks import Tasks
 from kevin_env.judge.api import Facts, JudgeError, Judgement, JudgePool, OnStage, Options, Submission
 from kevin_env.problem import Problem, list_problems
+from kevin_env.selection import our_sides
 from kevin_env.settings import Settings
-from kevin_env.split import split
 
 _STATUS: dict[type[Exception], int] = {ValueError: 400, EpisodeError: 409, JudgeError: 503}
 _GRACE_SECONDS = 5
@@ -44,8 +44,7 @@ def make_app(
         limits: of sessions, messages and times.
     """
     limits = limits or ServerLimits()
-    ours = list_problems()
-    tasks = Tasks(tuple(ours if problems is None else problems), split(ours))
+    tasks = Tasks(tuple(list_problems() if problems is None else problems), our_sides())
     app = create_app(
         functools.partial(KevinEnvironment, pool, tasks, settings or Settings(), limits),
         KevinAction,

@@ -10,13 +10,14 @@ from pydantic import Field, ValidationError
 
 from kevin_env.outcome import Frozen
 from kevin_env.problem import Problem, ProblemError
+from kevin_env.selection import is_held_out
 from kevin_env.split import SIDES, Side
 
 ALL = "all"
 
 
 class ResetRequest(Frozen):
-    """What a client asks for with `reset`. Without any of it, a problem is drawn."""
+    """What a client asks for with `reset`. Without any of it, a problem is drawn that is not held out."""
 
     seed: int | None = Field(default=None, ge=0)
     """Draws the problem where none is named. Inputs never follow from it: their answers could be known beforehand."""
@@ -88,6 +89,8 @@ class Tasks:
     def choose(self, request: ResetRequest, source: random.Random) -> Problem:
         """The problem that is asked for, or one drawn from `source`.
 
+        One that is held out is drawn from the split `held_out` alone, or where nothing else is served.
+
         Raises:
             ProblemError: if it is unknown.
             ValueError: for an unknown split, an index that is not in it, or a problem named twice.
@@ -100,7 +103,8 @@ class Tasks:
             raise ValueError("an index needs a split; give both, or problem_id")
         problems = self.of_split(request.split or ALL)
         if request.index is None:
-            return problems[source.randrange(len(problems))]
+            free = [each for each in problems if not is_held_out(each)]
+            return source.choice(free or problems)
         if not 0 <= request.index < len(problems):
             raise ValueError(f"split {request.split} has {len(problems)} tasks; there is no index {request.index}")
         return problems[request.index]
