@@ -23,7 +23,7 @@ class Notes(Findings):
         self.patches: dict[tuple[str, str], Value] = {}
         """What attributes of something imported were set to."""
         self.loose: dict[str, Value] = {}
-        """What attributes of functions were set to."""
+        """What attributes of functions and of tensors were set to."""
         self.class_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.instance_names: dict[ast.ClassDef, dict[str, Value]] = {}
         owners = nodes_of(tree, ast.ClassDef)

@@ -12,6 +12,7 @@ from kevin_env.rules.atoms import (
     Arguments,
     Class,
     Function,
+    Future,
     Imported,
     Instance,
     Kernel,
@@ -133,8 +134,9 @@ class Objects(Calls):
         """As without; a tensor cannot be called, so what can is a function that torch made."""
         if callee == TENSOR or (callee == LOST and has_tensor(arguments.all())):
             return self._computes("a call of something that torch made", node)
-        if not callee or any(isinstance(atom, Kernel) for atom in callee):
-            self._hand_over(arguments.all(), bool(callee))
+        to_kernel = any(isinstance(atom, Kernel) for atom in callee)
+        if to_kernel or all(isinstance(atom, Future) for atom in callee):
+            self._hand_over(arguments.all(), to_kernel)
         return super().call(callee, arguments, node)
 
     def _hand_over(self, handed: Value, to_kernel: bool) -> None:
