@@ -56,7 +56,8 @@ class Calls(PythonCalls):
         match atom:
             case Kernel(gives_tensors, numbers):
                 self.launch()
-                given = TENSOR if gives_tensors and has_tensor(arguments.all()) else UNKNOWN
+                tensors = gives_tensors and has_tensor(arguments.all())
+                given = TENSOR if tensors else KERNEL  # an object with methods that launch
                 return items(*(UNKNOWN if each else given for each in numbers), exact=True) if numbers else given
             case Function():
                 return self.run(atom, arguments)

@@ -7,6 +7,7 @@ from kevin_env.rules.atoms import (
     Imported,
     Instance,
     Items,
+    Kernel,
     Tensor,
     TensorMethod,
     TorchModule,
@@ -14,11 +15,12 @@ from kevin_env.rules.atoms import (
     join,
     opened,
 )
+from kevin_env.rules.calls import EXTENSION
 from kevin_env.rules.entries import at
 from kevin_env.rules.modules import IMPORTERS, named
 from kevin_env.rules.notes import SOME_NAME
 from kevin_env.rules.objects import Objects
-from kevin_env.rules.operations import OPAQUE, root
+from kevin_env.rules.operations import OPAQUE, SOME_MODULE, root
 from kevin_env.rules.syntax import constant_text, may_be
 
 
@@ -49,8 +51,10 @@ class Names(Objects):
             return OPAQUE
         objects = [self.instance_names.get(atom.node, {}) for atom in value if isinstance(atom, Instance)]
         held = [entry for each in objects for key, entry in each.items() if may_be(node.args[1], key)]
-        layers = frozenset(atom for atom in value if isinstance(atom, TorchModule))  # it may be their `forward`
-        return layers | join(held) | opened(frozenset(atom for atom in value if isinstance(atom, Items)))
+        if value & SOME_MODULE:
+            return EXTENSION
+        callable = frozenset(atom for atom in value if isinstance(atom, TorchModule | Kernel))
+        return callable | join(held) | opened(frozenset(atom for atom in value if isinstance(atom, Items)))
 
     def set_attribute(self, receiver: Value, key: list[ast.expr], value: tuple[Value, ...]) -> None:
         """Notes what an attribute by that name was set to; where the name is not written out, as handed on."""

@@ -60,6 +60,8 @@ class Statements(Definitions):
             case ast.AugAssign(target=target, op=op, value=value):
                 operands = [self.evaluate(target, scope), self.evaluate(value, scope)]
                 self.assign(target, self.operate(op, operands, node), scope)
+                for cell in [atom.cell for atom in operands[0] if isinstance(atom, Items) and atom.cell]:
+                    cell.add(None, opened(operands[1]))  # a list has it under all of its names
             case ast.Import() | ast.ImportFrom():
                 self.import_names(node, scope)
             case ast.Global(names=names):

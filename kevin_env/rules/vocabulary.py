@@ -103,7 +103,7 @@ EXTENSION_MAKERS = _words(
 LIBRARY_MAKERS = _words(
     "ctypes.CFUNCTYPE ctypes.PYFUNCTYPE ctypes.CDLL ctypes.PyDLL ctypes.cdll.LoadLibrary "
     "ctypes.pydll.LoadLibrary numpy.ctypeslib.load_library cupy.RawKernel cupy.RawModule cupy.ElementwiseKernel "
-    "cupy.ReductionKernel pycuda.compiler.SourceModule"
+    "cupy.ReductionKernel cffi.FFI pycuda.compiler.SourceModule"
 )
 """Calls that give a kernel, or a library of kernels."""
 LIBRARIES_BY_NAME = ("ctypes.cdll.", "ctypes.pydll.")
