@@ -165,7 +165,8 @@ class Objects(Calls):
             self.handed_on(arguments.all() - (arguments.first() if path in words.OF_KERNELS else UNKNOWN))
         if (package in words.COMPUTING_PACKAGES or path.startswith("triton.ops.")) and has_tensor(arguments.all()):
             return self._call_numpy(path, arguments, node)
-        if path in words.EXTENSION_MAKERS and isinstance(node, ast.Call):
+        makes_extension = path in words.EXTENSION_MAKERS or path.endswith(".load_inline")  # also of other vendors
+        if makes_extension and isinstance(node, ast.Call):
             return EXTENSION | self._called_in(node)
         if path in words.LIBRARY_MAKERS and isinstance(node, ast.Call) and node.args:
             name = (constant_text(node.args[0]) or "").rsplit("/", 1)[-1]

@@ -72,8 +72,8 @@ class Reader(Notes):
 
     def _attribute(self, atom: Atom, name: str) -> Value:
         match atom:
-            case Tensor() if name in self.loose and not may_be_torchs(name):
-                return self.loose[name]
+            case Tensor() if name in self.stored and not may_be_torchs(name):
+                return self.loose.get(name, UNKNOWN)
             case Tensor():
                 return of_tensor(name)
             case Holder():

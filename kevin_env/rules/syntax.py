@@ -147,6 +147,8 @@ def _goes_on(node: ast.AST) -> bool:
         case ast.Return(value=value):
             return value is not None and not isinstance(value, ast.Constant)
         case ast.Call(func=function):
+            if ast.unparse(function).startswith("torch.cuda."):  # waits, or frees memory
+                return False
             while isinstance(function, ast.Attribute | ast.Call):
                 function = function.value if isinstance(function, ast.Attribute) else function.func
             return not (isinstance(function, ast.Name) and function.id in library.LOGGING)
