@@ -23,6 +23,9 @@ from kevin_env.rules.objects import Objects
 from kevin_env.rules.operations import OPAQUE, SOME_MODULE, root
 from kevin_env.rules.syntax import constant_text, may_be
 
+_DEVICE_TYPE: Value = frozenset({TensorMethod("device"), Imported("torch.device.type")})
+"""The type of a device, which is a tensor's or made: `torch` has a package by that name."""
+
 
 class Names(Objects):
     """Follows names that are written out, and judges those that are not."""
@@ -44,7 +47,7 @@ class Names(Objects):
         value, name = args.first(), constant_text(node.args[1])
         if name is not None:
             return self.attribute(value, name)
-        if args.positional[1:2] == (frozenset({TensorMethod("device")}),):  # the type of a tensor's device
+        if args.positional[1:2] and args.positional[1] and args.positional[1] <= _DEVICE_TYPE:
             return self.attribute(value, "cuda")
         if any(isinstance(atom, Tensor) or root(atom) == "torch" for atom in value):
             self._computes("getattr() of a name that is not written out", node)

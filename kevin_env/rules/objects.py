@@ -96,7 +96,7 @@ class Objects(Calls):
                 self.run(Function(function.node, function.scope, atom), Arguments((value,)))
         if any(isinstance(atom, Imported) for atom in receiver):
             self.hooks += self.to_be_called(value)
-        elif not any(isinstance(atom, Instance | Class) for atom in receiver):
+        elif not any(isinstance(atom, Instance | Class | Function) for atom in receiver):
             self.handed_on(value)
         if name == words.MODEL and not receiver & self.globals.names.get(name, UNKNOWN):
             self.globals.names[name] = self.globals.names.get(name, UNKNOWN) | value
