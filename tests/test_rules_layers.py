@@ -159,6 +159,7 @@ KERNELS = {
         "self.k(x.data_ptr())",
     ),
     "ctypes": ("", "self.lib = ctypes.CDLL('./k.so')", "self.lib.run(ctypes.c_void_p(x.data_ptr()))"),
+    "ctypes, by the name of a file": ("PATH = str(3)", "self.lib = ctypes.cdll[PATH]", "self.lib.run(x.data_ptr())"),
     "cffi": ("import cffi", "self.lib = cffi.FFI().dlopen('./k.so')", "self.lib.run(x.data_ptr())"),
     "Numba": ("from numba import cuda\n@cuda.jit\ndef k(x): pass", "pass", "k[1, 32](x)"),
     "handed to a launcher": ("import warp", "pass", "warp.launch(kernel, dim=3, inputs=[x])"),

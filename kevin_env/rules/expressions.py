@@ -166,7 +166,8 @@ class Expressions(Containers):
                     found.append(OPAQUE)
                 case Imported() if root(atom) == "torch":
                     found.append(frozenset({atom}))
-                case Imported() if root(atom) not in KNOWN:  # a kernel with its grid
+                case Imported(path) if root(atom) not in KNOWN or f"{path}." in words.LIBRARIES_BY_NAME:
+                    # a kernel with its grid, or a library by its file's name
                     found.append(frozenset({Kernel()}))
                 case TorchModule():  # a list of layers within a layer
                     found.append(frozenset({atom}))
