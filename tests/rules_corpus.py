@@ -1090,6 +1090,42 @@ class ModelNew(nn.Module):
             return torch.relu(x)
 """,
     ),
+    "a fallback that waits first": (
+        "fallback",
+        """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        try:
+            return ext.f(x)
+        except Exception:  # HERE
+            torch.cuda.synchronize()
+            return x.clone()
+""",
+    ),
+    "a function kept on a tensor": (
+        "torch_compute",
+        """
+def work(x):
+    return x.relu()  # HERE
+class ModelNew(nn.Module):
+    def forward(self, x):
+        x.run = work
+        return x.run(ext.f(x))
+""",
+    ),
+    "a function kept on another": (
+        "torch_compute",
+        """
+def work(x):
+    return x.relu()  # HERE
+def run(x):
+    return run.work(ext.f(x))
+run.work = work
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return run(x)
+""",
+    ),
     "a fallback to a helper, in a helper": (
         "fallback",
         """

@@ -6,6 +6,104 @@ None of them is run. They follow `HEAD` of `rules_corpus`.
 # ruff: noqa: E501
 
 HABITS = {
+    "a decorator that forward and backward share": """
+def ready(fn):
+    @functools.wraps(fn)
+    def wrapper(ctx, *args, **kwargs):
+        return fn(ctx, *[a.contiguous() for a in args], **kwargs)
+    return wrapper
+class Norm(torch.autograd.Function):
+    @staticmethod
+    @ready
+    def forward(ctx, x, w):
+        return ext.f(x, w)
+    @staticmethod
+    @ready
+    def backward(ctx, dy):
+        parts = torch.empty(3, 4)
+        return parts.sum(0), parts * 2
+class ModelNew(nn.Module):
+    def forward(self, x, w):
+        return Norm.apply(x, w)
+""",
+    "a graph, or the kernel without it": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.graph = None
+    def forward(self, x):
+        if self.graph is None:
+            try:
+                self.static, self.graph = torch.empty_like(x), torch.cuda.CUDAGraph()
+                with torch.cuda.graph(self.graph):
+                    self.out = launch(self.static, self.static)
+            except RuntimeError:
+                torch.cuda.synchronize()
+                return launch(x, x)
+        self.static.copy_(x)
+        self.graph.replay()
+        return self.out
+""",
+    "a graph that could not be made": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        try:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self.out = launch(x, x)
+        except RuntimeError:
+            torch.cuda.synchronize()
+            graph = None
+        return launch(x, x)
+""",
+    "a smaller block": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        try:
+            kernel[(1,)](x, x, out, 3, BLOCK=2048)
+        except triton.runtime.errors.OutOfResources:
+            kernel[(1,)](x, x, out, 3, BLOCK=1024)
+        return out
+""",
+    "a list of tensors before numbers": """
+def go(a, b, scale, block):
+    out = torch.empty_like(a)
+    kernel[((a.numel() + block - 1) // block,)](a, b, out, scale * 2)
+    return out
+class ModelNew(nn.Module):
+    def forward(self, x, y):
+        ins = [x.contiguous(), y.contiguous()]
+        return go(*ins, 0.5, 64)
+""",
+    "an attribute kept on a tensor": """
+def padded(w):
+    if not hasattr(w, "_pad_k"):
+        w._pad_k = torch.empty(3, 4)
+    return w._pad_k.contiguous()
+class ModelNew(nn.Module):
+    def forward(self, x, w: torch.Tensor):
+        held = w._pad_k.view(-1) if hasattr(w, "_pad_k") else padded(w)
+        return ext.f(x, held, padded(w))
+""",
+    "views as a compiler writes them": """
+reinterpret_tensor = torch.ops.inductor._reinterpret_tensor
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(torch.ops.inductor._reinterpret_tensor(reinterpret_tensor(x, (3, 4), (4, 1), 0), (12,), (1,), 0))
+""",
+    "the package of a device": """
+import contextlib
+@contextlib.contextmanager
+def on(device):
+    package = getattr(torch, torch.device(device).type, None)
+    with package.device(device):
+        yield
+class ModelNew(nn.Module):
+    def forward(self, x):
+        with on(x.device), getattr(torch, x.device.type).device(x.device):
+            return ext.f(x)
+""",
     "a chain of many methods": """
 class ModelNew(nn.Module):
     def forward(self, x):

@@ -19,7 +19,7 @@ def gathered(positional: Iterable[tuple[Value, bool]], keywords: Iterable[tuple[
     named: list[tuple[str, Value]] = []
     for value, starred in positional:
         given = spread(value) if starred else Arguments((value,))
-        known = not starred or (len(_lengths(value)) == 1 and _is_fixed(value) and not given.rest)
+        known = not starred or (len(_lengths(value)) == 1 and _is_exact(value) and not given.rest)
         if known and not rest:
             placed += given.positional
         else:  # how many came before is not known
@@ -74,6 +74,11 @@ def columns(rows: Sequence[Value]) -> Value | None:
 def _is_fixed(value: Value) -> bool:
     """Whether no other name of it can have been used to change it."""
     return all(atom.fixed for atom in value if isinstance(atom, Items))
+
+
+def _is_exact(value: Value) -> bool:
+    """Whether each container in it is as it was made."""
+    return all(atom.exact for atom in value if isinstance(atom, Items))
 
 
 def _lengths(value: Value) -> set[int]:

@@ -40,16 +40,24 @@ class Calls(PythonCalls):
     """Follows calls into the submission's functions, and judges calls of everything else."""
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
-        """What calling any of `callee` gives. What is not known may be a kernel, so it counts as a launch."""
+        """What calling any of `callee` gives: what is not known, the layers that it is handed."""
         if not callee:
-            self.launch()
+            return self._call_unknown(arguments)
         return join(self._call(atom, arguments, node) for atom in callee)
+
+    def _call_unknown(self, arguments: Arguments) -> Value:
+        """What is not known launches the kernel that it is handed, and may give back a layer."""
+        handed = arguments.all()
+        if any(isinstance(atom, Kernel) for atom in handed):
+            self.launch()
+        return frozenset(atom for atom in handed if isinstance(atom, TorchModule))
 
     def _call(self, atom: Atom, arguments: Arguments, node: ast.AST) -> Value:
         match atom:
             case Kernel(gives_tensors, numbers):
                 self.launch()
-                given = TENSOR if gives_tensors and has_tensor(arguments.all()) else UNKNOWN
+                tensors = gives_tensors and has_tensor(arguments.all())
+                given = TENSOR if tensors else KERNEL  # an object with methods that launch
                 return items(*(UNKNOWN if each else given for each in numbers), exact=True) if numbers else given
             case Function():
                 return self.run(atom, arguments)
@@ -118,10 +126,9 @@ class Calls(PythonCalls):
             case root if root in sys.stdlib_module_names:
                 return self._call_stdlib(path, arguments, arguments.first() if root == "functools" else callables, node)
             case _:
-                if any(isinstance(atom, Kernel) for atom in arguments.all()):
-                    self.launch()
                 self.foreign += [atom for atom in arguments.all() if isinstance(atom, Function)]
-                return KERNEL if callables else UNKNOWN
+                given = self._call_unknown(arguments)
+                return KERNEL if callables else given
 
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
         path = path[path.rfind(".torch.") + 1 :]  # torch again, as a module of its own has it
@@ -161,6 +168,8 @@ class Calls(PythonCalls):
         return frozenset(atom for atom in handed if isinstance(atom, Function | Kernel)) or frozenset({Imported(path)})
 
     def _call_operator_of_library(self, library: str, path: str, arguments: Arguments, node: ast.AST) -> Value:
+        if path in words.VIEWING_OPERATORS:
+            return TENSOR
         if library in words.BUILT_IN_OPERATORS or not (self.own_operators or self.registered):
             return self._computes(path, node)
         if self.own_operators:

@@ -20,13 +20,14 @@ from kevin_env.rules.atoms import (
     Kernel,
     Scope,
     Tensor,
+    TorchModule,
     Value,
     join,
     opened,
 )
 from kevin_env.rules.binding import gathered, operated
 from kevin_env.rules.containers import FILLING, Containers, keys_among
-from kevin_env.rules.operations import OPAQUE, SOME_MODULE, is_operation, root
+from kevin_env.rules.operations import KNOWN, OPAQUE, SOME_MODULE, is_operation, root
 from kevin_env.rules.syntax import SYMBOLS, constant_text, element, is_none, last_name
 from kevin_env.rules.values import has_tensor, items, unpacked
 
@@ -165,6 +166,11 @@ class Expressions(Containers):
                     found.append(OPAQUE)
                 case Imported() if root(atom) == "torch":
                     found.append(frozenset({atom}))
+                case Imported(path) if root(atom) not in KNOWN or f"{path}." in words.LIBRARIES_BY_NAME:
+                    # a kernel with its grid, or a library by its file's name
+                    found.append(frozenset({Kernel()}))
+                case TorchModule():  # a list of layers within a layer
+                    found.append(frozenset({atom}))
                 case Items():
                     found.append(element(atom, node.slice))
                 case _:
@@ -192,6 +198,9 @@ class Expressions(Containers):
         if isinstance(function, ast.Name) and function.id == "locals" and scope.parent and scope.find("locals") is None:
             here = scope.outer().names
             return self._with_cell(items(*here.values(), names=tuple(here)), node)
+        if isinstance(function, ast.Name) and function.id == "globals" and scope.find("globals") is None:
+            here = {name: value for name, value in self.globals.names.items() if _can_be_called(value)}
+            return items(*here.values(), names=tuple(here))
         arguments = self._arguments(node, scope)
         if isinstance(function, ast.Attribute):
             receiver = self.resolve(function.value, scope)
@@ -243,6 +252,11 @@ def _unstarred(argument: ast.expr) -> ast.expr:
     """Without its star; a list that is written out behind one is as good as a tuple, since nobody else has it."""
     inner = argument.value if isinstance(argument, ast.Starred) else argument
     return ast.Tuple(inner.elts) if inner is not argument and isinstance(inner, ast.List) else inner
+
+
+def _can_be_called(value: Value) -> bool:
+    """Whether it is a function of the file's own, a kernel or a layer."""
+    return bool(value) and all(isinstance(atom, Function | Kernel | TorchModule) for atom in value)
 
 
 def _is_own_name(key: ast.expr) -> bool:

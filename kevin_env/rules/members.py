@@ -29,6 +29,16 @@ def of_module(held: Value, name: str) -> Value:
     return frozenset({Future(each if name == "get_submodule" else items(named))})
 
 
+def itself(atom: Atom) -> Value:
+    """What a method stands for that gives the module that it is called on."""
+    return frozenset({Future(frozenset({atom}))})
+
+
+def of_module_class(name: str) -> Value:
+    """What the attribute of `torch.nn.Module` itself stands for."""
+    return frozenset({Imported(f"torch.nn.Module.{name}")})
+
+
 def of_tensor(name: str) -> Value:
     """What the attribute of a tensor stands for."""
     if name in words.TENSOR_VIEWS_AS_ATTRIBUTES:
@@ -42,10 +52,16 @@ def of_torch_module(atom: TorchModule, name: str) -> Value:
     """What the attribute of a module of torch stands for."""
     if name in ("forward", "__call__", "_call_impl", "_wrapped_call_impl", "_slow_forward"):
         return frozenset({atom})
-    if name == "out_proj":
-        return frozenset({TorchModule("torch.nn.Linear")})
+    if name in words.MODULE_ITSELF:
+        return itself(atom)
+    if name in words.LAYERS_WITHIN:
+        return frozenset({TorchModule(f"{atom.path}.{name}")})
+    if name in words.MODULE_LISTS:
+        return of_module(TENSOR | {atom}, name)
+    if name == "__class__":
+        return type_of(atom)
     if name.endswith(("_hook", "_hooks")):
-        return frozenset({Imported(f"torch.nn.Module.{name}")})
+        return of_module_class(name)
     if name in ("_buffers", "_parameters"):
         return items(TENSOR)
     weights = ("weight", "bias", "running_", "in_proj")

@@ -3,6 +3,7 @@
 import ast
 
 from kevin_env.parsing import nodes_of
+from kevin_env.rules import vocabulary as words
 from kevin_env.rules.atoms import UNKNOWN, Arguments, Atom, Function, Scope, Value
 from kevin_env.rules.cpp_sources import registers_operators, returned_types
 from kevin_env.rules.findings import Findings
@@ -23,7 +24,10 @@ class Notes(Findings):
         self.patches: dict[tuple[str, str], Value] = {}
         """What attributes of something imported were set to."""
         self.loose: dict[str, Value] = {}
-        """What attributes of functions were set to."""
+        """What attributes of functions and of tensors were set to."""
+        stored = {node.attr for node in nodes_of(tree, ast.Attribute) if isinstance(node.ctx, ast.Store)}
+        self.stored = stored - words.TENSOR_NAMES - words.TENSOR_VIEWS_AS_ATTRIBUTES
+        """Attributes that are set somewhere, and that no tensor has of itself."""
         self.class_names: dict[ast.ClassDef, dict[str, Value]] = {}
         self.instance_names: dict[ast.ClassDef, dict[str, Value]] = {}
         owners = nodes_of(tree, ast.ClassDef)

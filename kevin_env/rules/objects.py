@@ -12,6 +12,7 @@ from kevin_env.rules.atoms import (
     Arguments,
     Class,
     Function,
+    Future,
     Imported,
     Instance,
     Kernel,
@@ -95,7 +96,7 @@ class Objects(Calls):
                 self.run(Function(function.node, function.scope, atom), Arguments((value,)))
         if any(isinstance(atom, Imported) for atom in receiver):
             self.hooks += self.to_be_called(value)
-        elif not any(isinstance(atom, Instance | Class) for atom in receiver):
+        elif not any(isinstance(atom, Instance | Class | Function) for atom in receiver):
             self.handed_on(value)
         if name == words.MODEL and not receiver & self.globals.names.get(name, UNKNOWN):
             self.globals.names[name] = self.globals.names.get(name, UNKNOWN) | value
@@ -133,8 +134,9 @@ class Objects(Calls):
         """As without; a tensor cannot be called, so what can is a function that torch made."""
         if callee == TENSOR or (callee == LOST and has_tensor(arguments.all())):
             return self._computes("a call of something that torch made", node)
-        if not callee or any(isinstance(atom, Kernel) for atom in callee):
-            self._hand_over(arguments.all(), bool(callee))
+        to_kernel = any(isinstance(atom, Kernel) for atom in callee)
+        if to_kernel or all(isinstance(atom, Future) for atom in callee):
+            self._hand_over(arguments.all(), to_kernel)
         return super().call(callee, arguments, node)
 
     def _hand_over(self, handed: Value, to_kernel: bool) -> None:
@@ -163,7 +165,8 @@ class Objects(Calls):
             self.handed_on(arguments.all() - (arguments.first() if path in words.OF_KERNELS else UNKNOWN))
         if (package in words.COMPUTING_PACKAGES or path.startswith("triton.ops.")) and has_tensor(arguments.all()):
             return self._call_numpy(path, arguments, node)
-        if path in words.EXTENSION_MAKERS and isinstance(node, ast.Call):
+        makes_extension = path in words.EXTENSION_MAKERS or path.endswith(".load_inline")  # also of other vendors
+        if makes_extension and isinstance(node, ast.Call):
             return EXTENSION | self._called_in(node)
         if path in words.LIBRARY_MAKERS and isinstance(node, ast.Call) and node.args:
             name = (constant_text(node.args[0]) or "").rsplit("/", 1)[-1]

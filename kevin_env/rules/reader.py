@@ -31,7 +31,7 @@ from kevin_env.rules.atoms import (
 )
 from kevin_env.rules.cpp_sources import are_numbers, numbers_among
 from kevin_env.rules.cpp_vendors import is_of_vendor
-from kevin_env.rules.members import is_layer, of_module, of_tensor, of_torch_module
+from kevin_env.rules.members import is_layer, itself, of_module, of_module_class, of_tensor, of_torch_module
 from kevin_env.rules.modules import may_be_torchs, within
 from kevin_env.rules.notes import CONTENTS, SOME_NAME, Notes
 from kevin_env.rules.operations import KNOWN, OPAQUE, SOME_MODULE
@@ -61,7 +61,7 @@ class Reader(Notes):
                 known = self.instance_names if isinstance(atom, Instance) else self.class_names
                 names = known.setdefault(atom.node, {})
                 names[name] = names.get(name, UNKNOWN) | value
-            elif isinstance(atom, Function):
+            elif isinstance(atom, Function | Tensor):
                 self.loose[name] = self.loose.get(name, UNKNOWN) | value
             elif isinstance(atom, Imported):
                 self.patches[atom.path, name] = self.patches.get((atom.path, name), UNKNOWN) | value
@@ -72,6 +72,8 @@ class Reader(Notes):
 
     def _attribute(self, atom: Atom, name: str) -> Value:
         match atom:
+            case Tensor() if name in self.stored and not may_be_torchs(name):
+                return self.loose.get(name, UNKNOWN)
             case Tensor():
                 return of_tensor(name)
             case Holder():
@@ -98,12 +100,14 @@ class Reader(Notes):
                 return frozenset({atom}) | known if name in ("__call__", "__wrapped__", "forward") else known
             case Instance() if name in library.REDUCING:
                 return OPAQUE | LOST
-            case Instance(node):
-                return self._of_instance(atom, name) or self._inherited(node, name) or self._looked_up(atom, name)
+            case Instance():
+                return self._of_instance(atom, name) or self._inherited(atom, name) or self._looked_up(atom, name)
             case Class(node):
                 return self._of_class(node, name, atom)
             case Items() if name == "__dict__":
                 return frozenset({atom})
+            case Items() if name in words.MODULE_ITSELF and name not in atom.names:
+                return itself(atom)
             case Items():
                 if name in words.CONTAINER_METHODS or name in words.TENSOR_NAMES:
                     return UNKNOWN
@@ -113,7 +117,7 @@ class Reader(Notes):
             case Thread() | Future():
                 return frozenset({atom if name in library.RUNS else Imported(f"concurrent.futures.Future.{name}")})
             case Parent(node, owner):
-                return self._member(self.lineage(node)[1:], name, owner) or self._inherited(node, name)
+                return self._member(self.lineage(node)[1:], name, owner) or self._inherited(owner, name)
             case _:
                 return UNKNOWN
 
@@ -156,7 +160,7 @@ class Reader(Notes):
     def _of_class(self, node: ast.ClassDef, name: str, owner: Class) -> Value:
         found = self._member(self.lineage(node), name, owner)
         if found or name != "apply":
-            return found
+            return found or (of_module_class(name) if name in words.MODULE_ITSELF else UNKNOWN)
         context = Instance(node)
         return frozenset(
             Function(atom.node, atom.scope, context)
@@ -189,14 +193,16 @@ class Reader(Notes):
         bound = Function(atom.node, atom.scope, owner)
         return self.run(bound, Arguments()) if decorators & {"property", "cached_property"} else frozenset({bound})
 
-    def _inherited(self, node: ast.ClassDef, name: str) -> Value:
+    def _inherited(self, atom: Instance, name: str) -> Value:
         """From the imported classes it inherits from."""
-        bases = [base for each in self.lineage(node) for base in join(self.bases.get(each, ()))]
+        bases = [base for each in self.lineage(atom.node) for base in join(self.bases.get(each, ()))]
         imported = [base.path for base in bases if isinstance(base, Imported)]
         if name == "start" and any(is_thread(path) for path in imported):
-            return self.attribute(frozenset({Instance(node)}), "run")
+            return self.attribute(frozenset({atom}), "run")
+        if name in words.MODULE_ITSELF:
+            return itself(atom)
         computing = [path for path in imported if is_layer(path) or path.endswith(".Sequential")]
         if computing and name != "__init__":
             return join(of_torch_module(TorchModule(path), name) for path in computing)
         known = name in words.MODULE_METHODS or name.endswith("_hooks")
-        return frozenset({Imported(f"torch.nn.Module.{name}")}) if known else UNKNOWN
+        return of_module_class(name) if known else UNKNOWN

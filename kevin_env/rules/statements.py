@@ -60,6 +60,8 @@ class Statements(Definitions):
             case ast.AugAssign(target=target, op=op, value=value):
                 operands = [self.evaluate(target, scope), self.evaluate(value, scope)]
                 self.assign(target, self.operate(op, operands, node), scope)
+                for cell in [atom.cell for atom in operands[0] if isinstance(atom, Items) and atom.cell]:
+                    cell.add(None, opened(operands[1]))  # a list has it under all of its names
             case ast.Import() | ast.ImportFrom():
                 self.import_names(node, scope)
             case ast.Global(names=names):
@@ -100,15 +102,22 @@ class Statements(Definitions):
                 for child in ast.iter_child_nodes(node):
                     self.evaluate(child, scope)
 
-    def _branch(self, scope: Scope, *bodies: Sequence[ast.stmt]) -> None:
-        """Any one of the bodies runs: afterwards a name stands for what it may be after any of them."""
-        before, afterwards = scope.names, list[dict[str, Value]]()
+    def _branch(self, scope: Scope, *bodies: Sequence[ast.stmt]) -> list[bool]:
+        """Any one of the bodies runs: afterwards a name stands for what it may be after any of them.
+
+        Returns:
+            Whether each of them launches a kernel.
+        """
+        before, afterwards, launching = scope.names, list[dict[str, Value]](), list[bool]()
         for body in bodies:
             scope.names = dict(before)
-            self.execute(body, scope)
+            with self.watching_launches() as launched:
+                self.execute(body, scope)
             afterwards.append(scope.names)
+            launching.append(bool(launched))
         names = {name for after in afterwards for name in after}
         scope.names = {name: join(after.get(name, UNKNOWN) for after in afterwards) for name in names}
+        return launching
 
     def _loop(self, body: Sequence[ast.stmt], scope: Scope) -> None:
         """Read twice, so that what one round leaves is known in the next; loops within loops once more only."""
@@ -137,7 +146,8 @@ class Statements(Definitions):
         for handler in node.handlers:
             if handler.name:
                 scope.names[handler.name] = self.caught()
-            if launched and falls_back(handler):
+        _, *kept = self._branch(scope, node.orelse, *(handler.body for handler in node.handlers))
+        for handler, launches in zip(node.handlers, kept, strict=True):
+            if launched and not launches and falls_back(handler):
                 self.report("fallback", handler, "an except branch that goes on without the kernel that failed")
-        self._branch(scope, node.orelse, *(handler.body for handler in node.handlers))
         self.execute(node.finalbody, scope)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kevin_env.parsing import walk
 from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.atoms import TENSOR, UNKNOWN, Arguments, Items, Value
+from kevin_env.rules.atoms import TENSOR, UNKNOWN, Arguments, Items, Value, join
 from kevin_env.rules.values import items
 
 SYMBOLS: dict[type[ast.AST], str] = {
@@ -63,10 +63,19 @@ def constant_key(node: ast.AST) -> str | int | None:
 
 def may_be(name: ast.expr, key: str) -> bool:
     """Whether a name that is put together may come out so."""
-    if not isinstance(name, ast.JoinedStr):
-        return True
-    parts = [re.escape(constant_text(each) or "") if isinstance(each, ast.Constant) else ".*" for each in name.values]
-    return re.fullmatch("".join(parts), key, re.DOTALL) is not None
+    return re.fullmatch(_pattern(name), key, re.DOTALL) is not None
+
+
+def _pattern(name: ast.expr) -> str:
+    match name:
+        case ast.Constant(value=str(text)):
+            return re.escape(text)
+        case ast.JoinedStr(values=values):
+            return "".join(map(_pattern, values))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _pattern(left) + _pattern(right)
+        case _:
+            return ".*"
 
 
 def element(atom: Items, index: ast.expr) -> Value:
@@ -76,7 +85,8 @@ def element(atom: Items, index: ast.expr) -> Value:
     place = _whole_number(index)
     if atom.ordered and place is not None and -len(atom.each) <= place < len(atom.each):
         return atom.each[place] | atom.given(place if place >= 0 else None)
-    return atom.named(constant_text(index))
+    names = [name for name in atom.names if may_be(index, name)]
+    return join(map(atom.named, names)) if names else atom.named(constant_text(index))
 
 
 def _whole_number(node: ast.expr) -> int | None:
@@ -137,6 +147,8 @@ def _goes_on(node: ast.AST) -> bool:
         case ast.Return(value=value):
             return value is not None and not isinstance(value, ast.Constant)
         case ast.Call(func=function):
+            if ast.unparse(function).startswith("torch.cuda."):  # waits, or frees memory
+                return False
             while isinstance(function, ast.Attribute | ast.Call):
                 function = function.value if isinstance(function, ast.Attribute) else function.func
             return not (isinstance(function, ast.Name) and function.id in library.LOGGING)

@@ -102,8 +102,10 @@ EXTENSION_MAKERS = _words(
 )
 LIBRARY_MAKERS = _words(
     "ctypes.CFUNCTYPE ctypes.PYFUNCTYPE ctypes.CDLL ctypes.PyDLL ctypes.cdll.LoadLibrary "
-    "ctypes.pydll.LoadLibrary numpy.ctypeslib.load_library"
+    "ctypes.pydll.LoadLibrary numpy.ctypeslib.load_library cupy.RawKernel cupy.RawModule cupy.ElementwiseKernel "
+    "cupy.ReductionKernel cffi.FFI pycuda.compiler.SourceModule"
 )
+"""Calls that give a kernel, or a library of kernels."""
 LIBRARIES_BY_NAME = ("ctypes.cdll.", "ctypes.pydll.")
 """Where a library is an attribute or an entry, such as `ctypes.cdll["./kernel.so"]`, and each of its functions one."""
 LAUNCHERS = _words("cuLaunchKernel cuLaunchKernelEx cuLaunchCooperativeKernel cudaLaunchKernel launch")
@@ -116,10 +118,20 @@ CONTAINERS = _words("ModuleList ModuleDict ParameterList ParameterDict Sequentia
 PARAMETERS = _words("Parameter Buffer UninitializedParameter")
 FREE_MODULES = _words("Identity Flatten Unflatten")
 """Modules whose call is a view."""
-MODULE_METHODS = _words(
-    "train eval to cuda cpu float half double bfloat16 type requires_grad_ zero_grad state_dict load_state_dict "
+MODULE_ITSELF = _words(
+    "train eval to cuda cpu xpu ipu mtia float half double bfloat16 type requires_grad_ share_memory to_empty apply "
+    "_apply __copy__ __deepcopy__ _replicate_for_data_parallel"
+)
+"""Methods of an `nn.Module` that give the module itself, or a copy of it."""
+LAYERS_WITHIN = _words(
+    "encoder decoder layers self_attn multihead_attn out_proj linear1 linear2 norm norm1 norm2 norm3 dropout1 dropout2 "
+    "dropout3 activation head tail module"
+)
+"""Attributes of torch's layers that are layers."""
+MODULE_METHODS = (MODULE_ITSELF - {"apply"}) | _words(
+    "zero_grad state_dict load_state_dict "
     "add_module register_module register_buffer register_parameter named_parameters named_buffers "
-    "get_parameter get_buffer extra_repr share_memory compile training register_forward_hook "
+    "get_parameter get_buffer extra_repr compile training register_forward_hook "
     "register_forward_pre_hook register_load_state_dict_post_hook _register_load_state_dict_pre_hook __init__ __new__ "
     "__setattr__ save_for_backward mark_dirty mark_non_differentiable set_materialize_grads"
 )
@@ -140,6 +152,8 @@ BUILT_IN_OPERATORS = _words(
     "torchaudio"
 )
 """Namespaces of `torch.ops` that are torch's own, whatever a submission registers there."""
+VIEWING_OPERATORS = _words("torch.ops.inductor._reinterpret_tensor")
+"""Those of them that make a view."""
 FAKES = _words("register_fake impl_abstract register_autograd register_vmap")
 """What of `torch.library` takes functions that do not run when the operator is called."""
 NUMPY_VIEWS = _words("frombuffer ctypeslib.as_array memmap ndarray")
@@ -147,7 +161,7 @@ NUMPY_VIEWS = _words("frombuffer ctypeslib.as_array memmap ndarray")
 NUMPY_PRODUCTS = ("matmul", "dot", "vdot", "inner", "tensordot", "einsum", "linalg.", "fft.", "convolve", "correlate")
 """Those that have no honest use on anything but what a kernel should compute."""
 NUMPY_HARMLESS = _words(
-    "from_dlpack cuda.Stream cuda.ExternalStream RawKernel RawModule "
+    "from_dlpack cuda.Stream cuda.ExternalStream "
     "empty empty_like zeros zeros_like ones ones_like full full_like array asarray ascontiguousarray frombuffer "
     "asanyarray asfortranarray require reshape transpose swapaxes moveaxis expand_dims squeeze ravel broadcast_to "
     "rearrange copyto shape ndim size dtype ctypeslib.as_array ctypeslib.ndpointer ctypeslib.as_ctypes"

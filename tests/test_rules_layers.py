@@ -1,0 +1,174 @@
+"""A layer of torch is one behind every method that gives the module itself; what is not known is no kernel."""
+
+import inspect
+
+import pytest
+from rules_corpus import HEAD
+from torch import nn
+
+from kevin_env.outcome import RulesViolation
+from kevin_env.rules import check_rules
+from kevin_env.rules import vocabulary as words
+
+MODEL = """
+import copy
+{before}
+class ModelNew(nn.Module):
+    def __init__(self, layer=None):
+        super().__init__()
+        {made}
+    def forward(self, x):
+        ext.f(x)
+        return {used}
+"""
+GIVEN = {"to": "'cuda'", "type": "torch.float16", "to_empty": "device='cuda'", "apply": "print"}
+METHODS = {
+    name
+    for name, method in vars(nn.Module).items()
+    if inspect.isfunction(method)
+    and (method.__annotations__.get("return") == "Self" or "Self" in str(inspect.signature(method).return_annotation))
+} | {"to"}
+"""Methods of a module that give the module itself, as the installed torch declares them."""
+CALLS = {"no method": ""} | {name: f".{name}({GIVEN.get(name, '')})" for name in sorted(METHODS)}
+CALLS |= {"two methods": ".cuda().eval()", "by a name": ".__getattribute__('half')()"}
+LAYERS = {"layer": "nn.Softmax(dim=1)", "recurrent": "nn.LSTM(4, 4)"}
+
+IDIOMS = {
+    "attribute": ("", "self.m = LAYER", "self.m(x)"),
+    "assigned twice": ("", "m = nn.Softmax(1); m = mCALL; self.m = m", "self.m(x)"),
+    "method as a statement": ("", "self.m = nn.Softmax(1); self.mCALL", "self.m(x)"),
+    "method in forward": ("", "self.m = nn.Softmax(1)", "self.mCALL(x)"),
+    "made in forward": ("", "pass", "LAYER(x)"),
+    "called by forward": ("", "self.m = LAYER", "self.m.forward(x)"),
+    "called by __call__": ("", "self.m = LAYER", "self.m.__call__(x)"),
+    "Sequential": ("", "self.m = nn.Sequential(LAYER, nn.Identity())", "self.m(x)"),
+    "Sequential itself": ("", "self.m = nn.Sequential(nn.Softmax(1))CALL", "self.m(x)"),
+    "ModuleList": ("", "self.m = nn.ModuleList([LAYER])", "self.m[0](x)"),
+    "ModuleList itself": ("", "self.m = nn.ModuleList([nn.Softmax(1)])CALL", "[m(x) for m in self.m]"),
+    "ModuleDict": ("", "self.m = nn.ModuleDict({'a': LAYER})", "self.m['a'](x)"),
+    "dictionary": ("", "self.m = {'a': LAYER}", "self.m['a'](x)"),
+    "global": ("M = LAYER", "pass", "M(x)"),
+    "global dictionary": ("M = dict(a=LAYER)", "pass", "M['a'](x)"),
+    "function": ("def make():\n    return LAYER", "self.m = make()", "self.m(x)"),
+    "default argument": ("def use(x, m=LAYER):\n    return m(x)", "pass", "use(x)"),
+    "deepcopy": ("", "self.m = copy.deepcopy(LAYER)", "self.m(x)"),
+    "deepcopy itself": ("", "self.m = copy.deepcopy(nn.Softmax(1))CALL", "self.m(x)"),
+    "compile": ("", "self.m = torch.compile(LAYER)", "self.m(x)"),
+    "compile itself": ("", "self.m = torch.compile(nn.Softmax(1))CALL", "self.m(x)"),
+    "add_module": ("", "self.add_module('m', LAYER)", "self.m(x)"),
+    "setattr": ("", "setattr(self, 'm', LAYER)", "getattr(self, 'm')(x)"),
+    "modules": ("", "self.m = LAYER", "next(self.m.modules())(x)"),
+    "children": ("", "self.m = LAYER", "[m(x) for m in self.children()]"),
+    "class of torch": ("", "self.m = type(LAYER)(4)", "self.m(x)"),
+    "handed to something unknown": ("", "self.m = self.prepared(LAYER)", "self.m(x)"),
+    "own class": (
+        "class Own(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)",
+        "self.m = Own()CALL",
+        "self.m(x)",
+    ),
+    "own class in forward": (
+        "class Own(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)",
+        "self.m = Own()",
+        "self.mCALL(x)",
+    ),
+    "method of the parent": (
+        "class Own(nn.Module):\n    def on(self):\n        return super().eval()CALL\n"
+        "    def forward(self, x):\n        return torch.relu(x)",
+        "self.m = Own().on()",
+        "self.m(x)",
+    ),
+    "class that inherits from a layer": ("class Own(nn.Softmax):\n    pass", "self.m = Own(1)CALL", "self.m(x)"),
+}
+"""What stands before the model, what its constructor does, and what `forward` returns."""
+
+
+def submission(idiom: str, layer: str, call: str) -> str:
+    before, made, used = (text.replace("LAYER", f"{layer}CALL").replace("CALL", call) for text in IDIOMS[idiom])
+    code = HEAD + MODEL.format(before=before, made=made, used=used)
+    compile(code, "submission.py", "exec")
+    return code
+
+
+def test_every_method_of_torch_that_gives_the_module_is_known() -> None:
+    assert {"cuda", "eval", "requires_grad_", "to", "apply"} <= METHODS <= words.MODULE_ITSELF
+
+
+@pytest.mark.parametrize("idiom", IDIOMS)
+@pytest.mark.parametrize("method", CALLS)
+def test_a_layer_is_one_behind_every_method(idiom: str, method: str) -> None:
+    for layer in LAYERS.values():
+        found = check_rules(submission(idiom, layer, CALLS[method]))
+        assert isinstance(found, RulesViolation) and found.kind == "torch_compute", (layer, found)
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "nn.MultiheadAttention(4, 2).out_proj(x)",
+        "nn.TransformerEncoderLayer(4, 2).cuda().linear1(x)",
+        "nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 2).layers[0](x)",
+        "nn.Module.cuda(nn.ReLU())(x)",
+        "nn.Softmax.cuda(nn.Softmax(1))(x)",
+        "[getattr(nn.ReLU(), name)()(x) for name in ('cuda', 'eval')]",
+    ],
+)
+def test_layers_that_are_reached_in_other_ways_are_found(used: str) -> None:
+    found = check_rules(HEAD + MODEL.format(before="", made="pass", used=used))
+    assert isinstance(found, RulesViolation) and found.kind == "torch_compute"
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_weights_of_a_layer_may_be_taken_behind_every_method(method: str) -> None:
+    made = f"self.m = nn.Conv2d(3, 4, 3){CALLS[method]}; self.n = nn.Sequential(nn.Linear(3, 4)){CALLS[method]}"
+    used = "ext.f(x, self.m.weight.view(-1), self.m.stride[0] * 2, self.n[0].weight.t(), self.n[0].in_features + 1)"
+    assert check_rules(HEAD + MODEL.format(before="", made=made, used=used)) is None
+
+
+@pytest.mark.parametrize(
+    "used", ["self.anything(x)", "anything(x)", "self.anything.cuda()(x)", "self.a['b'](x)", "f(g)(x)"]
+)
+def test_what_is_not_known_launches_no_kernel(used: str) -> None:
+    found = check_rules(HEAD + MODEL.replace("        ext.f(x)\n", "").format(before="", made="pass", used=used))
+    assert isinstance(found, RulesViolation) and found.kind == "no_kernel"
+
+
+KERNELS = {
+    "function of an extension": ("", "self.f = ext.f", "self.f(x)"),
+    "object of an extension": ("", "self.plan = ext.Plan(3)", "self.plan.run(x)"),
+    "name that is put together": ("", "pass", "getattr(ext, 'f_' + str(x.dtype))(x)"),
+    "extension of another vendor": ("import musa", "self.e = musa.load_inline(name='e')", "self.e.f(x)"),
+    "extension by its file's name": (
+        "import importlib",
+        "self.e = getattr(importlib.import_module(__name__ + '_ext'), 'f')",
+        "self.e(x)",
+    ),
+    "Triton": ("", "pass", "launch(x, x)"),
+    "Triton, kept": ("", "self.k = kernel", "self.k[(1,)](x, x, x, 3)"),
+    "Triton, from another file": ("import made_of_text", "pass", "made_of_text.k[(1,)](x)"),
+    "autograd": (
+        "class F_(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return ext.f(x)",
+        "pass",
+        "F_.apply(x)",
+    ),
+    "operator": ("SRC = 'TORCH_LIBRARY(mine, m) {}'", "pass", "torch.ops.mine.f(x)"),
+    "CuPy": ("import cupy", "self.k = cupy.RawKernel('code', 'k')", "self.k((1,), (32,), (x.data_ptr(),))"),
+    "CuPy, module": ("import cupy", "self.m = cupy.RawModule(code='').get_function('k')", "self.m((1,), (32,), ())"),
+    "PyCUDA": (
+        "from pycuda.compiler import SourceModule",
+        "self.k = SourceModule('code').get_function('k')",
+        "self.k(x.data_ptr())",
+    ),
+    "ctypes": ("", "self.lib = ctypes.CDLL('./k.so')", "self.lib.run(ctypes.c_void_p(x.data_ptr()))"),
+    "ctypes, by the name of a file": ("PATH = str(3)", "self.lib = ctypes.cdll[PATH]", "self.lib.run(x.data_ptr())"),
+    "cffi": ("import cffi", "self.lib = cffi.FFI().dlopen('./k.so')", "self.lib.run(x.data_ptr())"),
+    "Numba": ("from numba import cuda\n@cuda.jit\ndef k(x): pass", "pass", "k[1, 32](x)"),
+    "handed to a launcher": ("import warp", "pass", "warp.launch(kernel, dim=3, inputs=[x])"),
+}
+"""What launches a kernel, of each kind one."""
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_each_kind_of_kernel_is_one(name: str) -> None:
+    before, made, used = KERNELS[name]
+    code = MODEL.replace("        ext.f(x)\n", "").format(before=before, made=made, used=used)
+    assert check_rules(HEAD + code) is None
