@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kevin_env.settings import Settings
 
 Files = Annotated[
-    list[Path] | None, typer.Argument(metavar="[FILE...]", help="Submissions (.py) or trajectories (.jsonl).")
+    list[Path] | None, typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl).")
 ]
 Run = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Judge all kernels of a KernelBench run again.")]
 RulesOrDefault = Annotated[
@@ -34,7 +34,7 @@ def judge(
     profile: Profile = "none",
     sanitize: Sanitize = False,
     require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line; one for a run.")] = False,
 ) -> None:
     """Compile, run, check and time submissions. Exits with 0 whatever the verdicts are.
 

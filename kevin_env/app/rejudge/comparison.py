@@ -8,10 +8,11 @@ from typing import Any, Literal
 from rich.table import Table
 
 from kevin_env.app.rejudge.run import Kernel
+from kevin_env.app.replay.markdown import inline
 from kevin_env.app.report.markdown import markdown_table
 from kevin_env.app.report.summary import grid_of
 from kevin_env.app.screen import shown
-from kevin_env.outcome import Correct, Outcome, interval_of, speedup_of
+from kevin_env.outcome import Correct, Incorrect, Outcome, RuntimeFailure, interval_of, speedup_of
 from kevin_env.render import speedup_text
 
 Agreement = Literal[
@@ -27,6 +28,8 @@ HEADINGS: dict[Agreement, str] = {
     "not_judged": "not judged",
 }
 DIFFERENT: tuple[Agreement, ...] = ("only_kernelbench_accepts", "only_kevin_env_accepts")
+REASON = 200
+"""Characters of a message that are shown."""
 _BOTH: dict[tuple[bool, bool], Agreement] = {
     (True, True): "both_accept",
     (False, False): "both_refuse",
@@ -122,7 +125,7 @@ def comparison_markdown(title: str, facts: Sequence[str], kernels: Sequence[Kern
     times = _table("Times and speedups", ("kernel", "KernelBench", "kevin-env"), rows)
     grids = [grid_of(table) for table in (*tables(kernels), times) if table.rows]
     lines = [line for grid in grids for line in markdown_table(grid.title, grid.headings, grid.rows)]
-    return "\n".join([f"# {title}", "", *(f"- {fact}" for fact in facts), "", *lines])
+    return "\n".join([f"# {inline(title)}", "", *(f"- {inline(fact)}" for fact in facts), "", *lines])
 
 
 def _differences(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, Agreement, Outcome]]:
@@ -144,7 +147,9 @@ def _level_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
 
 def _difference_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
     for kernel, agreement, outcome in _differences(kernels):
-        reason = outcome.message.strip().partition("\n")[0]
+        reason = _reason(outcome)
+        input_set = _input_set(outcome) if agreement == "only_kernelbench_accepts" else None
+        reason += f" (input set {input_set})" if input_set else ""
         yield _name(kernel), HEADINGS[agreement], f"{outcome.category}/{outcome.kind}", reason
 
 
@@ -155,7 +160,8 @@ def _median_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
         those = [kernel for kernel in accepted if kernel.sample.level == level]
         theirs = [speedup_of(kernel.sample.verdict) for kernel in those if kernel.sample.verdict]
         ours = [speedup_of(kernel.entry.outcome) for kernel in those if kernel.entry]
-        yield str(level), _median(theirs), _median(ours)
+        if any(medians := (_median(theirs), _median(ours))):
+            yield str(level), *medians
 
 
 def _median(speedups: Sequence[float | None]) -> str:
@@ -177,13 +183,25 @@ def _verdict(outcome: Outcome) -> dict[str, Any]:
     return {
         "category": outcome.category,
         "kind": outcome.kind,
-        "message": outcome.message,
+        "message": _reason(outcome),
         "line": outcome.line,
+        "input_set": _input_set(outcome),
         "speedup": speedup_of(outcome),
         "speedup_interval": interval_of(outcome),
         "reference_seconds": timed and timed.reference_seconds,
         "submission_seconds": timed and timed.submission_seconds,
     }
+
+
+def _reason(outcome: Outcome) -> str:
+    """The first line of the message; KernelBench's may be the compiler's whole command line."""
+    line = outcome.message.strip().partition("\n")[0]
+    return line if len(line) <= REASON else f"{line[: REASON - 1]}…"
+
+
+def _input_set(outcome: Outcome) -> str | None:
+    """The input set that a submission failed on, as `case/distribution`."""
+    return outcome.input_set if isinstance(outcome, Incorrect | RuntimeFailure) else None
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -52,11 +52,11 @@ def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
     Raises:
         BadInput: if the folder holds no kernels, or its results cannot be read.
     """
+    results = _results(folder)
     files = [(file, found) for file in _files(folder) if (found := _KERNEL.fullmatch(file.name))]
     if not files:
         raise BadInput(f"{folder} has no kernels of KernelBench, such as level_1_problem_23_sample_0_kernel.py")
     keys = sorted((*map(int, found.groups()), file) for file, found in files)
-    results = _results(folder)
     levels = Counter((number, sample) for _, number, sample, _ in keys)
     for number, sample in sorted(results.keys() - levels.keys()):
         trouble(f"{folder / RESULTS}: problem {number} sample {sample} has no kernel file; it is left out")
