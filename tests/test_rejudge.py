@@ -39,6 +39,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return twice.twice(x)
 """
+SMALL = SOURCE.replace("N = 1024", "N = 64")
 TERMS = Terms(rules="open", inputs="varied", baseline="eager", hardware="scripted CPU")
 RIGHT = {"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 2.0, "ref_runtime": 5.0}
 NOT_BUILT = {"compiled": False, "correctness": False, "metadata": {"compilation_error": "no such header"}}
@@ -51,7 +52,7 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = tmp_path / "KernelBench" / f"level{level}"
         folder.mkdir(parents=True)
         for number in range(1, 8):
-            (folder / f"{number}_Double.py").write_text(SOURCE)
+            (folder / f"{number}_Double.py").write_text(SMALL)
     monkeypatch.setenv(kernelbench.VARIABLE, str(tmp_path))
 
 
@@ -115,7 +116,7 @@ def test_a_second_start_judges_only_what_is_missing(tmp_path: Path) -> None:
     other = TERMS.model_copy(update={"rules": "kernel"})
     assert scripted(run, [correct(1.0)] * 3, other)[1] == 3
     (run / "level_1_problem_2_sample_0_kernel.py").write_text(KERNEL + "# another\n")
-    (tmp_path / "KernelBench" / "level1" / "3_Double.py").write_text(SOURCE.replace("1024", "2048"))
+    (tmp_path / "KernelBench" / "level1" / "3_Double.py").write_text(SOURCE)
     assert scripted(run, [WRONG] * 2)[1] == 2
 
 
