@@ -12,7 +12,8 @@ import typer.core
 
 from kevin_env.cli_eval import evaluate
 from kevin_env.cli_index import index
-from kevin_env.cli_options import Baseline, Device, Inputs, Json, Plain, Profile, Rules, Sanitize, print_json
+from kevin_env.cli_judge import judge
+from kevin_env.cli_options import Device, Json, Plain, print_json
 from kevin_env.cli_play import play
 from kevin_env.cli_problems import problems
 from kevin_env.cli_replay import export, import_file, replay
@@ -71,43 +72,7 @@ def show(problem: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = 
         show_problem(make_console(), found)
 
 
-@app.command()
-def judge(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl).")],
-    problem: Annotated[str | None, typer.Option(help="What is answered: an id, or a path. Trajectories know.")] = None,
-    turn: Annotated[int | None, typer.Option(help="Of a trajectory: the turn to judge again.")] = None,
-    episode: Annotated[str, typer.Option(help="Of a trajectory with several episodes: how its id begins.")] = "",
-    device: Device = "auto",
-    rules: Rules = "kernel",
-    baseline: Baseline = "eager",
-    inputs: Inputs = "varied",
-    profile: Profile = "none",
-    sanitize: Sanitize = False,
-    require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
-) -> None:
-    """Compile, run, check and time submissions. Exits with 0 whatever the verdicts are."""
-    from kevin_env.app.arguments import open_pool, read_settings
-    from kevin_env.app.errors import JUDGE_FAILED
-    from kevin_env.app.judging import Failed, print_result, read_requests
-    from kevin_env.app.judging import judge as judge_all
-    from kevin_env.app.screen import make_console
-
-    settings = read_settings(
-        device=device, rules=rules, baseline=baseline, inputs=inputs, profile=profile, sanitize=sanitize
-    )
-    requests = read_requests(files, problem, (turn, episode), settings, require_sandbox)
-    console, failed = make_console(), False
-    with open_pool(device) as pool:
-        for result in judge_all(requests, pool):
-            failed = failed or isinstance(result, Failed)
-            if as_json:
-                print_json(result.row())
-            else:
-                print_result(console, result)
-    raise typer.Exit(JUDGE_FAILED if failed else 0)
-
-
+app.command()(judge)
 app.command()(play)
 app.command("eval")(evaluate)
 app.command()(replay)

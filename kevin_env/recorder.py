@@ -62,17 +62,17 @@ class Recorder:
         header = trajectory.model_dump_json(exclude=_UNFINISHED)
         lines = [header, *(_turn_line(trajectory.episode_id, turn) for turn in trajectory.turns)]
         with self._locked():
-            _append(partial_path(self.path), lines)
+            append_lines(partial_path(self.path), lines)
 
     def add(self, episode_id: str, turn: Turn) -> None:
         """Writes one turn of a running episode."""
         with self._locked():
-            _append(partial_path(self.path), [_turn_line(episode_id, turn)])
+            append_lines(partial_path(self.path), [_turn_line(episode_id, turn)])
 
     def finish(self, trajectory: Trajectory) -> None:
         """Writes a finished episode whole, then removes its partial lines."""
         with self._locked():
-            _append(self.path, [trajectory.model_dump_json()])
+            append_lines(self.path, [trajectory.model_dump_json()])
             self._forget(trajectory.episode_id)
 
     def require(self) -> None:
@@ -229,8 +229,12 @@ def _episode_id(line: bytes) -> str | None:
     return cast("dict[str, Any]", values).get("episode_id") if isinstance(values, dict) else None
 
 
-def _append(path: Path, lines: list[str]) -> None:
-    """Appends all lines or none. A line that a killed writer left half-written is ended first."""
+def append_lines(path: Path, lines: list[str]) -> None:
+    """Appends all lines or none. A line that a killed writer left half-written is ended first.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     with os.fdopen(descriptor, "rb+", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)

@@ -128,10 +128,7 @@ def read_requests(
         BadInput: if a file cannot be read or is of neither kind, or what it needs was not given.
         ProblemError: if the problem is unknown.
     """
-    options = Options(
-        device=settings.device, baseline=settings.baseline, inputs=settings.inputs, require_sandbox=require_sandbox,
-        profile=settings.profile, sanitize=settings.sanitize,
-    )  # fmt: skip
+    options = options_of(settings, require_sandbox)
     answered = load_problem(problem) if problem else None
     requests: list[Request] = []
     for file in files:
@@ -144,6 +141,14 @@ def read_requests(
         else:
             requests.append(Request(str(file), answered, _read(file), options, settings.rules))
     return requests
+
+
+def options_of(settings: Settings, require_sandbox: bool) -> Options:
+    """How a judge judges by these settings."""
+    return Options(
+        device=settings.device, baseline=settings.baseline, inputs=settings.inputs, require_sandbox=require_sandbox,
+        profile=settings.profile, sanitize=settings.sanitize,
+    )  # fmt: skip
 
 
 def print_result(console: Console, result: Judged | Failed) -> None:

@@ -90,7 +90,7 @@ def test_episodes_are_read_without_their_texts_and_the_last_of_an_id_counts(tmp_
 
 
 def test_an_episode_is_read_whole_while_another_thread_writes_it_anew(tmp_path: Path, monkeypatch) -> None:
-    recorder, append, halfway = RunFolder(tmp_path).recorder, kevin_env.recorder._append, threading.Event()
+    recorder, append, halfway = RunFolder(tmp_path).recorder, kevin_env.recorder.append_lines, threading.Event()
     running = trajectory(timed(1, 1.0), timed(2, 2.0), id="a", stop_reason=None)
     recorder.begin(running)
 
@@ -100,7 +100,7 @@ def test_an_episode_is_read_whole_while_another_thread_writes_it_anew(tmp_path: 
         time.sleep(0.2)
         append(path, lines[2:])
 
-    monkeypatch.setattr(kevin_env.recorder, "_append", append_slowly)
+    monkeypatch.setattr(kevin_env.recorder, "append_lines", append_slowly)
     writer = threading.Thread(target=recorder.begin, args=(running,))
     writer.start()
     halfway.wait()

@@ -14,15 +14,15 @@ def report_markdown(report: Report) -> str:
             "",
             *(f"- {name}: {inline(value)}" for name, value in report.facts),
             "",
-            *(line for each in report.grids for line in _table(each.title, each.headings, each.rows)),
-            *_table(
+            *(line for each in report.grids for line in markdown_table(each.title, each.headings, each.rows)),
+            *markdown_table(
                 f"Speedups, against {report.baseline}",
                 ("speedup", "trajectories"),
                 [(_bin(each), str(each.count)) for each in report.bins],
             ),
-            *_table("Turns by outcome", ("outcome", "turns", ""), _kinds(report)),
+            *markdown_table("Turns by outcome", ("outcome", "turns", ""), _kinds(report)),
             *_hacks(report),
-            *_table(f"Problems, against {report.baseline}", _HEADINGS, map(_problem, report.problems)),
+            *markdown_table(f"Problems, against {report.baseline}", _HEADINGS, map(_problem, report.problems)),
             *(f"- {inline(note)}" for note in report.notes),
             *(f"- turns flagged {inline(name)}: {turns}" for name, turns in report.flags),
             "",
@@ -45,7 +45,8 @@ _HEADINGS = (
 )
 
 
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def markdown_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table below its heading."""
     yield from (f"## {inline(title)}", "")
     yield _row(headings)
     yield f"|:--|{'--:|' * (len(headings) - 1)}"
@@ -75,7 +76,7 @@ def _hacks(report: Report) -> Iterator[str]:
         (each.problem, _known(each.sample, "d"), each.place.id, str(each.turn), f"{each.category}/{each.kind}")
         for each in report.hacks
     ]
-    yield from _table("Hacks", ("problem", "sample", "episode", "turn", "verdict"), rows)
+    yield from markdown_table("Hacks", ("problem", "sample", "episode", "turn", "verdict"), rows)
     if report.more_hacks:
         yield from (f"and {report.more_hacks} more", "")
 

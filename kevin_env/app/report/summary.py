@@ -54,7 +54,7 @@ def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages)
         k=largest_k(metrics.overall.correct),
         overall=metrics.overall,
         levels=metrics.levels,
-        grids=tuple(map(_grid, metric_tables(metrics))),
+        grids=tuple(map(grid_of, metric_tables(metrics))),
         notes=(*notes(metrics.overall), *_left_out(recorded.episodes, problems)),
         bins=_bins([each.speedup(baseline) for problem in problems for each in problem.samples]),
         roofline=roofline_plot(_held(problems, pages)),
@@ -86,7 +86,8 @@ def _several(values: Iterable[str], most: int = 4) -> str:
     return _short(", ".join(found[:most])) + more
 
 
-def _grid(table: Table) -> Grid:
+def grid_of(table: Table) -> Grid:
+    """A table of the terminal as plain text."""
     return Grid(
         title=str(table.title),
         headings=tuple(" ".join(str(column.header).split()) for column in table.columns),

@@ -1,0 +1,215 @@
+"""KernelBench's verdicts beside ours: how many agree, and why others differ."""
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from rich.table import Table
+
+from kevin_env.app.rejudge.run import Kernel
+from kevin_env.app.replay.markdown import inline
+from kevin_env.app.report.markdown import markdown_table
+from kevin_env.app.report.summary import grid_of
+from kevin_env.app.screen import shown
+from kevin_env.outcome import Correct, Incorrect, Outcome, RuntimeFailure, interval_of, speedup_of
+from kevin_env.render import speedup_text
+
+Agreement = Literal[
+    "both_accept", "both_refuse", "only_kernelbench_accepts", "only_kevin_env_accepts", "no_verdict", "not_judged"
+]
+"""`no_verdict`: KernelBench has none. `not_judged`: the judge or the reference failed, or there is no such problem."""
+HEADINGS: dict[Agreement, str] = {
+    "both_accept": "both accept",
+    "both_refuse": "both refuse",
+    "only_kernelbench_accepts": "only KernelBench accepts",
+    "only_kevin_env_accepts": "only kevin-env accepts",
+    "no_verdict": "no KernelBench verdict",
+    "not_judged": "not judged",
+}
+DIFFERENT: tuple[Agreement, ...] = ("only_kernelbench_accepts", "only_kevin_env_accepts")
+REASON = 200
+"""Characters of a message that are shown."""
+_BOTH: dict[tuple[bool, bool], Agreement] = {
+    (True, True): "both_accept",
+    (False, False): "both_refuse",
+    (True, False): "only_kernelbench_accepts",
+    (False, True): "only_kevin_env_accepts",
+}
+
+
+def agreement_of(kernel: Kernel) -> Agreement:
+    """How the two verdicts on a kernel compare. To accept is to find all outputs right, whatever the time."""
+    if kernel.entry is None:
+        return "not_judged"
+    if kernel.sample.verdict is None:
+        return "no_verdict"
+    return _BOTH[kernel.sample.verdict.category == "correct", kernel.entry.outcome.category == "correct"]
+
+
+def counts(kernels: Iterable[Kernel]) -> dict[int, Counter[Agreement]]:
+    """How often each agreement occurs, by level in order."""
+    found: dict[int, Counter[Agreement]] = {}
+    for kernel in kernels:
+        found.setdefault(kernel.sample.level, Counter())[agreement_of(kernel)] += 1
+    return dict(sorted(found.items()))
+
+
+def agreeing(count: Counter[Agreement]) -> float | None:
+    """The share of kernels with two verdicts on which they agree; None if there is no such kernel."""
+    agree = count["both_accept"] + count["both_refuse"]
+    both = agree + sum(count[each] for each in DIFFERENT)
+    return agree / both if both else None
+
+
+def reasons(kernels: Iterable[Kernel]) -> Counter[tuple[int, Agreement, str]]:
+    """How often each level, difference, and `category/kind` of whoever refuses occurs."""
+    return Counter(
+        (kernel.sample.level, agreement, f"{outcome.category}/{outcome.kind}")
+        for kernel, agreement, outcome in _differences(kernels)
+    )
+
+
+def comparison(kernels: Sequence[Kernel]) -> dict[str, Any]:
+    """The object of `judge --kernelbench-run --json`, without what it holds for."""
+    return {
+        "levels": [
+            {"level": level, "kernels": count.total(), "agreement": agreeing(count)}
+            | {each: count[each] for each in HEADINGS}
+            for level, count in counts(kernels).items()
+        ],
+        "reasons": [
+            {"level": level, "agreement": agreement, "refusal": refusal, "kernels": count}
+            for (level, agreement, refusal), count in reasons(kernels).most_common()
+        ],
+        "kernels": [row_of(kernel) for kernel in kernels],
+    }
+
+
+def row_of(kernel: Kernel) -> dict[str, Any]:
+    """One kernel with both verdicts; `kevin_env` is null when it was not judged, and `error` says why."""
+    sample, entry = kernel.sample, kernel.entry
+    return {
+        "kernel": sample.file.name,
+        "problem": kernel.problem.id if kernel.problem else None,
+        "agreement": agreement_of(kernel),
+        "kernelbench": _verdict(sample.verdict) if sample.verdict else None,
+        "kevin_env": _verdict(entry.outcome) | {"took": entry.seconds.total, "flags": entry.flags} if entry else None,
+        "error": kernel.error,
+    }
+
+
+def tables(kernels: Sequence[Kernel]) -> Iterator[Table]:
+    """What a person reads first: agreement, and the reasons for differences. Tables without rows are left out."""
+    yield _table("Agreement", ("level", "kernels", "agree", *HEADINGS.values()), _level_rows(kernels))
+    rows = [
+        (str(level), HEADINGS[agreement], refusal, str(count))
+        for (level, agreement, refusal), count in sorted(reasons(kernels).items())
+    ]
+    found = (
+        _table("Reasons", ("level", "difference", "refused as", "kernels"), rows),
+        _table("Differences", ("kernel", "difference", "refused as", "because"), _difference_rows(kernels)),
+        _table("Not judged", ("kernel", "because"), [(_name(k), k.error) for k in kernels if k.entry is None]),
+        _table("Median speedups", ("level", "KernelBench", "kevin-env"), _median_rows(kernels)),
+    )
+    yield from (table for table in found if table.rows)
+
+
+def comparison_markdown(title: str, facts: Sequence[str], kernels: Sequence[Kernel]) -> str:
+    """The tables as Markdown, with the times and speedups of all kernels that both accept."""
+    rows = [
+        (_name(kernel), _time(kernel.sample.verdict), _time(kernel.entry.outcome if kernel.entry else None))
+        for kernel in kernels
+        if agreement_of(kernel) == "both_accept"
+    ]
+    times = _table("Times and speedups", ("kernel", "KernelBench", "kevin-env"), rows)
+    grids = [grid_of(table) for table in (*tables(kernels), times) if table.rows]
+    lines = [line for grid in grids for line in markdown_table(grid.title, grid.headings, grid.rows)]
+    return "\n".join([f"# {inline(title)}", "", *(f"- {inline(fact)}" for fact in facts), "", *lines])
+
+
+def _differences(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, Agreement, Outcome]]:
+    """Each kernel on which the verdicts differ, with the verdict of whoever refuses."""
+    for kernel in kernels:
+        agreement = agreement_of(kernel)
+        ours = kernel.entry.outcome if kernel.entry else None
+        refusal = kernel.sample.verdict if agreement == "only_kevin_env_accepts" else ours
+        if agreement in DIFFERENT and refusal is not None:
+            yield kernel, agreement, refusal
+
+
+def _level_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
+    for level, count in counts(kernels).items():
+        share = agreeing(count)
+        agree = "" if share is None else f"{share:.1%}"
+        yield (str(level), str(count.total()), agree, *(str(count[each]) for each in HEADINGS))
+
+
+def _difference_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
+    for kernel, agreement, outcome in _differences(kernels):
+        reason = _reason(outcome)
+        input_set = _input_set(outcome) if agreement == "only_kernelbench_accepts" else None
+        reason += f" (input set {input_set})" if input_set else ""
+        yield _name(kernel), HEADINGS[agreement], f"{outcome.category}/{outcome.kind}", reason
+
+
+def _median_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
+    """Of kernels that both accept; empty where no speedup was recorded."""
+    accepted = [kernel for kernel in kernels if agreement_of(kernel) == "both_accept" and kernel.entry]
+    for level in sorted({kernel.sample.level for kernel in accepted}):
+        those = [kernel for kernel in accepted if kernel.sample.level == level]
+        theirs = [speedup_of(kernel.sample.verdict) for kernel in those if kernel.sample.verdict]
+        ours = [speedup_of(kernel.entry.outcome) for kernel in those if kernel.entry]
+        if any(medians := (_median(theirs), _median(ours))):
+            yield str(level), *medians
+
+
+def _median(speedups: Sequence[float | None]) -> str:
+    known = [speedup for speedup in speedups if speedup is not None]
+    return f"{speedup_text(statistics.median(known))} of {len(known)}" if known else ""
+
+
+def _time(outcome: Outcome | None) -> str:
+    """Such as `2.10x [2.05, 2.15], 1.25 ms`, or the part of it that is known."""
+    if not isinstance(outcome, Correct):
+        return ""
+    seconds = outcome.submission_seconds
+    parts = [speedup_text(outcome.speedup, outcome.speedup_interval), f"{seconds * 1e3:.3g} ms" if seconds else ""]
+    return ", ".join(filter(None, parts))
+
+
+def _verdict(outcome: Outcome) -> dict[str, Any]:
+    timed = outcome if isinstance(outcome, Correct) else None
+    return {
+        "category": outcome.category,
+        "kind": outcome.kind,
+        "message": _reason(outcome),
+        "line": outcome.line,
+        "input_set": _input_set(outcome),
+        "speedup": speedup_of(outcome),
+        "speedup_interval": interval_of(outcome),
+        "reference_seconds": timed and timed.reference_seconds,
+        "submission_seconds": timed and timed.submission_seconds,
+    }
+
+
+def _reason(outcome: Outcome) -> str:
+    """The first line of the message; KernelBench's may be the compiler's whole command line."""
+    line = outcome.message.strip().partition("\n")[0]
+    return line if len(line) <= REASON else f"{line[: REASON - 1]}…"
+
+
+def _input_set(outcome: Outcome) -> str | None:
+    """The input set that a submission failed on, as `case/distribution`."""
+    return outcome.input_set if isinstance(outcome, Incorrect | RuntimeFailure) else None
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    table = Table(*headings, title=title)
+    for row in rows:
+        table.add_row(*map(shown, row))
+    return table
+
+
+def _name(kernel: Kernel) -> str:
+    return kernel.sample.file.name.removesuffix("_kernel.py")

@@ -1,0 +1,129 @@
+"""The run folders of KernelBench: kernels in files, and its verdicts in `eval_results.json`."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kevin_env.app.errors import BadInput
+from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome, RuntimeFailure
+
+RESULTS = "eval_results.json"
+_KERNEL = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
+_INPUTS = "shipped"
+_MILLISECOND = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One kernel of a run, and what KernelBench found."""
+
+    file: Path
+    level: int
+    number: int
+    """Of the problem within its level."""
+    sample: int
+    verdict: Outcome | None
+    """KernelBench's, in our terms; None if it recorded none."""
+
+    @property
+    def code(self) -> str:
+        """The file's text.
+
+        Raises:
+            BadInput: if it cannot be read.
+        """
+        try:
+            return self.file.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise BadInput(f"cannot read {self.file}: {error.strerror}") from error
+
+
+def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
+    """All kernels of a run folder by level, problem and sample.
+
+    Args:
+        folder: with files named like `level_1_problem_23_sample_0_kernel.py`.
+        trouble: receives one line for each result that belongs to no kernel.
+
+    Raises:
+        BadInput: if the folder holds no kernels, or its results cannot be read.
+    """
+    results = _results(folder)
+    files = [(file, found) for file in _files(folder) if (found := _KERNEL.fullmatch(file.name))]
+    if not files:
+        raise BadInput(f"{folder} has no kernels of KernelBench, such as level_1_problem_23_sample_0_kernel.py")
+    keys = sorted((*map(int, found.groups()), file) for file, found in files)
+    levels = Counter((number, sample) for _, number, sample, _ in keys)
+    for number, sample in sorted(results.keys() - levels.keys()):
+        trouble(f"{folder / RESULTS}: problem {number} sample {sample} has no kernel file; it is left out")
+    several = {key for key, count in levels.items() if count > 1} & results.keys()
+    if several:  # KernelBench expects one level a folder: its results do not name the level
+        trouble(f"{folder / RESULTS}: {len(several)} results may belong to more than one level; they are left out")
+    known = {key: outcome_of(result) for key, result in results.items() if key not in several}
+    return [Sample(file, level, number, sample, known.get((number, sample))) for level, number, sample, file in keys]
+
+
+def outcome_of(result: dict[str, Any]) -> Outcome:
+    """KernelBench's verdict in our terms. Its times are milliseconds."""
+    more = result.get("metadata")
+    more = more if isinstance(more, dict) else {}
+    if result.get("correctness"):
+        return _correct(result)
+    failures = ("runtime_error", "cuda_error", "gpu_error", "other_error", "error")
+    if any(name in more for name in failures):
+        error = _first(more, *failures)
+        details = str(more.get("runtime_error_traceback") or error)
+        return RuntimeFailure(kind="exception", message=error, details=details)
+    if not result.get("compiled"):
+        error = _first(more, "compilation_error")
+        return CompileError(kind="compiler", message=error.split("\n")[0], details=error)
+    return Incorrect(kind="values", message=_first(more, "correctness_issue"), input_set=_INPUTS)
+
+
+def _correct(result: dict[str, Any]) -> Correct:
+    own, reference = _seconds(result.get("runtime")), _seconds(result.get("ref_runtime"))
+    if own is None or reference is None:
+        words = "all outputs were right; there is no time of the reference to compare with"
+        return Correct(kind="too_noisy", message=words, submission_seconds=own)
+    speedup = reference / own
+    words = f"all outputs were right; {speedup:.3g}x the reference's speed"
+    return Correct(kind="timed", message=words, speedup=speedup, reference_seconds=reference, submission_seconds=own)
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        raise BadInput(f"cannot read {folder}: {error.strerror}") from error
+
+
+def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
+    """By problem and sample; KernelBench wrote one result a problem before October 2025, a list since. May be empty."""
+    path = folder / RESULTS
+    if not path.exists():
+        return {}
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(values, dict):
+            raise ValueError("is not an object by problem")
+        pairs = [
+            (int(problem), each)
+            for problem, value in values.items()
+            for each in (value if isinstance(value, list) else [value])
+        ]
+        return {(problem, int(each.get("sample_id", 0))): each for problem, each in pairs if isinstance(each, dict)}
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"cannot read {path}: {error}") from error
+
+
+def _seconds(value: Any) -> float | None:
+    """From milliseconds; None for -1, which stands for not measured."""
+    return value * _MILLISECOND if isinstance(value, int | float) and 0 < value < float("inf") else None
+
+
+def _first(more: dict[str, Any], *names: str) -> str:
+    return next((str(more[name]) for name in names if more.get(name)), "no reason is recorded")
