@@ -239,7 +239,7 @@ class Judge:
 
     def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
         """What `_measured` gives, of answers that are still to be compared. Errors as there."""
-        alone, own = self.bench.lease.exclusive(), on_its_own(str(self.device))
+        alone, own = self.bench.lease.exclusive(), on_its_own(self.bench.place)
         with ExitStack() as held:
             with asleep(trial.worker, wait=False):
                 held.enter_context(watch.waiting_for(self.bench.contests))
