@@ -182,7 +182,7 @@ class Remote:
             fail(future, error)
 
 
-def fail(future: Future[Any], error: Exception) -> None:
+def fail(future: Future[Any], error: BaseException) -> None:
     """Gives an error to whoever still waits."""
     if wanted(future):
         future.set_exception(error)

@@ -26,8 +26,9 @@ from kevin_env.integrations.openenv import KevinAction, KevinEnv
 from kevin_env.integrations.openenv.environment import KevinEnvironment
 from kevin_env.integrations.openenv.limits import ServerLimits
 from kevin_env.integrations.openenv.tasks import Tasks
-from kevin_env.judge import Judgement, ScriptedPool
-from kevin_env.problem import list_problems
+from kevin_env.judge import Judgement, Options, ScriptedPool, Submission
+from kevin_env.judge.api import OnStage
+from kevin_env.problem import Problem, list_problems
 from kevin_env.settings import Settings
 
 SMALL = ServerLimits(sessions=2, idle_timeout=0.5, step_timeout=0.4, message_bytes=4096)
@@ -91,7 +92,9 @@ class Endless(ScriptedPool):
         super().__init__([])
         self.judging: list[Future[Judgement]] = []
 
-    def submit(self, *_: Any) -> Future[Judgement]:
+    def submit(
+        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+    ) -> Future[Judgement]:
         self.judging.append(Future())
         return self.judging[-1]
 
