@@ -157,7 +157,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         """Takes one turn with the policy's reply.
 
         Raises:
-            ResetNeeded: before the first `reset`, and after the end of an episode.
+            ResetNeeded: before the first `reset`, after one that failed, and after the end of an episode.
+            ClosedEnvironmentError: after `close`.
             InvalidAction: if the action is not text.
             JudgeError: if the judge fails; the same reply may be given again.
         """
@@ -198,7 +199,10 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     def require_step(self, action: str) -> Episode:
         """The episode, if it can take this action now; errors as `step`."""
+        self._require_open()
         episode = self._require_episode()
+        if not episode.messages:
+            raise ResetNeeded("the last reset() failed; call reset() again")
         if episode.done:
             raise ResetNeeded(f"the episode ended after turn {len(episode.turns)}; call reset()")
         if not isinstance(action, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -234,9 +238,12 @@ class KevinEnv(gymnasium.Env[str, str]):
             self._own_pool.close()
             self._own_pool = None
 
-    def _pool(self) -> JudgePool:
+    def _require_open(self) -> None:
         if self._closed:
             raise ClosedEnvironmentError("the environment is closed; make a new one")
+
+    def _pool(self) -> JudgePool:
+        self._require_open()
         if self._given_pool is not None:
             return self._given_pool
         if self._own_pool is None:

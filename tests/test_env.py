@@ -1,5 +1,6 @@
 import threading
 import warnings
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +18,8 @@ import kevin_env  # noqa: F401  (registers Kevin-v0)
 from kevin_env.curriculum import Curriculum, MixedDifficulty
 from kevin_env.difficulty import measured
 from kevin_env.env import KevinEnv
-from kevin_env.judge import JudgeError, ScriptedPool
+from kevin_env.judge import JudgeError, Options, ScriptedPool
+from kevin_env.judge.api import Facts
 from kevin_env.outcome import CompileError
 from kevin_env.problem import Problem, ProblemError, list_problems, load_problem
 from kevin_env.selection import find_problems
@@ -69,6 +71,48 @@ def test_a_step_that_is_not_due_needs_a_reset() -> None:
     env.reset()
     with pytest.raises(InvalidAction, match="not int"):
         env.step(3)  # pyright: ignore[reportArgumentType]
+
+
+class Unreliable(ScriptedPool):
+    """Fails the first `describe`."""
+
+    failed = False
+
+    def describe(self, problem: Problem, options: Options) -> Future[Facts]:
+        if self.failed:
+            return super().describe(problem, options)
+        self.failed = True
+        future: Future[Facts] = Future()
+        future.set_exception(JudgeError("the judge process is gone"))
+        return future
+
+
+def test_after_a_reset_that_failed_another_one_helps() -> None:
+    env = gym.make("Kevin-v0", problem=problem(), pool=Unreliable([WRONG]))
+    with pytest.raises(JudgeError):
+        env.reset()
+    with pytest.raises(ResetNeeded, match=r"call reset\(\) again"):
+        env.step(REPLY)
+    env.reset()
+    assert env.step(REPLY)[1:3] == (0.0, False)
+    envs = gym.make_vec("Kevin-v0", 2, problem=problem(), pool=Unreliable([WRONG] * 2))
+    with pytest.raises(JudgeError):
+        envs.reset()
+    with pytest.raises(ResetNeeded):
+        envs.step([REPLY, REPLY])
+    envs.reset()
+    assert list(envs.step([REPLY, REPLY])[1]) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("reply", [REPLY, "no code"])
+def test_nothing_is_stepped_after_close(reply: str) -> None:
+    env = make([WRONG])
+    env.reset()
+    env.close()
+    with pytest.raises(ClosedEnvironmentError):
+        env.step(reply)
+    with pytest.raises(ClosedEnvironmentError):
+        env.reset()
 
 
 def test_text_may_be_any_unicode() -> None:

@@ -1,6 +1,7 @@
 """Judging on a GPU. All of it skips itself where there is none."""
 
 import contextlib
+import os
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, largest_unseen_gain
 from kevin_env.outcome import Correct
 from kevin_env.parsing import as_submission
-from kevin_env.problem import load_problem
+from kevin_env.problem import Problem, ProblemError, load_problem
 
 pytestmark = pytest.mark.gpu
 
@@ -102,6 +103,38 @@ def test_the_reference_is_as_fast_as_itself(pool: LocalPool) -> None:
 def test_a_good_kernel_follows_an_illegal_access(pool: LocalPool) -> None:
     assert judged(pool, "hostile/illegal_access").outcome.kind == "illegal_access"
     assert judged(pool, "honest/softmax_triton").outcome.category == "correct"
+
+
+ASSERTS = Problem(
+    id="asserts", name="asserts", statement="",
+    source="import torch\nclass Model(torch.nn.Module):\n"
+    "    def forward(self, x): return x[torch.full((4,), 10**7, device=x.device)]\n"
+    "def get_inputs(): return [torch.rand(64, 64)]\ndef get_init_inputs(): return []\n",
+)  # fmt: skip
+
+
+@pytest.mark.timeout(280)
+def test_a_reference_that_loses_the_context_fails_alone(pool: LocalPool) -> None:
+    entry = read_entry(FOLDER / "honest/softmax_triton.py")
+    code = [Submission(code=f"{entry.code}\n# {i}\n") for i in range(6)]
+    good = [pool.submit(SOFTMAX, each, CUDA) for each in code[:3]]
+    bad = pool.submit(ASSERTS, Submission(code=entry.code), CUDA)
+    good += [pool.submit(SOFTMAX, each, CUDA) for each in code[3:]]
+    with pytest.raises(ProblemError, match="asserts: its reference fails"):
+        bad.result(280)
+    assert [future.result(280).outcome.category for future in good] == ["correct"] * 6
+
+
+def test_a_gpu_has_its_place_whatever_cuda_calls_it() -> None:
+    """Where each process is given one GPU, all are `cuda:0`."""
+    code = "import torch; from kevin_env.judge.device import host_place; print(host_place(torch.device('cuda:0')))"
+    places = [
+        subprocess.run([sys.executable, "-c", code], env=os.environ | {"CUDA_VISIBLE_DEVICES": str(index)},
+                       capture_output=True, text=True, check=True).stdout.strip()
+        for index in range(torch.cuda.device_count())
+    ]  # fmt: skip
+    assert len(set(places)) == len(places)
+    assert all(place.endswith(f", {len(places)})") for place in places), places
 
 
 @pytest.mark.timeout(120)

@@ -9,7 +9,7 @@ from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.cases import Nature
 from kevin_env.judge.ceilings import CeilingStore
-from kevin_env.judge.device import free_memory, identity
+from kevin_env.judge.device import free_memory, host_place, identity
 from kevin_env.judge.devicememory import DeviceMemory, limit_of, nvml_usage
 from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
@@ -50,7 +50,9 @@ class Bench:
         """Bytes that a candidate may use, the same for all: a verdict does not depend on who else works here."""
         self.room = free_memory(device) if on_gpu else None
         """Bytes of a GPU that were free when the judge had its context."""
-        self.capacity = capacity_of(machine_of(torch.cuda.device_count() if on_gpu else 1, self.room))
+        self.place, judges = host_place(device) if on_gpu else (None, 1)
+        """Of a GPU among those of the host."""
+        self.capacity = capacity_of(machine_of(judges, self.room))
         self.lease = Lease(identity(device))
         self.ceilings = CeilingStore(device, info, self.lease)
         if on_gpu:
@@ -91,7 +93,7 @@ class Bench:
 
     def take_for_tools(self) -> Worker:
         """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it."""
-        return self.watched(Worker(self._alive_server(), str(self.device), self.memory, tools=True))
+        return self.watched(self._forked(tools=True))
 
     def keep_begun(self, worker: Worker, missing: frozenset[str]) -> None:
         """Keeps a candidate in which Nsight Compute has begun for the next, one at most; any other is ended.
@@ -236,15 +238,15 @@ class Bench:
         """A warm candidate for a partner. It is replaced when a submission has ended: now that would be in the way."""
         return self._take_spare() or self._new_worker()
 
-    def _forked(self) -> Worker:
-        try:
-            return Worker(self._alive_server(), str(self.device), self.memory)
-        except JudgeError:  # the fork server may have been ending
-            return Worker(self._alive_server(), str(self.device), self.memory)
+    def _forked(self, tools: bool = False) -> Worker:
+        return Worker(self._alive_server(), str(self.device), self.memory, tools, self.place)
 
     def _new_worker(self, in_between: bool = False) -> Worker:
         """A candidate that was not there yet; `in_between`: on a GPU, who is timed comes first."""
-        worker = self._forked()
+        try:
+            worker = self._forked()
+        except JudgeError:  # the fork server may have been ending
+            worker = self._forked()
         try:
             in_between = in_between and self.device.type == "cuda"
             with self.lease.contexts_in_between() if in_between else self.lease.contexts(), ours():

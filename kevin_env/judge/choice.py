@@ -30,7 +30,8 @@ def gpu_present() -> bool:
 
 
 REST = 60.0
-"""Seconds for which a device whose judge has failed gets nothing, while there is another."""
+"""Seconds for which a device whose judge has failed gets nothing while there is another; twice as long each time it
+fails again."""
 
 
 class Balance:
@@ -43,6 +44,7 @@ class Balance:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._rests: dict[str, float] = {}
+        self._failures: Counter[str] = Counter()
         self._under_way: Counter[str] = Counter()
         self._known: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
@@ -67,5 +69,9 @@ class Balance:
         """One piece of work less; whether the judge, not the submission, failed at it."""
         with self._lock:
             self._under_way[name] -= 1
-            if failed:
-                self._rests[name] = self._clock() + REST
+            now = self._clock()
+            if not failed:
+                self._failures[name] = 0
+            elif now >= self._rests.get(name, now):  # else it is one of many that failed together
+                self._rests[name] = now + REST * 2 ** self._failures[name]
+                self._failures[name] += 1

@@ -109,7 +109,7 @@ class Contest:
                 worker.attend(True)
                 worker.freeze(True, wait=False)
             self.require_still()
-            with together(str(self.trial.bench.device), [worker.pid for worker in everyone]):
+            with together(self.trial.bench.place, [worker.pid for worker in everyone]):
                 yield
         finally:
             for worker in everyone:

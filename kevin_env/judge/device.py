@@ -102,6 +102,30 @@ def identity(device: torch.device) -> str:
     return str(torch.cuda.get_device_properties(device).uuid)
 
 
+def nvml_handle(device: torch.device) -> tuple[ctypes.CDLL, ctypes.c_void_p] | None:
+    """The driver's library NVML, and what it calls a GPU; None where it is not there."""
+    with suppress(OSError, AttributeError):
+        nvml, handle, name = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), f"GPU-{identity(device)}"
+        if not nvml.nvmlInit_v2() and not nvml.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle)):
+            return nvml, handle
+    return None
+
+
+def host_place(device: torch.device) -> tuple[int, int]:
+    """The place of a GPU among those of the host, and how many these are.
+
+    By NVML, since CUDA counts those in `CUDA_VISIBLE_DEVICES` alone: where each process is given one, all are `cuda:0`.
+    """
+    found = nvml_handle(device)
+    if found is not None:
+        place, count = ctypes.c_uint(), ctypes.c_uint()
+        nvml, handle = found
+        failed = nvml.nvmlDeviceGetIndex(handle, ctypes.byref(place)) or nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
+        if not failed:
+            return place.value, count.value
+    return device.index or 0, torch.cuda.device_count()
+
+
 def _inform_cpu() -> DeviceInfo:
     return DeviceInfo(
         device="cpu",

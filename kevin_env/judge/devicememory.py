@@ -14,6 +14,7 @@ from weakref import WeakSet
 import torch
 
 from kevin_env.judge.capacity import CONTEXT
+from kevin_env.judge.device import nvml_handle
 from kevin_env.judge.usage import ancestors
 from kevin_env.judge.worker import Worker
 
@@ -103,14 +104,10 @@ class _Process(ctypes.Structure):
 
 def nvml_usage(device: torch.device) -> Usage | None:
     """A reader for one GPU; None where NVML is not there."""
-    try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        handle, name = ctypes.c_void_p(), f"GPU-{torch.cuda.get_device_properties(device).uuid}"
-        if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle)):
-            return None
-        ask = nvml.nvmlDeviceGetComputeRunningProcesses_v3
-    except (OSError, AttributeError):
+    found = nvml_handle(device)
+    if found is None or not hasattr(found[0], "nvmlDeviceGetComputeRunningProcesses_v3"):
         return None
+    handle, ask = found[1], found[0].nvmlDeviceGetComputeRunningProcesses_v3
 
     def usage() -> dict[int, int]:
         count, found = ctypes.c_uint(_MAX_PROCESSES), (_Process * _MAX_PROCESSES)()

@@ -82,7 +82,7 @@ def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log
     scratch: tuple[Path, ...] = (folder,)
     try:
         os.setsid()
-        processors.leave_to_judge(order["device"])
+        processors.leave_to_judge(order["place"])
         group = Group(folder.name, order["memory"])
         if level.namespaces:
             namespaces.enter(level.user, level.processes)

@@ -86,6 +86,15 @@ class Judge:
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
 
+    def trouble(self) -> str | None:
+        """Why nothing can be judged in this process any more: its CUDA context is lost. None while it can."""
+        if self.device.type == "cuda":
+            try:
+                torch.cuda.mem_get_info(self.device)
+            except RuntimeError as error:  # a kernel of a reference failed: the error stays until the process ends
+                return str(error).partition("\n")[0]
+        return None
+
     def close(self) -> None:
         """Ends every process."""
         self.bench.close()
@@ -230,7 +239,7 @@ class Judge:
 
     def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
         """What `_measured` gives, of answers that are still to be compared. Errors as there."""
-        alone, own = self.bench.lease.exclusive(), on_its_own(str(self.device))
+        alone, own = self.bench.lease.exclusive(), on_its_own(self.bench.place)
         with ExitStack() as held:
             with asleep(trial.worker, wait=False):
                 held.enter_context(watch.waiting_for(self.bench.contests))

@@ -1,42 +1,58 @@
 """The client's side of judging: starts judge processes, hands them work, gives futures. Imports no torch."""
 
 import asyncio
+import logging
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from kevin_env.judge.api import DeviceInfo, Facts, JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.choice import Balance, device_names
 from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.pace import Pace
-from kevin_env.judge.remote import Remote, fail
+from kevin_env.judge.remote import JudgeGone, Remote, fail, wanted
 from kevin_env.problem import Problem
+
+TRIES = 4
+"""How many judges may go away while they have a request, until it fails. Others that they have may be the cause."""
+_LOG = logging.getLogger(__name__)
 
 
 class LocalPool:
     """Judges on the devices of this machine, each started when it is first needed.
 
     Where a choice of devices has several, as `cuda:0,1`, a submission goes to the one with the least under way, and of
-    those rather to one that knows its problem. They have to be alike: the prompt tells of the first.
+    those rather to one that knows its problem. They have to be alike. A device whose judge does not start is logged
+    once and tried again later, while the others do its work. A judge that ends or stops answering is replaced, and what
+    it had is judged again.
 
     Safe to use from many threads. Close it, or use it as a context manager; it also closes when it is collected and
     when the interpreter exits. In a forked child it starts judges of the child's own.
 
     Args:
         pace: How many calls a verdict takes; by default what `PACES` has for each kind of device.
+        start: Starts the judge of a device.
     """
 
-    def __init__(self, pace: Pace | None = None) -> None:
+    def __init__(self, pace: Pace | None = None, start: Callable[[str, Pace | None], Remote] = Remote) -> None:
         self._pace = pace
+        self._start = start
         self._judges: dict[str, Remote] = {}
         self._facts: dict[tuple[str, str, str, str], Future[Facts]] = {}
+        self._kinds: dict[tuple[str, ...], tuple[str, str]] = {}
+        """By the devices of a choice: one that was in use, and its kind."""
+        self._reported: set[str] = set()
+        """Devices that do not start, of which the log tells."""
         self._balance = Balance()
         self._lock = threading.Lock()
         self._owner = os.getpid()
-        self._close = weakref.finalize(self, _close_all, self._judges, os.getpid())
-        self._closed = False
+        self._closed = threading.Event()
+        self._close = weakref.finalize(self, _close_all, self._judges, self._owner, self._closed)
 
     def submit(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
@@ -46,13 +62,13 @@ class LocalPool:
         return self._request(problem, options, request, lambda a: Judgement.model_validate(a["judgement"]), on_stage)
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        """See `Describer.describe`. Asked once for a problem and choice of devices, of the first of them."""
+        """See `Describer.describe`. Asked once for a problem and choice of devices."""
         key = (problem.id, problem.sha256, options.device, options.inputs)
         with self._lock:
             known = self._facts.get(key)
         if known is None or (known.done() and known.exception() is not None):
-            first = options.model_copy(update={"device": device_names(options.device)[0]})
-            known = self._request(problem, first, {"do": "describe"}, lambda a: Facts.model_validate(a["facts"]), None)
+            message = {"do": "describe"}
+            known = self._request(problem, options, message, lambda a: Facts.model_validate(a["facts"]), None)
             with self._lock:
                 self._facts[key] = known
         return known
@@ -71,16 +87,19 @@ class LocalPool:
         return await asyncio.wrap_future(self.submit(problem, submission, options))
 
     def device(self, name: str = "auto") -> DeviceInfo:
-        """What the judge of a device knows of it; of the first where `name` means several.
+        """What the judge of a device knows of it; of the first that is there where `name` means several.
 
         Raises:
-            JudgeError: when the device is not there.
+            JudgeError: when none is there.
         """
-        return self._judge(device_names(name)[0]).info
+        *others, last = device_names(name)
+        for each in others:
+            with suppress(JudgeError):
+                return self._judge(each).info
+        return self._judge(last).info
 
     def close(self) -> None:
         """Ends every process of the pool, for good. Twice is fine."""
-        self._closed = True
         self._close()
 
     def __deepcopy__(self, memo: object) -> "LocalPool":
@@ -94,62 +113,127 @@ class LocalPool:
         self.close()
 
     def _request(
-        self, problem: Problem, options: Options, request: dict[str, Any], read: Any, on_stage: OnStage | None
+        self, problem: Problem, options: Options, message: dict[str, Any], read: Any, on_stage: OnStage | None
     ) -> Future[Any]:
-        future: Future[Any] = Future()
-        if request["do"] == "describe":  # several may wait for it: none of them may cancel it
-            future.set_running_or_notify_cancel()
+        whole = {**message, "problem": problem.model_dump(), "options": options.model_dump()}
+        request = _Request(whole, problem.sha256, device_names(options.device), read, on_stage)
+        if message["do"] == "describe":  # several may wait for it: none of them may cancel it
+            request.future.set_running_or_notify_cancel()
+        self._ask_later(request, ())
+        return request.future
 
-        def start() -> None:
+    def _ask_later(self, request: "_Request", lost: tuple[str, ...]) -> None:
+        """Asks in a thread of its own; `lost` are the devices whose judges went away while they had the request."""
+
+        def ask() -> None:
             try:
-                whole = {**request, "problem": problem.model_dump(), "options": options.model_dump()}
-                self._choose(problem, options.device, future).ask(whole, future, read, on_stage)
+                self._ask(request, lost)
             except JudgeError as error:
-                fail(future, error)
+                fail(request.future, error)
             except Exception as error:  # the boundary round a request: nobody may wait for it for ever
-                fail(future, JudgeError(f"the judge could not be asked: {type(error).__name__}: {error}"))
+                fail(request.future, JudgeError(f"the judge could not be asked: {type(error).__name__}: {error}"))
 
-        threading.Thread(target=start, daemon=True).start()
-        return future
+        try:
+            threading.Thread(target=ask, daemon=True).start()
+        except RuntimeError as error:  # this machine gives no more threads
+            fail(request.future, JudgeError(f"the judge could not be asked: {error}"))
 
-    def _choose(self, problem: Problem, choice: str, future: Future[Any]) -> Remote:
-        """The judge for one request, which is under way there until its future is done."""
-        names = device_names(choice)
-        name = self._balance.take(names, problem.sha256)
-        future.add_done_callback(lambda done: self._balance.done(name, _failed(done)))
-        judge = self._judge(name)
-        first = judge if name == names[0] else self._judge(names[0])
-        if first.info.name != judge.info.name:
-            raise JudgeError(
-                f"{names[0]} is {first.info.name}, {name} is {judge.info.name}: choose devices of one kind"
-            )
-        return judge
+    def _ask(self, request: "_Request", lost: tuple[str, ...]) -> None:
+        """Asks one judge. If it goes away, another gets the request, alone: any that it had may have been the cause."""
+        name, judge = self._choose(request, lost)
+        attempt: Future[Any] = Future()
+
+        def settle(done: Future[Any]) -> None:
+            error = None if done.cancelled() else done.exception()
+            self._balance.done(name, failed=isinstance(error, JudgeError))
+            if isinstance(error, JudgeGone) and len(lost) + 1 < TRIES:
+                self._ask_later(request, (*lost, name))
+            elif isinstance(error, JudgeGone):
+                fail(request.future, JudgeError(f"{TRIES} judges went away while they had this: {error}"))
+            elif error is not None:
+                fail(request.future, error)
+            elif not done.cancelled() and wanted(request.future):
+                request.future.set_result(done.result())
+
+        attempt.add_done_callback(settle)
+        request.future.add_done_callback(lambda done: attempt.cancel() if done.cancelled() else None)
+        try:
+            judge.ask({**request.message, "alone": bool(lost)}, attempt, request.read, request.on_stage)
+        except JudgeError as error:
+            fail(attempt, error)
+
+    def _choose(self, request: "_Request", lost: tuple[str, ...]) -> tuple[str, Remote]:
+        """A device that has a judge, rather none of those where the request was lost, and that judge."""
+        left = list(request.names)
+        while True:
+            name = self._balance.take([each for each in left if each not in lost] or left, request.key)
+            try:
+                judge = self._judge(name)
+                self._require_alike(request.names, name, judge.info.name)
+                return name, judge
+            except JudgeGone as error:
+                self._balance.done(name, failed=True)
+                left.remove(name)
+                if not left:
+                    raise
+                self._report(name, error)
+            except BaseException:
+                self._balance.done(name)
+                raise
+
+    def _require_alike(self, names: tuple[str, ...], name: str, kind: str) -> None:
+        other, known = self._kinds.setdefault(names, (name, kind))
+        if kind != known:
+            raise JudgeError(f"{other} is {known}, {name} is {kind}: choose devices of one kind")
+
+    def _report(self, name: str, error: JudgeError) -> None:
+        with self._lock:
+            new = name not in self._reported
+            self._reported.add(name)
+        if new:
+            _LOG.warning("%s is left out while it has no judge: %s", name, error)
 
     def _judge(self, name: str) -> Remote:
         """The judge of one device, ready."""
         with self._lock:
-            if self._closed:
+            if self._closed.is_set():
                 raise JudgeError("the pool is closed")
             if self._owner != os.getpid():  # a forked trainer: the judges are its parent's
                 self._judges.clear()
                 self._owner = os.getpid()
-                self._close = weakref.finalize(self, _close_all, self._judges, self._owner)
+                self._close = weakref.finalize(self, _close_all, self._judges, self._owner, self._closed)
             judge = self._judges.get(name)
             if judge is not None and not judge.alive:
                 judge.close()
             if judge is None or not judge.alive:
-                judge = self._judges[name] = Remote(name, self._pace)
+                judge = self._judges[name] = self._start(name, self._pace)
         _ = judge.info
+        self._reported.discard(name)
         return judge
 
 
-def _failed(done: Future[Any]) -> bool:
-    """Whether the judge failed, not whoever asked."""
-    return not done.cancelled() and isinstance(done.exception(), JudgeError)
+@dataclass(frozen=True, eq=False)
+class _Request:
+    """What a judge is asked, until it is answered.
+
+    Attributes:
+        message: As it is sent.
+        key: Of its problem.
+        names: The devices that may answer it.
+        read: Makes of an answer what `future` gets.
+    """
+
+    message: dict[str, Any]
+    key: str
+    names: tuple[str, ...]
+    read: Any
+    on_stage: OnStage | None
+    future: Future[Any] = field(default_factory=Future[Any])
 
 
-def _close_all(judges: dict[str, Remote], owner: int) -> None:
+def _close_all(judges: dict[str, Remote], owner: int, closed: threading.Event) -> None:
     if owner != os.getpid():  # a forked copy of the client: not ours to end
         return
+    closed.set()
     while judges:
         judges.popitem()[1].close()

@@ -16,50 +16,49 @@ LEAST = 8
 """On fewer processors than these none can be spared."""
 
 
-def judges_own(device: str, allowed: Collection[int]) -> int | None:
+def judges_own(place: int | None, allowed: Collection[int]) -> int | None:
     """The processor that is the judge's alone; each GPU's has another one. None where there is none to spare.
 
     Args:
-        device: `cpu` or `cuda:0`.
+        place: The GPU's among those of the host, whatever CUDA calls it here; None is a CPU.
         allowed: The processors that may be used.
     """
-    kind, _, place = device.partition(":")
-    if kind != "cuda" or len(allowed) < LEAST:
+    if place is None or len(allowed) < LEAST:
         return None
-    return sorted(allowed)[-1 - int(place or 0) % (len(allowed) // 2)]
+    return sorted(allowed)[-1 - place % (len(allowed) // 2)]
 
 
-def timed_on(device: str, allowed: Collection[int]) -> int | None:
+def timed_on(place: int | None, allowed: Collection[int]) -> int | None:
     """The processor of those who are timed on a GPU, far from the judge's; arguments as there."""
-    if judges_own(device, allowed) is None:
+    if place is None or judges_own(place, allowed) is None:
         return None
     quarter = max(1, len(allowed) // 4)
-    return sorted(allowed)[quarter + int(device.partition(":")[2] or 0) % quarter]
+    return sorted(allowed)[quarter + place % quarter]
 
 
-def leave_to_judge(device: str) -> None:
+def leave_to_judge(place: int | None) -> None:
     """Keeps the calling process, and what it will start, off the processors that a device's judge times on."""
     allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, allowed - {judges_own(device, allowed), timed_on(device, allowed)})
+    os.sched_setaffinity(0, allowed - {judges_own(place, allowed), timed_on(place, allowed)})
 
 
 @contextmanager
-def together(device: str, keepers: Iterable[int]) -> Iterator[None]:
+def together(place: int | None, keepers: Iterable[int]) -> Iterator[None]:
     """Has candidates that take turns run on the processor of those who are timed: their main threads, which launch.
 
     Args:
-        device: As there.
+        place: As there.
         keepers: Processes whose descendants they are. They stay elsewhere: on one processor with a candidate that spins
             until its next order, what is to stop it has to wait for it.
     """
-    place, before = timed_on(device, os.sched_getaffinity(0)), dict[int, set[int]]()
-    if place is None:
+    processor, before = timed_on(place, os.sched_getaffinity(0)), dict[int, set[int]]()
+    if processor is None:
         yield
         return
     for pid in [each for keeper in keepers for each in descendants(keeper)]:
         with suppress(OSError):  # one that is gone is noticed elsewhere
             before[pid] = os.sched_getaffinity(pid)
-            os.sched_setaffinity(pid, {place})
+            os.sched_setaffinity(pid, {processor})
     try:
         yield
     finally:
@@ -69,10 +68,10 @@ def together(device: str, keepers: Iterable[int]) -> Iterator[None]:
 
 
 @contextmanager
-def on_its_own(device: str) -> Iterator[None]:
+def on_its_own(place: int | None) -> Iterator[None]:
     """Has the calling thread run on its judge's processor."""
     allowed = os.sched_getaffinity(0)
-    own = judges_own(device, allowed)
+    own = judges_own(place, allowed)
     if own is not None:
         os.sched_setaffinity(0, {own})
     try:

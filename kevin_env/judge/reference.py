@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import linecache
 import sys
-import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -41,6 +41,8 @@ FURTHER_CALLS = 4
 """Calls of a reference whose first two outputs differ by rounding alone, to be sure that it draws nothing at random."""
 PRECISIONS = ("ieee", "tf32")
 """Of float32 matrix products and convolutions of a reference."""
+_NUMBERS = itertools.count()
+"""Of the modules that references are run in: each case has its own."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class Case:
         self.problem = problem.id
         self.device = device
         self.surroundings = Surroundings()
-        self.module = _execute(problem, name, device, self.surroundings)
+        self.module = _module(f"problem_{problem.sha256[:12]}_{name}_{next(_NUMBERS)}", self)
+        _execute(self.module, problem, name, device, self.surroundings)
         self.precision: str = getattr(self.module, "PRECISION", "ieee")
         if self.precision not in PRECISIONS:
             raise ProblemError(f"{problem.id}: PRECISION is {self.precision!r}; known are {', '.join(PRECISIONS)}")
@@ -218,16 +221,25 @@ def distributions_of(case: Case) -> list[str]:
     return [d for d in named if d == "own" or any(t.is_floating_point() for t in tensors)]
 
 
-def _execute(problem: Problem, case: str, device: torch.device, surroundings: Surroundings) -> ModuleType:
+def _module(name: str, owner: object) -> ModuleType:
+    """A module that can be found by its name, as its classes may have to be, for as long as its owner is there."""
+    module = sys.modules[name] = ModuleType(name)
+    weakref.finalize(owner, _forget, module)
+    return module
+
+
+def _forget(module: ModuleType) -> None:
+    del sys.modules[module.__name__]
+    module.__dict__.clear()  # its functions refer to it, and tensors of its own would wait for the next collection
+
+
+def _execute(module: ModuleType, problem: Problem, case: str, device: torch.device, surroundings: Surroundings) -> None:
     overrides = {} if case == "main" else overrides_of(problem)[case]
     code = apply_overrides(problem.source, overrides)
     file = f"<problem {problem.id}, case {case}>"
     linecache.cache[file] = (len(problem.source), None, problem.source.splitlines(keepends=True), file)
-    module = ModuleType(f"problem_{problem.sha256[:12]}_{case}_{threading.get_ident()}")
-    sys.modules[module.__name__] = module
     with reference_code(problem.id, "the module"), torch.device(device), surroundings, Generators():
         exec(compile(code, file, "exec"), module.__dict__)
-    return module
 
 
 def _redraw(tensor: torch.Tensor, distribution: str) -> torch.Tensor:

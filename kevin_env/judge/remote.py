@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from kevin_env.candidate.wire import Channel, TooLong, WireError
+from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
 from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
 from kevin_env.judge.pace import Pace
 from kevin_env.problem import ProblemError
@@ -23,6 +23,14 @@ STEADY = {
 """Environment of judges and candidates that keeps times on a CPU steady."""
 START_SECONDS = 240.0
 CLOSE_SECONDS = 15.0
+BEAT_SECONDS = 10.0
+"""How often a judge says that it and its device still answer."""
+MISSED = 12
+"""Beats in a row that a judge may miss: a client that was stopped for a while has missed one."""
+
+
+class JudgeGone(JudgeError):
+    """The judge process ended, stopped answering or could not start. Another may do what it was asked."""
 
 
 class Remote:
@@ -31,9 +39,13 @@ class Remote:
     Args:
         device: `cpu` or `cuda:0`.
         pace: As of `Judge`.
+        patience: Seconds in which it has to start.
+        beat: Seconds between two signs of life; without `MISSED` of them the judge is ended.
     """
 
-    def __init__(self, device: str, pace: Pace | None = None) -> None:
+    def __init__(
+        self, device: str, pace: Pace | None = None, patience: float = START_SECONDS, beat: float = BEAT_SECONDS
+    ) -> None:
         ours, theirs = socket.socketpair()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kevin_env.judge.server", str(theirs.fileno()), str(os.getpid())],
@@ -47,7 +59,8 @@ class Remote:
         self._lock = threading.Lock()
         self._ready: Future[DeviceInfo] = Future()
         self.alive = True
-        hello = {"device": device, "pace": pace and pace.model_dump()}
+        self._patience, self._beat = patience, beat
+        hello = {"device": device, "pace": pace and pace.model_dump(), "beat": beat}
         threading.Thread(target=self._listen, args=(hello,), daemon=True).start()
 
     @property
@@ -55,15 +68,16 @@ class Remote:
         """What the judge knows of its device; waits until it is there.
 
         Raises:
-            JudgeError: when the device is not.
+            JudgeGone: when the device is not, or the judge does not start.
         """
-        return self._ready.result(START_SECONDS)
+        return self._ready.result()
 
     def ask(self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None) -> None:
         """Sends a request; `future` gets what `read` makes of the answer. When it is cancelled, so is the judgement.
 
         Raises:
-            JudgeError: when the process is gone.
+            JudgeGone: when the process is gone; also from `future`.
+            JudgeError: when the request is too long.
         """
         with self._lock:
             self._number += 1
@@ -76,7 +90,7 @@ class Remote:
                 return
             if isinstance(error, TooLong):
                 raise JudgeError(f"too long to be judged: {error}") from error
-            raise JudgeError("the judge process is gone") from error
+            raise JudgeGone("the judge process is gone") from error
         future.add_done_callback(lambda done: self._cancel(number) if done.cancelled() else None)
 
     def close(self) -> None:
@@ -88,24 +102,38 @@ class Remote:
             self._process.wait(CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+            with suppress(subprocess.TimeoutExpired):  # a driver that hangs may keep it
+                self._process.wait(CLOSE_SECONDS)
         self._channel.close()
 
     def _listen(self, hello: dict[str, Any]) -> None:
         try:
             self._channel.send(hello)
-            answer = self._channel.receive(START_SECONDS)
+            answer = self._channel.receive(self._patience)
             if "fatal" in answer:
-                raise JudgeError(answer["fatal"])
+                raise JudgeGone(answer["fatal"])
             self._ready.set_result(DeviceInfo.model_validate(answer["device"]))
             while True:
-                self._deliver(self._channel.receive())
-        except JudgeError as error:
+                answer = self._receive()
+                if "beat" not in answer:
+                    self._deliver(answer)
+        except JudgeGone as error:
             self._fail(error)
+        except Late:
+            self._process.kill()
+            said = "has stopped answering" if self._ready.done() else f"did not start within {self._patience:g} s"
+            self._fail(JudgeGone(f"the judge process {said}"))
         except (WireError, OSError):
-            self._fail(JudgeError("the judge process is gone"))
+            self._fail(JudgeGone("the judge process is gone"))
         except Exception as error:  # the boundary round a judge's answers: nobody may wait for ever
             self._fail(JudgeError(f"an answer of the judge could not be read: {type(error).__name__}: {error}"))
+
+    def _receive(self) -> dict[str, Any]:
+        """The next message of a judge that is ready. Raises `Late` when it misses too many beats."""
+        for _ in range(MISSED):
+            with suppress(Late):
+                return self._channel.receive(2 * self._beat)
+        raise Late("no sign of life")
 
     def _send(self, message: dict[str, Any]) -> None:
         with self._lock:
@@ -154,7 +182,7 @@ class Remote:
             fail(future, error)
 
 
-def fail(future: Future[Any], error: Exception) -> None:
+def fail(future: Future[Any], error: BaseException) -> None:
     """Gives an error to whoever still waits."""
     if wanted(future):
         future.set_exception(error)

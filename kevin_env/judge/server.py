@@ -10,7 +10,9 @@ import signal
 import socket
 import sys
 import threading
+import time
 import traceback
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -27,43 +29,82 @@ if TYPE_CHECKING:
     from kevin_env.judge.judge import Judge
 
 THREADS = 32
+DESCRIBERS = 4
+"""Threads of their own for who asks for facts: a new episode's prompt does not wait for judgements."""
 SWITCH_SECONDS = 0.5e-3
 """How long a thread keeps Python's lock when another wants it, a tenth of the default: who times one submission is not
 to wait for who reads another."""
 
 
-class Server:
-    """Answers the requests of one client on one device."""
+def start_judge(device: str, pace: Pace | None) -> "Judge":
+    """A judge whose fork server imports torch while this process does.
 
-    def __init__(self, channel: Channel) -> None:
+    Raises:
+        JudgeError: when the device is not there.
+    """
+    server = ForkServer(device.partition(":")[0])
+    try:
+        from kevin_env.judge.judge import Judge
+
+        return Judge(device, server, pace)
+    except BaseException:
+        server.close()
+        raise
+
+
+class Server:
+    """Answers the requests of one client on one device.
+
+    Args:
+        channel: To the client.
+        start: Starts the judge.
+    """
+
+    def __init__(self, channel: Channel, start: Callable[[str, Pace | None], "Judge"] = start_judge) -> None:
         self._channel = channel
+        self._start = start
         self._lock = threading.Lock()
+        self._places = threading.Semaphore(THREADS + DESCRIBERS)
+        self._alone = threading.Lock()
         self._wanted: dict[int, Cancellation] = {}
         """Of the requests that are not answered yet, by their numbers."""
 
     def serve(self) -> None:
-        """Until the client hangs up."""
+        """Until the client hangs up, or the judge's device is of no more use to it."""
         hello = self._channel.receive()
-        device, pace = hello["device"], hello["pace"] and Pace.model_validate(hello["pace"])
-        server = ForkServer(device.partition(":")[0])  # it imports torch while this process does
         try:
-            from kevin_env.judge.judge import Judge
-
-            judge = Judge(device, server, pace)
+            judge = self._start(hello["device"], hello["pace"] and Pace.model_validate(hello["pace"]))
         except Exception as error:  # whatever it was, the client is told
             text = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
             self._send({"fatal": text})
-            server.close()
             return
         self._send({"device": judge.info.model_dump()})
-        threads = ThreadPoolExecutor(THREADS, initializer=judge.enter_thread)
+        threading.Thread(target=self._beat, args=(judge, hello["beat"]), daemon=True).start()
+        threads, describers = (ThreadPoolExecutor(n, initializer=judge.enter_thread) for n in (THREADS, DESCRIBERS))
         try:
             while True:
-                self._take(self._channel.receive(), judge, threads)
+                message = self._channel.receive()
+                self._take(message, judge, describers if message.get("do") == "describe" else threads)
         except Closed:
             return
         finally:
             judge.close()
+
+    def _beat(self, judge: "Judge", seconds: float) -> None:
+        """Says now and then that the process and its device answer."""
+        judge.enter_thread()
+        while not self._hung_up_if_sick(judge):
+            self._send({"beat": True})
+            time.sleep(seconds)
+
+    def _hung_up_if_sick(self, judge: "Judge") -> bool:
+        """Hangs up, which ends the process, when the judge's context is lost: all that follows would fail."""
+        trouble = judge.trouble()
+        if trouble:
+            sys.stderr.write(f"the judge of {judge.info.device} ends: {trouble}\n")
+            with contextlib.suppress(OSError):
+                self._channel.sock.shutdown(socket.SHUT_RDWR)
+        return bool(trouble)
 
     def _take(self, message: dict[str, Any], judge: "Judge", threads: ThreadPoolExecutor) -> None:
         """A request, or the word that nobody waits for the answer to one any more."""
@@ -76,21 +117,38 @@ class Server:
             wanted.cancel()
 
     def _answer(self, judge: "Judge", request: dict[str, Any]) -> None:
-        number = request["id"]
+        with self._taking_place(request["alone"]):
+            number, answer = request["id"], self._answer_of(judge, request)
+            if not request["alone"] and self._hung_up_if_sick(judge):  # it may be the fault of another request
+                return
+            del self._wanted[number]
+            try:
+                self._send({"id": number, **answer})
+            except TooLong as error:
+                self._send({"id": number, "judge_error": f"the answer is too long: {error}"})
+            if request["alone"]:
+                self._hung_up_if_sick(judge)
+
+    @contextlib.contextmanager
+    def _taking_place(self, alone: bool) -> Iterator[None]:
+        """Waits for a place, or for all of them."""
+        with contextlib.ExitStack() as held:
+            if alone:  # two that each had some would wait for each other
+                held.enter_context(self._alone)
+            for _ in range(THREADS + DESCRIBERS if alone else 1):
+                held.enter_context(self._places)
+            yield
+
+    def _answer_of(self, judge: "Judge", request: dict[str, Any]) -> dict[str, Any]:
         try:
-            answer = self._perform(judge, request, self._wanted[number])
+            return self._perform(judge, request, self._wanted[request["id"]])
         except ProblemError as error:
-            answer = {"problem_error": str(error)}
+            return {"problem_error": str(error)}
         except JudgeError as error:
-            answer = {"judge_error": str(error)}
+            return {"judge_error": str(error)}
         except BaseException as error:  # the boundary round a judgement: our failure, told to the client as such
             text = "".join(traceback.format_exception(error))
-            answer = {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
-        del self._wanted[number]
-        try:
-            self._send({"id": number, **answer})
-        except TooLong as error:
-            self._send({"id": number, "judge_error": f"the answer is too long: {error}"})
+            return {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
 
     def _perform(self, judge: "Judge", request: dict[str, Any], wanted: "Cancellation") -> dict[str, Any]:
         from kevin_env.judge.probe.ahead import foresee

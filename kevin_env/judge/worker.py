@@ -34,6 +34,7 @@ class Worker:
         memory: Bytes of its own, in its processes and in files that are held in memory, after which it is killed.
         tools: Whether NVIDIA's tools are to run in it: where it has a network of its own its processes may speak to
             each other over TCP, and where it has a /proc of its own all of them may use CUDA.
+        place: Of its GPU among those of the host, as for `processors.judges_own`.
 
     Attributes:
         folder: Where it can write, under the same name on both sides.
@@ -43,7 +44,9 @@ class Worker:
         memory: Its own, on a CPU, where the judge may read it.
     """
 
-    def __init__(self, server: ForkServer, device: str, memory: int, tools: bool = False) -> None:
+    def __init__(
+        self, server: ForkServer, device: str, memory: int, tools: bool = False, place: int | None = None
+    ) -> None:
         self.device = device
         self._folder = Folder()
         self.folder = self._folder.path
@@ -55,7 +58,7 @@ class Worker:
         reader, log = os.pipe()
         order = {
             "folder": str(self.folder), "environment": self._folder.environment, "spin": self._on_gpu, "memory": memory,
-            "device": device, "tools": tools,
+            "device": device, "tools": tools, "place": place,
         }  # fmt: skip
         self._drain = threading.Thread(target=self._read_log, args=(reader,), daemon=True)
         self._drain.start()

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import closing, suppress
 from typing import Any
 
@@ -25,8 +26,9 @@ from kevin_env.integrations.openenv import KevinAction, KevinEnv
 from kevin_env.integrations.openenv.environment import KevinEnvironment
 from kevin_env.integrations.openenv.limits import ServerLimits
 from kevin_env.integrations.openenv.tasks import Tasks
-from kevin_env.judge import ScriptedPool
-from kevin_env.problem import list_problems
+from kevin_env.judge import Judgement, Options, ScriptedPool, Submission
+from kevin_env.judge.api import OnStage
+from kevin_env.problem import Problem, list_problems
 from kevin_env.settings import Settings
 
 SMALL = ServerLimits(sessions=2, idle_timeout=0.5, step_timeout=0.4, message_bytes=4096)
@@ -83,24 +85,34 @@ def test_a_session_that_goes_away_frees_its_episode(pool: ScriptedPool) -> None:
         until(lambda: episodes() == before)
 
 
-def test_a_session_that_goes_away_while_it_is_judged_is_freed_too(capfd: pytest.CaptureFixture[str]) -> None:
-    judging, free = threading.Event(), threading.Event()
+class Endless(ScriptedPool):
+    """Never comes to a verdict."""
 
-    def slow(*_: Any) -> Any:
-        judging.set()
-        free.wait(20)
-        return correct(1.0)
+    def __init__(self) -> None:
+        super().__init__([])
+        self.judging: list[Future[Judgement]] = []
 
+    def submit(
+        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+    ) -> Future[Judgement]:
+        self.judging.append(Future())
+        return self.judging[-1]
+
+
+def test_what_is_judged_for_a_session_that_goes_away_is_cancelled(capfd: pytest.CaptureFixture[str]) -> None:
     before = episodes()
-    with closing(ScriptedPool(slow)) as pool, serving(pool, ServerLimits(sessions=1)) as url:
-        client = socket_to(url)
-        tell(client, "reset", seed=0)
-        client.send(json.dumps({"type": "step", "data": {"code": REPLY}}))
-        assert judging.wait(20)
-        client.close()
-        free.set()
-        until(lambda: fits(url))
-        until(lambda: episodes() == before)
+    with closing(Endless()) as pool, serving(pool, ServerLimits(sessions=1)) as url:
+        for leave in (ClientConnection.close, lambda client: client.socket.close()):
+            client = socket_to(url)
+            tell(client, "reset", seed=0)
+            client.send(json.dumps({"type": "step", "data": {"code": REPLY}}))
+            until(lambda: pool.judging)
+            leave(client)
+            judging = pool.judging.pop()
+            until(judging.cancelled)
+            del judging  # it knows whom to tell
+            until(lambda: fits(url))
+            until(lambda: episodes() == before)
     assert capfd.readouterr().err == ""
 
 

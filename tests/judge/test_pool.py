@@ -6,16 +6,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from corpus import FOLDER
+from judges import QUICK
 from processes import descendants, named, outlived, wait_for
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.api import Stage
 from kevin_env.judge.pool import LocalPool
+from kevin_env.judge.remote import Remote
 from kevin_env.outcome import Incorrect, RuntimeFailure
 from kevin_env.problem import Problem, ProblemError, load_problem
 
@@ -173,18 +176,24 @@ def test_a_fork_server_that_dies_is_replaced(pool: LocalPool) -> None:
         assert judged(pool, WRONG).outcome.category == "correctness"
 
 
-def test_a_judge_that_dies_fails_what_it_had_and_is_replaced() -> None:
+def test_a_judge_that_dies_or_hangs_is_replaced_and_what_it_had_is_judged() -> None:
     others = judges()
-    with LocalPool() as pool:
-        future = pool.submit(SOFTMAX, BUSY, CPU)
-        wait_for("kevin-busy")
-        (server,) = judges() - others
-        candidates = descendants(server)
-        os.kill(server, signal.SIGKILL)
-        with pytest.raises(JudgeError, match="judge process is gone"):
-            future.result(60)
-        assert judged(pool, WRONG).outcome.category == "correctness"
-        assert candidates and not outlived(candidates)
+    with LocalPool(QUICK, partial(Remote, beat=0.1)) as pool:
+        for end in (signal.SIGKILL, signal.SIGSTOP):
+            future = pool.submit(SOFTMAX, SLOW, CPU)
+            wait_for("kevin-slow")
+            (server,) = judges() - others
+            candidates = descendants(server)
+            os.kill(server, end)
+            assert future.result(120).outcome.category == "correct"
+            assert candidates and not outlived(candidates)
+            assert server not in judges()
+
+
+def test_a_judge_that_does_not_start_in_time_is_the_judges_failure() -> None:
+    late = LocalPool(QUICK, partial(Remote, patience=0.01))
+    with late as pool, pytest.raises(JudgeError, match=r"did not start within 0\.01 s"):
+        pool.device("cpu")
 
 
 def test_closing_twice_ends_every_process_once() -> None:

@@ -1,5 +1,8 @@
+import gc
 import random
+import sys
 import threading
+import weakref
 
 import pytest
 import torch
@@ -307,3 +310,25 @@ def test_nobody_waits_for_who_could_not_set_its_seed() -> None:
     thread.start()
     thread.join()
     assert free == [True]
+
+
+def modules() -> set[str]:
+    return {name for name in sys.modules if name.startswith("problem_")}
+
+
+def test_nothing_of_a_reference_is_left_when_its_case_is_gone() -> None:
+    before = modules()
+    gc.disable()
+    try:
+        opened = Case(problem(rows="rows = 4; table = torch.ones(3)"), "main", CPU)
+        opened.draw_weights(1)
+        outputs(opened)
+        table = weakref.ref(opened.module.table)
+        assert sys.modules[opened.module.Model.__module__] is opened.module
+        del opened
+        assert table() is None and modules() == before
+        with pytest.raises(ProblemError, match="undefined"):
+            Case(problem(rows="rows = undefined"), "main", CPU)
+        assert modules() == before
+    finally:
+        gc.enable()

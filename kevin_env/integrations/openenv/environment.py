@@ -1,7 +1,9 @@
 """An `Episode` as an OpenEnv environment."""
 
+import asyncio
 import math
 import random
+from concurrent.futures import Future
 from importlib import metadata, resources
 from typing import Any
 
@@ -9,7 +11,7 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import EnvironmentMetadata
 
 from kevin_env.episode import Episode, EpisodeError
-from kevin_env.integrations.openenv.limits import ServerLimits
+from kevin_env.integrations.openenv.limits import LEFT, ServerLimits
 from kevin_env.integrations.openenv.models import MOST, KevinAction, KevinObservation, KevinState
 from kevin_env.integrations.openenv.submission import as_reply
 from kevin_env.integrations.openenv.tasks import ResetRequest, Tasks
@@ -48,6 +50,7 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         self._random = random.Random()
         self._episode: Episode | None = None
         self._episode_id: str | None = None
+        self._judging: Future[Turn] | None = None
         self._device = ""
         self._closed = False
 
@@ -84,16 +87,18 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
             TimeoutError: if it takes longer than the limit, or than `timeout_s`. The turn has not happened then.
             JudgeError: if the judge fails. Neither has it then.
         """
-        episode = self._require_episode()
+        return asyncio.run(self.step_async(action, timeout_s))
+
+    async def step_async(self, action: KevinAction, timeout_s: float | None = None, **kwargs: Any) -> KevinObservation:
+        """`step` for the server. A client that leaves, or a session that is closed, ends what is judged."""
+        judging = self._judging = await asyncio.to_thread(self._begin, action)
         budget = min(self._limits.step_timeout, timeout_s or self._limits.step_timeout)
-        judging = episode.submit_later(as_reply(action.code))
-        try:
-            turn = judging.result(budget)
-        except TimeoutError:
-            if judging.cancel():
-                raise TimeoutError(f"not judged within {budget:g} s; the same action may be sent again") from None
-            turn = judging.result()
-        return self._observe(episode, turn)
+        turn, leaving = asyncio.wrap_future(judging), asyncio.ensure_future(LEFT.get(asyncio.Event()).wait())
+        done, _ = await asyncio.wait([turn, leaving], timeout=budget, return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if turn not in done and judging.cancel():
+            raise TimeoutError(f"not judged within {budget:g} s; the same action may be sent again")
+        return self._observe(self._require_episode(), await turn)
 
     @property
     def state(self) -> KevinState:
@@ -125,9 +130,12 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         )
 
     def close(self) -> None:
-        """Ends the session: its episode is dropped, and nothing begins any more."""
+        """Ends the session: its episode is dropped, what is judged is cancelled, and nothing begins any more."""
         self._closed = True
         self._episode = None
+        if self._judging is not None:
+            self._judging.cancel()
+            self._judging = None
 
     def list_splits(self) -> list[str | dict[str, str]]:
         """Task API: the names of the splits; of those held out also what OpenEnv calls such a split."""
@@ -154,6 +162,9 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
     def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
         """Task API: tasks from `start` up to `stop`, exclusive."""
         return self._tasks.rows(split)[start:stop]
+
+    def _begin(self, action: KevinAction) -> Future[Turn]:
+        return self._require_episode().submit_later(as_reply(action.code))
 
     def _observe(self, episode: Episode, turn: Turn | None = None) -> KevinObservation:
         scores, returns = self._paid(episode)

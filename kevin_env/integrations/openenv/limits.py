@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from contextvars import ContextVar
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -9,6 +10,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kevin_env.outcome import Frozen
+
+LEFT: ContextVar[asyncio.Event] = ContextVar("LEFT")
+"""Set once the client of the WebSocket at hand has left."""
 
 
 class ServerLimits(Frozen):
@@ -38,10 +42,18 @@ class SocketMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
+        messages: asyncio.Queue[Message] = asyncio.Queue(1)
+        left = asyncio.Event()
+
+        async def read() -> None:
+            while (message := await receive())["type"] != "websocket.disconnect":
+                await messages.put(message)
+            left.set()
+            await messages.put(message)
 
         async def next_message() -> Message:
             try:
-                return await asyncio.wait_for(receive(), self.seconds)
+                return await asyncio.wait_for(messages.get(), self.seconds)
             except TimeoutError:
                 return {"type": "websocket.disconnect", "code": 1001}
 
@@ -55,7 +67,12 @@ class SocketMiddleware:
         elif _from_elsewhere(Headers(scope=scope)):
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await self.app(scope, next_message, answer)
+            LEFT.set(left)
+            reading = asyncio.ensure_future(read())
+            try:
+                await self.app(scope, next_message, answer)
+            finally:
+                reading.cancel()
 
 
 def _from_elsewhere(headers: Headers) -> bool:

@@ -1,0 +1,172 @@
+"""What a pool does about judges that do not start, end, or stop answering; the judges here are doubles."""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from kevin_env.judge import JudgeError, Judgement, Options, Submission
+from kevin_env.judge.api import DeviceInfo, OnStage, Sandbox, Seconds
+from kevin_env.judge.pace import Pace
+from kevin_env.judge.pool import TRIES, LocalPool
+from kevin_env.judge.remote import JudgeGone, Remote, fail
+from kevin_env.judge.scripted import SCRIPTED_GPU
+from kevin_env.outcome import FormatError
+from kevin_env.problem import Problem, ProblemError
+
+PROBLEM = Problem(id="any", source="", name="any", statement="")
+BOTH = Options(device="cuda:0,1")
+OUTCOME = FormatError(kind="no_code", message="none")
+PROTECTED = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")
+
+Answer = Callable[["Double", dict[str, Any]], Exception | None]
+"""What a double says to a request: nothing wrong, or an error."""
+
+
+class Double(Remote):
+    """A judge without a process. `JudgeGone` is its end."""
+
+    def __init__(self, device: str, start: JudgeError | None, answer: Answer, kind: str) -> None:
+        self.device, self.start, self.answer, self.alive = device, start, answer, start is None
+        self.name = kind
+
+    @property
+    def info(self) -> DeviceInfo:
+        if self.start is not None:
+            raise self.start
+        return SCRIPTED_GPU.model_copy(update={"device": self.device, "name": self.name})
+
+    def ask(self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None) -> None:
+        error = self.answer(self, request)
+        if error is not None:
+            self.alive = not isinstance(error, JudgeGone)
+            fail(future, error)
+            return
+        judgement = Judgement(outcome=OUTCOME, seconds=Seconds(), device=self.info, sandbox=PROTECTED, secret="0")
+        future.set_running_or_notify_cancel()
+        future.set_result(read({"judgement": judgement.model_dump()}))
+
+    def close(self) -> None:
+        self.alive = False
+
+
+class Devices:
+    """Starts doubles, and remembers which, and what each was asked.
+
+    Args:
+        answer: Of every double.
+        dead: Devices whose judge does not start.
+        kinds: Names of devices that are not alike.
+    """
+
+    def __init__(self, answer: Answer = lambda *_: None, dead: set[str] | None = None, **kinds: str) -> None:
+        self.answer, self.dead, self.kinds = answer, dead or set(), kinds
+        self.started: list[str] = []
+        self.asked: list[tuple[str, bool]] = []
+
+    def __call__(self, device: str, pace: Pace | None) -> Double:
+        self.started.append(device)
+        error = JudgeGone(f"no device {device} here") if device in self.dead else None
+        return Double(device, error, self._answer, self.kinds.get(device.replace(":", ""), "GPU"))
+
+    def _answer(self, judge: Double, request: dict[str, Any]) -> Exception | None:
+        self.asked.append((judge.device, request["alone"]))
+        return self.answer(judge, request)
+
+
+def judged(pool: LocalPool, count: int = 1, options: Options = BOTH) -> list[str]:
+    """The devices that judged so many submissions, one after the other."""
+    futures = (pool.submit(PROBLEM, Submission(code=""), options) for _ in range(count))
+    return [future.result(30).device.device for future in futures]
+
+
+def test_a_dead_device_is_left_out_and_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    devices = Devices(dead={"cuda:0"})
+    with caplog.at_level(logging.WARNING), LocalPool(start=devices) as pool:
+        assert judged(pool, 4) == ["cuda:1"] * 4
+        assert pool.device("cuda:0,1").device == "cuda:1"
+    assert [record.getMessage() for record in caplog.records] == [
+        "cuda:0 is left out while it has no judge: no device cuda:0 here"
+    ]
+    assert devices.started.count("cuda:0") == 2, "once for a submission, once by its name"
+
+
+def test_a_request_fails_when_no_device_is_left() -> None:
+    devices = Devices(dead={"cuda:0", "cuda:1"})
+    with LocalPool(start=devices) as pool, pytest.raises(JudgeError, match="no device cuda:1 here"):
+        judged(pool)
+    assert devices.started == ["cuda:0", "cuda:1"]
+
+
+def test_what_a_judge_had_that_went_away_is_judged_elsewhere_and_alone() -> None:
+    ends = iter([JudgeGone("the judge process is gone")])
+    devices = Devices(lambda *_: next(ends, None))
+    with LocalPool(start=devices) as pool:
+        assert judged(pool) == ["cuda:1"]
+    assert devices.asked == [("cuda:0", False), ("cuda:1", True)]
+
+
+def test_the_only_device_gets_another_judge() -> None:
+    ends = iter([JudgeGone("the judge process is gone")])
+    devices = Devices(lambda *_: next(ends, None))
+    with LocalPool(start=devices) as pool:
+        assert judged(pool, 2, Options(device="cuda:0")) == ["cuda:0"] * 2
+    assert devices.started == ["cuda:0"] * 2
+    assert devices.asked == [("cuda:0", False), ("cuda:0", True), ("cuda:0", False)]
+
+
+def test_a_request_that_ends_every_judge_fails() -> None:
+    devices = Devices(lambda *_: JudgeGone("the judge process is gone"))
+    with LocalPool(start=devices) as pool, pytest.raises(JudgeError, match=f"{TRIES} judges went away") as caught:
+        judged(pool)
+    assert len(devices.asked) == TRIES and not isinstance(caught.value, JudgeGone)
+
+
+@pytest.mark.parametrize("error", [ProblemError("its reference fails"), JudgeError("no memory")])
+def test_an_answer_is_final(error: Exception) -> None:
+    devices = Devices(lambda *_: error)
+    with LocalPool(start=devices) as pool, pytest.raises(type(error), match=str(error)):
+        judged(pool)
+    assert len(devices.asked) == 1
+
+
+def test_facts_come_from_a_device_that_is_there() -> None:
+    devices = Devices(lambda *_: ProblemError("its reference fails"), dead={"cuda:0"})
+    with LocalPool(start=devices) as pool, pytest.raises(ProblemError):
+        pool.describe(PROBLEM, BOTH).result(30)
+    assert devices.asked == [("cuda:1", False)]
+
+
+def test_devices_have_to_be_alike() -> None:
+    asked, told = threading.Event(), threading.Event()
+
+    def wait(judge: Double, request: dict[str, Any]) -> None:
+        asked.set()
+        told.wait(30)
+
+    with LocalPool(start=Devices(wait, cuda1="another GPU")) as pool:
+        first = pool.submit(PROBLEM, Submission(code=""), BOTH)
+        assert asked.wait(30)
+        with pytest.raises(JudgeError, match="cuda:0 is GPU, cuda:1 is another GPU: choose devices of one kind"):
+            judged(pool)
+        told.set()
+        assert first.result(30).device.name == "GPU"
+
+
+def test_cancelling_ends_the_search_for_a_judge() -> None:
+    asked, cancelled = threading.Event(), threading.Event()
+
+    def wait(judge: Double, request: dict[str, Any]) -> Exception:
+        asked.set()
+        cancelled.wait(30)
+        return JudgeGone("the judge process is gone")
+
+    devices = Devices(wait)
+    with LocalPool(start=devices) as pool:
+        judging = pool.submit(PROBLEM, Submission(code=""), BOTH)
+        assert asked.wait(30) and judging.cancel()
+        cancelled.set()
+    assert devices.asked == [("cuda:0", False)]
