@@ -12,7 +12,20 @@ import typer.core
 
 from kevin_env.cli_eval import evaluate
 from kevin_env.cli_index import index
-from kevin_env.cli_options import Baseline, Device, Inputs, Json, Plain, Profile, Rules, Sanitize, print_json
+from kevin_env.cli_options import (
+    Baseline,
+    BuildTimeout,
+    CallTimeout,
+    Device,
+    Inputs,
+    Json,
+    Noisy,
+    Plain,
+    Profile,
+    Rules,
+    Sanitize,
+    print_json,
+)
 from kevin_env.cli_play import play
 from kevin_env.cli_problems import problems
 from kevin_env.cli_replay import export, import_file, replay
@@ -81,6 +94,9 @@ def judge(
     rules: Rules = "kernel",
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
+    noisy: Noisy = "lower",
+    call_timeout: CallTimeout = None,
+    build_timeout: BuildTimeout = 300.0,
     profile: Profile = "none",
     sanitize: Sanitize = False,
     require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
@@ -94,8 +110,9 @@ def judge(
     from kevin_env.app.screen import make_console
 
     settings = read_settings(
-        device=device, rules=rules, baseline=baseline, inputs=inputs, profile=profile, sanitize=sanitize
-    )
+        device=device, rules=rules, baseline=baseline, inputs=inputs, noisy=noisy, call_timeout=call_timeout,
+        build_timeout=build_timeout, profile=profile, sanitize=sanitize,
+    )  # fmt: skip
     requests = read_requests(files, problem, (turn, episode), settings, require_sandbox)
     console, failed = make_console(), False
     with open_pool(device) as pool:

@@ -15,7 +15,7 @@ from kevin_env.problem import Problem
 from kevin_env.profile import Profile
 from kevin_env.record import Message, Reply, Turn
 from kevin_env.rules import Rules, check_rules
-from kevin_env.score import Bound, Score, Scored, score_of
+from kevin_env.score import Bound, Noisy, Score, Scored, score_of
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -34,11 +34,13 @@ class Question:
     rules: Rules
     score: Score
     bound: Bound = "median"
+    noisy: Noisy = "lower"
     hints: bool = False
     on_gpu: bool = True
     """Where the code runs: what hints advise depends on it."""
     earlier: tuple[Turn, ...] = ()
-    """The turns before this one: the same code again is not judged again, so nobody is paid for a lucky measurement."""
+    """The turns before this one: the same code again is not judged again, so nobody is paid for a lucky measurement,
+    unless its time was noisy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,9 @@ def _resolved(value: A) -> Future[A]:
 
 
 def _same(submission: Submission, earlier: tuple[Turn, ...]) -> Turn | None:
-    """The first turn whose code is the same but for comments and layout."""
+    """The first turn whose code is the same but for comments and layout, and whose time was not noisy."""
     meaning = meaning_of(submission.code)
-    return next((turn for turn in earlier if turn.meaning == meaning), None)
+    return next((turn for turn in earlier if turn.meaning == meaning and turn.kind != "too_noisy"), None)
 
 
 def _new_in(evidence: Judgement | Turn | None, earlier: tuple[Turn, ...]) -> Profile | None:
@@ -160,7 +162,7 @@ def _turn(
         summary=found.summary if found else "",
         submission=found.submission if found else None,
         outcome=verdict.outcome,
-        score=score_of(scored, question.score, question.bound),
+        score=score_of(scored, question.score, question.bound, question.noisy),
         feedback=told,
         seconds=judgement.seconds if judgement else Seconds(),
         log=log,

@@ -25,7 +25,7 @@ from kevin_env.score.components import (
 )
 from kevin_env.score.presets import SCORES, kevin
 from kevin_env.score.returns import ReturnsKind, discounted_returns
-from kevin_env.score.scoring import Bound, Score, at_bound, resolve_score, score_name, score_of
+from kevin_env.score.scoring import Bound, Noisy, Score, at_bound, resolve_score, score_name, score_of
 from kevin_env.score.shape import Component, Scored, WeightedSum, capped
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "THINKING",
     "Bound",
     "Component",
+    "Noisy",
     "ReturnsKind",
     "Score",
     "Scored",
