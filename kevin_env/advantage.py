@@ -138,8 +138,9 @@ def informative(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") 
 
 
 def settings_of(episode: Trajectory) -> Settings:
-    """The discount and the kind of returns that an episode was played with; ours where the record has none."""
-    known = {name: episode.config[name] for name in ("gamma", "returns") if name in episode.config}
+    """How the turns of an episode were paid and what they returned; ours where the record has none."""
+    names = ("gamma", "returns", "bound", "noisy", "pay_repeats")
+    known = {"pay_repeats": True} | {name: episode.config[name] for name in names if name in episode.config}
     try:
         return Settings.of(known)
     except ValueError:

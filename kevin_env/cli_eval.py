@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kevin_env.cli_options import Plain, print_json
+from kevin_env.cli_options import CallTimeout, Plain, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,6 +34,9 @@ def evaluate(
     samples: Annotated[int | None, typer.Option(help="How often each problem is played.")] = None,
     turns: Annotated[int | None, typer.Option(help="How many turns a sample has.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, cuda:0,1, or auto.")] = None,
+    noisy: Annotated[str | None, typer.Option(help="What pays for a noisy speedup: lower, retry or floor.")] = None,
+    call_timeout: CallTimeout = None,
+    build_timeout: Annotated[float | None, typer.Option(help="Seconds for importing a submission.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder; else a new one in runs/.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with this run folder.")] = None,
     recorded: Annotated[
@@ -61,6 +64,9 @@ def evaluate(
         "samples": samples,
         "settings.max_turns": turns,
         "settings.device": device,
+        "settings.noisy": noisy,
+        "settings.call_timeout": call_timeout,
+        "settings.build_timeout": build_timeout,
         "out": str(out) if out else None,
         "tensorboard": tensorboard or None,
     }

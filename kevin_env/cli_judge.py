@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kevin_env.cli_options import Baseline, Device, Inputs, Profile, Sanitize, print_json
+from kevin_env.cli_options import (
+    Baseline,
+    BuildTimeout,
+    CallTimeout,
+    Device,
+    Inputs,
+    Noisy,
+    Profile,
+    Sanitize,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from kevin_env.settings import Settings
@@ -31,6 +41,9 @@ def judge(
     rules: RulesOrDefault = None,
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
+    noisy: Noisy = "lower",
+    call_timeout: CallTimeout = None,
+    build_timeout: BuildTimeout = 300.0,
     profile: Profile = "none",
     sanitize: Sanitize = False,
     require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
@@ -46,8 +59,9 @@ def judge(
 
     default = "open" if kernelbench_run else "kernel"
     settings = read_settings(
-        device=device, rules=rules or default, baseline=baseline, inputs=inputs, profile=profile, sanitize=sanitize
-    )
+        device=device, rules=rules or default, baseline=baseline, inputs=inputs, noisy=noisy,
+        call_timeout=call_timeout, build_timeout=build_timeout, profile=profile, sanitize=sanitize,
+    )  # fmt: skip
     if kernelbench_run is None:
         if out is not None:
             raise BadInput("--out is for --kernelbench-run")

@@ -18,6 +18,11 @@ Rules = Annotated[str, typer.Option(help="kernel: own kernels do the computing. 
 Inputs = Annotated[str, typer.Option(help="varied: further distributions too. shipped: the problem's own alone.")]
 Baseline = Annotated[str, typer.Option(help="What the speedup is relative to: eager or compile.")]
 Score = Annotated[str, typer.Option(help="What a turn is worth: kevin, kernrl, ...")]
+Noisy = Annotated[str, typer.Option(help="Pay a noisy speedup by its lower end, after a retry, or not: floor.")]
+CallTimeout = Annotated[
+    float | None, typer.Option(help="Seconds for one call; else the larger of 2 and 200 times the reference's.")
+]
+BuildTimeout = Annotated[float, typer.Option(help="Seconds for importing a submission, compilers included.")]
 Hints = Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")]
 Examples = Annotated[
     str, typer.Option(help="In the first prompt: zero, one, few, retrieved, or retrieved:5 for other than three.")

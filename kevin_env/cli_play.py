@@ -10,12 +10,15 @@ import typer
 from kevin_env.cli_options import (
     TRAJECTORIES,
     Baseline,
+    BuildTimeout,
+    CallTimeout,
     Device,
     Examples,
     Hints,
     Index,
     Inputs,
     Language,
+    Noisy,
     Plain,
     Profile,
     Rules,
@@ -51,6 +54,9 @@ def play(
     score: Score = "kevin",
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
+    noisy: Noisy = "lower",
+    call_timeout: CallTimeout = None,
+    build_timeout: BuildTimeout = 300.0,
     hints: Hints = False,
     profile: Profile = "none",
     sanitize: Sanitize = False,
@@ -86,6 +92,7 @@ def play(
     settings = read_settings(
         override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
         inputs=inputs, hints=hints, examples=examples, index=index, profile=profile, sanitize=sanitize,
+        noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout,
     )  # fmt: skip
     starts = _starts(problem, resume, samples, settings)
     if resume is not None:

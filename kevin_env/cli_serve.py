@@ -6,12 +6,15 @@ import typer
 
 from kevin_env.cli_options import (
     Baseline,
+    BuildTimeout,
+    CallTimeout,
     Device,
     Examples,
     Hints,
     Index,
     Inputs,
     Language,
+    Noisy,
     Profile,
     Rules,
     Sanitize,
@@ -35,6 +38,9 @@ def serve(
     score: Score = "kevin",
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
+    noisy: Noisy = "lower",
+    call_timeout: CallTimeout = None,
+    build_timeout: BuildTimeout = 300.0,
     hints: Hints = False,
     profile: Profile = "none",
     sanitize: Sanitize = False,
@@ -61,6 +67,7 @@ def serve(
     settings = read_settings(
         override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
         inputs=inputs, hints=hints, examples=examples, index=index, profile=profile, sanitize=sanitize,
+        noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout,
     )  # fmt: skip
     require_examples(settings)
     problems = find_problems(problem) if problem else None

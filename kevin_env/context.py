@@ -205,6 +205,7 @@ def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSetti
         max_turns=settings.max_turns,
         rules=settings.rules,
         baseline=settings.baseline,
+        pay_repeats=settings.pay_repeats,
         scoring=KEVIN_SCORING if settings.score == "kevin" else _OTHER_SCORING,
         example=example,
     )

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from kevin_env.difficulty import by_difficulty
-from kevin_env.outcome import Correct, Ending, Frozen, Outcome
+from kevin_env.outcome import Correct, Ending, Frozen, Outcome, speedup_of
 from kevin_env.problem import Problem
+from kevin_env.score import at_bound
 from kevin_env.selection import ProblemChoice, find_problems
 
 Result = bool | Outcome | Iterable[Outcome]
@@ -184,7 +185,9 @@ class Curriculum:
         if isinstance(result, int | float):
             raise TypeError(f"the result is {result!r}; give whether it was a success, or the outcomes of its turns")
         outcomes = (result,) if isinstance(result, Ending) else result
-        return any(isinstance(each, Correct) and (each.speedup or 0.0) >= self.least_speedup for each in outcomes)
+        return any(
+            isinstance(each, Correct) and (speedup_of(at_bound(each)) or 0.0) >= self.least_speedup for each in outcomes
+        )
 
     def _stage_of(self, id: str) -> int:
         for number, stage in enumerate(self.stages):

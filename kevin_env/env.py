@@ -13,7 +13,7 @@ from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
 from kevin_env.profile import ProfileKind
 from kevin_env.record import Turn
-from kevin_env.score import Bound, ReturnsKind, Score
+from kevin_env.score import Bound, Noisy, ReturnsKind, Score
 from kevin_env.selection import ProblemChoice, ProblemSource, draw_problem, problem_source
 from kevin_env.settings import Language, Settings
 from kevin_env.spaces import UnicodeText
@@ -71,6 +71,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         score: a name, or a function from an outcome to a finite number.
         bound: which end of a speedup the score pays: its `"median"`, or the `"lower"` end of its interval.
         pay_repeats: whether code that an earlier turn gave is paid again, as in the paper. By default it is paid once.
+        noisy: what a speedup with a wide interval is paid by: its `"lower"` end; `"retry"`: the same, after it was
+            measured again; `"floor"`: nothing, as a correct kernel without a speedup.
         context: which earlier turns the prompt shows.
         context_tokens: tokens of a whole prompt.
         tokenizer: counts them; a `tokenizer.json` or a name on the Hugging Face Hub.
@@ -79,6 +81,9 @@ class KevinEnv(gymnasium.Env[str, str]):
         index: the folder of an index, as `kevin-env index build` makes it.
         baseline: what the speedup is relative to: the reference `"eager"`, or under torch's `"compile"`.
         inputs: `"varied"` (also drawn in other ways than the problem's own) or `"shipped"` (the problem's own alone).
+        call_timeout: seconds for constructing `ModelNew` and for any one call; None: max(2, 200 times the reference's
+            time), and 30 more for constructing it and the first call in each case.
+        build_timeout: seconds for importing the submission, compilers included.
         profile: what feedback on a right answer adds to its time: `"kernels"`, or `"ncu"` for Nsight Compute's digest.
         sanitize: whether compute-sanitizer looks for the cause of an illegal access or an output that changes.
         pool: who judges. By default judges of this machine's devices, closed with the environment; a pool that is
@@ -107,6 +112,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         score: str | Score = "kevin",
         bound: Bound = "median",
         pay_repeats: bool = False,
+        noisy: Noisy = "lower",
         context: str = "kevin",
         context_tokens: int = 32_768,
         tokenizer: str = "",
@@ -115,6 +121,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         index: str = "",
         baseline: Literal["eager", "compile"] = "eager",
         inputs: Literal["varied", "shipped"] = "varied",
+        call_timeout: float | None = None,
+        build_timeout: float = 300.0,
         profile: ProfileKind = "none",
         sanitize: bool = False,
         pool: JudgePool | None = None,
@@ -123,10 +131,10 @@ class KevinEnv(gymnasium.Env[str, str]):
     ) -> None:
         self.settings = Settings.of({
             "max_turns": max_turns, "gamma": gamma, "returns": returns, "device": device, "language": language,
-            "rules": rules, "score": score, "bound": bound, "pay_repeats": pay_repeats, "context": context,
-            "context_tokens": context_tokens, "tokenizer": tokenizer, "hints": hints, "examples": examples,
-            "index": index, "baseline": baseline, "inputs": inputs, "profile": profile, "sanitize": sanitize,
-            "stop_on": stop_on,
+            "rules": rules, "score": score, "bound": bound, "pay_repeats": pay_repeats, "noisy": noisy,
+            "context": context, "context_tokens": context_tokens, "tokenizer": tokenizer, "hints": hints,
+            "examples": examples, "index": index, "baseline": baseline, "inputs": inputs, "call_timeout": call_timeout,
+            "build_timeout": build_timeout, "profile": profile, "sanitize": sanitize, "stop_on": stop_on,
         })  # fmt: skip
         require_context(self.settings)
         self.problems = self._source = problem_source(problem)

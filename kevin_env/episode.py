@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from kevin_env.context import build_messages, require_context, resolve_language, with_remark
-from kevin_env.judge.api import Facts, JudgePool, OnStage, Options
+from kevin_env.judge.api import Facts, JudgePool, OnStage
 from kevin_env.problem import Problem
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
 from kevin_env.recorder import Recorder
@@ -63,7 +63,7 @@ class Episode:
         self.parent: str | None = None
         self.turns: tuple[Turn, ...] = ()
         self.stop_reason: StopReason | None = None
-        self._describing = pool.describe(problem, self._options())
+        self._describing = pool.describe(problem, self.settings.options())
         self._facts: Facts | None = None
         self._messages: tuple[Message, ...] = ()
         self._pending: Future[Turn] | None = None
@@ -138,9 +138,9 @@ class Episode:
         number = len(self.turns) + 1
         question = Question(
             problem=self.problem, number=number, messages=self._messages, earlier=self.turns,
-            options=self._options(turn_secret(self._secret, number)), rules=self.settings.rules,
-            score=resolve_score(self.settings.score), bound=self.settings.bound, hints=self.settings.hints,
-            pay_repeats=self.settings.pay_repeats,
+            options=self.settings.options(turn_secret(self._secret, number)), rules=self.settings.rules,
+            score=resolve_score(self.settings.score), bound=self.settings.bound, noisy=self.settings.noisy,
+            pay_repeats=self.settings.pay_repeats, hints=self.settings.hints,
             on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
         )  # fmt: skip
         self._pending = then(begin_turn(question, reply, self.pool, on_stage), self._take)
@@ -239,11 +239,6 @@ class Episode:
         self.created = datetime.now(UTC).isoformat(timespec="seconds")
         # Never from a seed: who knows the inputs beforehand can precompute the answers.
         self._secret = os.urandom(16).hex()
-
-    def _options(self, secret: str | None = None) -> Options:
-        own = self.settings
-        return Options(device=own.device, baseline=own.baseline, inputs=own.inputs, secret=secret,
-                       profile=own.profile, sanitize=own.sanitize)  # fmt: skip
 
     def _config(self) -> dict[str, Any]:
         known = {"language": resolve_language(self.settings.language, self._facts.device)} if self._facts else {}

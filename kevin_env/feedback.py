@@ -62,6 +62,7 @@ class TaskSettings:
     max_turns: int
     rules: Literal["kernel", "open"] = "kernel"
     baseline: Literal["eager", "compile"] = "eager"
+    pay_repeats: bool = False
     scoring: str = KEVIN_SCORING
     """One or two sentences: how a turn's score comes about."""
     example: bool = False
@@ -100,6 +101,7 @@ def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
         tolerance=facts.tolerance,
         precision=facts.precision,
         weights=facts.weights,
+        limits=facts.limits,
         **vars(settings) | {"example": _example(settings.language) if settings.example else ""},
     )
 

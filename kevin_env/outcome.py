@@ -110,14 +110,19 @@ class Threads(Frozen):
 
 
 class Correct(Ending):
-    """Every output was right. `speedup` is None when the time was too noisy to tell."""
+    """Every output was right.
+
+    `too_noisy`: the interval of the speedup is wide, so its lower end counts (`kevin_env.score.at_bound`). `speedup` is
+    None only where no time is believed (`kevin_env.judge.doubts`) and in older and foreign records.
+    """
 
     category: Literal["correct"] = "correct"
     kind: Literal["timed", "too_noisy"]
     speedup: float | None = None
     """Reference time over submission time, the median of paired ratios."""
     speedup_interval: tuple[float, float] | None = None
-    """95 % confidence interval of `speedup`."""
+    """95 % confidence interval of `speedup`: what further judgements of the same code on this machine would tell. It
+    covers variation between the calls of one judgement and between judgements (`kevin_env.judge.timing`)."""
     reference_seconds: float | None = None
     submission_seconds: float | None = None
     """Median time of one call of the main case (of the case `cpu` on a CPU)."""

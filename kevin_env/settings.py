@@ -6,10 +6,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_serializer, field_validator, model_validator
 
+from kevin_env.judge.api import Options
 from kevin_env.judge.choice import DEVICES
-from kevin_env.outcome import Correct, Frozen, Outcome
+from kevin_env.outcome import Correct, Frozen, Outcome, speedup_of
 from kevin_env.profile import ProfileKind
-from kevin_env.score import Bound, ReturnsKind, Score, require_payable, resolve_score, score_name
+from kevin_env.score import (
+    Bound,
+    Noisy,
+    ReturnsKind,
+    Score,
+    at_bound,
+    require_payable,
+    resolve_score,
+    score_name,
+)
 
 Language = Literal["auto", "cuda", "triton", "cpp"]
 
@@ -43,6 +53,9 @@ class Settings(Frozen):
     pay_repeats: bool = False
     """Whether code that an earlier turn gave is paid its score again, as in the paper. By default it earns no more than
     it had: see `kevin_env.score.earned`."""
+    noisy: Noisy = "lower"
+    """What a speedup with a wide interval is paid by: the `lower` end; `retry`: the same, after the judge has measured
+    it again up to twice; `floor`: nothing, as a correct kernel without a speedup."""
     context: str = "kevin"
     """Which earlier turns the prompt shows."""
     context_tokens: int = Field(default=32_768, ge=1)
@@ -62,6 +75,11 @@ class Settings(Frozen):
     """What the speedup is relative to."""
     inputs: Literal["varied", "shipped"] = "varied"
     """Whether inputs are also drawn in other ways than the problem's own."""
+    call_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Seconds that constructing `ModelNew`, and any one call of it, may take. None: the larger of 2 s and 200 times the
+    reference's time, and 30 s more for constructing it and for the first call in each case."""
+    build_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
+    """Seconds that importing the submission, compilers included, may take."""
     profile: ProfileKind = "none"
     """What feedback on a right answer tells besides its time. `kernels`: where the time goes. `ncu`: also what Nsight
     Compute counts, which takes seconds."""
@@ -89,11 +107,20 @@ class Settings(Frozen):
             wrong = " or ".join(_told(each) for each in errors if each["loc"][0] == name)
             raise ValueError(f"setting {name}={values.get(name)!r}: {wrong}") from error
 
+    def options(self, secret: str | None = None) -> Options:
+        """How a submission is to be judged, on inputs drawn from `secret`."""
+        return Options(
+            device=self.device, baseline=self.baseline, inputs=self.inputs, profile=self.profile, secret=secret,
+            sanitize=self.sanitize, call_timeout=self.call_timeout, build_timeout=self.build_timeout,
+            retry_noisy=self.noisy == "retry",
+        )  # fmt: skip
+
     def ends_with(self, outcome: Outcome) -> bool:
         """Whether this outcome ends the episode early."""
         if self.stop_on is None or not isinstance(outcome, Correct):
             return False
-        return self.stop_on == "correct" or (outcome.speedup is not None and outcome.speedup >= self.stop_on)
+        speedup = speedup_of(at_bound(outcome, noisy=self.noisy))
+        return self.stop_on == "correct" or (speedup is not None and speedup >= self.stop_on)
 
     @field_validator("stop_on", mode="before")
     @classmethod

@@ -71,6 +71,7 @@ def _environment(folder: Path) -> jinja2.Environment:
         "input": describe_input,
         "input_set": describe_input_set,
         "ratio": ratio,
+        "seconds": "{:.3g} s".format,
         "sentence": sentence,
         "size": binary_size,
         "table": table,

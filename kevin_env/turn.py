@@ -16,7 +16,7 @@ from kevin_env.problem import Problem
 from kevin_env.profile import Profile
 from kevin_env.record import Message, Reply, Turn, Usage
 from kevin_env.rules import Rules, check_rules
-from kevin_env.score import Bound, Score, Scored, earned, score_of
+from kevin_env.score import Bound, Noisy, Score, Scored, earned, score_of
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -36,11 +36,13 @@ class Question:
     score: Score
     bound: Bound = "median"
     pay_repeats: bool = False
+    noisy: Noisy = "lower"
     hints: bool = False
     on_gpu: bool = True
     """Where the code runs: what hints advise depends on it."""
     earlier: tuple[Turn, ...] = ()
-    """The turns before this one: the same code again is not judged again, so nobody is paid for a lucky measurement."""
+    """The turns before this one: the same code again is not judged again, so nobody is paid for a lucky measurement,
+    unless its time was noisy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ def begin_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnSt
     """
     extracted = extract(reply.content, truncated=reply.truncated)
     submission = extracted.submission if isinstance(extracted, Extracted) else extracted
-    same = next(_repeated(submission, question.earlier), None) if isinstance(submission, Submission) else None
+    repeated = _repeated(submission, question.earlier) if isinstance(submission, Submission) else iter(())
+    same = next((turn for turn in repeated if turn.kind != "too_noisy"), None)
     if same is not None:
         return _resolved(_turn(question, reply, extracted, Verdict(same.outcome), same))
     judging = begin_verdict(submission, question.problem, question.options, question.rules, pool, on_stage)
@@ -174,7 +177,7 @@ def _turn(
         verdict.outcome, found.submission if found else None, reply.content, reply.reasoning, reply.usage
     )
     before = _earned_before(question, found.submission) if found else None
-    score = earned(score_of(scored, question.score, question.bound), before)
+    score = earned(score_of(scored, question.score, question.bound, question.noisy), before)
     told = render_feedback(
         verdict.outcome, log=log, same_as=same.turn if same else None, hints=question.hints,
         baseline=question.options.baseline, profile=_new_in(evidence, question.earlier), on_gpu=question.on_gpu,

@@ -18,7 +18,7 @@ class InThisProcess:
         self._judge = judge
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
-        return done(find_facts(problem, self._judge.device, self._judge.info))
+        return done(find_facts(problem, self._judge.device, self._judge.info, options))
 
     def submit(
         self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None

@@ -22,8 +22,9 @@ from kevin_env.settings import Settings
 
 OTHER: dict[str, Any] = {
     "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cpu", "language": "triton", "rules": "open",
-    "score": "kernrl", "bound": "lower", "pay_repeats": True, "context": "last_n:2", "context_tokens": 9000,
-    "tokenizer": "", "hints": True, "examples": "few", "index": "kernels", "baseline": "compile", "inputs": "shipped",
+    "score": "kernrl", "bound": "lower", "pay_repeats": True, "noisy": "retry", "context": "last_n:2",
+    "context_tokens": 9000, "tokenizer": "", "hints": True, "examples": "few", "index": "kernels",
+    "baseline": "compile", "inputs": "shipped", "call_timeout": 7.5, "build_timeout": 90.0,
     "profile": "kernels", "sanitize": True, "stop_on": 2.5,
 }  # fmt: skip
 """Of each setting another value than the one that it has by itself."""
@@ -32,7 +33,8 @@ OVERRIDES = [word for name, value in OTHER.items() for word in ("-o", f"settings
 FLAGS = [
     *("--turns", "3", "--device", "cpu", "--language", "triton", "--rules", "open", "--score", "kernrl", "--hints"),
     *("--examples", "few", "--index", "kernels", "--baseline", "compile", "--inputs", "shipped"),
-    *("--profile", "kernels", "--sanitize"),
+    *("--profile", "kernels", "--sanitize", "--noisy", "retry"),
+    *("--call-timeout", "7.5", "--build-timeout", "90"),
 ]
 NO_FLAG = {"gamma", "returns", "bound", "pay_repeats", "context", "context_tokens", "tokenizer", "stop_on"}
 BY_FLAG = {name: OTHER[name] for name in OTHER.keys() - NO_FLAG}

@@ -236,6 +236,9 @@ def test_every_keyword_reaches_the_episode() -> None:
         "index": "somewhere",
         "baseline": "compile",
         "inputs": "shipped",
+        "noisy": "retry",
+        "call_timeout": 7.5,
+        "build_timeout": 90.0,
         "profile": "ncu",
         "sanitize": True,
         "stop_on": 1.5,
@@ -249,6 +252,7 @@ def test_every_keyword_reaches_the_episode() -> None:
     options = env.episode.pool.submissions[0][2]
     assert (options.device, options.baseline, options.inputs) == ("cpu", "compile", "shipped")
     assert (options.profile, options.sanitize) == ("ncu", True)
+    assert (options.call_timeout, options.build_timeout, options.retry_noisy) == (7.5, 90.0, True)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,12 @@ from kevin_env.record import ProblemRef, Trajectory, Turn
 from kevin_env.recorder import BadLine, read_trajectories
 from kevin_env.render import speedup_text
 from kevin_env.rules import Rules
-from kevin_env.score import SCORES, Bound, Scored, kevin, score_of
+from kevin_env.score import SCORES, Bound, Noisy, Scored, kevin, score_of
 from kevin_env.settings import Settings
 from kevin_env.turn import Verdict, as_scored, begin_verdict
+
+RECORDED = ("device", "baseline", "inputs", "rules", "bound", "noisy", "call_timeout", "build_timeout")
+"""Settings of a record that a turn of it is judged again with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Request:
     rules: Rules
     score: str = "kevin"
     bound: Bound = "median"
+    noisy: Noisy = "lower"
     turn: Turn | None = None
     """The recorded turn that is judged again."""
 
@@ -79,7 +83,7 @@ class Judged:
             scored = Scored(outcome, code_tokens=count_characters(submission.code) if submission else None)
         else:
             scored = as_scored(outcome, submission, asked.turn.reply, asked.turn.reasoning, asked.turn.usage)
-        return score_of(scored, SCORES.get(asked.score, kevin), asked.bound)
+        return score_of(scored, SCORES.get(asked.score, kevin), asked.bound, asked.noisy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ def read_requests(
         files: in the order to be judged.
         problem: what the submissions answer. A recorded turn knows, and is judged against this version of it if given.
         turn: of trajectories, which turn, from 1, and how the id of the episode begins (empty if there is only one).
-        settings: how to judge; a record's own rules, baseline and inputs take their place.
+        settings: how to judge; those of `RECORDED` that a record has take their place.
         require_sandbox: whether to refuse when a protection is missing.
 
     Raises:
@@ -139,16 +143,13 @@ def read_requests(
         elif answered is None:
             raise BadInput(f"say with --problem ID which problem {file} answers; `kevin-env problems` lists them")
         else:
-            requests.append(Request(str(file), answered, _read(file), options, settings.rules))
+            requests.append(Request(str(file), answered, _read(file), options, settings.rules, noisy=settings.noisy))
     return requests
 
 
 def options_of(settings: Settings, require_sandbox: bool) -> Options:
     """How a judge judges by these settings."""
-    return Options(
-        device=settings.device, baseline=settings.baseline, inputs=settings.inputs, require_sandbox=require_sandbox,
-        profile=settings.profile, sanitize=settings.sanitize,
-    )  # fmt: skip
+    return settings.options().model_copy(update={"require_sandbox": require_sandbox})
 
 
 def print_result(console: Console, result: Judged | Failed) -> None:
@@ -185,18 +186,18 @@ def _recorded(path: Path, number: int | None, episode: str, options: Options, an
     if not 1 <= number <= len(trajectory.turns):
         raise BadInput(f"{path}: episode {trajectory.episode_id} has {len(trajectory.turns)} turns, not {number}")
     turn = trajectory.turns[number - 1]
-    kept = ("device", "baseline", "inputs", "rules", "bound")
-    known = {name: trajectory.config[name] for name in kept if name in trajectory.config}
+    known = {"call_timeout": options.call_timeout, "build_timeout": options.build_timeout}
+    known |= {name: trajectory.config[name] for name in RECORDED if name in trajectory.config}
     try:
         settings, problem = Settings.of(known), _problem_of(trajectory.problem, answered)
     except ValueError as error:
         raise BadInput(f"{path}: {error}") from error
-    device = options.device if options.device != "auto" else settings.device
-    options = options.model_copy(
-        update={"device": device, "baseline": settings.baseline, "inputs": settings.inputs, "secret": turn.secret}
-    )
+    given = {"profile", "sanitize", "require_sandbox"} | ({"device"} if options.device != "auto" else set())
+    options = settings.options(turn.secret).model_copy(update=options.model_dump(include=given))
     score = str(trajectory.config.get("score", "kevin"))
-    return Request(str(path), problem, _submitted(turn), options, settings.rules, score, settings.bound, turn)
+    return Request(
+        str(path), problem, _submitted(turn), options, settings.rules, score, settings.bound, settings.noisy, turn
+    )  # fmt: skip
 
 
 def _problem_of(recorded: ProblemRef, given: Problem | None) -> Problem:

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from kevin_env.advantage import returns_of
+from kevin_env.advantage import returns_of, settings_of
 from kevin_env.app.evaluate.figures import Baseline, Figure, GroupMetrics, RunMetrics
 from kevin_env.app.evaluate.problems import RATES, share
 from kevin_env.record import Trajectory, Turn
@@ -98,7 +98,8 @@ def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
     score = SCORES.get(str(episode.config.get("score", "kevin")))
     if score is None:
         return ()
-    outcome = at_bound(turn.outcome, "lower" if episode.config.get("bound") == "lower" else "median")
+    settings = settings_of(episode)
+    outcome = at_bound(turn.outcome, settings.bound, settings.noisy)
     scored = as_scored(outcome, turn.submission, turn.reply, turn.reasoning, turn.usage)
     unpaid = turn.score - score(scored)
     return score.parts(scored) + ((("repeated", unpaid),) if abs(unpaid) > _ROUNDING else ())

@@ -29,6 +29,23 @@ class Submission(Frozen):
     """What it is written in, found from its imports and sources; for display only."""
 
 
+CALL_SECONDS, CALL_MULTIPLE = 2.0, 200.0
+"""A call may take the larger of so many seconds and so many times the reference's time, or `call_timeout`."""
+FIRST_SECONDS = 30.0
+"""So many seconds more for constructing `ModelNew` and for the first call in each case: JIT and autotuning."""
+
+
+class Limits(Frozen):
+    """Seconds after which a submission is ended as hung."""
+
+    build: float
+    """Importing it, compilers included."""
+    first: float
+    """Constructing `ModelNew`, and its first call in each case."""
+    call: float
+    """Every later call."""
+
+
 class Options(Frozen):
     """How a submission is to be judged. The rules were checked before; they are not the judge's business."""
 
@@ -50,8 +67,17 @@ class Options(Frozen):
     """`short`: extensions of torch are first tried with short headers of ours. `full`: with torch's own only."""
     build_timeout: float = 300.0
     """Seconds for importing the submission, compilers included."""
-    call_timeout: float = 60.0
-    """Seconds for constructing the model, and for one call; all calls together may take ten times as long."""
+    call_timeout: float | None = None
+    """Seconds for constructing the model, and for any one call; None: what `limits` derives from the reference."""
+    retry_noisy: bool = False
+    """Whether a time with a wide interval is measured again."""
+
+    def limits(self, reference: float = 0.0) -> Limits:
+        """The limits where a call of the reference takes `reference` seconds."""
+        if self.call_timeout is not None:
+            return Limits(build=self.build_timeout, first=self.call_timeout, call=self.call_timeout)
+        call = max(CALL_SECONDS, CALL_MULTIPLE * reference)
+        return Limits(build=self.build_timeout, first=FIRST_SECONDS + call, call=call)
 
 
 class Sandbox(Frozen):
@@ -147,6 +173,8 @@ class Facts(Frozen):
     """`ieee` or `tf32`: what float32 arithmetic may be."""
     weights: tuple[str, ...]
     """Each parameter and buffer of the reference that is handed over, as `name: float32[128]`."""
+    limits: Limits = Options().limits()
+    """Of the timed case, whose reference was timed once for it."""
 
 
 class Judgement(Frozen):

@@ -1,6 +1,7 @@
 """Which input cases a verdict covers on a device, and which input sets it draws from them."""
 
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import Spec
+from kevin_env.judge.device import finish
 from kevin_env.judge.pace import Pace
 from kevin_env.judge.reference import Case, distributions_of, seed_from
 from kevin_env.judge.verify import all_finite
@@ -26,10 +28,12 @@ class Nature:
     Attributes:
         stochastic: Whether it draws at random while it runs.
         distributions: Those on which it stays finite.
+        seconds: A call of it, on what else is done on the device at that moment.
     """
 
     stochastic: bool
     distributions: list[str]
+    seconds: float
 
 
 def nature_key(problem: Problem, case: str, inputs: str) -> tuple[str, str, str]:
@@ -67,6 +71,15 @@ def usable_distributions(case: Case, seed: int, inputs: str = "varied") -> list[
         elif distribution == "own":
             raise ProblemError("the reference's output is not finite on its own inputs")
     return usable
+
+
+def seconds_of(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> float:
+    """What one call of the reference takes, which has been called before."""
+    finish(case.device)
+    start = time.perf_counter()
+    case.answer(skeleton, tensors, seed=0)
+    finish(case.device)
+    return time.perf_counter() - start
 
 
 def plan(distributions: list[str], timed: bool, secret: str, case: str, pace: Pace) -> list[str]:

@@ -161,7 +161,7 @@ class Contest:
                     players.append(self.trial.admit(player.worker, gate, PARTNER_SECONDS))
         self.reference, self.null = players
         with woken(self.trial.worker):
-            self.trial.player = self.trial.admit(self.trial.worker, gate, self.trial.options.call_timeout)
+            self.trial.player = self.trial.admit(self.trial.worker, gate, self.trial.limits.first)
         self.trial.gate, self.apart = gate, None
 
     def passes(

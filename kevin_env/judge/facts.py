@@ -8,8 +8,8 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge import plant, verify
-from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts
-from kevin_env.judge.cases import open_cases, usable_distributions
+from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
+from kevin_env.judge.cases import open_cases, seconds_of, usable_distributions
 from kevin_env.judge.overrides import overrides_of
 from kevin_env.judge.reference import DISTRIBUTIONS, Case
 from kevin_env.problem import Problem
@@ -17,8 +17,8 @@ from kevin_env.problem import Problem
 SEED = 1
 
 
-def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, inputs: str = "varied") -> Facts:
-    """The facts of a problem, of which `inputs` are checked.
+def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options: Options) -> Facts:
+    """The facts of a problem that is judged with these options.
 
     Raises:
         ProblemError: when its reference fails.
@@ -26,7 +26,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, inputs:
     cases, overrides = list[CaseFacts](), overrides_of(problem)
     for case in open_cases(problem, device):
         case.draw_weights(SEED)
-        usable = usable_distributions(case, SEED, inputs)
+        usable = usable_distributions(case, SEED, options.inputs)
         cases.append(_case_facts(case, usable, overrides.get(case.name, {})))
     timed = case
     output = tree.take_apart(case.expect(*case.draw_inputs("own", SEED), SEED).output)[1]
@@ -37,6 +37,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, inputs:
         tolerance=_tolerance(timed, output),
         precision=timed.precision,
         weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
+        limits=options.limits(seconds_of(timed, *timed.draw_inputs("own", SEED))),
     )
 
 

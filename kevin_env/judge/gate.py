@@ -25,6 +25,7 @@ from kevin_env.judge.api import JudgeError
 from kevin_env.judge.claims import Mappings, Output, read_claims, require_skeletons
 from kevin_env.judge.device import finish
 from kevin_env.judge.memory import POISON, Block, Image, SharedRegion, joined
+from kevin_env.judge.patience import Patience
 from kevin_env.judge.snapshot import Snapshot
 from kevin_env.judge.veil import Veil
 from kevin_env.judge.word import Word
@@ -89,21 +90,22 @@ class Gate:
         if self._generator:
             self._generator.seed()
 
-    def admit(self, worker: Worker, timeout: float, ours: bool) -> Player:
+    def admit(self, worker: Worker, timeout: float | Patience, ours: bool) -> Player:
         """Lends the regions to a worker."""
         worker.share("inbox", self.inbox, timeout)
         worker.share("outbox", self.outbox, timeout)
         return Player(worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours)
 
     def call(
-        self, player: Player, sets: list[Drawn], timeout: float, marks: Sequence[int] = (), word: Word | None = None
-    ) -> Answer:
+        self, player: Player, sets: list[Drawn], timeout: float | Patience, marks: Sequence[int] = (),
+        word: Word | None = None,
+    ) -> Answer:  # fmt: skip
         """One pass: all of `sets` become visible, and the model is called on each.
 
         Args:
             player: Whose model.
             sets: One after the other in the inbox.
-            timeout: Seconds.
+            timeout: As of `Worker.ask`. Who may take longer than usual tells when all is launched.
             marks: After how many calls a part of the pass ends.
             word: What the player's device is to wait for, if its kernels are to be queued.
 
@@ -135,6 +137,8 @@ class Gate:
             shown.append((self._show(player, blocks, veil, word), time.perf_counter_ns(), queued))
 
         more: dict[str, Any] = {**late, "marks": list(marks)} if marks else late
+        if isinstance(timeout, Patience) and timeout.seconds > timeout.usual and not marks and word is None:
+            more = {**more, "tells": True}
         if word is None:
             answer = player.worker.ask("go", timeout, frozen=veil is None, before=show, count=len(sets), **more)
         else:

@@ -2,8 +2,10 @@
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import torch
 
@@ -34,6 +36,10 @@ from kevin_env.problem import Problem
 
 Clock = Callable[[Trial, Unverified, Stopwatch, list[str]], Correct]
 """What times a trial; flags get a sentence for each thing that is odd about the times. Errors as `Contest.gated`."""
+
+
+YIELD = 0.02
+"""Seconds in which whoever waits for a place takes it."""
 
 
 class Judge:
@@ -184,12 +190,22 @@ class Judge:
     def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
         with leased(trial, watch, alone) as give_way:
-            for wrong in trial.screening(lambda: watch("verify")):
+            stops = not alone and self.device.type == "cpu"  # a kernel on a GPU would go on
+            pause = partial(give_way, self._let_others_go_first) if stops else lambda: None
+            for wrong in trial.screening(lambda: watch("verify"), pause):
                 if wrong is not None:
                     return wrong
                 if not alone and self.bench.lease.wanted():
                     give_way()
         return None
+
+    def _let_others_go_first(self) -> None:
+        """Gives its places to whoever waits for one, until those are through. Hold no lease."""
+        for places in (self._on_device, self._slots):
+            places.release()
+        time.sleep(YIELD)  # else it would take them again before those who wait wake up
+        for places in (self._slots, self._on_device):
+            places.acquire()
 
     def _time(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Outcome:
         try:

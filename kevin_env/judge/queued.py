@@ -42,7 +42,7 @@ def rehearse_queued(contest: Contest) -> None:
         contest.words = _of_partners(contest)
     if not contest.words:
         return
-    own = _lent(trial, trial.worker, trial.options.call_timeout)
+    own = _lent(trial, trial.worker, trial.limits.first)
     try:
         answer = trial.run(sets, word=own)
     except Failed:

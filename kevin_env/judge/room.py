@@ -54,14 +54,18 @@ def is_crowded(bench: Bench, worker: Worker) -> bool:
 
 
 @contextmanager
-def leased(trial: Trial, watch: Stopwatch, alone: bool = False) -> Iterator[Callable[[], None]]:
-    """Holds the lease, and gives what lets others have it. The submission stands still while it waits."""
+def leased(trial: Trial, watch: Stopwatch, alone: bool = False) -> Iterator[Callable[..., None]]:
+    """Holds the lease, and gives what lets others have it. The submission stands still while it waits.
+
+    That takes what is to be done while the lease is not held.
+    """
     lease = trial.bench.lease
     with ExitStack() as held:
 
-        def take(wait: bool = True) -> None:
+        def take(meanwhile: Callable[[], None] = lambda: None, wait: bool = True) -> None:
             with watch("queue"), asleep(trial.worker, wait):
                 held.close()
+                meanwhile()
                 held.enter_context(lease.exclusive() if alone else lease.shared())
 
         take(wait=False)

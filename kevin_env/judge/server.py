@@ -161,7 +161,7 @@ class Server:
             from kevin_env.judge.facts import find_facts
 
             with judge.bench.lease.shared():
-                facts = find_facts(problem, judge.device, judge.info, options.inputs)
+                facts = find_facts(problem, judge.device, judge.info, options)
             return {"facts": facts.model_dump()}
         if request["do"] == "lint":
             from kevin_env.judge.lint.examine import examine

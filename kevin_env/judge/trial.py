@@ -9,13 +9,23 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.answer import Answer
-from kevin_env.judge.api import Options
+from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import Nature, construction, handed_over, nature_key, open_cases, plan, usable_distributions
+from kevin_env.judge.cases import (
+    Nature,
+    construction,
+    handed_over,
+    nature_key,
+    open_cases,
+    plan,
+    seconds_of,
+    usable_distributions,
+)
 from kevin_env.judge.check import Allowed, check_answer
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
+from kevin_env.judge.patience import Patience
 from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, seed_from
 from kevin_env.judge.sketch import precompile
@@ -27,7 +37,11 @@ from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem, ProblemError
 
 ALL_CALLS = 10
-"""All that it is told, but to build, may take so many times what one call may: in most of it nobody else is timed."""
+"""All that it is told, but to build, may take so many times what a first call may: in most of it nobody is timed."""
+SLOW = 10
+"""A submission whose calls take so many times as long as the reference's is called less often."""
+FEW_SETS, SCREENING_SECONDS = 2, 2.0
+"""On how many input sets of a case one is screened at least, once that has taken so many seconds."""
 SLACK = 1 << 20
 """Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
 KEPT = 1 / 64
@@ -43,6 +57,7 @@ class Trial:
         outputs: What a right answer to it looks like: tensors of its shapes and dtypes, without bytes.
         gate, player: Its gate, and the submission at that gate.
         lately: Seconds of the last window in which it was screened.
+        limits: Of the case at hand.
         kept: What is closed with it.
         crowded: Whether others hold device memory that it must be given.
     """
@@ -62,10 +77,13 @@ class Trial:
         self.gate: Gate
         self.player: Player
         self.lately = 0.0
+        self.limits: Limits
         self.crowded = False
         self._needs_oracle = needs_oracle
         self._draws = 0
-        self._left = ALL_CALLS * options.call_timeout
+        self._spent = 0.0
+        self._called = False
+        self._pause: Callable[[], None] = lambda: None
         self._allowed: Allowed = {}
         self.kept: list[Player | SharedRegion | Word] = []
 
@@ -76,7 +94,8 @@ class Trial:
             Trouble: when it does not import.
         """
         path, headers = str(self.worker.folder / "submission.py"), self.options.headers
-        self.worker.ask("load", self.options.build_timeout, path=path, code=code, entry="ModelNew", headers=headers)
+        patience = Patience(self.options.build_timeout, self.options.build_timeout)
+        self.worker.ask("load", patience, path=path, code=code, entry="ModelNew", headers=headers)
 
     def build(self, code: str) -> None:
         """Imports the submission and compiles its Triton kernels, for all cases. Errors as `load`.
@@ -94,14 +113,16 @@ class Trial:
         return next((wrong for wrong in self.screening() if wrong is not None), None)
 
     def screening(
-        self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext
-    ) -> Iterator[Incorrect | None]:
+        self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext,
+        pause: Callable[[], None] = lambda: None,
+    ) -> Iterator[Incorrect | None]:  # fmt: skip
         """Constructs and checks the submission in every case, step by step; ends at the first wrong answer.
 
         Hold the lease, but between the steps.
 
         Args:
             verifying: Entered while answers are asked for and checked.
+            pause: As in `Patience`, for constructing it and for first calls.
 
         Yields:
             What was wrong in the step.
@@ -110,16 +131,26 @@ class Trial:
             Trouble: when the submission fails.
             ProblemError: when the reference does.
         """
+        self._pause = pause
         cases = list(open_cases(self.problem, self.bench.device))
         for case in cases:
             self.enter(case)
             yield None
-            for distribution in plan(self.distributions, case is cases[-1], self.secret, case.name, self.bench.pace):
+            began = self._spent
+            planned = plan(self.distributions, case is cases[-1], self.secret, case.name, self.bench.pace)
+            for number, distribution in enumerate(planned):
+                if number >= FEW_SETS and self._spent - began > SCREENING_SECONDS and self.much_slower(self.lately):
+                    break
                 with verifying():
                     wrong = self._screened(distribution)
                 yield wrong
                 if wrong is not None:
                     return
+        self._pause = lambda: None  # whoever is timed gives way to nobody
+
+    def much_slower(self, seconds: float) -> bool:
+        """Whether a call of so many seconds is one of a submission that is much slower than the reference."""
+        return seconds > SLOW * self._nature().seconds
 
     def _screened(self, distribution: str) -> Incorrect | None:
         answer, wrong = self.checked(distribution)
@@ -137,18 +168,27 @@ class Trial:
         self.place = Place("call", sets[0].input_set)
         if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
             raise ProblemError(f"{self.problem.id}: get_inputs draws inputs of other sizes than before")
-        return self._in_time(lambda seconds: self.gate.call(self.player, sets, seconds, marks, word))
+        limit = self.limits.call if self._called else self.limits.first
+        answer = self._in_time(limit, lambda patience: self.gate.call(self.player, sets, patience, marks, word))
+        self._called = True
+        return answer
 
-    def _in_time(self, told: Callable[[float], Any]) -> Any:
-        """Has the submission do something in the seconds that one call may take, or what is left for all of them."""
-        seconds, began = min(self.options.call_timeout, self._left), time.monotonic()
+    def _in_time(self, limit: float, told: Callable[[Patience], Any]) -> Any:
+        """Has the submission do something in so many seconds, or what is left of those for all that it is told."""
+        whole, began, paused = ALL_CALLS * self.limits.first, time.monotonic(), [0.0]
+
+        def pause() -> None:
+            start = time.monotonic()
+            self._pause()
+            paused[0] += time.monotonic() - start
+
+        seconds = min(limit, max(0.0, whole - self._spent))
         try:
-            return told(seconds)
+            return told(Patience(seconds, self.limits.call, pause))
         except TimedOut as late:
-            whole = TimedOut(ALL_CALLS * self.options.call_timeout, "all calls of ModelNew together")
-            raise late if seconds == self.options.call_timeout else whole from None
+            raise late if seconds == limit else TimedOut(whole, "all calls of ModelNew together") from None
         finally:
-            self._left = max(0.0, self._left - (time.monotonic() - began))
+            self._spent += time.monotonic() - began - paused[0]
 
     def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
         """Compares a pass with what the reference gives for the same inputs."""
@@ -171,7 +211,7 @@ class Trial:
         """What the reference gives for an input set."""
         return self.case.expect(drawn.skeleton, drawn.image.tensors, drawn.seed)
 
-    def construct(self, worker: Worker, timeout: float, compiled: bool = False) -> None:
+    def construct(self, worker: Worker, timeout: float | Patience, compiled: bool = False) -> None:
         """Has a worker build its model for the case at hand, with the reference's weights."""
         image = Image([t.to(self.bench.device) for t in handed_over(self.case)], self.bench.device)
         order = construction(self.case, image.specs, seed_from(self.secret, self.case.name, "weights"), compiled)
@@ -192,7 +232,7 @@ class Trial:
             self.kept.append(regions[-1])  # at once: there may be no room for what comes next
         return Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2, answer_bytes)
 
-    def admit(self, worker: Worker, gate: Gate, timeout: float) -> Player:
+    def admit(self, worker: Worker, gate: Gate, timeout: float | Patience) -> Player:
         """Lets a worker through a gate; what is mapped of its memory is unmapped with the trial."""
         player = gate.admit(worker, timeout, ours=worker is not self.worker)
         self.kept.append(player)
@@ -222,9 +262,10 @@ class Trial:
         self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
         size = image_size(self.outputs)
         self.gate = self.open_gate([first], size, outbox=size)
-        self.place = Place("construct")
-        self._in_time(lambda seconds: self.construct(self.worker, seconds))
-        self.player = self._in_time(lambda seconds: self.admit(self.worker, self.gate, seconds))
+        self.place, self._called = Place("construct"), False
+        self.limits = self.options.limits(self._nature().seconds)
+        self._in_time(self.limits.first, lambda patience: self.construct(self.worker, patience))
+        self.player = self._in_time(self.limits.first, lambda patience: self.admit(self.worker, self.gate, patience))
 
     def _find_nature(self, case: Case, drawn: Drawn) -> None:
         """What holds for a case whatever is drawn: looked into once for a problem."""
@@ -233,8 +274,12 @@ class Trial:
             case.find_randomness(drawn.skeleton, drawn.image.tensors)
             # not from the secret: a recorded turn that is judged again, by another judge, has the same distributions
             probe = seed_from(self.problem.sha256, case.name, "probe")
-            natures[key] = Nature(case.stochastic, usable_distributions(case, probe, self.options.inputs))
+            usable = usable_distributions(case, probe, self.options.inputs)
+            natures[key] = Nature(case.stochastic, usable, seconds_of(case, drawn.skeleton, drawn.image.tensors))
         case.stochastic, self.distributions = natures[key].stochastic, natures[key].distributions
+
+    def _nature(self) -> Nature:
+        return self.bench.natures[nature_key(self.problem, self.case.name, self.options.inputs)]
 
     def _told_apart(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect:
         """A wrong value may change afterwards, or be right on the same inputs the next time: a race, or late work."""

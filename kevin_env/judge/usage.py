@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from kevin_env.judge.patience import Ran
+
 MAX_MEASURED = 64
 """Of more processes than this no exact share of their memory is found: that takes milliseconds for each."""
 MEASURED = 16 << 30
@@ -61,12 +63,18 @@ def threads(processes: list[int]) -> int:
 
 def run_time(processes: list[int]) -> int:
     """Nanoseconds for which all their threads have run so far."""
-    return sum(ran for ran, _ in _scheduled(processes).values())
+    return sum(ran for ran, _, _ in _scheduled(processes).values())
+
+
+def scheduled(processes: list[int]) -> Ran:
+    """For how long all their threads have run so far, and been ready to run without a processor."""
+    found = _scheduled(processes).values()
+    return Ran(sum(ran for ran, _, _ in found) / 1e9, sum(waited for _, waited, _ in found) / 1e9)
 
 
 def arrivals(processes: list[int]) -> dict[str, int]:
     """How often each of their threads has been given a processor so far, by its place in /proc."""
-    return {thread: count for thread, (_, count) in _scheduled(processes).items()}
+    return {thread: count for thread, (_, _, count) in _scheduled(processes).items()}
 
 
 def stored(place: Path, in_memory: bool) -> int:
@@ -86,9 +94,9 @@ def stored(place: Path, in_memory: bool) -> int:
     return total
 
 
-def _scheduled(processes: list[int]) -> dict[str, tuple[int, int]]:
-    """Nanoseconds for which each of their threads has run, and how often it was given a processor."""
-    found: dict[str, tuple[int, int]] = {}
+def _scheduled(processes: list[int]) -> dict[str, tuple[int, int, int]]:
+    """Nanoseconds for which each of their threads has run, and waited for a processor; how often it was given one."""
+    found: dict[str, tuple[int, int, int]] = {}
     for pid in processes:
         with contextlib.suppress(OSError):
             for thread in os.scandir(f"/proc/{pid}/task"):
@@ -96,8 +104,8 @@ def _scheduled(processes: list[int]) -> dict[str, tuple[int, int]]:
                     contextlib.suppress(OSError, ValueError),  # a thread that has just ended tells nothing
                     open(f"{thread.path}/schedstat", "rb", buffering=0) as file,  # noqa: PTH123 (it has to be quick)
                 ):
-                    ran, _, count = map(int, file.read(64).split())
-                    found[thread.path] = ran, count
+                    ran, waited, count = map(int, file.read(64).split())
+                    found[thread.path] = ran, waited, count
     return found
 
 

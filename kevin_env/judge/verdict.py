@@ -11,10 +11,6 @@ from kevin_env.outcome import CompileError, Outcome, RuntimeFailure
 Step = Literal["build", "construct", "call"]
 """What the candidate had been told to do."""
 
-RETRIED_ALONE = ("out_of_memory", "timeout")
-"""Ends that a neighbour on the device can cause; they are verdicts only when they happen alone. So are a limit, since
-that of device memory follows from what is free, and a SIGKILL, which the kernel gives to somebody when the machine's
-memory is used up."""
 _RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
 
 
@@ -58,7 +54,11 @@ def hoarding(input_set: str | None) -> RuntimeFailure:
 
 
 def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
-    """Whether a submission's end may be the doing of others, or of the machine.
+    """Whether a submission's end may be the doing of others, or of the machine; then it is judged again, alone.
+
+    It may lack memory that they hold, be ended for a limit that follows from what they left, or be killed because the
+    machine's memory is used up. A timeout is its own: it is not counted as time when it waits for a processor
+    (`kevin_env.judge.patience`), and a call may take many times what the reference takes.
 
     Args:
         outcome: Its verdict so far.
@@ -68,7 +68,7 @@ def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: boo
     """
     if outcome.category not in ("compile", "runtime"):
         return False
-    return shot or (beside and (outcome.kind in RETRIED_ALONE or limited))
+    return shot or (beside and (outcome.kind == "out_of_memory" or limited))
 
 
 _DOING = {"build": "importing the submission", "construct": "constructing ModelNew", "call": "one call of ModelNew"}

@@ -7,6 +7,7 @@ of these is one of the exceptions of `trouble`.
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +17,11 @@ from kevin_env.judge.launcher import START_SECONDS, ForkServer
 from kevin_env.judge.leftovers import Folder
 from kevin_env.judge.lifeline import Lifeline
 from kevin_env.judge.memory import SharedRegion
+from kevin_env.judge.patience import LOOK, Patience, starved
 from kevin_env.judge.processmemory import ProcessMemory, memory_below
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.trouble import Broken, Failed, Failure, TimedOut
+from kevin_env.judge.usage import descendants, scheduled
 
 LOG_LIMIT = 16_000
 QUEUE_SECONDS = 0.1
@@ -79,7 +82,7 @@ class Worker:
         self.ask("prepare", START_SECONDS, device=self.device, threads=threads, readable=self.memory is not None)
 
     def ask(
-        self, order: str, timeout: float, fds: tuple[int, ...] = (), frozen: bool = False,
+        self, order: str, timeout: float | Patience, fds: tuple[int, ...] = (), frozen: bool = False,
         before: Callable[[], None] | None = None, meanwhile: Callable[[], None] | None = None,
         queued: Callable[[bool], None] | None = None, **fields: Any,
     ) -> dict[str, Any]:  # fmt: skip
@@ -87,7 +90,7 @@ class Worker:
 
         Args:
             order: Its name.
-            timeout: Seconds.
+            timeout: Seconds; or how long a submission is waited for, which is looked at while it does not answer.
             fds: Descriptors that ride along.
             frozen: See above.
             before: Called when the order is ready to be sent, so that a clock that starts there has nothing else in it.
@@ -99,21 +102,27 @@ class Worker:
             Failed, Ended, TimedOut, Broken: see there.
         """
         marks, frame = len(fields.get("marks", ())), encode({"order": order, **fields})
+        seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
         if before:
             before()
         if self._channel.pending():
             raise (self._channel.ended() and self._lifeline.why_ended()) or Broken("it spoke without being asked")
         try:
-            self._channel.send_frame(frame, fds, timeout)
+            self._channel.send_frame(frame, fds, seconds)
             if frozen:
                 self.freeze(False)
             if meanwhile:
                 meanwhile()
-            answer = self._queued(timeout, queued, marks) if queued else self._channel.receive(timeout, marks)
+            if queued:
+                answer = self._queued(seconds, queued, marks)
+            elif marks or not isinstance(timeout, Patience):
+                answer = self._channel.receive(seconds, marks)
+            else:
+                answer = self._patiently(timeout, tells="tells" in fields)
         except Closed:
             raise self._lifeline.why_ended() or Broken("it closed its channel") from None
         except Late:
-            raise TimedOut(timeout) from None
+            raise TimedOut(seconds) from None
         except WireError as error:
             raise Broken(str(error)) from None
         if "failure" in answer:
@@ -122,7 +131,7 @@ class Worker:
             raise Broken("it answered before all parts of the order were marked")
         return answer
 
-    def share(self, name: str, region: SharedRegion, timeout: float) -> None:
+    def share(self, name: str, region: SharedRegion, timeout: float | Patience) -> None:
         """Lends it a region under a name."""
         self.ask("region", timeout, region.fds, name=name, **region.order)
         if region.fds:  # memory of this machine that is not the candidate's own
@@ -197,6 +206,30 @@ class Worker:
             self.memory.close()
         self._drain.join(1)
         self._folder.remove()
+
+    def _patiently(self, patience: Patience, tells: bool) -> dict[str, Any]:
+        """Its answer; `tells`: a mark comes before it when all its work is launched.
+
+        Raises:
+            Late, Closed, WireError: as `Channel.receive`.
+        """
+        left, before = patience.seconds, None
+        while True:
+            began = time.monotonic()
+            try:
+                answer = self._channel.receive(min(LOOK, left))
+            except Late:
+                elapsed, now = time.monotonic() - began, scheduled(list(descendants(self.pid)))
+                left -= elapsed - (starved(elapsed, before, now) if before else 0.0)
+                before = now
+                if left <= 0:
+                    raise
+                if patience.seconds - left > patience.usual:
+                    patience.pause()
+                continue
+            if not (tells and answer == MARK):
+                return answer
+            left, tells = min(left, patience.usual), False
 
     def _queued(self, timeout: float, queued: Callable[[bool], None], marks: int) -> dict[str, Any]:
         try:

@@ -26,7 +26,17 @@ from kevin_env.score.components import (
 )
 from kevin_env.score.presets import SCORES, kevin
 from kevin_env.score.returns import ReturnsKind, discounted_returns
-from kevin_env.score.scoring import Bound, Score, at_bound, earned, require_payable, resolve_score, score_name, score_of
+from kevin_env.score.scoring import (
+    Bound,
+    Noisy,
+    Score,
+    at_bound,
+    earned,
+    require_payable,
+    resolve_score,
+    score_name,
+    score_of,
+)
 from kevin_env.score.shape import Component, Scored, WeightedSum, capped
 
 __all__ = [
@@ -47,6 +57,7 @@ __all__ = [
     "THINKING",
     "Bound",
     "Component",
+    "Noisy",
     "ReturnsKind",
     "Score",
     "Scored",

@@ -119,7 +119,7 @@ KERNRL = Component("kernrl", _kernrl, low=-0.5, high=2.0)
 """-0.5 for what was not built, -0.25 for what failed or was wrong, else speedup - 1 up to 2, halved below 0.
 
 Not below -0.2: kernrl's own pays a correct kernel of less than half the reference's speed less than a wrong one. A time
-that cannot be told is paid as the slowest, or else noise would pay."""
+that is not believed is paid as the slowest."""
 LENGTH = Component("length", _length)
 """1 for correct code of up to 125 tokens, falling to 0 at 2000 (kernel-rl: 500 and 8000 characters, four a token)."""
 THINKING = Component("thinking", _thinking)

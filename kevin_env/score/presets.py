@@ -21,7 +21,7 @@ from kevin_env.score.shape import WeightedSum, capped
 kevin = WeightedSum(((0.3, CORRECTNESS), (1.0, SPEED)))
 """Kevin's score: 0.3 for a correct kernel plus its speedup, 0 for everything else (arXiv 2507.11948, 3.2).
 
-Not clipped. A correct kernel whose time is too noisy to tell is worth 0.3. 0 to infinity.
+Not clipped. A speedup with a wide interval is paid by its lower end. 0 to infinity.
 """
 
 _KERNEL_RL_GAIN = capped(GAIN, 10.0)

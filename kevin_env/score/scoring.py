@@ -15,6 +15,10 @@ Score = Callable[[Outcome], float]
 Bound = Literal["median", "lower"]
 """What of a speedup is paid: the median of its pairs, or the lower end of its interval, which noise cannot raise."""
 
+Noisy = Literal["lower", "retry", "floor"]
+"""What a speedup with a wide interval is paid by: its lower end; the same, after the judge has measured again; or
+nothing, so that the kernel is paid for being correct alone."""
+
 
 def resolve_score(score: str | Score) -> Score:
     """The score of that name, or the function itself.
@@ -63,11 +67,21 @@ def score_name(score: str | Score) -> str:
     return f"{module}.{getattr(score, '__qualname__', kind.__qualname__)}"
 
 
-def at_bound(outcome: Outcome, bound: Bound) -> Outcome:
-    """The outcome with that end of its interval as its speedup; as it is for `median`, and where it has no interval."""
-    if bound == "lower" and isinstance(outcome, Correct) and outcome.speedup_interval:
-        return outcome.model_copy(update={"speedup": outcome.speedup_interval[0]})
-    return outcome
+def at_bound(outcome: Outcome, bound: Bound = "median", noisy: Noisy = "lower") -> Outcome:
+    """The outcome with the speedup that counts: its median or lower end, or none. As it is where it has no interval.
+
+    The fraction of the roofline goes with it.
+    """
+    if not isinstance(outcome, Correct) or not outcome.speedup or not outcome.speedup_interval:
+        return outcome
+    wide = outcome.kind == "too_noisy"
+    if wide and noisy == "floor":
+        return outcome.model_copy(update={"speedup": None, "roofline": None})
+    if bound == "median" and not wide:
+        return outcome
+    low, held = outcome.speedup_interval[0], outcome.roofline
+    scaled = held and held.model_copy(update={"fraction": held.fraction * low / outcome.speedup})
+    return outcome.model_copy(update={"speedup": low, "roofline": scaled})
 
 
 def earned(score: float, before: float | None) -> float:
@@ -83,14 +97,14 @@ def earned(score: float, before: float | None) -> float:
     return score if before is None else min(score, max(score - before, 0.0))
 
 
-def score_of(scored: Scored | Outcome, score: Score, bound: Bound = "median") -> float:
-    """What `score` gives for a turn, its speedup taken at `bound`.
+def score_of(scored: Scored | Outcome, score: Score, bound: Bound = "median", noisy: Noisy = "lower") -> float:
+    """What `score` gives for a turn with the speedup that `at_bound` gives.
 
     Raises:
         ValueError: if that is not a finite number.
     """
     scored = scored if isinstance(scored, Scored) else Scored(scored)
-    outcome = at_bound(scored.outcome, bound)
+    outcome = at_bound(scored.outcome, bound, noisy)
     value = float(score(replace(scored, outcome=outcome)) if isinstance(score, WeightedSum) else score(outcome))
     if not math.isfinite(value):
         raise ValueError(f"score {score_name(score)} gave {value} for {outcome.category}/{outcome.kind}, not a number")

@@ -10,9 +10,6 @@ from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem
 from kevin_env.settings import Settings
 
-_TRIES = 3
-"""How often a time is taken that is too noisy: every sample of the problem is measured by it."""
-
 
 class Compared(Frozen):
     """T_compile / T_eager of a problem's reference: a speedup against eager times this is one against torch.compile."""
@@ -34,12 +31,12 @@ def compare(problem: Problem, settings: Settings, pool: JudgePool) -> Compared:
         ProblemError: if its reference fails.
         JudgeError: if the judge fails.
     """
-    options = Options(device=settings.device, baseline="compile", inputs=settings.inputs)
+    options = Options(
+        device=settings.device, baseline="compile", inputs=settings.inputs, call_timeout=settings.call_timeout,
+        build_timeout=settings.build_timeout, retry_noisy=True,
+    )  # fmt: skip
     submission = Submission(code=as_submission(problem.source))
-    for _ in range(_TRIES):
-        judgement = pool.submit(problem, submission, options).result()
-        if judgement.outcome.kind != "too_noisy":
-            break
+    judgement = pool.submit(problem, submission, options).result()
     outcome = judgement.outcome
     ratio = speedup_of(outcome)
     return Compared(

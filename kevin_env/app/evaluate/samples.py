@@ -13,7 +13,9 @@ from itertools import accumulate
 
 from kevin_env.advantage import returns_of
 from kevin_env.app.evaluate.figures import Baseline
+from kevin_env.outcome import speedup_of
 from kevin_env.record import Trajectory, Turn
+from kevin_env.score import at_bound
 
 Factors = Mapping[Baseline, float | None]
 """What a recorded speedup is multiplied by to be one against a baseline; None where that is not known."""
@@ -39,8 +41,8 @@ class Played:
 
     @cached_property
     def recorded(self) -> float:
-        """The recorded speedup, 0 where none was told."""
-        return self.turn.speedup or 0.0
+        """The recorded speedup, of a noisy one the lower end of its interval; 0 where none was told."""
+        return speedup_of(at_bound(self.turn.outcome)) or 0.0
 
     def speedup(self, baseline: Baseline) -> float | None:
         """As `recorded`, against a baseline; None if it cannot be told."""

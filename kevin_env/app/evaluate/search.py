@@ -12,8 +12,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kevin_env.outcome import Frozen
+from kevin_env.outcome import Frozen, speedup_of
 from kevin_env.record import StopReason, Trajectory
+from kevin_env.score import at_bound
 
 AGAIN: frozenset[StopReason | None] = frozenset({None, "judge_error", "model_error", "interrupted"})
 """Ends that are no ends: such an episode is taken up again. None: it was cut off."""
@@ -103,7 +104,8 @@ class Past:
         """Of an episode, which must have the number of its sample."""
         if trajectory.sample is None:
             raise ValueError(f"episode {trajectory.episode_id} does not say which sample it is")
-        merits = (turn.speedup or 0.0 if turn.category == "correct" else -1.0 for turn in trajectory.turns)
+        outcomes = [at_bound(turn.outcome) for turn in trajectory.turns]
+        merits = (speedup_of(each) or 0.0 if each.category == "correct" else -1.0 for each in outcomes)
         return cls(trajectory.episode_id, trajectory.sample, trajectory.stop_reason, tuple(merits))
 
     @property

@@ -1,8 +1,9 @@
 """How scores and returns came about, written out."""
 
 from kevin_env.advantage import returns_of, settings_of
-from kevin_env.outcome import Correct
+from kevin_env.outcome import Correct, speedup_of
 from kevin_env.record import Trajectory, Turn
+from kevin_env.score import at_bound
 
 _SHARE = 0.3
 """Of Kevin's score, for being correct."""
@@ -13,17 +14,18 @@ def score_sum(turn: Turn, episode: Trajectory) -> str:
     outcome, name = turn.outcome, str(episode.config.get("score", "kevin"))
     if not isinstance(outcome, Correct):
         return f"{turn.score:.3f}  ({outcome.category}: nothing is paid)" if not turn.score else f"{turn.score:.3f}"
-    if episode.config.get("pay_repeats") is False and any(
+    settings = settings_of(episode)
+    if not settings.pay_repeats and any(
         each.meaning == turn.meaning is not None for each in episode.turns if each.turn < turn.turn
     ):
         return f"{turn.score:.3f}  (the code of an earlier turn is paid once)"
-    low = episode.config.get("bound") == "lower" and outcome.speedup_interval is not None
-    paid = outcome.speedup_interval[0] if low and outcome.speedup_interval else outcome.speedup
+    paid = speedup_of(at_bound(outcome, settings.bound, settings.noisy))
     if name != "kevin" or abs(turn.score - _SHARE - (paid or 0.0)) > 1e-6:
         return f"{turn.score:.3f}  (score {name})"
     if paid is None:
-        return f"{_SHARE} correct = {turn.score:.3f}  (its time was too noisy to tell)"
-    return f"{_SHARE} correct + {paid:.3f} {'lower end of its speedup' if low else 'speedup'} = {turn.score:.3f}"
+        return f"{_SHARE} correct = {turn.score:.3f}  (its time was too noisy to be paid)"
+    what = "speedup" if paid == outcome.speedup else "lower end of its speedup"
+    return f"{_SHARE} correct + {paid:.3f} {what} = {turn.score:.3f}"
 
 
 def return_sum(episode: Trajectory, at: int) -> str:

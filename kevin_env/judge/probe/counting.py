@@ -51,7 +51,7 @@ class Part:
 
 def parts_of(options: Options, lease: Lease) -> tuple[Part, ...]:
     """The parts of a program that was begun with `Target.holding`, in order."""
-    load, calls = START_SECONDS + options.build_timeout, CALLS * options.call_timeout
+    load, calls = START_SECONDS + options.build_timeout, CALLS * options.limits().first
     return (
         Part("loading the submission", "ready", "loaded", load, nullcontext),
         Part("constructing and calling it", "loaded", "warm", calls, lease.shared),

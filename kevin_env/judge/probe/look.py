@@ -103,13 +103,13 @@ class Look:
         drawn = trial.draw("own")
         drawn.image.write_to(trial.gate.inbox)
         finish(device)
-        seconds, worker = self.options.call_timeout, trial.worker
+        seconds, worker = trial.limits.first, trial.worker
         worker.ask("stage", seconds, inputs=drawn.skeleton, sets=[drawn.image.specs], seed=drawn.seed)
         return worker.ask("profile", max(seconds, PROFILE_SECONDS))
 
     def _machine_code(self, worker: Worker) -> tuple[CodeFacts, ...]:
         """Of files in the candidate's folder: a claim, too. A disassembler runs where the submission is confined."""
-        files = worker.ask("artefacts", self.options.call_timeout, folder=str(worker.folder)).get("files")
+        files = worker.ask("artefacts", self.options.limits().first, folder=str(worker.folder)).get("files")
         paths = [path for path in files if isinstance(path, str)] if isinstance(files, list) else []
         tool = find_tool("cuobjdump")
         if tool is None:

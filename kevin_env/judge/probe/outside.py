@@ -128,7 +128,7 @@ class Outside:
         if code != 0:
             return code
         with self.bench.lease.shared():
-            return target.rehearse(CALLS * self.options.call_timeout, step)
+            return target.rehearse(CALLS * self.options.limits().first, step)
 
     def _refused(self, name: ToolName, tool: str, why: str) -> None:
         """Notes why a tool told nothing. If it does not work here at all, it is not tried again.
