@@ -1131,13 +1131,6 @@ class ModelNew(nn.Module):
         return self.y
 """,
     ),
-    "no forward": (
-        "no_kernel",
-        """
-class ModelNew(nn.Module):  # HERE
-    pass
-""",
-    ),
     "inheritance from the reference": (
         "inherits_reference",
         """
