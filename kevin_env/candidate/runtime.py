@@ -44,6 +44,7 @@ class Runtime(programs.Orders):
             except Closed:
                 return
             name = order.pop("order")
+            failure.clear_errno()
             try:
                 answer = getattr(self, name)(**order)
             except BaseException as error:  # the boundary round the submission

@@ -75,8 +75,8 @@ class Trial:
         Raises:
             Trouble: when it does not import.
         """
-        path, headers = str(self.worker.folder / "submission.py"), self.options.headers
-        self.worker.ask("load", self.options.build_timeout, path=path, code=code, entry="ModelNew", headers=headers)
+        told = {"path": self.worker.path, "code": code, "entry": "ModelNew", "headers": self.options.headers}
+        self.worker.ask("load", self.options.build_timeout, **told)
 
     def build(self, code: str) -> None:
         """Imports the submission and compiles its Triton kernels, for all cases. Errors as `load`.
