@@ -37,9 +37,7 @@ def check_answer(
     `allowed` is read and added to.
     """
     if not answer.unchanged:
-        return _incorrect(
-            Mismatch("inputs_changed", "the call wrote to its inputs or to memory beside them"), input_set
-        )
+        return _incorrect(Mismatch("inputs_changed", "the call modified its inputs, or memory next to them"), input_set)
     if answer.early:
         text = "the call was reported finished while its output was still being written"
         return _incorrect(Mismatch("early_done", text), input_set)

@@ -251,5 +251,5 @@ class Trial:
             return wrong
         if again is not None:
             return unwritten(answer.calls[0], second.calls[0], again) or wrong
-        text = f"{wrong.message}; the same inputs gave a right answer at a second call"
+        text = f"{wrong.message}; a second call on the same inputs was correct"
         return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
