@@ -75,8 +75,8 @@ class Trial:
         Raises:
             Trouble: when it does not import.
         """
-        told = {"path": self.worker.path, "code": code, "entry": "ModelNew", "headers": self.options.headers}
-        self.worker.ask("load", self.options.build_timeout, **told)
+        path, headers = self.worker.path, self.options.headers
+        self.worker.ask("load", self.options.build_timeout, path=path, code=code, entry="ModelNew", headers=headers)
 
     def build(self, code: str) -> None:
         """Imports the submission and compiles its Triton kernels, for all cases. Errors as `load`.
