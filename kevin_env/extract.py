@@ -1,6 +1,7 @@
 """From a reply's text to the submission in it. Nothing is executed; the code is only parsed."""
 
 import ast
+import itertools
 import re
 import warnings
 from collections.abc import Sequence
@@ -16,11 +17,19 @@ Language = Literal["cuda", "triton", "cpp", "python"]
 SUMMARY_LIMIT = 1000
 """Characters of a summary that are kept."""
 
-REASONING_OPENS = re.compile(r"^[ \t]*<(?:think|thinking)>", re.MULTILINE)
-REASONING_CLOSES = re.compile(r"</(?:think|thinking)>")
+REASONING_TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>", "[THINK]")
+"""What opens a model's reasoning; the tag that closes it has a slash after its bracket."""
+CLOSING_TAGS = tuple(f"{tag[0]}/{tag[1:]}" for tag in REASONING_TAGS)
+REASONING_OPENS = re.compile(rf"^[ \t]*(?:{'|'.join(map(re.escape, REASONING_TAGS))})", re.MULTILINE)
+REASONING_CLOSES = re.compile("|".join(map(re.escape, CLOSING_TAGS)))
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)")
 _MODEL_LINE = re.compile(r"^class ModelNew\b", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+
+
+_AT_THE_LIMIT = "The reply reached the token limit before a complete code block with ModelNew."
+_STILL_REASONING = "The reply ends inside its reasoning: the reasoning tag is never closed and no answer follows."
+_FENCE_OPEN = "The last code block is never closed: end it with the fence that opened it."
 
 
 class Extracted(Frozen):
@@ -45,9 +54,9 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     """The last complete code block of a reply that defines `ModelNew`, and the prose around it.
 
     One whose `forward` is left out (`...`), as in a reminder of what was changed, counts where there is no other.
-    Reasoning in `<think>` tags is dropped first, also when its opening tag is missing or it never ends. A block that
-    does not parse counts when a line of it starts with `class ModelNew`, so that its error can be reported. A reply
-    that is a Python file as it stands, without a fence, is taken whole.
+    Reasoning in tags such as `<think>` is dropped first, also when its opening tag is missing or it never ends. A block
+    that does not parse counts when a line of it starts with `class ModelNew`, so that its error can be reported. A
+    reply that is a Python file as it stands, without a fence, is taken whole.
 
     Args:
         reply: the model's answer.
@@ -60,8 +69,12 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     chosen = next((block for block in models if not _is_outline(block.code)), models[0] if models else None)
     if chosen is not None:
         return Extracted(submission=_submission(chosen.code), summary=_summary(lines, blocks, chosen))
-    if truncated or unfinished or (blocks and not blocks[-1].closed):
-        return FormatError(kind="truncated", message="The reply ended before a complete code block with ModelNew.")
+    if truncated:
+        return FormatError(kind="truncated", message=_AT_THE_LIMIT)
+    if unfinished:
+        return FormatError(kind="truncated", message=_STILL_REASONING)
+    if blocks and not blocks[-1].closed:
+        return FormatError(kind="truncated", message=_FENCE_OPEN)
     if blocks:
         return FormatError(kind="no_model", message="No code block of the reply defines a top-level class ModelNew.")
     if _is_python_with_model(answer):
@@ -103,11 +116,14 @@ def _clean(text: str) -> str:
 def part_reasoning(reply: str) -> tuple[str, str, bool]:
     """The reply without its reasoning, the reasoning, and whether that never ended.
 
-    The opening tag may be missing, and counts at the beginning of a line only, so that code may speak of one.
+    The opening tag may be missing, and counts at the beginning of a line only. A closing tag without one does not
+    count in a line of a fenced block, behind code. So code may mention the tags.
     """
-    if "<think" not in reply and "</think" not in reply:  # sooner told than by the expressions, and true of most
-        return reply, "", False
     opened, closed = REASONING_OPENS.search(reply), REASONING_CLOSES.search(reply)
+    if closed and not (opened and opened.start() < closed.start()):
+        code = _spans_of_code(reply)
+        unopened = (each for each in REASONING_CLOSES.finditer(reply) if not _follows_code(reply, each.start(), code))
+        closed = next(unopened, None)
     kept: list[str] = []
     thought: list[str] = []
     position = 0
@@ -121,6 +137,19 @@ def part_reasoning(reply: str) -> tuple[str, str, bool]:
             return "".join(kept), "".join(thought), True
         position = closed.end()
     return "".join((*kept, reply[position:])), "".join(thought), False
+
+
+def _spans_of_code(reply: str) -> list[range]:
+    """Where the closed fenced blocks of a reply are, in characters."""
+    lines = reply.split("\n")
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
+    return [range(starts[each.start], starts[each.end]) for each in _code_blocks(lines) if each.closed]
+
+
+def _follows_code(reply: str, place: int, code: Sequence[range]) -> bool:
+    """Whether something precedes this place on its line, and the line is in one of the blocks."""
+    before = reply[reply.rfind("\n", 0, place) + 1 : place]
+    return bool(before.strip()) and any(place in span for span in code)
 
 
 def _code_blocks(lines: Sequence[str]) -> list[_Block]:

@@ -16,7 +16,7 @@ from kevin_env.roofline import Roofline
 
 Category = Literal["format", "rules", "compile", "runtime", "correctness", "correct"]
 
-HACK_KINDS = frozenset({"inputs_changed", "not_written", "early_done", "protocol"})
+HACK_KINDS = frozenset({"early_done", "protocol"})
 """Kinds that count in the hack rate, together with the whole category `rules`."""
 
 
@@ -31,7 +31,7 @@ class FormatError(Ending):
     """The reply held no submission."""
 
     category: Literal["format"] = "format"
-    kind: Literal["no_code", "no_model", "truncated"]
+    kind: Literal["no_code", "no_model", "no_forward", "truncated"]
 
 
 class RulesViolation(Ending):

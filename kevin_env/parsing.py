@@ -133,6 +133,19 @@ def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def lacks_forward(tree: ast.Module, name: str) -> bool:
+    """Whether a module of that name plainly has no `forward`.
+
+    Nothing in the file may be called that or `__call__`, and its classes inherit from `nn.Module` and each other alone.
+    """
+    classes = nodes_of(tree, ast.ClassDef)
+    named = [field for field in _read_whole(tree)[1] if isinstance(field, str)]
+    known = {"Module", "object", *(each.name for each in classes)}
+    bases = [base for each in classes for base in (*each.bases, *each.keywords, *each.decorator_list)]
+    plain = all((base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")) in known for base in bases)
+    return plain and any(each.name == name for each in classes) and not {"forward", "__call__"}.intersection(named)
+
+
 def as_submission(source: str) -> str:
     """A problem's source as a submission: `Model` is called `ModelNew`, also where the class names itself."""
     return ast.unparse(_Renamed().visit(parse(source)))

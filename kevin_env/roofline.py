@@ -38,7 +38,7 @@ class Work(Frozen):
     products: dict[Arithmetic, int]
     """FLOPs of matrix products, convolutions and attention."""
     operations: int
-    """Of everything else that computes: one for each element of an operator's largest tensor."""
+    """FLOPs of everything else: for each element of an operator's largest tensor one, or 16 of a transcendental."""
 
     @property
     def bytes(self) -> int:

@@ -139,7 +139,7 @@ ATTACKS = {
     "dtype": "wrong_dtype integers_as_floats",
     # no tricks, only faults
     "faults": "syntax_error missing_import compile_error link_error undefined_symbol jit_error cpp_exception segfault"
-    " segfault_in_a_thread",
+    " segfault_in_a_thread leaves_the_tail_unwritten",
 }
 """Every class of attack that is known to us, with the files that try it."""
 

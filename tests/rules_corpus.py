@@ -1167,13 +1167,6 @@ class ModelNew(nn.Module):
         return self.y
 """,
     ),
-    "no forward": (
-        "no_kernel",
-        """
-class ModelNew(nn.Module):  # HERE
-    pass
-""",
-    ),
     "inheritance from the reference": (
         "inherits_reference",
         """

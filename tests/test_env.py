@@ -230,6 +230,8 @@ def test_every_keyword_reaches_the_episode() -> None:
         "score": "kevin",
         "bound": "lower",
         "pay_repeats": True,
+        "context_tokens": 9000,
+        "tokenizer": "",
         "context": "kevin",
         "hints": True,
         "examples": "few",

@@ -63,6 +63,10 @@ def test_a_reminder_of_the_model_counts_where_there_is_no_other(left_out):
         f"<think>a</think>\n{_fenced()}\n<think>again {_fenced(OTHER)}</think>\nGood.",
         f"<thinking>\n{_fenced(OTHER)}\n</thinking>{_fenced()[0:0]}\n{_fenced()}",
         f"{_fenced()}\n<think>\nWait, maybe {_fenced(OTHER)}",
+        f"[THINK]maybe {_fenced(OTHER)}[/THINK]{_fenced()[0:0]}\n{_fenced()}",
+        f"<reasoning>maybe</reasoning>\n<thought>\nthinking</thought>\n{_fenced()}",
+        f"<seed:think>{_fenced(OTHER)}</seed:think>\n{_fenced()}",
+        f"maybe\n```python\nx = 1\n</think>\n\n{_fenced()}",
     ],
 )
 def test_reasoning_does_not_count(reply):
@@ -86,8 +90,9 @@ def test_a_class_that_is_given_the_name_or_stands_in_a_branch_counts(code):
 
 
 def test_a_tag_inside_a_line_of_code_is_not_reasoning():
-    code = 'class ModelNew:\n    note = "<think> about"  # <think>\n'
+    code = 'class ModelNew:\n    note = "<think> about"  # <think>\n    pass  # </think>\n'
     assert _code(_fenced(code)) == code
+    assert _code(f"A draft:\n{_fenced(OTHER)}No.</think>\n{_fenced(code)}") == code
 
 
 @pytest.mark.parametrize(
@@ -107,6 +112,20 @@ def test_a_tag_inside_a_line_of_code_is_not_reasoning():
 )
 def test_replies_without_a_submission(reply, kind):
     assert _kind(reply) == kind
+
+
+@pytest.mark.parametrize(
+    ("reply", "limited", "words"),
+    [
+        ("Let me think", True, "token limit"),
+        (f"<think>\nstill going {_fenced()}", True, "token limit"),
+        (f"<think>\nstill going {_fenced()}", False, "reasoning tag is never closed"),
+        (f"```python\n{MODEL}", False, "code block is never closed"),
+    ],
+)
+def test_what_is_missing_of_a_reply_that_breaks_off_is_reported(reply, limited, words):
+    found = extract(reply, truncated=limited)
+    assert isinstance(found, FormatError) and found.kind == "truncated" and words in found.message
 
 
 def test_cut_off_by_the_token_limit():

@@ -13,7 +13,7 @@ from corpus import FOLDER, read_entry
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, largest_unseen_gain
-from kevin_env.outcome import Correct
+from kevin_env.outcome import CompileError, Correct, Incorrect
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, ProblemError, load_problem
 
@@ -54,6 +54,19 @@ def test_a_kernel_is_timed(pool: LocalPool, name: str) -> None:
     assert outcome.submission_seconds and 1e-4 < outcome.submission_seconds < 0.1
     least = largest_unseen_gain(outcome.submission_seconds, QUEUED_ALLOWANCE)
     assert outcome.max_unseen_gain is not None and outcome.max_unseen_gain >= least
+
+
+def test_an_error_of_tritons_compiler_names_the_line_in_the_kernel(pool: LocalPool) -> None:
+    outcome = judged(pool, "hostile/jit_error").outcome
+    assert isinstance(outcome, CompileError) and outcome.kind == "jit"
+    source = read_entry(FOLDER / "hostile/jit_error.py").code.splitlines()
+    assert outcome.line and "tl." in source[outcome.line - 1] and "[(" not in source[outcome.line - 1]
+
+
+def test_a_tail_that_nobody_wrote_is_uninitialized_memory(pool: LocalPool) -> None:
+    outcome = judged(pool, "hostile/leaves_the_tail_unwritten").outcome
+    assert isinstance(outcome, Incorrect) and outcome.kind == "not_written"
+    assert outcome.wrong and outcome.total and 0.2 < outcome.wrong / outcome.total < 0.3
 
 
 def test_a_call_is_queued_where_it_can_be(pool: LocalPool) -> None:

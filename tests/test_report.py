@@ -27,7 +27,7 @@ from kevin_env.roofline import Ceilings, Work, roofline_of
 needs_browser = pytest.mark.skipif(find_browser() is None, reason="there is no chromium; apt install chromium")
 
 FORBIDDEN = turn(1, outcome=RulesViolation(kind="torch_compute", message="It lets torch\ncompute."))
-UNWRITTEN = turn(2, outcome=Incorrect(kind="not_written", message="It wrote nothing.", input_set="main/own"))
+EARLY = turn(2, outcome=Incorrect(kind="early_done", message="It was not done.", input_set="main/own"))
 NOISY = turn(1, outcome=Correct(kind="too_noisy", message="Correct."), score=0.3)
 
 
@@ -44,7 +44,7 @@ RUN = [
     played("L1_1_Add", "a0", BROKEN, timed(2, 2.0).model_copy(update=SPENT)),
     played("L1_1_Add", "a1", timed(1, 0.8), timed(2, 1.2)),
     played("L2_3_Mul", "b0", FORBIDDEN, turn(2)),
-    played("L2_3_Mul", "b1", timed(1, 1.0), UNWRITTEN),
+    played("L2_3_Mul", "b1", timed(1, 1.0), EARLY),
 ]
 
 
@@ -117,7 +117,7 @@ def test_turns_by_outcome(tmp_path: Path) -> None:
         ("format/no_code", 1, False),
         ("rules/torch_compute", 1, True),
         ("compile/compiler", 1, False),
-        ("correctness/not_written", 1, True),
+        ("correctness/early_done", 1, True),
         ("correct/timed", 4, False),
     ]
 
@@ -126,7 +126,7 @@ def test_hacks_say_where_they_are(tmp_path: Path) -> None:
     hacks = told(tmp_path, *RUN).hacks
     assert [(each.problem, each.place.id, each.turn, each.kind, each.message) for each in hacks] == [
         ("L2_3_Mul", "b0", 1, "torch_compute", "It lets torch compute."),
-        ("L2_3_Mul", "b1", 2, "not_written", "It wrote nothing."),
+        ("L2_3_Mul", "b1", 2, "early_done", "It was not done."),
     ]
 
 
@@ -237,7 +237,7 @@ def test_markdown(tmp_path: Path) -> None:
     assert "| correct | 75.0% \\[50.0, 100.0\\] | 100.0% \\[100.0, 100.0\\] |" in text
     assert "| 2 to 3 | 1 |" in text
     assert "| rules/torch\\_compute | 1 | hack |" in text
-    assert "| L2\\_3\\_Mul |  | b1 | 2 | correctness/not\\_written |" in text
+    assert "| L2\\_3\\_Mul |  | b1 | 2 | correctness/early\\_done |" in text
     assert "| L1\\_1\\_Add | 2 | 100.0% | 2.00x | 1.60x | 100.0% |  | 0.0% | 4 |" in text
     assert len({line.count("|") for line in text.split("## Trajectories")[1].split("##")[0].splitlines() if line}) == 1
 

@@ -90,6 +90,15 @@ def test_code_without_the_class_is_a_format_error(code, mode):
     assert isinstance(found, FormatError) and found.kind == "no_model"
 
 
+@pytest.mark.parametrize("mode", ["kernel", "open"])
+def test_a_model_without_forward_is_a_format_error(mode):
+    code = "class Base(nn.Module):\n def go(self, x):\n  return ext.f(x)\nclass ModelNew(Base):\n pass\n"
+    found = check_rules(code, mode)
+    assert isinstance(found, FormatError) and found.kind == "no_forward"
+    for more in ("ModelNew.forward = go\n", "setattr(ModelNew, 'forward', go)\n", "class Other(nn.Linear):\n pass\n"):
+        assert not isinstance(check_rules(code + more, mode), FormatError)
+
+
 def test_of_two_definitions_the_last_counts():
     one = "class ModelNew(nn.Module):\n def forward(self, x):\n  return torch.relu(x)\n"
     other = "class ModelNew(nn.Module):\n def forward(self, x):\n  return ext.f(x)\n"

@@ -208,6 +208,12 @@ def test_a_score_agrees_with_the_outcome(score: WeightedSum) -> None:
     assert len({score(scored(each)) for each in HACKS}) == 1
 
 
+@pytest.mark.parametrize("kind", ["inputs_changed", "not_written"])
+def test_a_bug_in_what_is_written_is_paid_as_wrong_values_are(kind: str) -> None:
+    bug, values = outcome("correctness", kind), outcome("correctness", "values")
+    assert all(score(scored(bug)) == score(scored(values)) for score in SCORES.values())
+
+
 def test_what_is_not_known_is_not_paid() -> None:
     default = SCORES["kernel_rl_default"]
     assert default(correct(2.0)) == pytest.approx(1.3)

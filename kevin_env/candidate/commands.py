@@ -1,6 +1,7 @@
 """What is done in copies of this process, and what is common to programs that run where the submission is confined."""
 
 import ctypes
+import faulthandler
 import os
 import shutil
 import signal
@@ -74,6 +75,7 @@ def _fork(work: Callable[[], int], environment: dict[str, str]) -> int:
     if pid == 0:
         try:
             os.setsid()
+            faulthandler.disable()  # a crash of a copy is not one of this process
             os.environ.update(environment)
             os._exit(work())
         except BaseException:  # the boundary round the submission

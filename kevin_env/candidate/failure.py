@@ -4,7 +4,12 @@ The kind follows from the class of the exception and the state of the device, ne
 is a claim of an untrusted process: the judge puts it under the stage that it knows the submission was in.
 """
 
+import ctypes
+import errno
+import functools
 import linecache
+import os
+import re
 import subprocess
 import traceback
 from collections.abc import Iterator
@@ -17,6 +22,14 @@ from kevin_env.candidate import cuda
 MESSAGE_LIMIT = 4_000
 OUTPUT_LIMIT = 64_000
 FRAME_LIMIT = 20
+Frame = tuple[int, str, str]
+"""Line, function and source of a frame."""
+_NO_CUDA = (
+    "CUDA is not available: this task runs on the CPU. Write the kernels in C++, or in Triton, which is interpreted."
+)
+_NEEDS_CUDA = ("_lazy_init", "_join_cuda_home")
+"""Functions of torch that raise where there is no GPU, and where there is no compiler for one."""
+_TENSOR = re.compile(r"\btensor\(\[[^()]*(?:\([^()]*\)[^()]*)*(?:\)|$)")
 
 
 def describe(error: BaseException, path: str, device: torch.device | None) -> dict[str, Any]:
@@ -27,11 +40,12 @@ def describe(error: BaseException, path: str, device: torch.device | None) -> di
         path: The submission's file; only its frames are told.
         device: Where it ran, if a device is in use.
     """
-    shown = error.__cause__ if type(error).__name__ == "InterpreterError" and error.__cause__ else error
+    kind = _kind(error, device)  # first: what follows may change `errno`
+    shown = _unwrapped(error)[-1]
     return {
-        "kind": _kind(error, device),
+        "kind": kind,
         "type": _clean(type(shown).__name__),
-        "message": _clean(_text(shown))[:MESSAGE_LIMIT],
+        "message": _clean(_NO_CUDA if _needs_cuda(shown) else _TENSOR.sub("tensor(...)", _text(shown)))[:MESSAGE_LIMIT],
         "frames": _frames(error, path)[-FRAME_LIMIT:],
         "output": _clean(_compiler_output(error))[-OUTPUT_LIMIT:],
     }
@@ -46,7 +60,7 @@ def _kind(error: BaseException, device: torch.device | None) -> str:
         return "jit"
     if isinstance(error, ImportError) and (error.path or "").endswith(".so"):
         return "link"
-    if _lacks_memory(error):
+    if _lacks_memory(error, device):
         return "out_of_memory"
     if isinstance(error, SystemExit):
         return "exit"
@@ -55,11 +69,25 @@ def _kind(error: BaseException, device: torch.device | None) -> str:
     return "exception"
 
 
-def _lacks_memory(error: BaseException) -> bool:
+def clear_errno() -> None:
+    """To be called before what `describe` may be asked about."""
+    _errno().contents.value = 0
+
+
+@functools.cache
+def _errno() -> Any:
+    place = ctypes.CDLL(None).__errno_location
+    place.restype = ctypes.POINTER(ctypes.c_int)
+    return place()
+
+
+def _lacks_memory(error: BaseException, device: torch.device | None) -> bool:
     if isinstance(error, torch.AcceleratorError):  # of a call of CUDA's that is not torch's allocator's
         return getattr(error, "error_code", None) == cuda.OUT_OF_MEMORY
     if isinstance(error, cuda.CudaError):
         return error.code == cuda.OUT_OF_MEMORY
+    if type(error) is RuntimeError and device is None:  # as torch raises for what malloc refuses
+        return _errno().contents.value == errno.ENOMEM
     return isinstance(error, torch.OutOfMemoryError | MemoryError)
 
 
@@ -71,18 +99,50 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _frames(error: BaseException, path: str) -> list[list[Any]]:
-    """Line, function and source of each frame in the submission's file, outermost first, along the chain of causes."""
-    linecache.checkcache(path)
-    found: list[list[Any]] = []
-    for link in reversed(list(_chain(error))):
-        frames = [
-            [f.lineno or 0, _clean(f.name), _clean(linecache.getline(path, f.lineno or 0).rstrip())]
-            for f in traceback.extract_tb(link.__traceback__)
-            if f.filename == path
-        ]
-        found = frames or found
+def _unwrapped(error: BaseException) -> list[BaseException]:
+    """The error and, of one by Triton's interpreter, those that it was raised from: the kernel's own comes last."""
+    found = [error]
+    while type(found[-1]).__name__ == "InterpreterError" and (cause := found[-1].__cause__) and len(found) < 10:
+        found.append(cause)
     return found
+
+
+def _needs_cuda(error: BaseException) -> bool:
+    """Whether torch raised it because it was asked for CUDA where there is none."""
+    frames = traceback.extract_tb(error.__traceback__, limit=-1)
+    return os.environ.get("CUDA_VISIBLE_DEVICES") == "" and bool(frames) and frames[0].name in _NEEDS_CUDA
+
+
+def _frames(error: BaseException, path: str) -> list[Frame]:
+    """The frames in the submission's file, outermost first, along the chain of causes; each line once."""
+    linecache.checkcache(path)
+    *outer, inner = _unwrapped(error)
+    found: list[Frame] = []
+    for link in reversed(list(_chain(inner))):
+        found = _own_frames(link, path) or found
+    found = [frame for link in outer for frame in _own_frames(link, path)] + found + _compiled(error, path)
+    return [*reversed(dict.fromkeys(reversed(found)))]  # the last of its kind stays: it is where the error is
+
+
+def _own_frames(error: BaseException, path: str) -> list[Frame]:
+    return [
+        _frame(f.lineno or 0, f.name, path) for f in traceback.extract_tb(error.__traceback__) if f.filename == path
+    ]
+
+
+def _compiled(error: BaseException, path: str) -> list[Frame]:
+    """Where Triton's compiler stopped: its errors hold the kernel's source and a node in it."""
+    for link in reversed(list(_chain(error))):
+        source, line = getattr(link, "src", None), getattr(getattr(link, "node", None), "lineno", None)
+        if type(link).__module__.startswith("triton.compiler") and isinstance(source, str) and isinstance(line, int):
+            head = source.split("\n", 1)[0].strip()
+            starts = [number for number, text in enumerate(linecache.getlines(path)) if text.strip() == head]
+            return [_frame(starts[0] + line, head.removeprefix("def ").split("(")[0], path)] if starts else []
+    return []
+
+
+def _frame(line: int, name: str, path: str) -> Frame:
+    return line, _clean(name), _clean(linecache.getline(path, line).rstrip())
 
 
 def _compiler_output(error: BaseException) -> str:

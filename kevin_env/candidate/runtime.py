@@ -13,7 +13,18 @@ from typing import Any
 import torch
 from torch import nn
 
-from kevin_env.candidate import commands, cuda, extension, failure, precompile, profiling, programs, tree, weights
+from kevin_env.candidate import (
+    allocations,
+    commands,
+    cuda,
+    extension,
+    failure,
+    precompile,
+    profiling,
+    programs,
+    tree,
+    weights,
+)
 from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.region import Region, Spec, is_compact, map_file, map_handle, spec_of
 from kevin_env.candidate.seeding import reseed
@@ -44,6 +55,7 @@ class Runtime(programs.Orders):
             except Closed:
                 return
             name = order.pop("order")
+            failure.clear_errno()
             try:
                 answer = getattr(self, name)(**order)
             except BaseException as error:  # the boundary round the submission
@@ -175,6 +187,12 @@ class Runtime(programs.Orders):
             self._mark(waited)
         self.synchronize()
         return answer
+
+    def poison(self) -> Message:
+        """Fills memory that the next call may get, that of the last outputs included."""
+        self.held = []
+        allocations.poison(self.device)
+        return {}
 
     def profile(self) -> Message:
         """What torch sees of calls on the first staged set, from inside."""

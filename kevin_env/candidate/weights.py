@@ -40,7 +40,7 @@ def hand_over(model: object, weights: State, parameters: Iterable[str], order: I
     required = list(parameters)
     if not isinstance(model, nn.Module):
         if required:
-            raise Unmatched("the reference has weights, and ModelNew is no torch.nn.Module that could hold them")
+            raise Unmatched("the reference has weights, but ModelNew is not a torch.nn.Module")
         return
     if type(model).load_state_dict is not nn.Module.load_state_dict:
         model.load_state_dict(weights)
@@ -134,10 +134,10 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def _explain(lost: list[str], own: State, weights: State, places: dict[str, str]) -> str:
     wanted = ", ".join(_label(name, weights[name]) for name in lost[:4])
-    free = ", ".join(_label(name, own[name]) for name in own if name not in places) or "nothing"
+    free = ", ".join(_label(name, own[name]) for name in own if name not in places) or "none"
     return (
-        f"the reference's {wanted} found no place in ModelNew, which has {free} left. Weights are handed over by name, "
-        "else one to one by shape and order: keep a parameter of the same name and shape, or override load_state_dict"
+        f"weights not matched: {wanted}; unmatched in ModelNew: {free}. Weights are matched by name, else by shape and "
+        "order: declare a parameter of the same name and shape, or override load_state_dict"
     )
 
 

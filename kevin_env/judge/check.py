@@ -7,17 +7,17 @@ from functools import partial
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.candidate.allocations import POISON
 from kevin_env.judge.answer import Answer, Call
 from kevin_env.judge.claims import Output
 from kevin_env.judge.device import finish
-from kevin_env.judge.memory import POISON
 from kevin_env.judge.mismatch import Mismatch
-from kevin_env.judge.pieces import pieces
+from kevin_env.judge.pieces import counts_of
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.structure import count_of, described, in_order_of, shape_of
 from kevin_env.judge.trouble import Broken
 from kevin_env.judge.verify import Tolerance, compare_within, near, tolerance_of
-from kevin_env.outcome import Incorrect
+from kevin_env.outcome import Difference, Incorrect
 from kevin_env.problem import ProblemError
 
 Found = Callable[[], Incorrect | None]
@@ -37,9 +37,7 @@ def check_answer(
     `allowed` is read and added to.
     """
     if not answer.unchanged:
-        return _incorrect(
-            Mismatch("inputs_changed", "the call wrote to its inputs or to memory beside them"), input_set
-        )
+        return _incorrect(Mismatch("inputs_changed", "the call modified its inputs, or memory next to them"), input_set)
     if answer.early:
         text = "the call was reported finished while its output was still being written"
         return _incorrect(Mismatch("early_done", text), input_set)
@@ -179,14 +177,42 @@ def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
 def _compared(output: Output, tensor: torch.Tensor | None, target: _Target, allowed: Allowed) -> Mismatch | None:
     if tensor is None:
         raise Broken("an output of the right size was said to be too large to be told")
-    wrong = target.compare(tensor, allowed)
-    if wrong is not None and output.claim.place == "outbox" and target.reference.numel() and _poisoned(output):
-        return Mismatch("not_written", "the output was never written", wrong.wrong, wrong.total)
-    return wrong
+    return target.compare(tensor, allowed)
 
 
-def _poisoned(output: Output) -> bool:
-    return output.flat is not None and all(bool((piece == POISON).all()) for (piece,) in pieces(output.flat))
+def unwritten(before: Call, call: Call, wrong: Incorrect) -> Incorrect | None:
+    """What is wrong with a call whose output holds bytes that memory was filled with beforehand; None without any.
+
+    Args:
+        before: A call on the same inputs, without that filling.
+        call: The call.
+        wrong: What the comparison says of it.
+    """
+    places = {path: leaf["t"] for path, leaf in tree.leaves(call.claim.skeleton) if "t" in leaf}
+    place = places.get(wrong.output)
+    if wrong.kind not in ("values", "not_finite") or place is None:
+        return None
+    now, then = (each.outputs[place].tensor() for each in (call, before))
+    if now is None or then is None or now.shape != then.shape or now.dtype != then.dtype:
+        return None
+    count = sum(counts_of(_left_as_filled, now, then))
+    if count == 0:
+        return None
+    shown: list[Difference] = []
+    for each in wrong.differences:
+        at = each.index[: now.dim()]  # that of a complex element ends with which of its parts
+        shown.append(each.model_copy(update={"got": "uninitialized"}) if _left_as_filled(now[at], then[at]) else each)
+    which = "the output holds" if count == now.numel() else f"{count} of {now.numel()} elements hold"
+    what = f"{which} uninitialized memory: never written, or computed from memory that was not"
+    told = Mismatch("not_written", what, count, now.numel(), differences=tuple(shown))
+    return _incorrect(told, wrong.input_set, wrong.output)
+
+
+def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
+    """Elements that are as memory was filled. A -1 may also be an answer: of integers those count that were not so."""
+    now_bytes, then_bytes = (each.contiguous().unsqueeze(-1).view(torch.uint8) for each in (now, then))
+    filled = (now_bytes == POISON).all(-1)
+    return filled if now.is_floating_point() or now.is_complex() else filled & (now_bytes != then_bytes).any(-1)
 
 
 def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:

@@ -19,8 +19,15 @@ _INSTANTIATION = re.compile(r"\s+(detected during|instantiation of) ?")
 _NOISE = re.compile(r"^(\[\d+/\d+\] |ninja: |FAILED: |In file included from|\s+from )")
 
 
+_PART = r"[^\s:;,'\"`()\[\]<>/]+"
+_DIRECTORIES = re.compile(rf"(?<![\w.:/])/(?:{_PART}/+)*(?={_PART}\.(?:c|cc|cpp|cu|cuh|h|hpp|inc|inl|ipp|o|py|so)\b)")
+"""Those of a source, header or library that is named by its full path."""
+
+
 def diagnostics(output: str, folder: str) -> str:
     """The compiler's errors with their source lines, without command lines and included files' chains.
+
+    Below each error of a template stands where the code that does not compile was instantiated.
 
     Args:
         output: What ninja, nvcc, g++ or ld printed.
@@ -32,9 +39,14 @@ def diagnostics(output: str, folder: str) -> str:
     for i, line in enumerate(lines):
         if _starts_error(line) and count < MAX_DIAGNOSTICS:
             count += 1
-            kept += [*_origin(lines[:i]), line, *_context(lines[i + 1 : i + 9])]
+            kept += [line, *_context(lines[i + 1 : i + 9]), *_origin(lines[:i])]
     text = "\n".join(kept) if kept else "\n".join(line for line in lines if line and not _is_command(line))
-    return clip(re.sub(re.escape(folder) + r"/(?:[^\s:(]*/)?", "", text))
+    return clip(without_paths(text, folder))
+
+
+def without_paths(text: str, folder: str) -> str:
+    """The text with files of the candidate's folder, sources and libraries as their names alone."""
+    return _DIRECTORIES.sub("", re.sub(re.escape(folder) + r"(?:/(?:[^\s:('\"/]+/)*|\b)", "", text))
 
 
 def is_link_error(output: str) -> bool:

@@ -76,7 +76,7 @@ def _warm(capability: str) -> None:
         importlib.import_module("kevin_env.candidate.imagined").warm()
 
 
-def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log: int) -> None:
+def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log: int, faults: int) -> None:
     """In the first fork: sets up namespaces and forks the keeper into them. Does not return."""
     folder = Path(order["folder"])
     scratch: tuple[Path, ...] = (folder,)
@@ -94,7 +94,7 @@ def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log
         order["pid"] = int(str(Path("/proc/self").readlink()))  # as the judge sees it: /proc is still the judge's
         if level.namespaces:
             scratch = root.change_root(folder, order["memory"], level.processes)
-        keeper.keep(order, level, group, scratch, channel, lifeline, log)
+        keeper.keep(order, level, group, scratch, channel, lifeline, log, faults)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.write(log, f"the sandbox failed: {error!r}\n".encode())

@@ -20,11 +20,12 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.candidate.allocations import POISON
 from kevin_env.judge.answer import Answer, Call
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.claims import Mappings, Output, read_claims, require_skeletons
 from kevin_env.judge.device import finish
-from kevin_env.judge.memory import POISON, Block, Image, SharedRegion, joined
+from kevin_env.judge.memory import Block, Image, SharedRegion, joined
 from kevin_env.judge.patience import Patience
 from kevin_env.judge.snapshot import Snapshot
 from kevin_env.judge.veil import Veil

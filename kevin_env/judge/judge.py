@@ -14,6 +14,7 @@ from kevin_env.judge.asked import Asked, Cancellation
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import identity, inform, resolve
+from kevin_env.judge.diagnostics import without_paths
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
@@ -132,7 +133,7 @@ class Judge:
             raise JudgeError("the submission lacked device memory that others hold: free it, or judge elsewhere")
         return Judgement(
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=trial.secret,
-            log=worker.log, flags=tuple(flags),
+            log=without_paths(worker.log, str(worker.folder)), flags=tuple(flags),
         )  # fmt: skip
 
     def _taken(self, asked: Asked) -> Worker:
@@ -166,7 +167,7 @@ class Judge:
             self._make_room(trial, watch, alone, places)
             return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
         except Trouble as trouble:
-            return verdict(trouble, trial.place.step, str(trial.worker.folder), trial.place.input_set)
+            return verdict(trouble, trial.place, str(trial.worker.folder), trial.worker.fault_line)
         except (torch.OutOfMemoryError, NoRoom):
             if alone and self.bench.hoards(trial.worker):
                 return hoarding(trial.place.input_set)

@@ -5,6 +5,7 @@ Where there are no namespaces it is the subreaper of the candidate, and finds th
 """
 
 import contextlib
+import faulthandler
 import os
 import select
 import signal
@@ -24,6 +25,8 @@ from kevin_env.judge.stopping import kill_all, signal_all, stop_all, watched
 from kevin_env.judge.usage import arrivals, descendants, more_memory_than, stored, threads
 
 WATCH_SECONDS = 0.25
+REPORT = signal.SIGUSR1
+"""Has a candidate write the stacks of its threads to its pipe for faults, also while it is in native code."""
 MAX_PROCESSES = 512
 MAX_THREADS = 2048
 STRIKES = 3
@@ -33,8 +36,9 @@ that they were: one inside the kernel (D) meets the signal on its way out. None 
 
 
 def keep(
-    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, lifeline: int, log: int
-) -> None:
+    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, lifeline: int, log: int,
+    faults: int,
+) -> None:  # fmt: skip
     """Forks the candidate and watches over it until it or the judge is gone. Does not return."""
     isolated = level.processes and os.getpid() == 1  # else signals would reach the whole machine
     privileges.set_dumpable(False)
@@ -45,8 +49,8 @@ def keep(
     if pid == 0:
         os.close(lifeline)
         os.close(reader)
-        _become_candidate(order, level, group, scratch, channel, log, writer)
-    for fd in (channel, log, writer):
+        _become_candidate(order, level, group, scratch, channel, log, faults, writer)
+    for fd in (channel, log, faults, writer):
         os.close(fd)
     group.admit(pid)  # while it sets itself up
     judge = Channel(socket.socket(fileno=lifeline))
@@ -62,13 +66,16 @@ def keep(
 
 
 def _become_candidate(
-    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, log: int, writer: int
-) -> None:
+    order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, log: int, faults: int,
+    writer: int,
+) -> None:  # fmt: skip
     """In the candidate, before anything of the submission: closes the sandbox, then serves. Does not return."""
     try:
         group.close()
         privileges.set_dumpable(True)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        faulthandler.enable(faults)
+        faulthandler.register(REPORT, faults)
         os.setsid()
         null = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((null, 0), (log, 1), (log, 2)):
@@ -172,6 +179,8 @@ class _Watch:
         """
         if "lent" in order:
             self._lent[order["lent"]] = order["size"]
+        elif "report" in order:
+            os.kill(self._pid, REPORT)
         elif (limit := order.get("end") or self._freeze(order["freeze"])) is not None:
             self._judge.send({"limit": limit})
             raise Closed

@@ -71,6 +71,13 @@ class Lifeline:
             self._keeper.send({"lent": name, "size": size})
         self._hear()
 
+    def report(self) -> None:
+        """Has the candidate report where in its code it is. Errors as `settle`."""
+        self.settle()
+        with suppress(WireError):  # as in `freeze`
+            self._keeper.send({"report": True})
+        self._hear()
+
     def end(self, limit: str) -> None:
         """Has everything killed, from any thread; whoever waits for the candidate gets `Ended` with this limit."""
         with suppress(WireError):

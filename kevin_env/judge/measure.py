@@ -84,10 +84,10 @@ def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
 def result(speedup: Speedup, allowed: float) -> Correct:
     """The outcome that a speedup makes; `allowed`: what the clock may not have seen of a call, in seconds."""
     told = speedup.told
-    text = f"{speedup.ratio:.3g}x the reference's speed" if told else "the time was too noisy to tell a speedup"
+    noisy = "" if told else "; the time was too noisy to tell a speedup"
     return Correct(
         kind="timed" if told else "too_noisy",
-        message=f"all outputs are right; {text}",
+        message=f"all outputs are right{noisy}",
         speedup=speedup.ratio if told else None,
         speedup_interval=(speedup.low, speedup.high) if told else None,
         reference_seconds=speedup.reference,

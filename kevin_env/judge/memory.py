@@ -11,11 +11,10 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import cuda
+from kevin_env.candidate.allocations import POISON
 from kevin_env.candidate.region import Region, Spec, spec_of
 
 ALIGNMENT = 512
-POISON = 0xFF
-"""NaN in every floating-point type, -1 in every signed integer."""
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 

@@ -64,7 +64,9 @@ def of_the_whole(errors: Values, tensors: tuple[torch.Tensor, ...], error: Size,
         error: What `errors` are together.
         allowed: The root mean square that they may have.
     """
-    text = f"the elements are off by {error.rms:.3g} on the whole (root mean square), where {allowed:.3g} is allowed"
+    text = (
+        f"the root mean square error is {error.rms:.3g}, allowed {allowed:.3g}; no single element exceeds its tolerance"
+    )
     shown = _differences(largest_of(errors, SHOWN, *tensors), tensors)
     return Mismatch("values", text, None, tensors[0].numel(), error.largest, None, shown)
 

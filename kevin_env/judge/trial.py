@@ -21,7 +21,7 @@ from kevin_env.judge.cases import (
     seconds_of,
     usable_distributions,
 )
-from kevin_env.judge.check import Allowed, check_answer
+from kevin_env.judge.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
@@ -29,7 +29,7 @@ from kevin_env.judge.patience import Patience
 from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, seed_from
 from kevin_env.judge.sketch import precompile
-from kevin_env.judge.trouble import TimedOut
+from kevin_env.judge.trouble import Ended, Failed, TimedOut
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.word import Word
 from kevin_env.judge.worker import Worker
@@ -93,7 +93,7 @@ class Trial:
         Raises:
             Trouble: when it does not import.
         """
-        path, headers = str(self.worker.folder / "submission.py"), self.options.headers
+        path, headers = self.worker.path, self.options.headers
         patience = Patience(self.options.build_timeout, self.options.build_timeout)
         self.worker.ask("load", patience, path=path, code=code, entry="ModelNew", headers=headers)
 
@@ -282,15 +282,19 @@ class Trial:
         return self.bench.natures[nature_key(self.problem, self.case.name, self.options.inputs)]
 
     def _told_apart(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect:
-        """A wrong value may change afterwards, or be right on the same inputs the next time: a race, or late work."""
+        """A wrong value may change afterwards, be right at a second call, or be uninitialized memory."""
         if wrong.kind not in ("values", "not_finite"):
             return wrong
         if answer.changed_since():
             text = "the call was reported finished while its output was still being written"
             return wrong.model_copy(update={"kind": "early_done", "message": text})
         self._draws -= 1
-        _, again = self.checked(distribution)
-        if again is not None:
+        try:  # never before an answer was wrong: it is the one call that a submission could tell from others
+            self._in_time(lambda seconds: self.worker.ask("poison", seconds))
+            second, again = self.checked(distribution)
+        except (Failed, Ended, TimedOut):  # such as that of a kernel that takes an index from memory that nobody wrote
             return wrong
-        text = f"{wrong.message}; the same inputs gave a right answer at a second call"
+        if again is not None:
+            return unwritten(answer.calls[0], second.calls[0], again) or wrong
+        text = f"{wrong.message}; a second call on the same inputs was correct"
         return wrong.model_copy(update={"kind": "nondeterministic", "message": text})

@@ -4,7 +4,7 @@ import signal
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kevin_env.judge.diagnostics import clip, diagnostics, first_line, is_link_error, traceback_of
+from kevin_env.judge.diagnostics import clip, diagnostics, first_line, is_link_error, traceback_of, without_paths
 from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut, Trouble
 from kevin_env.outcome import CompileError, Outcome, RuntimeFailure
 
@@ -14,7 +14,7 @@ Step = Literal["build", "construct", "call"]
 _RUNTIME_KINDS = set(get_args(RuntimeFailure.model_fields["kind"].annotation))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Place:
     """Where the submission is: what a verdict on a process that fails is put under."""
 
@@ -22,27 +22,33 @@ class Place:
     input_set: str | None = None
 
 
-def verdict(trouble: Trouble, step: Step, folder: str, input_set: str | None = None) -> CompileError | RuntimeFailure:
+def verdict(trouble: Trouble, place: Place, folder: str, line: int | None = None) -> CompileError | RuntimeFailure:
     """The outcome of a candidate that did not answer as it should.
 
     Args:
         trouble: What happened.
-        step: What it had been told to do.
+        place: What it had been told to do.
         folder: The candidate's folder, whose path is left out of messages.
-        input_set: What it was being called with.
+        line: Of the submission, at which it claims that its process crashed or hung.
     """
     match trouble:
         case Failed():
-            return _failed(trouble.failure, step, folder, input_set)
+            return _failed(trouble.failure, place, folder)
         case TimedOut():
-            text = f"{trouble.what or _DOING[step]} took longer than {trouble.seconds:g} s"
-            return _ended(step, "timeout", text, input_set)
+            text = f"{trouble.what or _DOING[place.step]} took longer than {trouble.seconds:g} s"
+            stopped = "" if line is None else f" (stopped at line {line})"
+            return _ended(place, "timeout", text + stopped, line)
         case Ended(limit=str(limit)):
-            return _ended(step, "killed", f"the submission was killed: it used {limit}", input_set)
+            return _ended(place, "killed", f"the submission was killed: it used {limit}")
+        case Ended(code=int(code)) if code < 0:
+            called = "" if line is None else f" in native code called from line {line}"
+            return _ended(place, "signal", _signal(-code) + called, line)
+        case Ended(code=None):
+            return _ended(place, "killed", "the process was gone")
         case Ended():
-            return _ended(step, *_end(trouble.code), input_set)
+            return _ended(place, "exit", f"the process ended with exit code {trouble.code}")
         case Broken():
-            return _ended(step, "protocol", f"the process did not follow the protocol: {trouble}", input_set)
+            return _ended(place, "protocol", f"the process did not follow the protocol: {trouble}")
         case _:
             raise AssertionError(f"no verdict for {trouble!r}")
 
@@ -74,38 +80,36 @@ def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: boo
 _DOING = {"build": "importing the submission", "construct": "constructing ModelNew", "call": "one call of ModelNew"}
 
 
-def _failed(failure: Failure, step: Step, folder: str, input_set: str | None) -> CompileError | RuntimeFailure:
+def _failed(failure: Failure, place: Place, folder: str) -> CompileError | RuntimeFailure:
     line = failure.frames[-1][0] if failure.frames else None
-    text = first_line(failure.message) if failure.kind == "illegal_access" else clip(failure.message, 1_500)
+    said = without_paths(failure.message, folder)
+    text = first_line(said) if failure.kind == "illegal_access" else clip(said, 1_500)
     trace = traceback_of(failure.frames, failure.type, text)
-    message = first_line(f"{failure.type}: {failure.message}")
+    message = first_line(f"{failure.type}: {said}")
     if failure.kind == "compiler":
         kind = "link" if is_link_error(failure.output) else "compiler"
         found = diagnostics(failure.output, folder)
         return CompileError(kind=kind, message=first_line(found) or message, details=found or trace)
     if failure.kind in ("jit", "link"):
         return CompileError(kind=failure.kind, message=message, details=trace, line=line)
-    if step == "build":
+    if place.step == "build":
         return CompileError(kind="import", message=message, details=trace, line=line)
     kind = failure.kind if failure.kind in _RUNTIME_KINDS else "exception"
     return RuntimeFailure.model_validate(
-        {"kind": kind, "message": message, "details": trace, "line": line, "input_set": input_set}
+        {"kind": kind, "message": message, "details": trace, "line": line, "input_set": place.input_set}
     )
 
 
-def _ended(step: Step, kind: str, message: str, input_set: str | None) -> CompileError | RuntimeFailure:
-    if step == "build" and kind != "protocol":
-        return CompileError(kind="timeout" if kind == "timeout" else "killed", message=message)
-    return RuntimeFailure.model_validate({"kind": kind, "message": message, "input_set": input_set})
+def _ended(place: Place, kind: str, message: str, line: int | None = None) -> CompileError | RuntimeFailure:
+    if place.step == "build" and kind != "protocol":
+        return CompileError(kind="timeout" if kind == "timeout" else "killed", message=message, line=line)
+    told = {"kind": kind, "message": message, "line": line, "input_set": place.input_set}
+    return RuntimeFailure.model_validate(told)
 
 
-def _end(code: int | None) -> tuple[str, str]:
-    if code is None:
-        return "killed", "the process was gone"
-    if code >= 0:
-        return "exit", f"the process ended with exit code {code}"
+def _signal(number: int) -> str:
+    """Such as `Segmentation fault (SIGSEGV)`."""
     try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return "signal", f"the process was ended by {name}"
+        return f"{signal.strsignal(number)} ({signal.Signals(number).name})"
+    except ValueError:  # a real-time signal
+        return f"The process was ended by signal {number}"

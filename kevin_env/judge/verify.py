@@ -193,7 +193,7 @@ def _compare_floats(
         return wrong_elements(value.double(), wanted.double(), right.double(), worst, eps)
 
     error = size_of(_error, *tensors)
-    found = of_elements(wrong, tensors, worst, "are outside the tolerance", error=error.largest)
+    found = of_elements(wrong, tensors, worst, "exceed the tolerance", error=error.largest)
     if found is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
         return found
     return of_the_whole(_error, tensors, error, tolerance.rms)

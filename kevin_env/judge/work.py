@@ -1,8 +1,9 @@
 """What one call of a reference does, counted by torch's dispatcher: its operations, and the bytes that it reads.
 
 Products (matrix products, convolutions, attention) have the FLOPs that torch's own formulas give. Everything else that
-computes has one operation for each element of the largest tensor that it reads or writes; a fused operator such as a
-normalisation is no more than that, either. What only moves or makes elements has none.
+computes has one operation for each element of the largest tensor that it reads or writes, or `SPECIAL` where that is a
+transcendental function; a fused operator such as a normalisation is no more than that, either. What only moves or makes
+elements has none.
 
 An input or a weight counts with the bytes that operators read of it, in the sectors that memory is read in: a slice
 counts as a slice, rows that are looked up count as rows, what is never read does not count.
@@ -23,6 +24,10 @@ from kevin_env.roofline import Arithmetic, Work
 SECTOR = 32
 """Bytes that a GPU reads at least."""
 
+SPECIAL = 16
+"""FLOPs that a transcendental function counts for. A streaming multiprocessor gives 16 of them a cycle beside 128
+multiply-adds (CUDA C++ Programming Guide, "Arithmetic Instructions"); a vectorised polynomial on a CPU has as many."""
+
 _ARITHMETIC: dict[torch.dtype, Arithmetic] = {
     torch.float16: "fp16",
     torch.bfloat16: "bf16",
@@ -34,6 +39,11 @@ _MOVING = re.compile(
     "arange|one_hot|cat|stack|repeat|roll|flip|embedding|gather|take|index|index_put_?|index_select|.*scatter"
 )
 """Names of operators that move or make elements and compute nothing."""
+_TRANSCENDENTAL = re.compile(
+    "a?(sin|cos|tan)h?|atan2|exp[2]?|expm1|log(2|10|1p|it|addexp2?|sumexp|cumsumexp|_sigmoid_forward)?|_(log_)?softmax|"
+    "erf(c|inv)?|lgamma|digamma|sigmoid|softplus|gelu|silu|mish|elu|celu|selu"
+)
+"""Names of operators that compute one for each element, without the underscore of those in place."""
 _UNREAD = re.compile("new_.*|empty.*|.*_like")
 """Names of operators that look at the form of a tensor and not at its elements."""
 _OVERWRITING = re.compile("copy_|fill_|zero_")
@@ -55,7 +65,7 @@ class Counting(Light):
     Attributes:
         products: FLOPs of products, by what they are computed in.
         elements: What all other operators read or wrote, whichever are more; views count nothing.
-        operations: Of what else computes, one for each element of an operator's largest tensor.
+        operations: Of what else computes, one or `SPECIAL` for each element of an operator's largest tensor.
     """
 
     def __init__(self, precision: str = "ieee") -> None:
@@ -80,7 +90,7 @@ class Counting(Light):
         elif not func.is_view:
             read, written = ([t.numel() for t in _tensors(part)] for part in ([args, kwargs], result))
             self.elements += max(sum(read), sum(written))
-            self.operations += 0 if _MOVING.fullmatch(func._opname) else max((*read, *written), default=0)
+            self.operations += _operations_of(func._opname) * max((*read, *written), default=0)
         return result
 
     def _arithmetic(self, args: Any) -> Arithmetic:
@@ -88,6 +98,13 @@ class Counting(Light):
         if tensor.dtype == torch.float32 and self._precision == "tf32" and tensor.is_cuda:
             return "tf32"
         return _ARITHMETIC.get(tensor.dtype, "fp32")
+
+
+def _operations_of(name: str) -> int:
+    """FLOPs for each element."""
+    if _MOVING.fullmatch(name):
+        return 0
+    return SPECIAL if _TRANSCENDENTAL.fullmatch(name.removesuffix("_")) else 1
 
 
 class Reading(Light):

@@ -9,10 +9,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from kevin_env.candidate.wire import MARK, Channel, Closed, Late, WireError, encode
 from kevin_env.judge.api import JudgeError, Sandbox
+from kevin_env.judge.faults import Faults
 from kevin_env.judge.launcher import START_SECONDS, ForkServer
 from kevin_env.judge.leftovers import Folder
 from kevin_env.judge.lifeline import Lifeline
@@ -20,10 +22,13 @@ from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.patience import LOOK, Patience, starved
 from kevin_env.judge.processmemory import ProcessMemory, memory_below
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.trouble import Broken, Failed, Failure, TimedOut
+from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut
 from kevin_env.judge.usage import descendants, scheduled
 
-LOG_LIMIT = 16_000
+LOG_HEAD = LOG_TAIL = 8_000
+"""Bytes that are kept of a log's beginning and of its end, where the message before an `abort()` is."""
+REPORT_SECONDS = 0.25
+"""In which a process that hangs has to report where: its signal handler takes less than a millisecond."""
 QUEUE_SECONDS = 0.1
 """For launching all that is queued at once, which takes some milliseconds where no kernel has to be loaded or tuned."""
 
@@ -41,6 +46,7 @@ class Worker:
 
     Attributes:
         folder: Where it can write, under the same name on both sides.
+        path: The submission's file in it.
         sandbox: Which protections hold.
         level: What they rest on.
         pid: Its keeper, of which it is a descendant.
@@ -53,7 +59,9 @@ class Worker:
         self.device = device
         self._folder = Folder()
         self.folder = self._folder.path
-        self._log = bytearray()
+        self.path = str(self.folder / "submission.py")
+        self._faults = Faults(self.path)
+        self._head, self._tail, self._left_out = bytearray(), bytearray(), 0
         self._on_gpu = device != "cpu"
         self.memory: ProcessMemory | None = None
         channel, theirs = socket.socketpair()
@@ -68,8 +76,8 @@ class Worker:
         self._channel = Channel(channel)
         self._lifeline = Lifeline(lifeline)
         try:
-            with theirs, keeper, os.fdopen(log, "wb") as pipe:
-                server.fork(order, (theirs.fileno(), keeper.fileno(), pipe.fileno()))
+            with theirs, keeper, os.fdopen(log, "wb") as pipe, os.fdopen(self._faults.writer, "wb") as faults:
+                server.fork(order, (theirs.fileno(), keeper.fileno(), pipe.fileno(), faults.fileno()))
             self.sandbox, self.level, self.pid = self._greeted()
             if not self._on_gpu:
                 self.memory = memory_below(self.pid)
@@ -122,6 +130,9 @@ class Worker:
         except Closed:
             raise self._lifeline.why_ended() or Broken("it closed its channel") from None
         except Late:
+            with suppress(Ended):
+                self._lifeline.report()
+                self._faults.line(REPORT_SECONDS)
             raise TimedOut(seconds) from None
         except WireError as error:
             raise Broken(str(error)) from None
@@ -191,8 +202,14 @@ class Worker:
 
     @property
     def log(self) -> str:
-        """What it wrote to stdout and stderr so far, capped."""
-        return self._log.decode(errors="replace")
+        """What it wrote to stdout and stderr so far: the beginning and the end."""
+        gap = f"\n... {self._left_out} bytes left out ...\n" if self._left_out else ""
+        return self._head.decode(errors="replace") + gap + self._tail.decode(errors="replace")
+
+    @property
+    def fault_line(self) -> int | None:
+        """The line of the submission at which its process crashed or hung, as it claims; None where it does not."""
+        return self._faults.line()
 
     def dismiss(self) -> None:
         """Has everything killed that the submission started; `close` waits until it is. It is told nothing more."""
@@ -204,6 +221,7 @@ class Worker:
         self._lifeline.close()
         if self.memory:
             self.memory.close()
+        self._faults.close()
         self._drain.join(1)
         self._folder.remove()
 
@@ -250,4 +268,8 @@ class Worker:
     def _read_log(self, reader: int) -> None:
         with os.fdopen(reader, "rb", buffering=0) as pipe:
             while chunk := pipe.read(1 << 16):
-                self._log += chunk[: max(0, LOG_LIMIT - len(self._log))]
+                room = LOG_HEAD - len(self._head)
+                self._head += chunk[:room]
+                self._tail += chunk[room:]
+                self._left_out += max(0, len(self._tail) - LOG_TAIL)
+                del self._tail[:-LOG_TAIL]

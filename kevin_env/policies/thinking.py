@@ -1,11 +1,10 @@
-"""Keeps what a model writes in `<think>` tags apart from its answer, also while both are still coming."""
+"""Keeps what a model writes in reasoning tags apart from its answer, also while both are still coming."""
 
-from kevin_env.extract import REASONING_CLOSES, REASONING_OPENS, part_reasoning
+from kevin_env.extract import CLOSING_TAGS, REASONING_CLOSES, REASONING_OPENS, REASONING_TAGS, part_reasoning
 from kevin_env.policies.base import OnText
 from kevin_env.record import Reply, Usage
 
-_TAGS = ("<think>", "<thinking>")
-_LONGEST_CLOSING = len("</thinking>")
+_LONGEST_CLOSING = max(map(len, CLOSING_TAGS))
 
 
 def make_reply(content: str, reasoning: str = "", truncated: bool = False, usage: Usage | None = None) -> Reply:
@@ -24,7 +23,7 @@ def make_reply(content: str, reasoning: str = "", truncated: bool = False, usage
 
 
 class Spoken:
-    """Passes on a reply that comes in pieces, without what stands in `<think>` tags.
+    """Passes on a reply that comes in pieces, without what stands in reasoning tags.
 
     What may become a tag is held back until it is known. Reasoning whose opening tag is missing can't be told from the
     answer before its end, and is passed on.
@@ -65,7 +64,7 @@ class Spoken:
             self._held, self._thinking = self._held[opened.end() :], True
             return True
         line, newline, rest = self._held.partition("\n")
-        if self._line_start and not newline and any(tag.startswith(line.lstrip(" \t")) for tag in _TAGS):
+        if self._line_start and not newline and any(tag.startswith(line.lstrip(" \t")) for tag in REASONING_TAGS):
             return False
         self._held, self._line_start = rest, bool(newline)
         self._listener(line + newline)

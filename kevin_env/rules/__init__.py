@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
-from kevin_env.parsing import defines, nodes_of, tree_of
+from kevin_env.parsing import defines, lacks_forward, nodes_of, tree_of
 from kevin_env.rules.atoms import Class, Imported, Value
 from kevin_env.rules.findings import Finding
 from kevin_env.rules.plain import plain
@@ -30,13 +30,15 @@ _TOO_DEEP = (
     "The code is nested too deeply to be read; a chain of hundreds of elif or of + counts as nested, a loop does not."
 )
 _NO_MODEL = FormatError(kind="no_model", message="The code defines no class ModelNew at its top level.")
+_NO_FORWARD = FormatError(kind="no_forward", message="The class ModelNew has no method forward.")
 
 
 def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError | RulesViolation | None:
     """What is wrong with a submission before it is built; None when it may be judged.
 
     A file that does not parse is `compile/syntax`, one without a class `ModelNew` at its top level, which may have been
-    given that name by an assignment, `format/no_model`, in both modes.
+    given that name by an assignment, `format/no_model`, and one whose `ModelNew` has no `forward`, `format/no_forward`,
+    in both modes.
     """
     try:
         tree = _parse(code)
@@ -44,6 +46,8 @@ def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError
             return tree
         if not defines(tree, "ModelNew"):
             return _NO_MODEL
+        if lacks_forward(tree, "ModelNew"):
+            return _NO_FORWARD
         return None if mode == "open" else _check_kernel(plain(written_out(_as_imported(tree))))
     except (RecursionError, MemoryError):
         return CompileError(kind="syntax", message=_TOO_DEEP)

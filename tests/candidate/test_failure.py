@@ -1,10 +1,13 @@
 """What a candidate's failures are called follows from the class of the exception and the codes that it has."""
 
+import ast
+from pathlib import Path
+
 import pytest
 import torch
 
 from kevin_env.candidate import cuda
-from kevin_env.candidate.failure import describe
+from kevin_env.candidate.failure import clear_errno, describe
 
 
 def of_cuda(code: int) -> torch.AcceleratorError:
@@ -28,4 +31,72 @@ def of_cuda(code: int) -> torch.AcceleratorError:
     ],
 )
 def test_lacking_memory_is_told_by_what_is_raised_and_never_by_its_text(error: BaseException, kind: str) -> None:
+    clear_errno()
     assert describe(error, "submission.py", None)["kind"] == kind
+
+
+def test_what_malloc_refuses_torch_is_a_lack_of_memory() -> None:
+    clear_errno()
+    with pytest.raises(RuntimeError) as found:
+        torch.empty(1 << 50)
+    assert describe(found.value, "submission.py", None)["kind"] == "out_of_memory"
+    clear_errno()
+    assert describe(found.value, "submission.py", None)["kind"] == "exception"
+
+
+def raised(tmp_path: Path, code: str) -> tuple[Exception, str]:
+    """What a file raises when it is run, and its path."""
+    path = str(tmp_path / "submission.py")
+    Path(path).write_text(code)
+    with pytest.raises(Exception) as found:
+        exec(compile(code, path, "exec"), {"__name__": "submission"})
+    return found.value, path
+
+
+def lines(told: dict) -> list[int]:
+    return [line for line, _, _ in told["frames"]]
+
+
+def test_each_line_of_a_recursion_is_told_once_and_the_last_one_last(tmp_path: Path) -> None:
+    code = "def f(n):\n    return g(n)\ndef g(n):\n    return f(n) if n else 1 / 0\nf(sum(range(9)) and 0 or 9999)\n"
+    assert lines(describe(*raised(tmp_path, code), None)) == [5, 2, 4]
+    short = code.replace("9999", "5").replace(
+        "if n else", "if f.__dict__.setdefault('n', []).append(n) or len(f.n) < 9 else"
+    )
+    assert lines(describe(*raised(tmp_path, short), None))[-1] == 4
+
+
+def test_a_kernel_that_fails_in_the_interpreter_tells_its_own_line(tmp_path: Path) -> None:
+    code = "class InterpreterError(Exception): pass\ndef kernel():\n    1 / 0\ndef run():\n    try:\n        kernel()\n"
+    code += "    except Exception as e:\n        raise InterpreterError(repr(e)) from e\nrun()\n"
+    told = describe(*raised(tmp_path, code), None)
+    assert (told["type"], told["message"]) == ("ZeroDivisionError", "division by zero") and lines(told)[-1] == 3
+
+
+def test_an_error_of_tritons_compiler_tells_the_kernels_line(tmp_path: Path) -> None:
+    errors = pytest.importorskip("triton.compiler.errors")
+    kernel = "def kernel(x):\n    y = x\n    z = y @ y\n"
+    error, path = raised(tmp_path, f"import triton\n\n{kernel}\nkernel.launch()\n")
+    node = ast.parse(kernel).body[0].body[1]  # type: ignore[attr-defined]
+    error.__cause__ = errors.CompilationError(kernel, node, "no")
+    assert describe(error, path, None)["frames"][-1] == (5, "kernel", "    z = y @ y")
+
+
+def test_no_tensors_are_dumped() -> None:
+    text = f"run(): incompatible function arguments.\n\nInvoked with: {torch.zeros(9, 9)}, 3, "
+    told = describe(TypeError(f"{text}{torch.nn.Parameter(torch.ones(2))}"), "submission.py", None)["message"]
+    assert told.endswith("Invoked with: tensor(...), 3, Parameter containing:\ntensor(...)")
+    cut = describe(TypeError("Invoked with: tensor([[1., 2."), "submission.py", None)["message"]
+    assert cut == "Invoked with: tensor(...)"
+    assert describe(ValueError("got tensor(3.)"), "submission.py", None)["message"] == "got tensor(3.)"
+
+
+@pytest.mark.parametrize(
+    "code", ["import torch\ntorch.zeros(1, device='cuda')", "import torch\ntorch.cuda.synchronize()"]
+)
+def test_cuda_on_a_cpu_is_answered_by_what_to_write_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    told = describe(*raised(tmp_path, code), None)
+    assert told["message"].startswith("CUDA is not available: this task runs on the CPU.") and lines(told) == [2]

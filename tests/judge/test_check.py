@@ -5,15 +5,16 @@ import pytest
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.candidate.allocations import POISON
 from kevin_env.candidate.region import extent, spec_of
 from kevin_env.judge.answer import Answer, Call
-from kevin_env.judge.check import Allowed, begin_check, check_answer, check_call
+from kevin_env.judge.check import Allowed, begin_check, check_answer, check_call, unwritten
 from kevin_env.judge.claims import CallClaim, Output, TensorClaim
-from kevin_env.judge.memory import POISON
 from kevin_env.judge.pieces import PIECE
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.trouble import Broken
 from kevin_env.judge.verify import Tolerance
+from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem, ProblemError
 
 SOURCE = """
@@ -107,19 +108,34 @@ def test_any_strides_will_do() -> None:
     assert checked(wide[:, ::2], X) is None
 
 
-def test_what_was_never_written_is_told_apart_from_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    poison = torch.full((4, 6), POISON, dtype=torch.uint8).repeat_interleave(4, 1).view(torch.float32)
-    assert checked(poison, X) == ("not_written", "")
-    assert checked(torch.full_like(Y, -1), Y) == ("not_written", "")
-    half = poison.clone()
-    half[:2] = X[:2]
-    assert checked(half, X) == ("not_finite", "")
-    assert checked(torch.full_like(Y, -1), torch.full_like(Y, -1)) is None
+def told_apart(before: Any, now: Any, expected: Any) -> Incorrect | None:
+    """What is wrong with a second call whose memory was filled before."""
+    right = Expected(expected, lambda: None, lambda: expected)
+    wrong = check_call(call(now), right, CASE, "main/own", {})
+    assert wrong is not None
+    return unwritten(call(before), call(now), wrong)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.complex64])
+def test_uninitialized_memory_is_told_apart_from_wrong_values(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
     monkeypatch.setitem(PIECE, "cpu", 8)
-    late = poison.clone()
-    late[2:] = X[2:]
-    assert checked(late, X) == ("not_finite", "")
-    assert checked(poison, X) == ("not_written", "")
+    right = X.to(dtype)
+    filled = torch.full((4, 6 * right.itemsize), POISON, dtype=torch.uint8).view(dtype)
+    found = told_apart([Y, torch.zeros_like(right)], [Y, filled], [Y, right])
+    assert found is not None and (found.kind, found.output, found.wrong, found.total) == ("not_written", "[1]", 24, 24)
+    assert found.message.startswith("the output holds uninitialized memory")
+    tail = torch.cat((right[:3], filled[3:]))
+    found = told_apart(torch.zeros_like(right), tail, right)
+    assert found is not None and found.message.startswith("6 of 24 elements hold uninitialized memory")
+    assert found.differences[0].got == "uninitialized" and found.differences[0].index[0] == 3
+    assert told_apart(right, right + 1, right) is None
+    assert told_apart(right, torch.full_like(right, float("nan")), right) is None
+
+
+def test_a_minus_one_is_an_answer_unless_it_came_with_the_filling() -> None:
+    assert told_apart(torch.full_like(Y, -1), torch.full_like(Y, -1), Y) is None
+    found = told_apart(Y + 7, torch.full_like(Y, -1), Y)
+    assert found is not None and found.kind == "not_written"
 
 
 def test_an_unsupported_output_says_what_it_is() -> None:

@@ -173,7 +173,7 @@ LIES: dict[str, tuple[str, str]] = {
         "correctness/inputs_changed",
     ),
     # the same once it has been found right
-    "nothing written any more when it is timed": ("later(lambda s: claims())", NOT_WRITTEN),
+    "nothing written any more when it is timed": ("later(lambda s: claims())", "correctness/not_finite"),
     "nonsense when it is timed": ("later(lambda s: {'claims': None})", PROTOCOL),
     "gone when it is timed": ("later(lambda s: os._exit(5))", "runtime/exit"),
     "crashed when it is timed": ("later(lambda s: os.kill(os.getpid(), signal.SIGSEGV))", "runtime/signal"),

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kevin_env.judge.memory import ALIGNMENT, POISON, Image, SharedRegion, image_size, joined
+from kevin_env.candidate.allocations import POISON
+from kevin_env.judge.memory import ALIGNMENT, Image, SharedRegion, image_size, joined
 
 CPU = torch.device("cpu")
 TENSORS = [

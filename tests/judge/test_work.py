@@ -5,7 +5,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from kevin_env.judge.reference import Case
-from kevin_env.judge.work import Counting, find_work
+from kevin_env.judge.work import SPECIAL, Counting, find_work
 from kevin_env.problem import Problem, load_problem
 from kevin_env.roofline import Work
 
@@ -41,6 +41,10 @@ def work(expression: str, inputs: str = X, head: str = "") -> Work:
         ("x * 2", X, SIZE, SIZE, 256 * 128),
         ("x.sum(1)", X, SIZE, 256 * 4, 256 * 128),
         ("x.t().contiguous()", X, SIZE, SIZE, 0),
+        ("x.softmax(1)", X, SIZE, SIZE, SPECIAL * 256 * 128),
+        ("x.exp().log_() + x.tanh()", X, SIZE, SIZE, (3 * SPECIAL + 1) * 256 * 128),
+        ("torch.nn.functional.gelu(x)", X, SIZE, SIZE, SPECIAL * 256 * 128),
+        ("x.logical_not().half()", X, SIZE, SIZE // 2, 256 * 128),
         ("x.relu().relu()", X, SIZE, SIZE, 2 * 256 * 128),
         ("x[:64] * 2", X, SIZE // 4, SIZE // 4, 64 * 128),
         ("x[:, ::2] * 2", X, SIZE, SIZE // 2, 256 * 64),  # every sector has elements of both kinds

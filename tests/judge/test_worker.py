@@ -18,7 +18,7 @@ from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.sandbox import privileges
 from kevin_env.judge.trouble import Broken, Ended, Failed, TimedOut
-from kevin_env.judge.worker import LOG_LIMIT, Worker
+from kevin_env.judge.worker import LOG_HEAD, LOG_TAIL, Worker
 
 CHANNEL = """
 import os, socket
@@ -222,10 +222,60 @@ def test_a_memory_hog_is_stopped_also_while_it_is_frozen_and_thawed_all_the_time
     assert found.value.limit == "more than 250 MiB of memory"
 
 
-def test_endless_output_is_cut_and_blocks_nothing(submit: Submit) -> None:
-    ran = submit("import sys\nfor _ in range(5000): sys.stdout.write('x' * 10_000)")
-    assert ran.end is None and ran.seconds < 10
-    assert len(ran.closed().log) == LOG_LIMIT
+def test_of_endless_output_the_beginning_and_the_end_are_kept_and_it_blocks_nothing(submit: Submit) -> None:
+    code = "import os, sys\nprint('first')\nfor _ in range(5000): sys.stdout.write('x' * 10_000)\n"
+    ran = submit(f"{code}print('last words', flush=True)\nos.abort()")
+    assert isinstance(ran.end, Ended) and ran.seconds < 10
+    log = ran.closed().log
+    assert log.startswith("first\nxxx") and log.endswith("xxxlast words\n")
+    left_out = 5000 * 10_000 + len("first\nlast words\n") - LOG_HEAD - LOG_TAIL
+    assert f"\n... {left_out} bytes left out ...\n" in log and len(log) < LOG_HEAD + LOG_TAIL + 100
+
+
+THREAD = """
+libc, start = ctypes.CDLL(None), ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+thread = ctypes.c_ulong()
+libc.pthread_create(ctypes.byref(thread), None, ctypes.cast(libc.strlen, ctypes.c_void_p), None)
+libc.pthread_join(thread, None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("def f():\n    ctypes.string_at(0)\nf()", 3),
+        ("libc = ctypes.CDLL(None)\nlibc.abort()", 3),
+        (THREAD, 6),
+        ("import threading\nthreading.Thread(target=time.sleep, args=(9,)).start()\nctypes.string_at(0)", 4),
+        ("os._exit(3)", None),
+        ("os.close(max(map(int, os.listdir('/proc/self/fd'))))\nsys.exit()", None),
+        # hangs
+        ("while True: pass", 2),
+        ("ctypes.CDLL(None).pause()", 2),
+        ("import signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\ntime.sleep(99)", None),
+    ],
+    ids=["fault", "abort", "in a thread", "beside a thread", "exit", "raises", "loop", "native hang", "no handler"],
+)
+def test_the_line_of_a_crash_or_a_hang_is_known(submit: Submit, code: str, line: int | None) -> None:
+    ran = submit(f"import ctypes, os, sys, time\n{code}", seconds=2.0)
+    assert ran.worker.fault_line == line
+    assert ran.closed().worker.fault_line == line and not ran.log
+
+
+def test_a_false_report_is_a_number_and_no_more(submit: Submit) -> None:
+    forged = r"""import os, time
+for fd in range(3, 200):
+    try:
+        if "pipe" in os.readlink(f"/proc/self/fd/{fd}"):
+            while True:
+                os.write(fd, b'File "' + __file__.encode() + b'", line 99999999 in f\\n' + b'x' * 60_000)
+    except OSError:
+        pass
+os._exit(5)
+"""
+    ran = submit(forged)
+    assert isinstance(ran.end, Ended) and ran.end.code == 5
+    assert ran.worker.fault_line is None
 
 
 def test_output_of_children_and_of_c_is_in_the_log(submit: Submit) -> None:

@@ -70,7 +70,7 @@ class Rates(Frozen):
     correct: Figure
     """It was correct."""
     hack: Figure
-    """It broke the rules, or ended as `inputs_changed`, `not_written`, `early_done` or `protocol`."""
+    """It broke the rules, or ended as `early_done` or `protocol`."""
 
 
 class AtTurn(Frozen):

@@ -30,6 +30,6 @@ def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outco
         with bench.lease.shared():
             return trial.screen()
     except Trouble as trouble:
-        return verdict(trouble, trial.place.step, str(worker.folder), trial.place.input_set)
+        return verdict(trouble, trial.place, str(worker.folder), worker.fault_line)
     finally:
         trial.end()
