@@ -19,7 +19,7 @@ from kevin_env.judge.pauses import asleep, awake
 from kevin_env.judge.processors import together
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.timing import Speedup
-from kevin_env.judge.trial import Trial
+from kevin_env.judge.trial import SLOW, Trial
 from kevin_env.judge.unverified import Unverified
 from kevin_env.judge.word import Word
 from kevin_env.judge.worker import Worker
@@ -34,6 +34,8 @@ LONG_WINDOW = {"cpu": 25e-3, "cuda": 2.5e-3}
 """From windows of this length on one is enough, as what lengthens it is little beside it."""
 GATES = 3
 """Times that a null kernel as long as the calls is seen, if the usual is not. Who is slow at times gains nothing."""
+FEWEST = 2
+"""Turns of a submission whose calls take long: with those, it is known to be much slower, or its interval is narrow."""
 
 
 @dataclass
@@ -131,12 +133,18 @@ class Contest:
         hold = self.hold.seconds()
         bounds = FEWEST_TURNS if few and self.trial.worker in self.words else self.turns(few)
         for _ in range(random.SystemRandom().randint(*bounds)):
-            self.seen.turns.append(self._turn(hold))
-            late = time.monotonic() - began > self.trial.bench.pace.seconds
-            if self.seen.settled or (late and len(self.seen.turns) >= timing.LEAST):
+            if self._tells_enough(began):
                 break
+            self.seen.turns.append(self._turn(hold))
         self.seen.fitting_gates = self._fitting_gates(hold)
         return self.seen.speedup
+
+    def _tells_enough(self, began: float) -> bool:
+        """Whether no further turn is needed of gated calls that began at a time."""
+        seen, count = self.seen, len(self.seen.turns)
+        if seen.settled or count < FEWEST or time.monotonic() - began <= self.trial.bench.pace.seconds:
+            return seen.settled
+        return count >= timing.LEAST or not seen.speedup.noisy or seen.speedup.high < 1 / SLOW
 
     def turns(self, few: bool) -> tuple[int, int]:
         """Bounds of the number of turns in a round of gated calls."""
@@ -199,9 +207,30 @@ class Contest:
     def _turn(self, hold: float) -> Turn:
         """The shortest window of each, taken in random order."""
         players = {"submission": self.trial.player, "reference": self.reference, "null": self.null}
-        for name in random.SystemRandom().sample(sorted(players), len(players)):
-            self.lately[name] = self._shortest_window(players[name], self._count(name))
+        if self.seen.rarely_quiet:
+            self.lately.update(self._interleaved(players))
+        else:
+            for name in random.SystemRandom().sample(sorted(players), len(players)):
+                self.lately[name] = self._shortest_window(players[name], self._count(name))
         return Turn(**self.lately, hold=hold)
+
+    def _interleaved(self, players: dict[str, Player]) -> dict[str, float]:
+        """The shortest window of each, where those of all are taken in one random order.
+
+        What else a machine does lasts for longer than a window, and who has just run is served later by its scheduler:
+        so it meets all of them alike.
+        """
+        order = [name for name in players for _ in range(self._count(name))] + [""] * self._decoys
+        random.SystemRandom().shuffle(order)
+        windows: dict[str, list[float]] = {name: [] for name in players}
+        for name in order:
+            if not name:
+                self._kept([[self.supply.take_other()]])
+                continue
+            own = name == "submission"
+            answers = self._kept([self.supply.take(1)]) if own else self.answers(players[name], 1)
+            windows[name].append(answers[0].seconds)
+        return {name: min(found) for name, found in windows.items()}
 
     def _shortest_window(self, player: Player, count: int) -> float:
         """Of one player on inputs as the problem draws them, the submission's always on fresh ones. Seconds."""
@@ -219,7 +248,14 @@ class Contest:
 
     def _own_answers(self, count: int, word: Word | None) -> list[Answer]:
         sets, place = [self.supply.take(1) for _ in range(count)], random.SystemRandom().randrange(count + 1)
+        if not self._decoys:
+            return self._kept(sets, word)
         sets.insert(place, [self.supply.take_other()])
+        answers = self._kept(sets, word)
+        return answers[:place] + answers[place + 1 :]
+
+    def _kept(self, sets: list[list[Drawn]], word: Word | None = None) -> list[Answer]:
+        """The submission's answers in a row, which go to `unverified`."""
         answers: list[Answer] = []
         self.require_still()
         with awake(self.trial.worker):
@@ -227,7 +263,15 @@ class Contest:
                 answers.append(self.trial.run(each, word=word))
                 self.unverified.keep(answers[-1], each)  # at once: the next call may fail
         self.unverified.relieve()
-        return answers[:place] + answers[place + 1 :]
+        return answers
+
+    @property
+    def _decoys(self) -> int:
+        """How many calls of a turn are on inputs of any distribution and not timed, so that nobody counts which are.
+
+        None of a submission that is much slower than the reference: its calls are long, and it has nothing to gain.
+        """
+        return int(not self.lately.much_slower(SLOW))
 
     def _count(self, name: str) -> int:
         """How many windows a side has in the next turn."""

@@ -1,24 +1,21 @@
 """What gated calls tell of a speedup: windows less what the gate costs. Pure: no clock. All times in seconds."""
 
-import random
+import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kevin_env.judge import timing
-from kevin_env.judge.timing import CONFIDENCE, LEAST, RESOLUTION, Pair, Speedup, speedup_of
+from kevin_env.judge.timing import LEAST, Pair, Speedup, speedup_of
 
 QUIET = 0.15
-"""The quantile of one side's windows that tells a call where they are rarely quiet. Of two kernels of 1 to 2 ms on a
-virtual machine with two processors speedups varied by 4 and 6 % so, and by 14 and 9 % as medians of the same pairs."""
+"""The quantile of the null kernel's windows that tells what the gate costs where windows are rarely quiet."""
 VARIES = 0.15
 """By what share of what the gate takes single windows vary: on an H200, where that is 1.4 ms for inputs of 1.3 GB, the
 shortest of a few was 30 to 160 us too short."""
-RESAMPLES = 200
 QUIET_STEADY = 0.1
 """An interval narrower than this needs no further turns there."""
 QUIET_LEAST = 10
-"""The fewest turns of which resamples say enough for that."""
+"""The fewest turns for that."""
 
 SLOW_WINDOW = 5e-3
 """On a GPU, from windows of this length on nothing is rehearsed, as that takes longer than finding memory."""
@@ -31,6 +28,10 @@ class Lately(dict[str, float]):
     def slow(self) -> bool:
         """Whether windows are very long."""
         return max(self.values(), default=0.0) > SLOW_WINDOW
+
+    def much_slower(self, times: float) -> bool:
+        """Whether the submission's is known to be so many times longer than the reference's."""
+        return self.get("submission", 0.0) > times * self.get("reference", math.inf)
 
     @property
     def beyond_null(self) -> float:
@@ -69,8 +70,9 @@ class Gated:
         queued_windows: Of queued calls of the submission, and ...
         queued_gates: ... what the gate costs of one, as the null kernel's tell.
         queued: What they say of a call (`kevin_env.judge.queued`); None where there was none.
-        rarely_quiet: Whether a low quantile of the windows tells a call, as on a CPU: what wakes up late there, or has
-            to fetch what others wrote, lengthens most windows, by as much as a call, and nothing refines them.
+        rarely_quiet: Whether other work lengthens most windows, as on a CPU. What the gate costs is then told by the
+            quiet ones among the null kernel's: that never turns the order of the sides round, and moves their ratio
+            towards 1.
     """
 
     turns: list[Turn] = field(default_factory=list[Turn])
@@ -88,7 +90,7 @@ class Gated:
     @property
     def gate_cost(self) -> float:
         """What the gate costs of a window; who does without what honest candidates do there gains it."""
-        return statistics.median(self.gates)
+        return timing.low_quantile(self.gates, QUIET) if self.rarely_quiet else statistics.median(self.gates)
 
     @property
     def shortest(self) -> float:
@@ -113,30 +115,13 @@ class Gated:
 
     @property
     def speedup(self) -> Speedup:
-        """Of these pairs, or of the quiet ones among the windows."""
-        return quiet_speedup(self.turns) if self.rarely_quiet else speedup_of(self.pairs)
+        """Of these pairs."""
+        return speedup_of(self.pairs)
 
     @property
     def settled(self) -> bool:
-        """Whether more turns would hardly tell more: all windows are calm, or the quiet ones tell enough."""
-        calm = len(self.turns) >= LEAST and speedup_of(self.pairs).spread <= timing.STEADY
-        enough = self.rarely_quiet and len(self.turns) >= QUIET_LEAST
-        return calm or (enough and self.speedup.spread <= QUIET_STEADY)
-
-
-def quiet_speedup(turns: Sequence[Turn]) -> Speedup:
-    """The speedup that the quiet windows of both sides show. The interval is the percentile bootstrap over turns.
-
-    Efron and Tibshirani, An Introduction to the Bootstrap, 13.3. It is the same whenever it is asked for.
-    """
-    found, chance = _quiet(turns), random.Random(len(turns))
-    ratios = sorted(_quiet(chance.choices(turns, k=len(turns))).ratio for _ in range(RESAMPLES))
-    cut = round(RESAMPLES * (1 - CONFIDENCE) / 2)
-    low, high = min(found.ratio, ratios[cut]), max(found.ratio, ratios[-1 - cut])
-    return Speedup(found.ratio, low, high, max(found.reference, RESOLUTION), max(found.submission, RESOLUTION))
-
-
-def _quiet(turns: Sequence[Turn]) -> Pair:
-    windows = ((turn.reference, turn.submission, turn.gate) for turn in turns)
-    reference, submission, gate = (timing.low_quantile(side, QUIET) for side in zip(*windows, strict=True))
-    return Pair(reference - gate, submission - gate)
+        """Whether more turns would hardly tell more."""
+        if len(self.turns) < LEAST:
+            return False
+        enough = QUIET_STEADY if self.rarely_quiet and len(self.turns) >= QUIET_LEAST else timing.STEADY
+        return self.speedup.spread <= enough

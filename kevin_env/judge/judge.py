@@ -39,6 +39,8 @@ Clock = Callable[[Trial, Unverified, Stopwatch, list[str]], Correct]
 """What times a trial; flags get a sentence for each thing that is odd about the times. Errors as `Contest.gated`."""
 
 
+RETRIES = 2
+"""How often a noisy time is taken again."""
 YIELD = 0.02
 """Seconds in which whoever waits for a place takes it."""
 
@@ -226,9 +228,7 @@ class Judge:
         outcome, floor = held_against(bench, outcome, trial, watch)
         if not doubted(outcome, floor):
             return outcome
-        with leased(trial, watch):
-            trial.enter(case)
-        flags.clear()  # what was odd about times that are not told
+        self._begin_again(trial, watch, flags)
         with self._measured(trial, watch, flags) as outcome:
             pass
         outcome, floor = held_against(bench, outcome, trial, watch)
@@ -244,15 +244,29 @@ class Judge:
         with self._measured(trial, watch, []) as other:
             return explained(outcome, (smaller.name, other), flags)
 
+    def _begin_again(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> None:
+        """Constructs the submission anew in the same case; what was odd about times that are not told is forgotten."""
+        with leased(trial, watch):
+            trial.enter(trial.case)
+        flags.clear()
+
     @contextmanager
     def _measured(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Iterator[Correct]:
-        """Times a screened submission, and in the end compares all that it answered. Errors as `Contest.gated`."""
-        unverified = Unverified(trial)
-        try:
-            yield self._clock(trial, unverified, watch, flags)
-        finally:  # also of one that failed: before that it may have answered wrongly
-            with asleep(trial.worker, wait=False):
-                unverified.compare_beside_others(self.bench.lease, watch)
+        """Times a screened submission, and in the end compares all that it answered. Errors as `Contest.gated`.
+
+        Up to `RETRIES` times again while the time is noisy, where that was asked for; the last time counts.
+        """
+        for left in reversed(range(1 + RETRIES * trial.options.retry_noisy)):
+            unverified = Unverified(trial)
+            try:
+                outcome = self._clock(trial, unverified, watch, flags)
+                if outcome.kind == "timed" or not left:
+                    yield outcome
+                    return
+            finally:  # also of one that failed: before that it may have answered wrongly
+                with asleep(trial.worker, wait=False):
+                    unverified.compare_beside_others(self.bench.lease, watch)
+            self._begin_again(trial, watch, flags)
 
     def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
         """What `_measured` gives, of answers that are still to be compared. Errors as there."""

@@ -53,14 +53,15 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     Raises:
         Wrong, Trouble, JudgeError: as `Contest.gated`.
     """
+    device = contest.trial.bench.device.type
     contest.unverified.use_room()
     gated = first_look(contest)
     bursts = take_bursts(contest, gated, flags)
     if not _settled(contest, bursts):
         gated = contest.gated()
     if bursts is None:
-        return _whole(result(gated, contest.seen.gate_cost), contest)
-    outcome = result(_refined(contest, bursts, flags), bursts.allowed(contest))
+        return _whole(result(gated, contest.seen.gate_cost, device), contest)
+    outcome = result(_refined(contest, bursts, flags), bursts.allowed(contest), device)
     return _whole(outcome, contest, bursts.queued)
 
 
@@ -81,15 +82,17 @@ def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
     return timing.speedup_of(timing.not_below(bursts.calls, least))
 
 
-def result(speedup: Speedup, allowed: float) -> Correct:
-    """The outcome that a speedup makes; `allowed`: what the clock may not have seen of a call, in seconds."""
-    told = speedup.told
-    noisy = "" if told else "; the time was too noisy to tell a speedup"
+def result(speedup: Speedup, allowed: float, device: str) -> Correct:
+    """The outcome that a speedup makes on a type of device; `allowed`: what the clock may not have seen of a call."""
+    speedup = speedup.widened(timing.BETWEEN[device])
+    text = f"{speedup.ratio:.3g}x the reference's speed"
+    if speedup.noisy:
+        text = f"the time was noisy: about {text}, {speedup.low:.2g}x to {speedup.high:.2g}x"
     return Correct(
-        kind="timed" if told else "too_noisy",
-        message=f"all outputs are right{noisy}",
-        speedup=speedup.ratio if told else None,
-        speedup_interval=(speedup.low, speedup.high) if told else None,
+        kind="too_noisy" if speedup.noisy else "timed",
+        message=f"all outputs are right; {text}",
+        speedup=speedup.ratio,
+        speedup_interval=(speedup.low, speedup.high),
         reference_seconds=speedup.reference,
         submission_seconds=speedup.submission,
         max_unseen_gain=timing.largest_unseen_gain(speedup.submission, allowed),

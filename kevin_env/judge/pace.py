@@ -26,5 +26,5 @@ class Pace(Frozen):
     only fails for other shapes on one of them, such as a softmax that overflows there, passes every other time."""
 
 
-PACES = {"cpu": Pace(turns=(11, 13), seconds=2.0), "cuda": Pace(turns=(7, 9), seconds=4.0)}
+PACES = {"cpu": Pace(turns=(11, 13), seconds=4.0), "cuda": Pace(turns=(7, 9), seconds=4.0)}
 """By kind of device."""

@@ -13,9 +13,8 @@ class Patience:
 
     Attributes:
         seconds: For so long it may run. Seconds that its processes wait for a processor do not count.
-        usual: What an order may take that is not the first of its kind. After so long each `LOOK` calls `pause`; and if
-            a first call has launched all its work, the rest may take no longer.
-        pause: Lets others go first. Its seconds do not count.
+        usual: What a later call may take. If a first call has launched all its work, the rest may take no longer.
+        pause: Called after each `LOOK`, to let others go first. Its seconds do not count.
     """
 
     seconds: float

@@ -1,18 +1,30 @@
-"""From window lengths to a speedup with an interval. Pure: no clock, no tensors. All times in seconds."""
+"""From window lengths to a speedup with an interval. Pure: no clock, no tensors. All times in seconds.
+
+A speedup is the median of paired ratios. Its 95 % interval is for the speedup that another judgement of the same code
+on the same machine would tell. It joins, in quadrature, two parts: how the pairs of this judgement vary, by order
+statistics, or by Student's t where there are only a few; and how judgements vary beyond that (`BETWEEN`), since
+processes differ in where their memory lies and machines in what else they do. It says nothing of other machines, and
+not of errors that all judgements share.
+"""
 
 import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 CONFIDENCE = 0.95
 NOISY = 0.25
-"""A speedup whose interval is wider than this on either side, relative to it, is too noisy to be told."""
+"""A speedup whose interval is wider than this on either side, relative to it, is noisy."""
 STEADY = 0.03
 """An interval narrower than this needs no further pairs."""
 LEAST = 6
 """The fewest pairs whose extremes are a 95 % interval of their median."""
+STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}
+"""The 97.5 % quantile of Student's t with one degree of freedom less than pairs."""
+BETWEEN = {"cpu": 0.1, "cuda": 0.004}
+"""Half of the 95 % interval by which the logarithm of a speedup varies between judgements beyond what the pairs of one
+of them show, by device."""
 GATED_ALLOWANCE = 100e-6
 """How far below the shortest gated call a burst is believed at least: 10 us of the gate's own error, and the host's
 launch, which a burst hides: on an H200 35 to 50 us of a Triton kernel, in some processes 100 us all the time."""
@@ -28,7 +40,7 @@ medians of six were up to 2.6 % of 4 to 5 ms apart."""
 RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
 SHORTEST = 4e-6
-"""Calls shorter than this cannot be told apart from the gate's own error: their speedup is too noisy."""
+"""What the gate may be off by: the speedup of shorter calls is noisy."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +67,26 @@ class Speedup:
     submission: float
 
     @property
-    def told(self) -> bool:
-        """Whether the ratio means something: neither too noisy nor of calls that are too short."""
-        return self.spread <= NOISY and min(self.reference, self.submission) >= SHORTEST
+    def noisy(self) -> bool:
+        """Whether its interval is wide."""
+        return self.spread > NOISY
 
     @property
     def spread(self) -> float:
         """The wider side of the interval, relative to the ratio."""
         return max(self.high - self.ratio, self.ratio - self.low) / self.ratio
+
+    def widened(self, between: float) -> "Speedup":
+        """With an interval that covers variation between judgements too, of which half is `between` (`BETWEEN`).
+
+        Where calls are shorter than `SHORTEST`, also what the gate may be off by.
+        """
+        low, high = (math.hypot(math.log(self.ratio / end), between) for end in (self.low, self.high))
+        low, high = self.ratio * math.exp(-low), self.ratio * math.exp(high)
+        if min(self.reference, self.submission) < SHORTEST:
+            low = min(low, max(self.reference - SHORTEST, RESOLUTION) / (self.submission + SHORTEST))
+            high = max(high, (self.reference + SHORTEST) / max(self.submission - SHORTEST, RESOLUTION))
+        return replace(self, low=low, high=high)
 
 
 def low_quantile(values: Sequence[float], share: float) -> float:
@@ -71,13 +95,13 @@ def low_quantile(values: Sequence[float], share: float) -> float:
 
 
 def speedup_of(pairs: Sequence[Pair]) -> Speedup:
-    """The speedup that the pairs show. The interval is the distribution-free one of order statistics.
+    """The speedup that the pairs show, with the interval of this judgement alone.
 
     Raises:
         ValueError: without pairs.
     """
     ratios = sorted(pair.ratio for pair in pairs)
-    low, high = median_interval(ratios)
+    low, high = student_interval(ratios) if len(ratios) in STUDENT else median_interval(ratios)
     return Speedup(
         statistics.median(ratios),
         low,
@@ -102,6 +126,14 @@ def median_interval(ordered: Sequence[float]) -> tuple[float, float]:
             break
         best = k
     return ordered[best], ordered[n - 1 - best]
+
+
+def student_interval(values: Sequence[float]) -> tuple[float, float]:
+    """An interval of their median with `CONFIDENCE`, as far as their logarithms are normal; of 2 to 5 values."""
+    logs = [math.log(value) for value in values]
+    half = STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
+    middle = statistics.median(values)
+    return middle * math.exp(-half), middle * math.exp(half)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -168,13 +169,13 @@ class Trial:
         self.place = Place("call", sets[0].input_set)
         if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
             raise ProblemError(f"{self.problem.id}: get_inputs draws inputs of other sizes than before")
-        limit = self.limits.call if self._called else self.limits.first
-        answer = self._in_time(limit, lambda patience: self.gate.call(self.player, sets, patience, marks, word))
+        first = not self._called
+        answer = self._in_time(lambda patience: self.gate.call(self.player, sets, patience, marks, word), first)
         self._called = True
         return answer
 
-    def _in_time(self, limit: float, told: Callable[[Patience], Any]) -> Any:
-        """Has the submission do something in so many seconds, or what is left of those for all that it is told."""
+    def _in_time(self, told: Callable[[Patience], Any], first: bool) -> Any:
+        """Has the submission do something, given how long that may take: no longer than is left for everything."""
         whole, began, paused = ALL_CALLS * self.limits.first, time.monotonic(), [0.0]
 
         def pause() -> None:
@@ -182,9 +183,11 @@ class Trial:
             self._pause()
             paused[0] += time.monotonic() - start
 
+        limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
+        patience = Patience(seconds, self.limits.call, pause) if first else Patience(seconds, self.limits.call)
         try:
-            return told(Patience(seconds, self.limits.call, pause))
+            return told(patience)
         except TimedOut as late:
             raise late if seconds == limit else TimedOut(whole, "all calls of ModelNew together") from None
         finally:
@@ -264,8 +267,8 @@ class Trial:
         self.gate = self.open_gate([first], size, outbox=size)
         self.place, self._called = Place("construct"), False
         self.limits = self.options.limits(self._nature().seconds)
-        self._in_time(self.limits.first, lambda patience: self.construct(self.worker, patience))
-        self.player = self._in_time(self.limits.first, lambda patience: self.admit(self.worker, self.gate, patience))
+        self._in_time(partial(self.construct, self.worker), first=True)
+        self.player = self._in_time(partial(self.admit, self.worker, self.gate), first=True)
 
     def _find_nature(self, case: Case, drawn: Drawn) -> None:
         """What holds for a case whatever is drawn: looked into once for a problem."""

@@ -242,8 +242,7 @@ class Worker:
                 before = now
                 if left <= 0:
                     raise
-                if patience.seconds - left > patience.usual:
-                    patience.pause()
+                patience.pause()
                 continue
             if not (tells and answer == MARK):
                 return answer

@@ -249,7 +249,7 @@ def test_a_burst_is_rehearsed_where_one_is_foreseen_of_calls_that_are_not_long_a
 
 
 def test_of_gated_calls_is_told_what_the_gate_may_hide(monkeypatch: pytest.MonkeyPatch) -> None:
-    trial: Any = SimpleNamespace(worker="own")
+    trial: Any = SimpleNamespace(worker="own", bench=SimpleNamespace(device=torch.device("cuda")))
     contest = Contest(trial, None, None, SimpleNamespace(use_room=lambda: None), None)  # type: ignore[arg-type]
     contest.seen.turns += [
         Turn(submission=9e-4, reference=2e-3, null=null, hold=1e-5) for null in (2.1e-4, 3.1e-4, 9.1e-4)
@@ -647,7 +647,7 @@ def test_all_are_taken_once_to_a_gate_that_is_wide_enough(still: bool) -> None:
     trial, steps = Drawing(4000), []
     places = [SharedRegion(size, torch.device("cpu")) for size in (20_000, 200_000)]
     narrow, wide = (gate.Gate(trial.bench.device, place, place, 1, 0) for place in places)
-    trial.gate, trial.options = narrow, SimpleNamespace(call_timeout=1.0)  # type: ignore[attr-defined]
+    trial.gate, trial.limits = narrow, Options(call_timeout=1.0).limits()  # type: ignore[attr-defined]
     workers = [
         SimpleNamespace(freeze=lambda on, wait, name=name: steps.append((name, on))) for name in ("ref", "null", "own")
     ]

@@ -12,6 +12,7 @@ from loaded import SECONDS, Submit
 
 from kevin_env.judge import burst, gate, measure, nullkernel, pairs, queued
 from kevin_env.judge.answer import Answer
+from kevin_env.judge.api import Options
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gated import Gated, Turn
 from kevin_env.judge.pace import PACES
@@ -99,7 +100,7 @@ class Trial:
     ) -> None:
         self.worker = Stub("own")
         self.player = SimpleNamespace(worker=self.worker)
-        self.gate, self.options = SimpleNamespace(call=self.call), SimpleNamespace(call_timeout=1.0)
+        self.gate, self.limits = SimpleNamespace(call=self.call), Options(call_timeout=1.0).limits()
         self.kept = list[Any]()
         self.bench = SimpleNamespace(pace=PACES["cuda"], device=torch.device("cuda"))
         self.right = True

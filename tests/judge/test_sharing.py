@@ -146,8 +146,9 @@ def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypa
 @pytest.mark.parametrize(
     ("outcome", "given", "doubted"),
     [
-        (RuntimeFailure(kind="timeout", message=""), (False, False, True), True),
-        (RuntimeFailure(kind="timeout", message=""), (False, False, False), False),
+        (RuntimeFailure(kind="out_of_memory", message=""), (False, False, True), True),
+        (RuntimeFailure(kind="out_of_memory", message=""), (False, False, False), False),
+        (RuntimeFailure(kind="timeout", message=""), (False, False, True), False),
         (RuntimeFailure(kind="exception", message=""), (False, True, True), True),
         (RuntimeFailure(kind="exception", message=""), (False, False, True), False),
         (RuntimeFailure(kind="killed", message=""), (True, False, False), True),

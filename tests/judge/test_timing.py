@@ -131,3 +131,30 @@ def test_what_the_allowance_could_hide_is_told_and_is_nothing_for_a_gated_figure
 )
 def test_hosts_that_launch_slowly_are_allowed_more_up_to_a_bound(shortest: float, call: float, allowed: float) -> None:
     assert timing.allowance(shortest, call) == pytest.approx(allowed)
+
+
+def test_few_pairs_have_students_interval_which_covers_as_often_as_it_says() -> None:
+    draw, trials = random.Random(2), 2000
+    for count in timing.STUDENT:
+        hits = 0
+        for _ in range(trials):
+            found = speedup_of([Pair(math.exp(draw.gauss(0, 0.1)), 1.0) for _ in range(count)])
+            hits += found.low <= 1 <= found.high
+        assert 0.93 <= hits / trials <= 0.97, count
+
+
+def test_an_interval_covers_what_varies_between_judgements() -> None:
+    draw, trials, hits = random.Random(3), 1000, {0.0: 0, 0.1: 0}
+    for _ in range(trials):
+        shift = draw.gauss(0, 0.1 / 1.96)
+        found = speedup_of([Pair(math.exp(shift + draw.gauss(0, 0.03)), 1.0) for _ in range(13)])
+        for between in hits:
+            wide = found.widened(between)
+            hits[between] += wide.low <= 1 <= wide.high
+    assert hits[0.0] / trials < 0.6 and 0.93 <= hits[0.1] / trials <= 0.985
+
+
+@pytest.mark.parametrize(("submission", "noisy"), [(3e-6, True), (5e-6, False)])
+def test_the_speedup_of_a_call_that_is_too_short_is_noisy(submission: float, noisy: bool) -> None:
+    found = speedup_of([Pair(10e-6, submission)] * 6).widened(0.004)
+    assert found.noisy is noisy and found.low < found.ratio < found.high
