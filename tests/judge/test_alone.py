@@ -198,7 +198,7 @@ def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(j
     monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 1)
     judgement, _ = judged(judge, SLOW, call_timeout=2.0)
     assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
-    assert judgement.outcome.message == "all calls of ModelNew together took longer than 2 s"
+    assert judgement.outcome.message == "all calls of ModelNew together took longer than 2 s (stopped at line 5)"
     monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 100)
     assert judged(judge, SLOW.replace("0.5", "0.01"), call_timeout=5.0)[0].outcome.category == "correct"
 
