@@ -23,11 +23,12 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
     Raises:
         ProblemError: when its reference fails.
     """
-    cases, overrides = list[CaseFacts](), overrides_of(problem)
+    cases: list[CaseFacts] = []
     for case in open_cases(problem, device):
         case.draw_weights(SEED)
         usable = usable_distributions(case, SEED, options.inputs)
-        cases.append(_case_facts(case, usable, overrides.get(case.name, {})))
+        overrides = {} if case.name == "main" else overrides_of(problem)[case.name]
+        cases.append(_case_facts(case, usable, overrides))
     timed = case
     output = tree.take_apart(case.expect(*case.draw_inputs("own", SEED), SEED).output)[1]
     return Facts(

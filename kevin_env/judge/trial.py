@@ -293,7 +293,7 @@ class Trial:
             return wrong.model_copy(update={"kind": "early_done", "message": text})
         self._draws -= 1
         try:  # never before an answer was wrong: it is the one call that a submission could tell from others
-            self._in_time(self.limits.call, lambda patience: self.worker.ask("poison", patience))
+            self._in_time(partial(self.worker.ask, "poison"), first=False)
             second, again = self.checked(distribution)
         except (Failed, Ended, TimedOut):  # such as that of a kernel that takes an index from memory that nobody wrote
             return wrong

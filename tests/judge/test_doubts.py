@@ -304,6 +304,6 @@ def test_an_episode_is_paid_its_share_of_the_roofline(judge, seen) -> None:
     held = turn.outcome.roofline
     assert held is not None
     assert turn.score == pytest.approx(0.3 + min(held.fraction, 1.0))
-    assert "On the roofline of this device" in turn.feedback
+    assert "The device needs at least" in turn.feedback
     again = Trajectory.model_validate_json(episode.trajectory.model_dump_json())
     assert again.turns[0].outcome == turn.outcome
