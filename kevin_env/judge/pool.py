@@ -119,11 +119,11 @@ class LocalPool:
         request = _Request(whole, problem.sha256, device_names(options.device), read, on_stage)
         if message["do"] == "describe":  # several may wait for it: none of them may cancel it
             request.future.set_running_or_notify_cancel()
-        self._ask_later(request, ())
+        self._ask_later(request, lost=0)
         return request.future
 
-    def _ask_later(self, request: "_Request", lost: tuple[str, ...]) -> None:
-        """Asks in a thread of its own; `lost` are the devices whose judges went away while they had the request."""
+    def _ask_later(self, request: "_Request", lost: int) -> None:
+        """Asks in a thread of its own; `lost` is how many judges went away while they had the request."""
 
         def ask() -> None:
             try:
@@ -138,16 +138,16 @@ class LocalPool:
         except RuntimeError as error:  # this machine gives no more threads
             fail(request.future, JudgeError(f"the judge could not be asked: {error}"))
 
-    def _ask(self, request: "_Request", lost: tuple[str, ...]) -> None:
+    def _ask(self, request: "_Request", lost: int) -> None:
         """Asks one judge. If it goes away, another gets the request, alone: any that it had may have been the cause."""
-        name, judge = self._choose(request, lost)
+        name, judge = self._choose(request)
         attempt: Future[Any] = Future()
 
         def settle(done: Future[Any]) -> None:
             error = None if done.cancelled() else done.exception()
             self._balance.done(name, failed=isinstance(error, JudgeError))
-            if isinstance(error, JudgeGone) and len(lost) + 1 < TRIES:
-                self._ask_later(request, (*lost, name))
+            if isinstance(error, JudgeGone) and lost + 1 < TRIES:
+                self._ask_later(request, lost + 1)
             elif isinstance(error, JudgeGone):
                 fail(request.future, JudgeError(f"{TRIES} judges went away while they had this: {error}"))
             elif error is not None:
@@ -158,15 +158,15 @@ class LocalPool:
         attempt.add_done_callback(settle)
         request.future.add_done_callback(lambda done: attempt.cancel() if done.cancelled() else None)
         try:
-            judge.ask({**request.message, "alone": bool(lost)}, attempt, request.read, request.on_stage)
+            judge.ask({**request.message, "alone": lost > 0}, attempt, request.read, request.on_stage)
         except JudgeError as error:
             fail(attempt, error)
 
-    def _choose(self, request: "_Request", lost: tuple[str, ...]) -> tuple[str, Remote]:
-        """A device that has a judge, rather none of those where the request was lost, and that judge."""
+    def _choose(self, request: "_Request") -> tuple[str, Remote]:
+        """A device that has a judge, and that judge; where there are several, rather none that failed lately."""
         left = list(request.names)
         while True:
-            name = self._balance.take([each for each in left if each not in lost] or left, request.key)
+            name = self._balance.take(left, request.key)
             try:
                 judge = self._judge(name)
                 self._require_alike(request.names, name, judge.info.name)

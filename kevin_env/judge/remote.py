@@ -132,7 +132,7 @@ class Remote:
         """The next message of a judge that is ready. Raises `Late` when it misses too many beats."""
         for _ in range(MISSED):
             with suppress(Late):
-                return self._channel.receive(2 * self._beat)
+                return self._channel.receive(self._beat)
         raise Late("no sign of life")
 
     def _send(self, message: dict[str, Any]) -> None:

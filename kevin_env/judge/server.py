@@ -93,18 +93,16 @@ class Server:
     def _beat(self, judge: "Judge", seconds: float) -> None:
         """Says now and then that the process and its device answer."""
         judge.enter_thread()
-        while not self._hung_up_if_sick(judge):
+        while not (trouble := judge.trouble()):
             self._send({"beat": True})
             time.sleep(seconds)
+        self._hang_up(trouble)
 
-    def _hung_up_if_sick(self, judge: "Judge") -> bool:
-        """Hangs up, which ends the process, when the judge's context is lost: all that follows would fail."""
-        trouble = judge.trouble()
-        if trouble:
-            sys.stderr.write(f"the judge of {judge.info.device} ends: {trouble}\n")
-            with contextlib.suppress(OSError):
-                self._channel.sock.shutdown(socket.SHUT_RDWR)
-        return bool(trouble)
+    def _hang_up(self, trouble: str) -> None:
+        """Ends the process, in which all that follows would fail."""
+        sys.stderr.write(f"a judge ends and is replaced: {trouble}\n")
+        with contextlib.suppress(OSError):
+            self._channel.sock.shutdown(socket.SHUT_RDWR)
 
     def _take(self, message: dict[str, Any], judge: "Judge", threads: ThreadPoolExecutor) -> None:
         """A request, or the word that nobody waits for the answer to one any more."""
@@ -117,17 +115,21 @@ class Server:
             wanted.cancel()
 
     def _answer(self, judge: "Judge", request: dict[str, Any]) -> None:
-        with self._taking_place(request["alone"]):
-            number, answer = request["id"], self._answer_of(judge, request)
-            if not request["alone"] and self._hung_up_if_sick(judge):  # it may be the fault of another request
+        alone, number = request["alone"], request["id"]
+        with self._taking_place(alone):
+            answer, trouble = self._answer_of(judge, request), judge.trouble()
+            if trouble and not alone:  # it may be the fault of any that is under way
+                self._hang_up(trouble)
                 return
+            if trouble and "judge_error" in answer:
+                answer = {"problem_error": f"{request['problem']['id']}: its reference fails: {trouble}"}
             del self._wanted[number]
             try:
                 self._send({"id": number, **answer})
             except TooLong as error:
                 self._send({"id": number, "judge_error": f"the answer is too long: {error}"})
-            if request["alone"]:
-                self._hung_up_if_sick(judge)
+            if trouble:
+                self._hang_up(trouble)
 
     @contextlib.contextmanager
     def _taking_place(self, alone: bool) -> Iterator[None]:

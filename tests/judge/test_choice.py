@@ -66,3 +66,22 @@ def test_a_device_whose_judge_fails_rests_while_there_is_another() -> None:
     balance.done("cuda:0")
     now[0] = REST
     assert balance.take(BOTH, "later") == "cuda:0"
+
+
+def test_a_device_that_fails_again_rests_longer_but_many_failures_at_once_are_one() -> None:
+    now = [0.0]
+    balance = Balance(clock=lambda: now[0])
+    for expected in (REST, 2 * REST, 4 * REST):
+        for _ in range(5):
+            balance.take(("cuda:0",), "any")
+            balance.done("cuda:0", failed=True)
+        now[0] += expected - 1
+        assert balance.take(BOTH, "any") == "cuda:1"
+        balance.done("cuda:1")
+        now[0] += 1
+    assert balance.take(BOTH, "any") == "cuda:0"
+    balance.done("cuda:0")
+    balance.take(("cuda:0",), "any")
+    balance.done("cuda:0", failed=True)
+    now[0] += REST
+    assert balance.take(BOTH, "any") == "cuda:0"

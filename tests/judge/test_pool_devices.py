@@ -29,13 +29,16 @@ Answer = Callable[["Double", dict[str, Any]], Exception | None]
 class Double(Remote):
     """A judge without a process. `JudgeGone` is its end."""
 
-    def __init__(self, device: str, start: JudgeError | None, answer: Answer, kind: str) -> None:
+    def __init__(
+        self, device: str, start: JudgeError | None, failing: threading.Barrier, answer: Answer, kind: str
+    ) -> None:
         self.device, self.start, self.answer, self.alive = device, start, answer, start is None
-        self.name = kind
+        self.failing, self.name = failing, kind
 
     @property
     def info(self) -> DeviceInfo:
         if self.start is not None:
+            self.failing.wait()
             raise self.start
         return SCRIPTED_GPU.model_copy(update={"device": self.device, "name": self.name})
 
@@ -59,8 +62,11 @@ class Devices:
     Args:
         answer: Of every double.
         dead: Devices whose judge does not start.
+        failing: Passed by whoever waits for one of these, before it is told so.
         kinds: Names of devices that are not alike.
     """
+
+    failing = threading.Barrier(1)
 
     def __init__(self, answer: Answer = lambda *_: None, dead: set[str] | None = None, **kinds: str) -> None:
         self.answer, self.dead, self.kinds = answer, dead or set(), kinds
@@ -70,7 +76,7 @@ class Devices:
     def __call__(self, device: str, pace: Pace | None) -> Double:
         self.started.append(device)
         error = JudgeGone(f"no device {device} here") if device in self.dead else None
-        return Double(device, error, self._answer, self.kinds.get(device.replace(":", ""), "GPU"))
+        return Double(device, error, self.failing, self._answer, self.kinds.get(device.replace(":", ""), "GPU"))
 
     def _answer(self, judge: Double, request: dict[str, Any]) -> Exception | None:
         self.asked.append((judge.device, request["alone"]))
@@ -84,14 +90,23 @@ def judged(pool: LocalPool, count: int = 1, options: Options = BOTH) -> list[str
 
 
 def test_a_dead_device_is_left_out_and_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    devices = Devices(dead={"cuda:0"})
+    four = threading.Barrier(4, timeout=30)
+
+    def answer(*_: Any) -> None:
+        if len(devices.asked) <= 4:
+            four.wait()
+
+    devices = Devices(answer, dead={"cuda:0"})
+    devices.failing = threading.Barrier(2, timeout=30)
     with caplog.at_level(logging.WARNING), LocalPool(start=devices) as pool:
-        assert judged(pool, 4) == ["cuda:1"] * 4
+        futures = [pool.submit(PROBLEM, Submission(code=""), BOTH) for _ in range(4)]  # two get either device
+        assert [future.result(30).device.device for future in futures] == ["cuda:1"] * 4
+        assert judged(pool, 2) == ["cuda:1"] * 2
+        devices.failing = threading.Barrier(1)
         assert pool.device("cuda:0,1").device == "cuda:1"
     assert [record.getMessage() for record in caplog.records] == [
         "cuda:0 is left out while it has no judge: no device cuda:0 here"
     ]
-    assert devices.started.count("cuda:0") == 2, "once for a submission, once by its name"
 
 
 def test_a_request_fails_when_no_device_is_left() -> None:

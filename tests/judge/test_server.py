@@ -31,7 +31,7 @@ JUDGEMENT = Judgement(
 
 
 class Double:
-    """Judges by a submission's code: `sick` is code that loses the context, `hold` waits."""
+    """Judges by a submission's code: `hold` waits; `sick` loses the context, which the judge notices in `crash`."""
 
     device = torch.device("cpu")
     info = SCRIPTED_CPU
@@ -46,7 +46,9 @@ class Double:
         if submission.code == "hold":
             self.running.release()
             self.free.wait(30)
-        self.lost = self.lost or submission.code == "sick"
+        self.lost = self.lost or submission.code in ("sick", "crash")
+        if submission.code == "crash":
+            raise RuntimeError(ASSERT)
         if self.lost:
             raise ProblemError(f"{problem.id}: its reference fails in forward: {ASSERT}")
         return JUDGEMENT
@@ -130,11 +132,13 @@ def test_nobody_gets_an_answer_from_a_context_that_another_has_lost() -> None:
             client.answer()
 
 
-def test_whoever_loses_the_context_alone_is_told_why() -> None:
+@pytest.mark.parametrize("code", ["sick", "crash"])
+def test_whoever_loses_the_context_alone_is_told_why(code: str) -> None:
     with serving(Double()) as client:
-        number = client.ask(code="sick", alone=True)
+        number = client.ask(code=code, alone=True)
         answer = client.answer()
-        assert answer["id"] == number and ASSERT in answer["problem_error"]
+        assert answer["id"] == number and answer["problem_error"].startswith("softmax: its reference fails")
+        assert ASSERT in answer["problem_error"]
         with pytest.raises(Closed):
             client.answer()
 
