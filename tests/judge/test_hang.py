@@ -9,6 +9,8 @@ import pytest
 from loaded import Submit
 
 from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.api import CALL_MULTIPLE
+from kevin_env.judge.facts import find_facts
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.pace import PACES
 from kevin_env.judge.patience import Patience, Ran, starved
@@ -40,6 +42,12 @@ def test_limits_follow_from_the_reference_unless_they_are_given() -> None:
     assert Options().limits(0.1).call == pytest.approx(20.0)
     given = Options(call_timeout=5.0, build_timeout=9.0).limits(0.1)
     assert given.model_dump() == {"build": 9.0, "first": 5.0, "call": 5.0}
+
+
+def test_the_prompt_knows_the_limits(judge: Judge) -> None:
+    for options in (Options(), Options(call_timeout=5.0, build_timeout=9.0)):
+        found = find_facts(SOFTMAX, judge.device, judge.info, options).limits
+        assert found == options.limits(found.call / CALL_MULTIPLE) and found.call < 20
 
 
 def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Judge) -> None:
