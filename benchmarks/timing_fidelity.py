@@ -7,8 +7,10 @@ judged, by other pools on the same device, over its quiet value; of several kern
 a candidate that is trusted here: difference over the latter, of kernels from 100 us up the largest. `bias_ncu`: the
 same against ncu, where that may read the device's counters. On a GPU only; verdicts too noisy to tell a time are left
 out.
+`coverage`: share of intervals that contain 1, of references that are judged as submissions against themselves, each in
+a fresh process, while other pools judge on the same device; with how many lie above 1 and below.
 
-    python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv load bias] [--repeats 10] [--json FILE]
+    python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv load bias coverage] [--repeats 10] [--json FILE]
 
 `load` needs the quiet values, so it measures `cv` as well.
 """
@@ -27,6 +29,7 @@ from honest import Entry, filled_up, freshened, honest_entries, warm
 from kernels import INSIDE, as_submission, kernel_case, time_by_ncu, times_inside
 from resultfile import Results, device_name, plain_row
 
+from kevin_env import parsing
 from kevin_env.judge import JudgeError, Options, Submission
 from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import Correct
@@ -142,6 +145,24 @@ def load_rows(
             results.tell(plain_row("speedup_under_load: others judged meanwhile", len(done)))
 
 
+def coverage_rows(pool: LocalPool, problems: list[Problem], options: Options, count: int, results: Results) -> None:
+    """How often intervals of a reference against itself contain 1 under load."""
+    entries = [each for kind in KINDS[options.device] for each in filled_up(kind, 0, options.device)]
+    intervals: list[tuple[float, float]] = []
+    with loaded(options.device, entries, LOAD[options.device]) as done:
+        for problem, number in itertools.product(problems, range(count)):
+            outcome = judged(pool, (problem, parsing.as_submission(problem.source)), options)
+            low, high = outcome.speedup_interval or (0.0, 0.0)
+            intervals.append((low, high))
+            told = f"{outcome.speedup:.3f} [{low:.3f}, {high:.3f}]" if outcome.speedup else "not believed"
+            print(f"{problem.id:28} {number + 1:3} of {count}  {told}", flush=True)
+        above, below = sum(low > 1 for low, _ in intervals), sum(high < 1 for _, high in intervals)
+        width = statistics.median(high / low for low, high in intervals if low)
+        row = plain_row("coverage", 1 - (above + below) / len(intervals), "share", n=len(intervals))
+        results.tell(row | {"above": above, "below": below, "median_high_over_low": width})
+        results.tell(plain_row("coverage: others judged meanwhile", len(done)))
+
+
 def bias_rows(verdicts: dict[str, float], results: Results) -> None:
     """Times as verdicts tell them against the kernels' own."""
     import torch
@@ -188,7 +209,7 @@ def times_of(pool: LocalPool, options: Options) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--rows", nargs="+", default=["cv", "load", "bias"], choices=("cv", "load", "bias"))
+    parser.add_argument("--rows", nargs="+", default=["cv", "load", "bias"], choices=("cv", "load", "bias", "coverage"))
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -201,6 +222,9 @@ def main() -> None:
             quiet = cv_rows(pool, kernels, how, options.repeats, results)
             if "load" in options.rows:
                 load_rows(pool, kernels, quiet, how, max(5, options.repeats // 2), results)
+        if "coverage" in options.rows:
+            problems = [problem for problem, _ in fixed_kernels(options.device)]
+            coverage_rows(pool, problems, how, options.repeats, results)
         if "bias" in options.rows and options.device == "cuda":
             verdicts = times_of(pool, how)
     if verdicts:

@@ -63,6 +63,7 @@ def test_only_the_stages_own_episodes_lead_on() -> None:
         (0.0, [WRONG, NOISY, WRONG], True),
         (0.0, [], False),
         (1.5, [WRONG, correct(1.4), NOISY], False),
+        (1.5, [NOISY.model_copy(update={"speedup": 2.0, "speedup_interval": (1.4, 3.0)})], False),
         (1.5, [correct(1.6), WRONG], True),
         (1.5, correct(1.5), True),
         (1.5, True, True),

@@ -86,8 +86,16 @@ def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:
     for bound, score in (("median", 2.3), ("lower", 2.0)):
         turn = started(problem, [outcome], max_turns=2, bound=bound).submit(REPLY)
         assert (turn.score, turn.speedup) == (pytest.approx(score), 2.0)
-    noisy = Correct(message="Correct.", kind="too_noisy")
-    assert started(problem, [noisy], max_turns=2, bound="lower").submit(REPLY).score == 0.3
+    unbelieved = Correct(message="Correct.", kind="too_noisy")
+    assert started(problem, [unbelieved], max_turns=2, bound="lower").submit(REPLY).score == 0.3
+    for how, score in (("lower", 0.8), ("retry", 0.8), ("floor", 0.3)):
+        episode = started(problem, [noisy(2.0, 0.5)], max_turns=2, noisy=how)
+        assert episode.submit(REPLY).score == pytest.approx(score)
+        assert episode.pool.submissions[0][2].retry_noisy is (how == "retry")
+
+
+def noisy(speedup: float, low: float) -> Correct:
+    return Correct(message="Correct.", kind="too_noisy", speedup=speedup, speedup_interval=(low, 2 * speedup))
 
 
 @pytest.mark.parametrize(
@@ -95,6 +103,7 @@ def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:
     [
         ("correct", [WRONG, Correct(message="Correct.", kind="too_noisy")], 2),
         (2.0, [correct(1.9), Correct(message="Correct.", kind="too_noisy"), correct(2.0)], 3),
+        (2.0, [noisy(9.0, 1.9), noisy(9.0, 2.1)], 2),
     ],
 )
 def test_stop_on_ends_it_early(problem, stop_on, outcomes, turns) -> None:

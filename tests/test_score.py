@@ -4,6 +4,7 @@ import pytest
 from episodes import correct, every_outcome
 
 from kevin_env.outcome import Correct
+from kevin_env.roofline import Roofline
 from kevin_env.score import SCORES, discounted_returns, kevin, resolve_score, score_name, score_of
 
 
@@ -12,7 +13,7 @@ def test_correct_scores_its_speedup_unclipped() -> None:
     assert kevin(correct(0.01)) == pytest.approx(0.31)
 
 
-def test_too_noisy_scores_the_correctness_alone() -> None:
+def test_a_time_that_is_not_believed_scores_the_correctness_alone() -> None:
     assert kevin(Correct(message="Correct.", kind="too_noisy")) == 0.3
 
 
@@ -69,3 +70,22 @@ def test_a_function_is_a_score_and_has_a_name() -> None:
 def test_a_score_must_be_a_number(bad) -> None:
     with pytest.raises(ValueError, match=r"gave (nan|inf) for correct/timed"):
         score_of(correct(1.0), lambda _: bad)
+
+
+NOISY = Correct(kind="too_noisy", message="Correct.", speedup=2.0, speedup_interval=(0.5, 6.0))
+
+
+@pytest.mark.parametrize(("noisy", "score"), [("lower", 0.8), ("retry", 0.8), ("floor", 0.3)])
+def test_a_noisy_speedup_is_paid_by_its_lower_end_or_not(noisy, score: float) -> None:
+    assert score_of(NOISY, kevin, noisy=noisy) == pytest.approx(score)
+    assert score_of(correct(2.0), kevin, noisy=noisy) == pytest.approx(2.3), "others are paid by their median"
+
+
+def test_the_fraction_of_the_roofline_goes_with_the_speedup_that_counts() -> None:
+    held = Roofline(
+        bytes=1, flops=1, seconds=1.0, bound="memory", memory_ceiling=1.0, compute_ceiling=1.0, bandwidth=1.0, rate=1.0,
+        fraction=0.8,
+    )  # fmt: skip
+    noisy = NOISY.model_copy(update={"roofline": held})
+    assert score_of(noisy, resolve_score("roofline")) == pytest.approx(0.3 + 0.8 * 0.5 / 2.0)
+    assert score_of(noisy, resolve_score("roofline"), noisy="floor") == 0.3

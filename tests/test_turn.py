@@ -4,6 +4,7 @@ import pytest
 from episodes import REPLY, SOURCE, WRONG, correct
 
 from kevin_env.judge import JudgeError, Options, ScriptedPool, Submission
+from kevin_env.outcome import Correct
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Message, Reply
 from kevin_env.score import kevin
@@ -125,3 +126,12 @@ def test_a_closed_pool_says_so() -> None:
         take_turn(question(), Reply(content=REPLY), pool)
     with pytest.raises(JudgeError, match="closed"):
         pool.describe(PROBLEM, Options())
+
+
+def test_the_same_code_is_measured_again_after_a_noisy_time_alone() -> None:
+    noisy = Correct(kind="too_noisy", message="Correct.", speedup=2.0, speedup_interval=(0.5, 6.0))
+    first, _ = ask(REPLY, noisy, number=1)
+    again, pool = ask(REPLY, correct(1.5), earlier=(first,))
+    assert (len(pool.submissions), again.outcome, first.score) == (1, correct(1.5), pytest.approx(0.8))
+    third, pool = ask(REPLY, correct(9.0), number=3, earlier=(first, again))
+    assert (len(pool.submissions), third.outcome) == (0, correct(1.5)), "a time that is not noisy stays"

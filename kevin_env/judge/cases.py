@@ -74,12 +74,15 @@ def usable_distributions(case: Case, seed: int, inputs: str = "varied") -> list[
 
 
 def seconds_of(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> float:
-    """What one call of the reference takes, which has been called before."""
-    finish(case.device)
-    start = time.perf_counter()
-    case.answer(skeleton, tensors, seed=0)
-    finish(case.device)
-    return time.perf_counter() - start
+    """What a call of the reference takes, which has been called before; the shorter of two."""
+    found: list[float] = []
+    for _ in range(2):
+        finish(case.device)
+        start = time.perf_counter()
+        case.answer(skeleton, tensors, seed=0)
+        finish(case.device)
+        found.append(time.perf_counter() - start)
+    return min(found)
 
 
 def plan(distributions: list[str], timed: bool, secret: str, case: str, pace: Pace) -> list[str]:

@@ -11,7 +11,7 @@ from kevin_env.judge.doubts import believed
 from kevin_env.judge.flags import flag_name
 from kevin_env.judge.floor import GATE_ERROR, Floor, Floors, bytes_that_matter
 from kevin_env.judge.gate import Drawn
-from kevin_env.judge.judge import Judge
+from kevin_env.judge.judge import RETRIES, Judge
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.memory import Image
 from kevin_env.judge.reference import Case
@@ -167,3 +167,15 @@ def test_the_judge_measures_twice_before_it_doubts(
     outcome = a_judge(clock=clock).judge(problem, Submission(code=code), Options(device="cpu"), lambda _: None).outcome
     assert (outcome.category, outcome.kind) == ("correct", kind)
     assert clock.cases == ["main"] * (2 if kind == "too_noisy" else 1)
+
+
+@pytest.mark.parametrize(("retry", "times"), [(False, 1), (True, 1 + RETRIES)])
+def test_a_noisy_time_is_taken_again_where_that_is_asked_for(
+    a_judge: Callable[..., Judge], retry: bool, times: int
+) -> None:
+    clock = ScriptedClock({"main": timed(1e-3).model_copy(update={"kind": "too_noisy"})})
+    source = SOURCE.format(expression="torch.softmax(x, 1)", inputs=MEGABYTE)
+    code = source.replace("class Model(", "class ModelNew(")
+    problem, options = Problem(id="x", name="x", source=source), Options(device="cpu", retry_noisy=retry)
+    outcome = a_judge(clock=clock).judge(problem, Submission(code=code), options, lambda _: None).outcome
+    assert (outcome.kind, clock.cases) == ("too_noisy", ["main"] * times)

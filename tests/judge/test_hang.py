@@ -1,0 +1,120 @@
+"""A submission that hangs or is slow costs others little, and is not judged again for what it did itself."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+
+import pytest
+from loaded import Submit
+
+from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.api import CALL_MULTIPLE
+from kevin_env.judge.facts import find_facts
+from kevin_env.judge.judge import Judge
+from kevin_env.judge.pace import PACES
+from kevin_env.judge.patience import Patience, Ran, starved
+from kevin_env.judge.trouble import TimedOut
+from kevin_env.problem import load_problem
+
+SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
+RIGHT = """
+import time
+import torch
+class ModelNew(torch.nn.Module):
+    calls = 0
+    def forward(self, x):
+        self.calls += 1
+        return torch.softmax(x, dim=1)
+"""
+OTHERS, MOST = 9, 1.1
+
+
+def judged(judge: Judge, before: str, **more) -> tuple[Judgement, list[str]]:
+    """The judgement of a right answer that does something before each call, and its stages."""
+    stages: list[str] = []
+    code = RIGHT.replace("return", f"{before}; return")
+    return judge.judge(SOFTMAX, Submission(code=code), Options(device="cpu", **more), stages.append), stages
+
+
+def test_limits_follow_from_the_reference_unless_they_are_given() -> None:
+    assert Options().limits(1e-3).model_dump() == {"build": 300.0, "first": 32.0, "call": 2.0}
+    assert Options().limits(0.1).call == pytest.approx(20.0)
+    given = Options(call_timeout=5.0, build_timeout=9.0).limits(0.1)
+    assert given.model_dump() == {"build": 9.0, "first": 5.0, "call": 5.0}
+
+
+def test_the_prompt_knows_the_limits(judge: Judge) -> None:
+    for options in (Options(), Options(call_timeout=5.0, build_timeout=9.0)):
+        found = find_facts(SOFTMAX, judge.device, judge.info, options).limits
+        assert found == options.limits(found.call / CALL_MULTIPLE) and found.call < 20
+
+
+def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Judge) -> None:
+    slow_once, _ = judged(judge, "self.calls == 1 and time.sleep(2.5)")
+    assert slow_once.outcome.category == "correct"
+    hung, stages = judged(judge, "self.calls == 2 and time.sleep(99)")
+    assert (hung.outcome.kind, hung.outcome.message) == ("timeout", "one call of ModelNew took longer than 2 s")
+    assert stages.count("build") == 1 and hung.seconds.verify < 6
+
+
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_hang_is_judged_once_whoever_is_there(judge: Judge, monkeypatch: pytest.MonkeyPatch, idle: bool) -> None:
+    monkeypatch.setattr(judge.bench.lease, "idle", lambda: idle)
+    judgement, stages = judged(judge, "time.sleep(99)", call_timeout=0.7)
+    assert judgement.outcome.kind == "timeout" and stages.count("build") == 1
+
+
+def test_seconds_without_a_processor_do_not_count() -> None:
+    before, busy, waiting = Ran(1.0, 1.0), Ran(1.5, 1.0), Ran(1.1, 1.4)
+    assert starved(0.5, before, busy) == 0
+    assert starved(0.5, before, waiting) == pytest.approx(0.4)
+    assert starved(0.5, before, Ran(1.0, 1.0)) == 0, "whoever sleeps waits for nobody"
+    assert starved(0.5, before, Ran(2.0, 40.0)) == 0, "threads that take turns keep a processor busy"
+    assert starved(0.5, before, Ran(0.0, 0.0)) == 0, "a compiler has ended"
+
+
+def test_after_a_call_has_launched_its_work_the_rest_of_it_may_take_no_longer_than_usual(submit: Submit) -> None:
+    code = """
+import time
+from kevin_env.candidate import runtime
+from kevin_env.candidate.wire import MARK_FRAME
+def go(self, count, tells=False):
+    if count:
+        self.channel.send_frame(MARK_FRAME)
+    time.sleep(9)
+runtime.Runtime.go = go
+"""
+    for count, seconds in ((1, 0.5), (0, 2.0)):
+        ran, start = submit(code), time.monotonic()
+        with pytest.raises(TimedOut):
+            ran.worker.ask("go", Patience(2.0, 0.5), count=count, tells=True)
+        assert seconds <= time.monotonic() - start < seconds + 1
+
+
+def test_a_much_slower_submission_is_called_as_often_as_it_takes_to_tell_that(
+    a_judge: Callable[..., Judge],
+) -> None:
+    judge = a_judge(PACES["cpu"].model_copy(update={"seconds": 1.0}))
+    judgement, _ = judged(judge, "print('called', flush=True); time.sleep(0.6)")
+    outcome = judgement.outcome
+    assert outcome.category == "correct" and outcome.speedup is not None and outcome.speedup < 0.1
+    # two input sets of each of two cases at least, two pairs, and one call for its threads
+    assert judgement.log.count("called") <= 2 * 4 + 4
+
+
+@pytest.mark.full
+def test_one_hang_among_ten_costs_the_others_less_than_a_tenth(a_judge: Callable[..., Judge]) -> None:
+    """Beyond its share, which is what the tenth takes when it is right; that is measured before and after."""
+    judge, seconds = a_judge(PACES["cpu"]), list[float]()
+    tenths = ("None", "time.sleep(99)", "[None for _ in iter(int, 1)]", "None")
+    for tenth in tenths:
+        with ThreadPoolExecutor(OTHERS + 1) as threads:
+            start = time.monotonic()
+            last = threads.submit(judged, judge, tenth)
+            others = [threads.submit(judged, judge, "None") for _ in range(OTHERS)]
+            wait([*others, last] if tenth == "None" else others)
+            seconds.append(time.monotonic() - start)
+            assert all(each.result()[0].outcome.category == "correct" for each in others)
+            assert (last.result()[0].outcome.kind == "timeout") is (tenth != "None")
+    assert max(seconds[1:3]) < MOST * max(seconds[0], seconds[3]), dict(zip(tenths, seconds, strict=True))
