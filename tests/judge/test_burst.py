@@ -274,7 +274,9 @@ def test_all_three_are_waited_for_closely_while_they_are_timed_and_no_longer() -
         for name in ("submission", "reference", "null")
     ]
     players = [SimpleNamespace(worker=side) for side in sides]
-    trial: Any = SimpleNamespace(worker=sides[0], bench=SimpleNamespace(pace=PACES["cpu"], place=None, device=torch.device("cpu")))
+    trial: Any = SimpleNamespace(
+        worker=sides[0], bench=SimpleNamespace(pace=PACES["cpu"], place=None, device=torch.device("cpu"))
+    )
     contest = Contest(trial, players[1], players[2], None, None)  # type: ignore[arg-type]
     with pytest.raises(KeyError), contest.still():
         assert sorted(notes) == [("null", True), ("reference", True), ("submission", True)]

@@ -93,7 +93,9 @@ def test_constant_weights_get_their_noise_where_there_are_bytes() -> None:
 def test_none_is_made_while_others_are_timed(tmp_path: Path) -> None:
     lease, told = Lease("sketch"), []
     bench: Any = SimpleNamespace(device=torch.device("cuda"), sketches=Sketches(lease))
-    worker: Any = SimpleNamespace(folder=tmp_path, path=str(tmp_path / "submission.py"), ask=lambda order, *_, **__: told.append(order))
+    worker: Any = SimpleNamespace(
+        folder=tmp_path, path=str(tmp_path / "submission.py"), ask=lambda order, *_, **__: told.append(order)
+    )
     trial = Trial(bench, problem("torch.randn(N, 3)"), Options(device="cuda"), "00" * 16, worker)
     building = threading.Thread(target=trial.build, args=("",))
     with lease.exclusive():
