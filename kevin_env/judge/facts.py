@@ -10,7 +10,9 @@ from kevin_env.candidate import tree
 from kevin_env.judge import plant, verify
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts
 from kevin_env.judge.cases import open_cases, usable_distributions
-from kevin_env.judge.reference import DISTRIBUTIONS, Case
+from kevin_env.judge.distributions import described
+from kevin_env.judge.inputstructure import Structure
+from kevin_env.judge.reference import Case
 from kevin_env.problem import Problem
 
 SEED = 1
@@ -31,15 +33,15 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, inputs:
     return Facts(
         device=info,
         cases=tuple(reversed(cases)),
-        distributions=tuple(f"{name}: {_told(name, usable)}" for name in usable),
+        distributions=tuple(f"{name}: {_told(name, usable, timed.structures)}" for name in usable),
         tolerance=_tolerance(timed),
         precision=timed.precision,
         weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
     )
 
 
-def _told(distribution: str, usable: list[str]) -> str:
-    return plant.TOLD if distribution == "own" and plant.NEEDS in usable else DISTRIBUTIONS[distribution]
+def _told(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
+    return plant.TOLD if plant.planted(distribution, usable) else described(distribution, structures)
 
 
 def _case_facts(case: Case, distributions: list[str]) -> CaseFacts:
@@ -53,23 +55,26 @@ def _case_facts(case: Case, distributions: list[str]) -> CaseFacts:
                 low, high = float(verify.widened(tensor).min()), float(verify.widened(tensor).max())
                 before = ranges.get(i, (low, high))
                 ranges[i] = (min(low, before[0]), max(high, before[1]))
+    stated = [structure.stated() for structure in case.structures]
     names = list(inspect.signature(case.module.Model.forward).parameters)[1:]
     inputs = tree.put_together(skeleton, tensors)
-    told = [_input_facts(_name(names, i), value, tensors, ranges) for i, value in enumerate(inputs)]
+    told = [_input_facts(_name(names, i), value, tensors, ranges, stated) for i, value in enumerate(inputs)]
     outputs = tree.take_apart(output)[1]
     return CaseFacts(name=case.name, inputs=tuple(told), outputs=tuple(_label(t) for t in outputs))
 
 
 def _input_facts(
-    name: str, value: Any, tensors: list[torch.Tensor], ranges: dict[int, tuple[float, float]]
-) -> InputFacts:
+    name: str, value: Any, tensors: list[torch.Tensor], ranges: dict[int, tuple[float, float]],
+    stated: list[tuple[str, ...]],
+) -> InputFacts:  # fmt: skip
     if not isinstance(value, torch.Tensor):
         return InputFacts(name=name, dtype=type(value).__name__)
     index = next(i for i, tensor in enumerate(tensors) if tensor is value)
     low, high = ranges.get(index, (None, None))
     if low is None or high is None or not math.isfinite(low - high):  # a mask of -inf has no range
         low = high = None
-    return InputFacts(name=name, dtype=_dtype(value), shape=tuple(value.shape), low=low, high=high)
+    shape, structure = tuple(value.shape), stated[index]
+    return InputFacts(name=name, dtype=_dtype(value), shape=shape, low=low, high=high, structure=structure)
 
 
 def _tolerance(case: Case) -> str:
