@@ -19,7 +19,7 @@ ROUNDED = 0.21
 """Root mean square of a rounding error, as a share of eps times the number: over a binade an ulp is 0.72 eps of it on
 average, and the error uniform within half an ulp."""
 aten = torch.ops.aten
-_COMPOUND = (
+COMPOUND = (
     aten._softmax, aten._log_softmax, aten.native_layer_norm, aten.native_group_norm, aten.native_batch_norm,
     aten._native_batch_norm_legit, aten.cudnn_batch_norm, aten.mse_loss, aten.smooth_l1_loss, aten.huber_loss,
     aten.nll_loss_forward, aten.soft_margin_loss, aten._fused_rms_norm,
@@ -33,7 +33,7 @@ class OneAccumulator(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self._parts: dict[Any, Rule] = get_decompositions(_COMPOUND)
+        self._parts: dict[Any, Rule] = get_decompositions(COMPOUND)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
