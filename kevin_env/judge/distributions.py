@@ -23,8 +23,8 @@ DISTRIBUTIONS = {
 Each shows other faults. Narrow arithmetic shows where rounding float32 sums hides it least: where their partial sums
 are small, since signs cancel or, where there is one sign only, since few entries are not zero.
 """
-SPARSE = 31
-"""In a sparse input an entry is not zero where these bits of its hash are."""
+TERMS = 32
+"""Terms that are not zero in a product of two sparse inputs, whose factors are as long as their longest dimension."""
 
 
 def described(distribution: str, structures: Sequence[Structure]) -> str:
@@ -35,7 +35,7 @@ def described(distribution: str, structures: Sequence[Structure]) -> str:
     if any(math.isfinite(each.bounds[0]) or math.isfinite(each.bounds[1]) for each in drawn):
         text += ", mapped into the range of the input"
     if distribution == "signed" and any(each.one_sided for each in drawn):
-        text += f"; an input with values of one sign only is zero in {SPARSE} of {SPARSE + 1} entries"
+        text += "; inputs with values of one sign only have many zeros"
     return text
 
 
@@ -51,8 +51,10 @@ def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: i
     if distribution == "own" or structure.kept:
         return tensor
     new = torch.empty_like(tensor)
+    sparse = distribution == "signed" and structure.one_sided
+    density = min(0.5, math.sqrt(TERMS / max(1, *tensor.shape))) if sparse else 1.0
     for own, place in pieces(tensor, new):
-        place.copy_(_redrawn(own.float(), distribution, structure, key))
+        place.copy_(_redrawn(own.float(), distribution, structure, key, density))
     for d in structure.summing:
         new = (new.float() / new.sum(d, keepdim=True, dtype=torch.float32)).to(new.dtype)
     return new if structure.descending is None else new.sort(dim=-1, descending=structure.descending).values
@@ -68,17 +70,17 @@ def within(values: torch.Tensor, structure: Structure) -> torch.Tensor:
     return values.abs().neg().clamp(max=high) if high <= 0 else values
 
 
-def _redrawn(own: torch.Tensor, distribution: str, structure: Structure, key: int) -> torch.Tensor:
+def _redrawn(
+    own: torch.Tensor, distribution: str, structure: Structure, key: int, density: float
+) -> torch.Tensor:  # fmt: skip
     hashed = _hashed(own, key)
     # 23 bits and a half are a float32, and never 0 or 1
     drawn = torch.erfinv(((hashed >> 40) & 0x7FFFFF).float().add_(0.5).mul_(2**-22).sub_(1)).mul_(math.sqrt(2))
     if distribution == "wide":
-        drawn *= 400
+        drawn *= 400 if math.inf in map(abs, structure.bounds) else 4  # which reaches both ends of a range
     elif distribution == "offset":
         drawn += 4
-    dropped = own == 0
-    if distribution == "signed" and structure.one_sided:
-        dropped |= hashed & SPARSE != 0
+    dropped = (own == 0) | (hashed & 0xFFFF >= density * 0x10000)  # which no other use of the hash looks at
     return within(drawn, structure).masked_fill_(dropped, 0)
 
 

@@ -84,7 +84,8 @@ def _tolerance(case: Case) -> str:
         "integers and bools must be exact; a float32 element may differ from float64 arithmetic by at most "
         f"{many * case.tolerance:g} times the reference's own largest error, and always by {ulps * case.tolerance:g} "
         f"ulps of the output's standard deviation ({verify.LOW_MULTIPLE * case.tolerance:g} times and "
-        f"{verify.LOW_ULPS * case.tolerance:g} ulps for 16-bit and 8-bit floats)"
+        f"{verify.LOW_ULPS * case.tolerance:g} ulps for 16-bit and 8-bit floats); where one float32 accumulator for "
+        f"each sum needs more, by {verify.PLAIN_MULTIPLE:g} times the error that is estimated for it"
     )
     if case.precision != "ieee":
         return text

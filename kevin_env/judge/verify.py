@@ -51,6 +51,8 @@ PLAIN_RMS_MULTIPLE = 4.0
 PLAIN_SHARE = 0.99
 """The share of elements whose error counts: a few may be wholly others, where a choice such as a top-k changed."""
 PLAIN_SAMPLE = 1 << 16
+PLAIN_MOST = 1024.0
+"""Who is off by more times what is allowed is not asked about: a million terms of one sign take 30 times that."""
 FEW = 16
 
 
@@ -97,10 +99,12 @@ def find_wrong(
 ) -> tuple[Mismatch | None, Tolerance]:
     """As `compare`, for a tensor of the reference's shape and dtype; with the tolerance that decided.
 
-    `plain` is asked only where the tolerance given rejects.
+    `plain` is asked only where the tolerance given rejects, by little.
     """
     wrong = compare_within(got, reference, oracle, tolerance)
-    if wrong is None or wrong.kind != "values" or not reference.is_floating_point() or (other := plain()) is None:
+    if wrong is None or reference.dtype not in REFERENCE_MULTIPLE or not _may_be_plain(wrong, tolerance):
+        return wrong, tolerance
+    if (other := plain()) is None:
         return wrong, tolerance
     tolerance = with_plain_sums(tolerance, reference, other)
     return compare_within(got, reference, oracle, tolerance), tolerance
@@ -138,6 +142,10 @@ def tolerance_of(
     if reference.numel() < MANY or (precision != "ieee" and reference.dtype == torch.float32):
         return Tolerance(worst, math.inf, finite)
     return Tolerance(worst, multiplier * _rms_budget(reference, exact, own.rms, scale), finite)
+
+
+def _may_be_plain(wrong: Mismatch, tolerance: Tolerance) -> bool:
+    return wrong.kind == "values" and (wrong.worst_error or 0.0) <= PLAIN_MOST * tolerance.worst
 
 
 def with_plain_sums(tolerance: Tolerance, reference: torch.Tensor, plain: torch.Tensor) -> Tolerance:

@@ -11,7 +11,7 @@ from kevin_env.judge.accumulator import OneAccumulator
 from kevin_env.judge.verify import compare
 
 Body = Callable[..., torch.Tensor]
-LONG = 1 << 15
+LONG = 1 << 14
 BODIES: dict[str, tuple[Body, tuple[torch.Tensor, ...]]] = {
     "matmul of one sign": (torch.matmul, (torch.rand(16, LONG), torch.rand(LONG, 16))),
     "matmul": (torch.matmul, (torch.randn(16, LONG), torch.randn(LONG, 16))),
@@ -22,6 +22,7 @@ BODIES: dict[str, tuple[Body, tuple[torch.Tensor, ...]]] = {
     "norm": (lambda x: x.norm(dim=1), (torch.randn(64, LONG),)),
     "variance": (lambda x: x.var(1), (torch.randn(64, LONG),)),
     "layer norm": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (torch.randn(4, LONG),)),
+    "layer norm, off centre": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (4 + torch.randn(4, LONG),)),
     "softmax": (lambda x: x.softmax(1), (torch.rand(4, LONG),)),
     "convolution": (torch.nn.functional.conv1d, (torch.rand(1, 512, 80), torch.rand(8, 512, 33))),
     "sigmoid and sum": (lambda x: (20 * x).sigmoid().sum(1), (torch.randn(64, LONG),)),
