@@ -146,6 +146,8 @@ class InputFacts(Frozen):
     low: float | None = None
     high: float | None = None
     """Smallest and largest value over all distributions that are checked, for tensors of numbers."""
+    structure: tuple[str, ...] = ()
+    """What every distribution keeps, such as `lower triangular` or `sums to 1 along dimension 1`."""
 
 
 class CaseFacts(Frozen):

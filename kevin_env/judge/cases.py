@@ -11,6 +11,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.candidate.region import Spec
 from kevin_env.judge.device import finish
+from kevin_env.judge.inputstructure import Structure
 from kevin_env.judge.pace import Pace
 from kevin_env.judge.reference import Case, distributions_of, seed_from
 from kevin_env.judge.verify import all_finite
@@ -29,11 +30,13 @@ class Nature:
         stochastic: Whether it draws at random while it runs.
         distributions: Those on which it stays finite.
         seconds: A call of it, on what else is done on the device at that moment.
+        structures: What the draws of each input have in common.
     """
 
     stochastic: bool
     distributions: list[str]
     seconds: float
+    structures: tuple[Structure, ...]
 
 
 def nature_key(problem: Problem, case: str, inputs: str) -> tuple[str, str, str]:
@@ -62,7 +65,7 @@ def usable_distributions(case: Case, seed: int, inputs: str = "varied") -> list[
     """The distributions on which the reference of a drawn case stays finite; `own` alone where inputs are `shipped`.
 
     Raises:
-        ProblemError: when it is not finite on its own inputs.
+        ProblemError: when it fails or is not finite on its own inputs.
     """
     usable: list[str] = []
     for distribution in ["own"] if inputs == "shipped" else distributions_of(case):
@@ -114,7 +117,12 @@ def construction(case: Case, specs: list[Spec], seed: int, compiled: bool = Fals
 
 def _is_finite(case: Case, distribution: str, seed: int) -> bool:
     skeleton, tensors = case.draw_inputs(distribution, seed)
-    return all_finite(tree.take_apart(case.answer(skeleton, tensors, seed))[1])
+    try:
+        return all_finite(tree.take_apart(case.answer(skeleton, tensors, seed))[1])
+    except ProblemError:
+        if distribution == "own":
+            raise
+        return False  # such as a factorization of what is not definite
 
 
 def _fits_cpu(problem: Problem, name: str) -> bool:

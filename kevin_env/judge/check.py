@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -16,7 +17,7 @@ from kevin_env.judge.pieces import counts_of
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.structure import count_of, described, in_order_of, shape_of
 from kevin_env.judge.trouble import Broken
-from kevin_env.judge.verify import Tolerance, compare_within, near, tolerance_of
+from kevin_env.judge.verify import Tolerance, find_wrong, near, tolerance_of
 from kevin_env.outcome import Difference, Incorrect
 from kevin_env.problem import ProblemError
 
@@ -135,10 +136,14 @@ class _Target:
         """Compares with the oracle."""
         oracle = oracles_of(self.expected, self.references)[self.place]
         tolerance = tolerance_of(self.reference, oracle, self.case.tolerance, self.case.precision)
-        wrong = compare_within(tensor, self.reference, oracle, tolerance)
+        wrong, tolerance = find_wrong(tensor, self.reference, oracle, tolerance, self.plain)
         if wrong is None and self.reference.is_floating_point():
             allowed.setdefault(self.name, tolerance)
         return wrong
+
+    def plain(self) -> torch.Tensor | None:
+        """The reference's output with plain accumulators, where it can be had."""
+        return alike(self.expected.plain, self.references)[self.place]
 
     def anew(self) -> "_Target":
         """The same, of a reference that is called again: it may have been called on other inputs since."""
@@ -217,13 +222,16 @@ def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
 
 def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
     """The oracle's tensors, each only where it really is float64 of the same shape."""
-    if expected.oracle is None:
-        return [None] * len(references)
-    found = tree.take_apart(expected.oracle)[1]
+    double = (torch.float64, torch.complex128)
+    return [o if o is not None and o.dtype in double else None for o in alike(expected.oracle, references)]
+
+
+def alike(output: Any | None, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    """The tensors of another output of the reference, each only where its shape is the same."""
+    found = [] if output is None else tree.take_apart(output)[1]
     if len(found) != len(references):
         return [None] * len(references)
-    double = (torch.float64, torch.complex128)
-    return [o if o.dtype in double and o.shape == r.shape else None for o, r in zip(found, references, strict=True)]
+    return [o if o.shape == r.shape else None for o, r in zip(found, references, strict=True)]
 
 
 def _incorrect(wrong: Mismatch, input_set: str, path: str = "") -> Incorrect:

@@ -10,8 +10,10 @@ from kevin_env.candidate import tree
 from kevin_env.judge import plant, verify
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
 from kevin_env.judge.cases import open_cases, seconds_of, usable_distributions
+from kevin_env.judge.distributions import described
+from kevin_env.judge.inputstructure import Structure
 from kevin_env.judge.overrides import overrides_of
-from kevin_env.judge.reference import DISTRIBUTIONS, Case
+from kevin_env.judge.reference import Case
 from kevin_env.problem import Problem
 
 SEED = 1
@@ -34,7 +36,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
     return Facts(
         device=info,
         cases=tuple(reversed(cases)),
-        distributions=tuple(f"{name}: {_told(name, usable)}" for name in usable),
+        distributions=tuple(f"{name}: {_told(name, usable, timed.structures)}" for name in usable),
         tolerance=_tolerance(timed, output),
         precision=timed.precision,
         weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
@@ -42,8 +44,8 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
     )
 
 
-def _told(distribution: str, usable: list[str]) -> str:
-    return plant.TOLD if distribution == "own" and plant.NEEDS in usable else DISTRIBUTIONS[distribution]
+def _told(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
+    return plant.TOLD if plant.planted(distribution, usable) else described(distribution, structures)
 
 
 def _case_facts(case: Case, distributions: list[str], overrides: dict[str, Any]) -> CaseFacts:
@@ -57,9 +59,10 @@ def _case_facts(case: Case, distributions: list[str], overrides: dict[str, Any])
                 low, high = float(verify.widened(tensor).min()), float(verify.widened(tensor).max())
                 before = ranges.get(i, (low, high))
                 ranges[i] = (min(low, before[0]), max(high, before[1]))
+    stated = [structure.stated() for structure in case.structures]
     names = list(inspect.signature(case.module.Model.forward).parameters)[1:]
     inputs = tree.put_together(skeleton, tensors)
-    told = [_input_facts(_name(names, i), value, tensors, ranges) for i, value in enumerate(inputs)]
+    told = [_input_facts(_name(names, i), value, tensors, ranges, stated) for i, value in enumerate(inputs)]
     outputs = tree.take_apart(output)[1]
     return CaseFacts(
         name=case.name, overrides=overrides, inputs=tuple(told), outputs=tuple(_label(tensor) for tensor in outputs)
@@ -67,15 +70,17 @@ def _case_facts(case: Case, distributions: list[str], overrides: dict[str, Any])
 
 
 def _input_facts(
-    name: str, value: Any, tensors: list[torch.Tensor], ranges: dict[int, tuple[float, float]]
-) -> InputFacts:
+    name: str, value: Any, tensors: list[torch.Tensor], ranges: dict[int, tuple[float, float]],
+    stated: list[tuple[str, ...]],
+) -> InputFacts:  # fmt: skip
     if not isinstance(value, torch.Tensor):
         return InputFacts(name=name, dtype=type(value).__name__)
     index = next(i for i, tensor in enumerate(tensors) if tensor is value)
     low, high = ranges.get(index, (None, None))
     if low is None or high is None or not math.isfinite(low - high):  # a mask of -inf has no range
         low = high = None
-    return InputFacts(name=name, dtype=_dtype(value), shape=tuple(value.shape), low=low, high=high)
+    shape, structure = tuple(value.shape), stated[index]
+    return InputFacts(name=name, dtype=_dtype(value), shape=shape, low=low, high=high, structure=structure)
 
 
 def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
@@ -95,6 +100,10 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
         f"max({multiple * factor:g} x the reference's largest error, {share / eps * factor:g} eps x std(output)), "
         "where y64 is computed in float64."
     )
+    if kind == torch.float32:
+        text += (
+            f" {verify.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum is always allowed."
+        )
     if case.precision != "ieee":
         return text
     many, least = (

@@ -6,11 +6,12 @@ look at all.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import torch
 
-from kevin_env.judge.reference import DISTRIBUTIONS
+from kevin_env.judge.distributions import DISTRIBUTIONS, within
+from kevin_env.judge.inputstructure import Structure
 from kevin_env.judge.verify import widened
 
 ENTRIES = 64
@@ -18,7 +19,7 @@ SHARE = 64
 """At most one entry in this many is planted."""
 NEEDS = "signed"
 """The distribution whose values are planted; where the problem does not admit it, nothing is."""
-TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries of either sign and of the same size in between"
+TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries replaced by normal ones of the same root mean square"
 
 
 def planted(distribution: str, admitted: Collection[str]) -> bool:
@@ -26,14 +27,15 @@ def planted(distribution: str, admitted: Collection[str]) -> bool:
     return distribution == "own" and NEEDS in admitted
 
 
-def plant(tensors: list[torch.Tensor], seed: int) -> None:
+def plant(tensors: list[torch.Tensor], structures: Sequence[Structure], seed: int) -> None:
     """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root mean square.
 
-    The tensors are dense, in whatever order. Nothing waits for the device.
+    Zeros stay, and so do tensors whose entries depend on one another. The tensors are dense, in whatever order. Nothing
+    waits for the device.
     """
-    for i, tensor in enumerate(tensors):
+    for i, (tensor, structure) in enumerate(zip(tensors, structures, strict=True)):
         count = min(ENTRIES, tensor.numel() // SHARE)
-        if not count or not tensor.is_floating_point():
+        if not count or structure.kept or structure.tied:
             continue
         generator = torch.Generator(tensor.device).manual_seed(seed + i)
         flat = tensor.as_strided((tensor.numel(),), (1,))
@@ -41,4 +43,4 @@ def plant(tensors: list[torch.Tensor], seed: int) -> None:
         wide = widened(flat)
         norm = torch.linalg.vector_norm(wide, dtype=torch.promote_types(wide.dtype, torch.float32))
         values = torch.randn(count, device=tensor.device, generator=generator) * norm / math.sqrt(len(flat))
-        flat[places] = values.to(tensor.dtype)
+        flat[places] = torch.where(wide[places] == 0, 0, within(values, structure)).to(tensor.dtype)

@@ -18,24 +18,19 @@ from typing import Any
 
 import torch
 from torch import nn, no_grad
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.creation import Creation
 from kevin_env.candidate.seeding import reseed, seed_torch
+from kevin_env.judge.accumulator import OneAccumulator
+from kevin_env.judge.distributions import DISTRIBUTIONS, redraw
 from kevin_env.judge.guards import RANDOM, lacks_memory, precision, reference_code, seeded
+from kevin_env.judge.inputstructure import Structure, look
 from kevin_env.judge.overrides import apply_overrides, overrides_of
 from kevin_env.judge.randomness import differ, generators, rounded_otherwise
 from kevin_env.judge.surroundings import Generators, Surroundings
 from kevin_env.problem import Problem, ProblemError
-
-DISTRIBUTIONS = {
-    "own": "as the problem's get_inputs draws them",
-    "signed": "standard normal",
-    "wide": "normal with standard deviation 400, reaching beyond +-1000",
-    "offset": "normal around 4 with standard deviation 1",
-}
-"""Name and description of each distribution that floating-point inputs are drawn from."""
-
 
 FURTHER_CALLS = 4
 """Calls of a reference whose first two outputs differ by rounding alone, to be sure that it draws nothing at random."""
@@ -43,6 +38,11 @@ PRECISIONS = ("ieee", "tf32")
 """Of float32 matrix products and convolutions of a reference."""
 _NUMBERS = itertools.count()
 """Of the modules that references are run in: each case has its own."""
+DRAWS = 3
+"""Input sets that structures are found from; `MANY_DRAWS` where they are small."""
+MANY_DRAWS = 32
+SMALL = 1 << 14
+"""Elements of an input set that is small."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Expected:
     output: Any
     _make_oracle: Callable[[], Any | None]
     _make_output: Callable[[], Any]
+    _make_plain: Callable[[], Any | None] = lambda: None
 
     @cached_property
     def again(self) -> Any:
@@ -70,6 +71,14 @@ class Expected:
             torch.OutOfMemoryError: when there is no room for it, and the case needs it.
         """
         return self._make_oracle()
+
+    @cached_property
+    def plain(self) -> Any | None:
+        """The output with the error of one accumulator for each sum; None where it cannot be had.
+
+        See `accumulator`.
+        """
+        return self._make_plain()
 
 
 class Case:
@@ -86,6 +95,7 @@ class Case:
     def __init__(self, problem: Problem, name: str, device: torch.device) -> None:
         self.name = name
         self.problem = problem.id
+        self._sha256 = problem.sha256
         self.device = device
         self.surroundings = Surroundings()
         self.module = _module(f"problem_{problem.sha256[:12]}_{name}_{next(_NUMBERS)}", self)
@@ -134,7 +144,25 @@ class Case:
         with reference_code(self.problem, "get_inputs"), seeded(seed, self.device), no_grad():
             with self.surroundings:
                 skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
-            return skeleton, [_redraw(t.to(self.device), distribution) for t in tensors]
+            tensors = [tensor.to(self.device) for tensor in tensors]
+        if distribution == "own":
+            return skeleton, tensors
+        with reference_code(self.problem, "get_inputs"):  # which may draw another number of tensors
+            return skeleton, [redraw(t, distribution, s, seed) for t, s in zip(tensors, self.structures, strict=True)]
+
+    @cached_property
+    def structures(self) -> tuple[Structure, ...]:
+        """What the draws of each input have in common, from the same draws each time."""
+        found = self._look(0)
+        small = sum(each.count for each in found) <= SMALL
+        with reference_code(self.problem, "get_inputs"):
+            for i in range(1, MANY_DRAWS if small else DRAWS):
+                found = tuple(a.merged(b) for a, b in zip(found, self._look(i), strict=True))
+        return found
+
+    def _look(self, number: int) -> tuple[Structure, ...]:
+        _, tensors = self.draw_inputs("own", seed_from(self._sha256, self.name, "structure", number))
+        return tuple(map(look, tensors))
 
     def expect(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Expected:
         """The reference's output for these inputs, and the oracle's.
@@ -145,7 +173,8 @@ class Case:
             seed: For a reference that draws at random while it runs.
         """
         make = partial(self.answer, skeleton, tensors, seed)
-        return Expected(make(), partial(self._oracle_output, skeleton, tensors, seed), make)
+        oracle, plain = (partial(of, skeleton, tensors, seed) for of in (self._oracle_output, self._plain_output))
+        return Expected(make(), oracle, make, plain)
 
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         """The reference's output alone; the arguments are those of `expect`."""
@@ -190,6 +219,15 @@ class Case:
         self._oracle = None if output is None else oracle
         return output
 
+    def _plain_output(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any | None:
+        if self.stochastic:
+            return None
+        try:
+            with sdpa_kernel(SDPBackend.MATH), OneAccumulator():
+                return self.answer(skeleton, tensors, seed)
+        except Exception:  # no room, or an operator that does not run so
+            return None
+
     def _if_possible(self, make: Callable[[], Any]) -> Any | None:
         """A part of the oracle; None for a reference that holds what cannot be copied, or that insists on a dtype."""
         try:
@@ -212,13 +250,12 @@ def seed_from(secret: str, *parts: object) -> int:
 
 
 def distributions_of(case: Case) -> list[str]:
-    """The distributions that the problem names, else all; its own alone where no input is floating-point."""
+    """The distributions that the problem names, else all; its own alone where each input is kept as it is drawn."""
     named = getattr(case.module, "DISTRIBUTIONS", tuple(DISTRIBUTIONS))
     unknown = set(named) - set(DISTRIBUTIONS)
     if unknown:
         raise ProblemError(f"DISTRIBUTIONS names {', '.join(sorted(unknown))}; known are {', '.join(DISTRIBUTIONS)}")
-    _, tensors = case.draw_inputs("own", 0)
-    return [d for d in named if d == "own" or any(t.is_floating_point() for t in tensors)]
+    return [d for d in named if d == "own" or not all(structure.kept for structure in case.structures)]
 
 
 def _module(name: str, owner: object) -> ModuleType:
@@ -240,18 +277,6 @@ def _execute(module: ModuleType, problem: Problem, case: str, device: torch.devi
     linecache.cache[file] = (len(problem.source), None, problem.source.splitlines(keepends=True), file)
     with reference_code(problem.id, "the module"), torch.device(device), surroundings, Generators():
         exec(compile(code, file, "exec"), module.__dict__)
-
-
-def _redraw(tensor: torch.Tensor, distribution: str) -> torch.Tensor:
-    """A tensor of the same shape and dtype from another distribution; numbers that are not floating stay."""
-    if distribution == "own" or not tensor.is_floating_point():
-        return tensor
-    drawn = torch.randn(tensor.shape, dtype=torch.float32, device=tensor.device)
-    if distribution == "wide":
-        drawn *= 400
-    elif distribution == "offset":
-        drawn += 4
-    return torch.empty_like(tensor).copy_(drawn)
 
 
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:

@@ -205,7 +205,7 @@ class Trial:
         skeleton, tensors = self.case.draw_inputs(distribution, seed)
         image = Image(tensors, self.bench.device, start, into)
         if planted(distribution, self.distributions):
-            plant(image.tensors, seed_from(self.secret, "plant", self._draws))
+            plant(image.tensors, self.case.structures, seed_from(self.secret, "plant", self._draws))
         # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
         call = seed_from(self.secret, "call", self._draws)
         return Drawn(skeleton, image, call, f"{self.case.name}/{distribution}", self.case.stochastic)
@@ -259,6 +259,7 @@ class Trial:
         """Constructs the submission in a case, behind a gate of its own. Hold the lease; errors as `screen`."""
         self.close(keep=KEPT)
         self.case, case.needs_oracle = case, self._needs_oracle
+        self.distributions = []  # until they are known for this case: nothing is planted yet
         case.draw_weights(seed_from(self.secret, case.name, "weights"))
         self._find_nature(case, first := self.draw("own"))
         answer = case.answer(first.skeleton, first.image.tensors, first.seed)
@@ -278,8 +279,14 @@ class Trial:
             # not from the secret: a recorded turn that is judged again, by another judge, has the same distributions
             probe = seed_from(self.problem.sha256, case.name, "probe")
             usable = usable_distributions(case, probe, self.options.inputs)
-            natures[key] = Nature(case.stochastic, usable, seconds_of(case, drawn.skeleton, drawn.image.tensors))
-        case.stochastic, self.distributions = natures[key].stochastic, natures[key].distributions
+            seconds = seconds_of(case, drawn.skeleton, drawn.image.tensors)
+            natures[key] = Nature(case.stochastic, usable, seconds, case.structures)
+        nature = natures[key]
+        case.stochastic, case.structures, self.distributions = (
+            nature.stochastic,
+            nature.structures,
+            nature.distributions,
+        )
 
     def _nature(self) -> Nature:
         return self.bench.natures[nature_key(self.problem, self.case.name, self.options.inputs)]

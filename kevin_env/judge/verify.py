@@ -7,11 +7,14 @@ common offset does not hide an error; for outputs of few elements it is their ma
 
 A plain float32 sum is sometimes far off in one element of millions, a wrong constant a little in all of them. So where
 there are many elements, what they are off by together (root mean square) has a tighter budget.
+
+Where that is not enough for one accumulator a sum (a sum of very many terms, or of terms of one sign), the budget is a
+multiple of what the reference would be off by with such accumulators (see `accumulator`).
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -40,6 +43,16 @@ TF32_SHARE = 2.0**-9
 """Share of the scale that is allowed at least where float32 may be TF32. Rounding both operands of a dot product to
 ten bits moves it by 2.9e-4 of its scale (root mean square), by six times that in the worst of many elements; rounding
 them to bf16 by eight times as much."""
+PLAIN_MULTIPLE = 6.0
+"""How many times the error of plain accumulators is allowed. That is one of a standard deviation in each sum; of
+millions of normal errors the largest is 5.5."""
+PLAIN_RMS_MULTIPLE = 4.0
+"""As `PLAIN_MULTIPLE`, of the root mean square: elements may have an error in common."""
+PLAIN_SHARE = 0.99
+"""The share of elements whose error counts: a few may be wholly others, where a choice such as a top-k changed."""
+PLAIN_SAMPLE = 1 << 16
+PLAIN_MOST = 1024.0
+"""Who is off by more times what is allowed is not asked about: a million terms of one sign take 30 times that."""
 FEW = 16
 
 
@@ -58,13 +71,15 @@ class Tolerance:
     finite: bool
 
 
+Plain = Callable[[], torch.Tensor | None]
 EXACT = Tolerance(0.0, math.inf, True)
 """Of what is no floating-point number, and of outputs without elements."""
 
 
 def compare(
-    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
-) -> Mismatch | None:
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str,
+    plain: Plain = lambda: None,
+) -> Mismatch | None:  # fmt: skip
     """What is wrong with `got`, or None.
 
     Args:
@@ -73,9 +88,26 @@ def compare(
         oracle: The reference's output from float64 arithmetic, where it can be had.
         multiplier: The problem's TOLERANCE, which scales the budget.
         precision: `ieee` or `tf32`.
+        plain: Gives the reference's output with plain accumulators, where it can be had.
     """
     wrong = of_form(got, reference)
-    return wrong or compare_within(got, reference, oracle, tolerance_of(reference, oracle, multiplier, precision))
+    return wrong or find_wrong(got, reference, oracle, tolerance_of(reference, oracle, multiplier, precision), plain)[0]
+
+
+def find_wrong(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance, plain: Plain
+) -> tuple[Mismatch | None, Tolerance]:
+    """As `compare`, for a tensor of the reference's shape and dtype; with the tolerance that decided.
+
+    `plain` is asked only where the tolerance given rejects, by little.
+    """
+    wrong = compare_within(got, reference, oracle, tolerance)
+    if wrong is None or reference.dtype not in REFERENCE_MULTIPLE or not _may_be_plain(wrong, tolerance):
+        return wrong, tolerance
+    if (other := plain()) is None:
+        return wrong, tolerance
+    tolerance = with_plain_sums(tolerance, reference, other)
+    return compare_within(got, reference, oracle, tolerance), tolerance
 
 
 def compare_within(
@@ -110,6 +142,29 @@ def tolerance_of(
     if reference.numel() < MANY or (precision != "ieee" and reference.dtype == torch.float32):
         return Tolerance(worst, math.inf, finite)
     return Tolerance(worst, multiplier * _rms_budget(reference, exact, own.rms, scale), finite)
+
+
+def _may_be_plain(wrong: Mismatch, tolerance: Tolerance) -> bool:
+    return wrong.kind == "values" and (wrong.worst_error or 0.0) <= PLAIN_MOST * tolerance.worst
+
+
+def with_plain_sums(tolerance: Tolerance, reference: torch.Tensor, plain: torch.Tensor) -> Tolerance:
+    """A tolerance that admits one accumulator a sum as well.
+
+    Args:
+        tolerance: Without that.
+        reference: The reference's output.
+        plain: What it is with plain accumulators.
+    """
+    step = max(1, reference.numel() // PLAIN_SAMPLE)
+    off = (plain.flatten()[::step].double() - reference.flatten()[::step].double()).abs()
+    off = off[torch.isfinite(off)]
+    if not off.numel():
+        return tolerance
+    most = off.quantile(PLAIN_SHARE)
+    rms = PLAIN_RMS_MULTIPLE * float(off.clamp(max=most).square().mean().sqrt())
+    worst = PLAIN_MULTIPLE * float(most)
+    return replace(tolerance, worst=max(tolerance.worst, worst), rms=max(tolerance.rms, rms))
 
 
 def budget(reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str) -> float:

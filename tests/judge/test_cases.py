@@ -1,8 +1,9 @@
 import torch
 
 from kevin_env.judge.cases import CPU_BYTES, open_cases, plan, timed_case, usable_distributions
+from kevin_env.judge.distributions import DISTRIBUTIONS
 from kevin_env.judge.pace import PACES
-from kevin_env.judge.reference import DISTRIBUTIONS, Case
+from kevin_env.judge.reference import Case
 from kevin_env.problem import Problem, ProblemError, load_problem
 
 PACE = PACES["cpu"]
@@ -16,14 +17,16 @@ class Model(torch.nn.Module):
     def forward(self, x):
         return BODY
 def get_inputs():
-    return [torch.rand(n)]
+    return [DRAW]
 def get_init_inputs():
     return []
 """
 
 
-def problem(body: str = "x", cases: tuple[str, ...] = ("main", "cpu", "huge", "odd")) -> Problem:
-    source = SOURCE.replace("HUGE", str(CPU_BYTES // 4 + 1)).replace("BODY", body)
+def problem(
+    body: str = "x", cases: tuple[str, ...] = ("main", "cpu", "huge", "odd"), draw: str = "torch.rand(n)"
+) -> Problem:
+    source = SOURCE.replace("HUGE", str(CPU_BYTES // 4 + 1)).replace("BODY", body).replace("DRAW", draw)
     return Problem(id="p", source=source, name="p", cases=cases)
 
 
@@ -56,12 +59,18 @@ def test_the_timed_case_comes_last_and_what_is_large_is_left_out_on_a_cpu() -> N
 
 
 def test_a_distribution_on_which_the_reference_is_not_finite_is_not_used() -> None:
-    case = Case(problem("torch.sqrt(x)"), "main", CPU)
+    case = Case(problem("torch.exp(x)", draw="torch.randn(n)"), "main", CPU)
     case.draw_weights(1)
-    assert usable_distributions(case, 1) == ["own", "offset"]
+    assert usable_distributions(case, 1) == ["own", "signed", "offset"]
     case = Case(problem("x.to(torch.float8_e5m2)"), "main", CPU)
     case.draw_weights(1)
     assert usable_distributions(case, 1) == ALL
+
+
+def test_a_distribution_on_which_the_reference_fails_is_not_used() -> None:
+    case = Case(problem("torch.linalg.cholesky((20 - x).diag())", draw="torch.randn(n)"), "main", CPU)
+    case.draw_weights(1)
+    assert usable_distributions(case, 1) == ["own", "signed", "offset"]
 
 
 def test_a_reference_that_is_not_finite_on_its_own_inputs_is_a_problem_error() -> None:

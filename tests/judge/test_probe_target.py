@@ -77,15 +77,19 @@ def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_i
     assert ran.output.count("constructed") == 1 and ran.output.count(WORDS) == 3
 
 
-LOOKS = RIGHT.replace('print("called with"', "print('negative', bool((x < 0).any())); print(\"called with\"")
+LOOKS = RIGHT.replace('print("called', "print('odd', bool((8 * x != (8 * x).round()).any())); print(\"called")
 
 
 def test_its_inputs_have_what_is_planted_in_those_of_a_verdict(start) -> None:
-    target, case = start(), Case(load_problem(str(FOLDER / "problems" / "relu.py")), "cpu", torch.device("cpu"))
-    for admitted, negative in (((), False), (("own", "signed"), True)):
+    relu = load_problem(str(FOLDER / "problems" / "relu.py"))
+    eighths = relu.source.replace(
+        "torch.rand(ROWS, COLUMNS) - rare.float()", "torch.randn(rare.shape).mul(8).round() / 8"
+    )
+    target, case = start(), Case(relu.model_copy(update={"source": eighths}), "cpu", torch.device("cpu"))
+    for admitted, odd in (((), False), (("own", "signed"), True)):
         target.write_code(LOOKS.replace("self.inner(x)", "x.relu()").replace("*sizes[:2]", "1, 1"))
         target.write(case, "own", 7, admitted)
-        assert f"negative {negative}" in run(target, target.command, 120, {}).output
+        assert f"odd {odd}" in run(target, target.command, 120, {}).output
 
 
 def test_it_can_be_loaded_only_which_is_when_extensions_are_compiled(start) -> None:

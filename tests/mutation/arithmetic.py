@@ -4,6 +4,7 @@ Operators that hide a sum or an exponential (softmax, norms, GELU) are taken apa
 decompositions, so that the replaced ones are met inside them.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,15 +15,16 @@ import torch
 from torch._decomp import get_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kevin_env.judge import accumulator
+
 from .rounding import Rounding
 
 aten = torch.ops.aten
-COMPOUND = (
-    aten._softmax, aten._log_softmax, aten.native_layer_norm, aten.native_group_norm, aten.gelu, aten.silu,
-    aten.softplus, aten.sigmoid, aten.nll_loss_forward,
-)  # fmt: skip
+COMPOUND = (*accumulator.COMPOUND, aten.gelu, aten.silu, aten.softplus, aten.sigmoid)
 LEAST_SCAN = 1024
 """Elements of a prefix sum between two carries."""
+MOST_TERMS = 1 << 15
+"""Terms that a GPU adds up one after the other, here as in a kernel with threads to spare."""
 Rule = Callable[..., Any]
 Rules = dict[Any, Rule]
 
@@ -117,6 +119,12 @@ class Order:
             found = a @ b if found is None else self.add(found, a @ b)
         return left @ right if found is None else found.to(left.dtype)
 
+    def convolution(self, x: torch.Tensor, weight: torch.Tensor, bias: Any, *rest: Any) -> torch.Tensor:
+        """A convolution whose products are summed one after the other; in blocks or narrower it is left as it is."""
+        if self.step > 1 or self.type != torch.float32 or self.add is not torch.add:
+            return aten.convolution(x, weight, bias, *rest)
+        return convolved(x, weight, bias, *rest, backwards=self.backwards)
+
     def scan(self, x: torch.Tensor, dim: int, **kwargs: Any) -> torch.Tensor:
         """Prefix sums, with a carry from block to block."""
         if not x.is_floating_point():
@@ -124,7 +132,7 @@ class Order:
         carry = torch.zeros_like(x.select(dim, 0), dtype=self.type)
         parts: list[torch.Tensor] = []
         for part in x.to(self.type).split(max(self.step, LEAST_SCAN), dim):
-            inside = torch.from_numpy(np.add.accumulate(part.numpy(), axis=dim))
+            inside = _prefix_sums(part, dim)
             parts.append(self.add(carry.unsqueeze(dim), inside))
             carry = parts[-1].select(dim, -1)
         return torch.cat(parts, dim).to(x.dtype)
@@ -155,7 +163,16 @@ def summed_by(order: Order) -> Rules:
         variance = total((x - middle).square(), dim, keepdim) / (count - less)
         return variance, middle if keepdim else mean(x, dim)
 
-    sums = {aten.sum: total, aten.mean: mean, aten.var_mean: var_mean, aten.cumsum: order.scan}
+    def norm(x: torch.Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> torch.Tensor:
+        if order not in (1, 2):
+            return aten.linalg_vector_norm(x, order, dim, keepdim, **kwargs)
+        return total(x.abs() ** order, dim, keepdim) ** (1 / order)
+
+    sums = {
+        aten.sum: total, aten.mean: mean, aten.var_mean: var_mean, aten.cumsum: order.scan,
+        aten.linalg_vector_norm: norm, aten.convolution: order.convolution,
+        aten.var: lambda *args, **kwargs: var_mean(*args, **kwargs)[0],
+    }  # fmt: skip
     return _products(order.product) | sums
 
 
@@ -195,9 +212,64 @@ def narrow(rounding: Rounding, size: int, step: int) -> Order:
     return Order(add_up, lambda so_far, part: rounding(so_far + part), step)
 
 
+def convolved(
+    x: torch.Tensor, weight: torch.Tensor, bias: Any, stride: list[int], padding: list[int], dilation: list[int],
+    transposed: bool, output_padding: list[int], groups: int, backwards: bool = False,
+) -> torch.Tensor:  # fmt: skip
+    """A convolution with one accumulator for each output: channel by channel, in each tap by tap."""
+    rest = (stride, padding, dilation, transposed, output_padding, groups)
+    shape = aten.convolution(x.to("meta"), weight.to("meta"), None, *rest).shape
+    size, taps = shape[2:], weight.shape[2:]
+    given = x.unflatten(1, (groups, -1))
+    if transposed:  # (in, out / groups, taps) as (groups, out / groups, in / groups, taps)
+        factors = weight.unflatten(0, (groups, -1)).transpose(1, 2)
+        full = [(n - 1) * s + d * (t - 1) + 1 for n, s, d, t in zip(x.shape[2:], stride, dilation, taps, strict=True)]
+        full = [max(n, p + o) for n, p, o in zip(full, padding, size, strict=True)]
+    else:
+        factors = weight.unflatten(0, (groups, -1))
+        given = torch.nn.functional.pad(given, [p for each in reversed(padding) for p in (each, each)])
+        full = list(size)
+    found = x.new_zeros(x.shape[0], groups, shape[1] // groups, *full)
+    order = list(itertools.product(range(factors.shape[2]), *map(range, taps)))
+    for channel, *tap in reversed(order) if backwards else order:
+        ends = x.shape[2:] if transposed else size
+        view = tuple(
+            slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, s, n in zip(tap, dilation, stride, ends, strict=True)
+        )
+        factor = factors[(slice(None), slice(None), channel, *tap)].reshape(groups, -1, *[1] * len(taps))
+        part = given[:, :, channel : channel + 1]
+        if transposed:
+            found[(..., *view)].addcmul_(part, factor)
+        else:
+            found.addcmul_(part[(..., *view)], factor)
+    if transposed:
+        found = found[(..., *(slice(p, p + n) for p, n in zip(padding, size, strict=True)))]
+    found = found.flatten(1, 2)
+    return found if bias is None else found + bias.reshape(-1, *[1] * len(taps))
+
+
 def _accumulated(x: torch.Tensor) -> torch.Tensor:
-    sums = np.add.accumulate(x.contiguous().numpy(), axis=-1)
-    return torch.from_numpy(sums)[..., -1].contiguous()
+    if x.device.type == "cpu":
+        return torch.from_numpy(np.add.accumulate(x.contiguous().numpy(), axis=-1))[..., -1].contiguous()
+    if x.shape[-1] > MOST_TERMS:
+        whole = x.shape[-1] // MOST_TERMS * MOST_TERMS
+        parts = [_accumulated(x[..., :whole].unflatten(-1, (-1, MOST_TERMS)))]
+        parts += [_accumulated(x[..., whole:])[..., None]] if whole < x.shape[-1] else []
+        return _accumulated(torch.cat(parts, -1))
+    terms = x.movedim(-1, 0).contiguous()
+    found = terms[0].clone()
+    for term in terms[1:]:
+        found += term
+    return found
+
+
+def _prefix_sums(x: torch.Tensor, dim: int) -> torch.Tensor:
+    if x.device.type == "cpu":
+        return torch.from_numpy(np.add.accumulate(x.numpy(), axis=dim))
+    sums = x.clone()
+    for so_far, each in itertools.pairwise(sums.unbind(dim)):
+        each += so_far
+    return sums
 
 
 def _products(product: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Rules:

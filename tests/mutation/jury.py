@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -89,7 +90,8 @@ def judge(mutant: Mutant, samples: Iterable[Sample]) -> Verdict:
             return Verdict("structure", sample.name)
         for i, output in enumerate(outputs):
             case = sample.case
-            wrong = compare(output, sample.outputs[i], sample.oracles[i], case.tolerance, case.precision)
+            plain = partial(sample.plain, i)
+            wrong = compare(output, sample.outputs[i], sample.oracles[i], case.tolerance, case.precision, plain)
             if wrong is not None:
                 status = "structure" if wrong.kind in ("shape", "dtype") else "caught"
                 return Verdict(status, sample.name)
@@ -135,11 +137,11 @@ def _weigh(evidence: Evidence, sample: Sample, originals: list[torch.Tensor], mu
         evidence.rejected += 1
         evidence.equivalent = False
         return
-    places = zip(outputs, originals, sample.outputs, sample.oracles, strict=True)
+    places = zip(outputs, sample.outputs, sample.oracles, strict=True)
     case = sample.case
     evidence.rejected += any(
-        compare(output, reference, oracle, case.tolerance, case.precision) is not None
-        for output, _, reference, oracle in places
+        compare(output, reference, oracle, case.tolerance, case.precision, partial(sample.plain, i)) is not None
+        for i, (output, reference, oracle) in enumerate(places)
     )
     for i, (output, original) in enumerate(zip(outputs, originals, strict=True)):
         if not torch.equal(_bits(output), _bits(original)):

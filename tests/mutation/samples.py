@@ -8,9 +8,9 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.cases import open_cases, plan, usable_distributions
-from kevin_env.judge.check import oracles_of
+from kevin_env.judge.check import alike, oracles_of
 from kevin_env.judge.pace import PACES
-from kevin_env.judge.reference import Case, seed_from
+from kevin_env.judge.reference import Case, Expected, seed_from
 from kevin_env.problem import Problem
 
 SECRET = "mutants"
@@ -34,6 +34,7 @@ class Sample:
         oracles: Each of them from float64 arithmetic, where it can be had.
         other: What the reference gives for inputs from another seed.
         previous: What it gave for the input set before, of the same case; of another seed for the first one.
+        expected: All that the judge knows of the output.
     """
 
     case: Case
@@ -46,10 +47,15 @@ class Sample:
     oracles: list[torch.Tensor | None]
     other: list[torch.Tensor]
     previous: list[torch.Tensor]
+    expected: Expected
 
     @property
     def name(self) -> str:
         return f"{self.case.name}/{self.distribution}"
+
+    def plain(self, number: int) -> torch.Tensor | None:
+        """An output with one accumulator a sum, where it can be had."""
+        return alike(self.expected.plain, self.outputs)[number]
 
     def answer(self, tensors: list[torch.Tensor] | None = None) -> Any:
         """What the reference gives for these inputs, or for others in their place."""
@@ -102,5 +108,5 @@ class Sampler:
         other = tree.take_apart(case.answer(*others, number))[1]
         return Sample(
             case, distribution, number, skeleton, tensors, shape, outputs, oracles_of(expected, outputs), other,
-            last or other,
+            last or other, expected,
         )  # fmt: skip

@@ -88,7 +88,7 @@ class Target:
         skeleton, inputs = case.draw_inputs(distribution, seed + 1)
         weights, inbox = _image(handed_over(case)), _image(inputs)
         if planted(distribution, admitted):
-            plant(inbox.tensors, seed)
+            plant(inbox.tensors, case.structures, seed)
         call = {
             "construct": construction(case, weights.specs, seed),
             "stage": {"inputs": skeleton, "sets": [inbox.specs], "seed": seed},

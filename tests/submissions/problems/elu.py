@@ -1,4 +1,4 @@
-"""ELU of inputs as KernelBench draws them: none is negative. Their number is a power of two."""
+"""ELU of inputs of which as good as none is negative. Their number is a power of two."""
 
 import torch
 import torch.nn as nn
@@ -15,7 +15,8 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    return [torch.rand(ROWS, COLUMNS)]
+    rare = torch.rand(ROWS, COLUMNS) < 2**-12  # were none negative, no input would be
+    return [torch.rand(ROWS, COLUMNS) - rare.float()]
 
 
 def get_init_inputs() -> list:

@@ -1,0 +1,187 @@
+"""Whether a verdict accepts one float32 accumulator a sum, and rejects products and sums of narrower numbers.
+
+Every problem with a matrix product, a convolution, a normalization or a reduction in float32, on the input sets of a
+verdict: its reference is run with all its sums really added up one term after the other (on a GPU at most 32768 terms,
+as in a kernel with threads to spare), and with the operands of its products, or its inputs where it has no products,
+rounded to TF32, bfloat16 and float16. A row's value is 1 when the first is accepted on every input set and each of the
+others is rejected on one. Rows that the file holds already are kept, so that a long run can be done in parts.
+
+    python benchmarks/accumulators.py --device cpu --json benchmarks/results/accumulators.cpu.json L1_1... L1_40...
+    python benchmarks/accumulators.py --device cuda --batch 16 --label kernelbench \\
+        --json benchmarks/results/accumulators.h200.json KernelBench/level1 KernelBench/level2
+"""
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from resultfile import Results, device_name, known_rows, plain_row
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from kevin_env.app.catalogue import named_problems
+from kevin_env.candidate import tree
+from kevin_env.judge.cases import open_cases, plan, usable_distributions
+from kevin_env.judge.check import alike, oracles_of
+from kevin_env.judge.device import inform
+from kevin_env.judge.pace import PACES
+from kevin_env.judge.reference import Case, Expected, seed_from
+from kevin_env.judge.verify import compare
+from kevin_env.problem import Problem, ProblemError
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from mutation.arithmetic import Replaced, rounded_operands, running, summed_by  # pyright: ignore[reportMissingImports]
+from mutation.rounding import ROUNDINGS, Rounding  # pyright: ignore[reportMissingImports]
+
+SECRET = "accumulators"
+PLAIN = "one accumulator"
+Answer = Callable[[], Any]
+
+
+def variants(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> dict[str, Answer]:
+    """The reference in other arithmetic, by name."""
+
+    def run(rules: Any, given: list[torch.Tensor]) -> Any:
+        with sdpa_kernel(SDPBackend.MATH), Replaced(rules) if rules else nullcontext():
+            return case.answer(skeleton, given, 1)
+
+    def narrowed(rounding: Rounding) -> list[torch.Tensor]:
+        return [rounding(t) if t.is_floating_point() else t for t in tensors]
+
+    found: dict[str, Answer] = {PLAIN: lambda: run(summed_by(running()), tensors)}
+    products = touched(case, skeleton, tensors, rounded_operands(lambda x: x))
+    for name, rounding in ROUNDINGS.items():
+        if name != "tf32" or case.precision == "ieee":
+            rules = rounded_operands(rounding) if products else {}
+            given = (lambda: tensors) if products else (lambda rounding=rounding: narrowed(rounding))
+            found[name] = lambda rules=rules, given=given: run(rules, given())
+    return found
+
+
+def touched(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor], rules: Any) -> bool:
+    """Whether the reference runs an operator of the rules."""
+    with sdpa_kernel(SDPBackend.MATH), Replaced(rules) as mode:
+        case.answer(skeleton, tensors, 1)
+    return mode.touched > 0
+
+
+def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
+    """What a verdict says is wrong with an answer; the empty text where it is bitwise the reference's."""
+    references, given = tree.take_apart(expected.output)[1], tree.take_apart(answer)[1]
+    if all(torch.equal(a, b) for a, b in zip(given, references, strict=True)):
+        return ""
+    for i, (reference, oracle) in enumerate(zip(references, oracles_of(expected, references), strict=True)):
+        plain = lambda i=i: alike(expected.plain, references)[i]  # noqa: E731
+        found = compare(given[i], reference, oracle, case.tolerance, case.precision, plain)
+        if found is not None:
+            return found.message
+    return None
+
+
+def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | None]] | None:
+    """What is wrong with each variant on each input set; None where a problem has no float32 sums."""
+    found: dict[str, dict[str, str | None]] = {}
+    for case in open_cases(problem, device):
+        case.draw_weights(seed_from(SECRET, case.name, "weights"))
+        skeleton, tensors = case.draw_inputs("own", 0)
+        case.find_randomness(skeleton, tensors)
+        if case.stochastic or not touched(case, skeleton, tensors, summed_by(running())):
+            return None
+        del tensors
+        usable = usable_distributions(case, seed_from(problem.sha256, case.name, "probe"))
+        for distribution in dict.fromkeys(plan(usable, True, SECRET, case.name, PACES[device.type])):
+            for name, message in _on(case, distribution):
+                found.setdefault(name, {})[f"{case.name}/{distribution}"] = message
+    return found
+
+
+def _on(case: Case, distribution: str) -> Iterator[tuple[str, str | None]]:
+    skeleton, tensors = case.draw_inputs(distribution, seed_from(SECRET, case.name, distribution))
+    expected = case.expect(skeleton, tensors, 1)
+    for name, answer in variants(case, skeleton, tensors).items():
+        yield name, wrong(answer(), expected, case)
+
+
+def row_of(label: str, problem: Problem, found: dict[str, dict[str, str | None]], took: float) -> dict[str, Any]:
+    """One problem as a row."""
+    refused = {name: text for name, text in found[PLAIN].items() if text}
+    unchanged = [name for name, sets in found.items() if name != PLAIN and all(text == "" for text in sets.values())]
+    exposed = {name: [each for each, text in sets.items() if text] for name, sets in found.items() if name != PLAIN}
+    survived = [name for name, sets in exposed.items() if not sets and name not in unchanged]
+    row = plain_row(f"{label}/{problem.id}", int(not refused and not survived), "right")
+    return row | {"refused": refused, "survived": survived, "unchanged": unchanged, "exposed": exposed, "took": took}
+
+
+def total_rows(label: str, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Over all problems of a label."""
+    accepted = sum(not row["refused"] for row in rows)
+    yield plain_row(f"{label}: {PLAIN} accepted", accepted, "problems", len(rows))
+    for name in ROUNDINGS:
+        asked = [row for row in rows if name in row["exposed"] and name not in row["unchanged"]]
+        yield plain_row(
+            f"{label}: {name} rejected", sum(name not in r["survived"] for r in asked), "problems", len(asked)
+        )
+
+
+def with_batch(problem: Problem, most: int | None) -> Problem:
+    """A problem with a smaller `batch_size`, where it has one: no sum is shorter for it, but those over the batch."""
+    if most is None:
+        return problem
+    smaller = re.sub(r"(?m)^batch_size = (\d+)", lambda m: f"batch_size = {min(most, int(m[1]))}", problem.source)
+    return problem.model_copy(update={"source": smaller})
+
+
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="ids, paths of files or folders; ours when left out")
+    parser.add_argument("--label", default="ours", help="what the set is called in the result")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
+    parser.add_argument("--batch", type=int, help="largest batch_size of a problem")
+    parser.add_argument("--seconds", type=float, help="only what the file lacks, and begin none after so many seconds")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options, start = read_options(), time.monotonic()
+    device = torch.device(options.device)
+    info = inform(device)
+    results = Results(options.json, device_name(info), info.versions)
+    rows = {name: row for name, row in known_rows(options.json, info.versions).items() if row["unit"] == "right"}
+    for problem in named_problems(options.names, None):
+        known = options.seconds is not None and f"{options.label}/{problem.id}" in rows
+        if known or time.monotonic() - start > (options.seconds or float("inf")):
+            continue
+        row = measured(options.label, with_batch(problem, options.batch), device)
+        if row is not None:
+            rows[row["name"]] = row
+            results.put(row)
+            print(
+                row["name"], row["value"], row.get("refused"), row.get("survived"), f"{row['took']:.1f} s", flush=True
+            )
+    results.tell(*total_rows(options.label, [r for n, r in rows.items() if n.startswith(f"{options.label}/")]))
+
+
+def measured(label: str, problem: Problem, device: torch.device) -> dict[str, Any] | None:
+    """The row of a problem, or None where there is nothing to look at."""
+    start = time.monotonic()
+    try:
+        found = judged(problem, device)
+    except (ProblemError, torch.OutOfMemoryError) as error:
+        print(f"{label}/{problem.id}: left out: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return None
+    finally:
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+    return None if found is None else row_of(label, problem, found, time.monotonic() - start)
+
+
+if __name__ == "__main__":
+    with torch.no_grad():
+        main()

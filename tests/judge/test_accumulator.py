@@ -1,0 +1,84 @@
+"""The estimate of what one accumulator a sum costs is near what it really costs, and admits no narrower numbers."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from mutation.arithmetic import Replaced, convolved, running, summed_by  # pyright: ignore[reportMissingImports]
+from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
+
+from kevin_env.judge.accumulator import OneAccumulator
+from kevin_env.judge.verify import compare
+
+Body = Callable[..., torch.Tensor]
+LONG = 1 << 14
+BODIES: dict[str, tuple[Body, tuple[torch.Tensor, ...]]] = {
+    "matmul of one sign": (torch.matmul, (torch.rand(16, LONG), torch.rand(LONG, 16))),
+    "matmul": (torch.matmul, (torch.randn(16, LONG), torch.randn(LONG, 16))),
+    "bias": (torch.nn.functional.linear, (torch.rand(16, LONG), torch.randn(16, LONG), torch.randn(16))),
+    "sum": (lambda x: x.sum(1), (torch.rand(64, LONG),)),
+    "mean": (lambda x: x.mean(1), (torch.rand(64, LONG),)),
+    "cumsum": (lambda x: x.cumsum(1), (torch.rand(64, 1024),)),
+    "norm": (lambda x: x.norm(dim=1), (torch.randn(64, LONG),)),
+    "variance": (lambda x: x.var(1), (torch.randn(64, LONG),)),
+    "layer norm": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (torch.randn(4, LONG),)),
+    "layer norm, off centre": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (4 + torch.randn(4, LONG),)),
+    "softmax": (lambda x: x.softmax(1), (torch.rand(4, LONG),)),
+    "convolution": (torch.nn.functional.conv1d, (torch.rand(1, 512, 80), torch.rand(8, 512, 33))),
+    "sigmoid and sum": (lambda x: (20 * x).sigmoid().sum(1), (torch.randn(64, LONG),)),
+}
+
+
+def rms(x: torch.Tensor) -> float:
+    return float(x.double().square().mean().sqrt())
+
+
+def compared(name: str, got: Callable[[], torch.Tensor]) -> str | None:
+    body, given = BODIES[name]
+
+    def plain() -> torch.Tensor:
+        with OneAccumulator():
+            return body(*given)
+
+    found = compare(got(), body(*given), body(*(x.double() for x in given)), 1.0, "ieee", plain)
+    return None if found is None else found.kind
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_estimate_is_near_what_a_running_sum_is_off_by(name: str) -> None:
+    body, given = BODIES[name]
+    exact, one = body(*(x.double() for x in given)), body(*given)
+    with Replaced(summed_by(running())):
+        real = body(*given)
+    torch.manual_seed(1)
+    with OneAccumulator():
+        estimate = body(*given)
+    # a sum of the reference's own errors is in both
+    assert rms(real - exact) < 2 * rms(estimate - one) + 2 * rms(one - exact), "too small"
+    assert rms(estimate - one) < 3 * rms(real - exact) + 2 * rms(one - exact), "too large"
+    assert compared(name, lambda: real) is None
+
+
+def test_without_it_a_long_running_sum_is_refused() -> None:
+    x = torch.rand(16, 1 << 20)
+    with Replaced(summed_by(running())):
+        real = x.sum(1)
+    assert compare(real, x.sum(1), x.double().sum(1), 1.0, "ieee") is not None
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_narrow_operands_are_refused_where_signs_cancel_or_few_entries_are_not_zero(rounding: str) -> None:
+    narrow = ROUNDINGS[rounding]
+    a, b = BODIES["matmul"][1]
+    assert compared("matmul", lambda: narrow(a) @ narrow(b)) == "values"
+    sparse = tuple(x * (torch.rand_like(x) < 1 / 32) for x in BODIES["matmul of one sign"][1])
+    BODIES["sparse"] = torch.matmul, sparse
+    assert compared("sparse", lambda: narrow(sparse[0]) @ narrow(sparse[1])) == "values"
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_running_convolution_is_the_convolution(transposed: bool) -> None:
+    weight = torch.randn(6, 4, 3, 2) if transposed else torch.randn(8, 3, 3, 2)
+    added = [1, 2] if transposed else [0, 0]
+    given = (torch.randn(2, 6, 9, 11), weight, torch.randn(8), [2, 3], [1, 0], [1, 2], transposed, added, 2)
+    assert torch.allclose(convolved(*given), torch.ops.aten.convolution(*given), atol=1e-5)
