@@ -49,12 +49,13 @@ def table(differences: Sequence[Difference]) -> str:
 
 
 def describe_input(given: InputFacts) -> str:
-    """`x`: int64[128, 64], values from 0 to 9. Distributions say what values floating-point inputs take."""
+    """`x`: int64[128, 64], values from 0 to 9 (sorted along dimension 1). Distributions say what values floating-point inputs take."""
     shape = "" if given.shape is None else str(list(given.shape))
     values = ""
     if given.low is not None and given.high is not None and "float" not in given.dtype:
         values = f", values from {given.low:.6g} to {given.high:.6g}"
-    return f"`{given.name}`: {given.dtype}{shape}{values}"
+    structure = f" ({', '.join(given.structure)})" if given.structure else ""
+    return f"`{given.name}`: {given.dtype}{shape}{values}{structure}"
 
 
 def describe_input_set(name: str) -> str:

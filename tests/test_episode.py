@@ -91,6 +91,7 @@ def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:
     for how, score in (("lower", 0.8), ("retry", 0.8), ("floor", 0.3)):
         episode = started(problem, [noisy(2.0, 0.5)], max_turns=2, noisy=how)
         assert episode.submit(REPLY).score == pytest.approx(score)
+        assert isinstance(episode.pool, ScriptedPool)
         assert episode.pool.submissions[0][2].retry_noisy is (how == "retry")
 
 

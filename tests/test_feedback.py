@@ -63,7 +63,7 @@ FACTS = Facts(
             name="main",
             inputs=(
                 InputFacts(name="x", dtype="float32", shape=(4096, 8192), low=-1234.5, high=1e3),
-                InputFacts(name="mask", dtype="bool", shape=(4096,)),
+                InputFacts(name="mask", dtype="bool", shape=(4096,), structure=("sorted",)),
                 InputFacts(name="k", dtype="int64", shape=(3,), low=0, high=9),
             ),
             outputs=("float32[4096, 8192]",),
@@ -428,7 +428,7 @@ def test_the_task_says_all_that_is_checked():
         "NVIDIA H200, compute capability 9.0, 132 SMs, 227 KiB shared memory per block (228 KiB per SM)",
         "65536 registers per SM, 50 MiB L2 cache, 139.7 GiB memory at 4.8 TB/s. Peak: FP32 66.9 TFLOP/s.",
         "torch 2.13.0, triton 3.7.1.",
-        "Case `main`, the one that is timed: `x`: float32[4096, 8192]; `mask`: bool[4096]; "
+        "Case `main`, the one that is timed: `x`: float32[4096, 8192]; `mask`: bool[4096] (sorted); "
         "`k`: int64[3], values from 0 to 9. Output: float32[4096, 8192].",
         "Case `cpu` (ROWS = 3): `x`: float32[3, 5]. Output: float32[3, 5].",
         "wide: far out",
