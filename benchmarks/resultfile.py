@@ -1,6 +1,7 @@
 """The form of all files in `results`: where and when it was measured, and a row for each figure."""
 
 import json
+import re
 import statistics
 import sys
 from collections.abc import Iterable, Sequence
@@ -27,8 +28,9 @@ def plain_row(name: str, value: float | None, unit: str = "count", n: int = 1) -
 
 
 def device_name(info: DeviceInfo, count: int = 1) -> str:
-    """`cpu`, or the last word of a GPU's name, such as `h200`, or `h200x4` for four of them."""
-    name = "cpu" if info.device == "cpu" else info.name.split()[-1].lower()
+    """`cpu`, or a GPU's model, such as `h200`, or `h200x4` for four of them."""
+    models = re.findall(r"\b[A-Z]{1,2}\d{2,4}\b", info.name)
+    name = "cpu" if info.device == "cpu" else (models or info.name.split())[0 if models else -1].lower()
     return name if count == 1 else f"{name}x{count}"
 
 

@@ -49,7 +49,10 @@ def table(differences: Sequence[Difference]) -> str:
 
 
 def describe_input(given: InputFacts) -> str:
-    """`x`: int64[128, 64], values from 0 to 9 (sorted along dimension 1). Distributions say what values floating-point inputs take."""
+    """`x`: int64[128, 64], values from 0 to 9 (sorted along dimension 1).
+
+    Distributions say which values floating-point inputs take.
+    """
     shape = "" if given.shape is None else str(list(given.shape))
     values = ""
     if given.low is not None and given.high is not None and "float" not in given.dtype:
