@@ -88,7 +88,7 @@ def one_trial(bench: Bench, problem: Problem, code: str) -> Told:
                 contest = Contest.prepare(trial, partners, unverified)
                 for _ in make_ready(contest):
                     pass
-            with contest.still(), bench.lease.exclusive(), on_its_own(str(bench.device)):
+            with contest.still(), bench.lease.exclusive(), on_its_own(bench.place):
                 unverified.use_room()
                 gated = [contest.gated() for _ in range(ROUNDS)][-1]  # of all rounds
                 counted = {turn.null for turn in contest.seen.turns}

@@ -43,7 +43,7 @@ def window(seconds: float, steady: bool = True) -> Answer:
 def contest(**more: Any) -> Contest:
     """One on a CPU whose players are named as they are; `more` is its trial's."""
     place: dict[str, Any] = {
-        "bench": SimpleNamespace(pace=PACES["cpu"], place=None, device=torch.device("cpu")),
+        "bench": SimpleNamespace(pace=PACES["cpu"], device=torch.device("cpu"), place=None),
         "player": "submission",
     }
     supply: Any = SimpleNamespace(
