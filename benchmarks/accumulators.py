@@ -1,10 +1,11 @@
 """Whether a verdict accepts one float32 accumulator a sum, and rejects products and sums of narrower numbers.
 
-Every problem with a matrix product, a convolution, a normalization or a reduction in float32, on the input sets of a
-verdict: its reference is run with all its sums really added up one term after the other (on a GPU at most 32768 terms,
-as in a kernel with threads to spare), and with the operands of its products, or its inputs where it has no products,
-rounded to TF32, bfloat16 and float16. A row's value is 1 when the first is accepted on every input set and each of the
-others is rejected on one. Rows that the file holds already are kept, so that a long run can be done in parts.
+Every problem with a matrix product, a convolution, a normalization or a reduction whose inputs and outputs are float32,
+on the input sets of a verdict: its reference is run with all its sums really added up one term after the other (on a
+GPU at most 32768 terms, as in a kernel with threads to spare), and with the operands of its products, or its inputs
+where it has no products, rounded to TF32, bfloat16 and float16. A row's value is 1 when the first is accepted on every
+input set and each of the others is rejected on one. Rows that the file holds already are kept, so that a long run can
+be done in parts.
 
     python benchmarks/accumulators.py --device cpu --json benchmarks/results/accumulators.cpu.json L1_1... L1_40...
     python benchmarks/accumulators.py --device cuda --batch 16 --label kernelbench \\
@@ -91,7 +92,9 @@ def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | 
         case.draw_weights(seed_from(SECRET, case.name, "weights"))
         skeleton, tensors = case.draw_inputs("own", 0)
         case.find_randomness(skeleton, tensors)
-        if case.stochastic or not touched(case, skeleton, tensors, summed_by(running())):
+        outputs = tree.take_apart(case.answer(skeleton, tensors, 1))[1]
+        whole = all(t.dtype == torch.float32 for t in (*tensors, *outputs) if t.is_floating_point())
+        if case.stochastic or not whole or not touched(case, skeleton, tensors, summed_by(running())):
             return None
         del tensors
         usable = usable_distributions(case, seed_from(problem.sha256, case.name, "probe"))

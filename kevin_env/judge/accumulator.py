@@ -114,19 +114,22 @@ def _convolution(func: Any, x: torch.Tensor, weight: torch.Tensor, bias: Any, *r
     return _moved(result, _modelled(weight.numel() / outputs, result, squares) * _rounded(result))
 
 
+def _terms(x: torch.Tensor, dim: Any) -> torch.Tensor:
+    """What is added up over some dimensions, a row for each sum of a sample."""
+    given = range(x.dim()) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
+    axes = [axis % x.dim() for axis in given]
+    kept = [axis for axis in range(x.dim()) if axis not in axes]
+    sample = x.permute(*kept, *axes)[_places([x.shape[axis] for axis in kept], x.device)]
+    return sample.reshape(-1, math.prod(x.shape[axis] for axis in axes)).float()
+
+
 def _sum(func: Any, x: torch.Tensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> torch.Tensor:
     result = func(x, **kwargs) if func is aten.sum.default else func(x, dim, keepdim, **kwargs)
     if not result.is_floating_point() or not 0 < result.numel() < x.numel():
         return result
     squares = aten.sum(x.to(result.dtype).square(), dim, keepdim)
-    given = range(x.dim()) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
-    axes = [axis % x.dim() for axis in given]
-    kept = [axis for axis in range(x.dim()) if axis not in axes]
-    terms = x.permute(*kept, *axes)[_places([x.shape[axis] for axis in kept], x.device)].reshape(
-        -1, math.prod(x.shape[axis] for axis in axes)
-    )
     errors = _modelled(x.numel() / result.numel(), result, squares) * _rounded(result)
-    return _moved(result, errors * _scale(terms, _rounded(result)))
+    return _moved(result, errors * _scale(_terms(x, dim), _rounded(result)))
 
 
 def _mean(func: Any, x: torch.Tensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> torch.Tensor:
@@ -141,29 +144,40 @@ def _cumsum(func: Any, x: torch.Tensor, dim: int, **kwargs: Any) -> torch.Tensor
     return _moved(result, _rounded(result) * result.double().square().cumsum(dim).sqrt())
 
 
-def _positive(power: float) -> Rule:
-    """Of a sum of positive terms, or of a power of one: its relative error does not depend on what they are."""
+def _spread(
+    func: Any, x: torch.Tensor, dim: Any, power: float, middle: bool, *args: Any, **kwargs: Any
+) -> torch.Tensor:
+    """Of a sum of squares, of what is left of the mean or of the elements, or of a power of one."""
+    result = func(x, *args, **kwargs)
+    if not result.is_floating_point() or not 0 < result.numel() < x.numel():
+        return result
+    terms = _terms(x, dim)
+    squares = (terms - terms.mean(-1, keepdim=True)).square() if middle else terms.square()
+    share = power * _rounded(result) * math.sqrt(min(LONGEST, x.numel() / result.numel()) / 3)
+    return _moved(result, result * (share * _scale(squares, _rounded(result))))
 
-    def rule(func: Any, x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-        result = func(x, *args, **kwargs)
-        if not result.is_floating_point() or not result.numel():
-            return result
-        share = power * _rounded(result) * math.sqrt(x.numel() / result.numel() / 3)
-        return _moved(result, result * share)
+
+def _var(power: float) -> Rule:
+    def rule(func: Any, x: torch.Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> torch.Tensor:
+        return _spread(func, x, dim, power, True, dim, *args, **kwargs)
 
     return rule
 
 
 def _var_mean(func: Any, x: torch.Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
     """Of a variance, or a standard deviation, and a mean."""
-    spread = _positive(1)(lambda *a, **k: func(*a, **k)[0], x, dim, *args, **kwargs)
+    spread = _var(1)(lambda *given, **named: func(*given, **named)[0], x, dim, *args, **kwargs)
     return spread, _mean(func, x, dim, spread.dim() == x.dim())
+
+
+def _norm(func: Any, x: torch.Tensor, order: Any = 2, dim: Any = None, *args: Any, **kwargs: Any) -> torch.Tensor:
+    return _spread(func, x, dim, 0.5, False, order, dim, *args, **kwargs)
 
 
 _RULES: dict[Any, Rule] = {
     aten.mm: _product(0), aten.bmm: _product(0), aten.mv: _product(0), aten.dot: _product(0),
     aten.addmm: _product(1), aten.baddbmm: _product(1), aten.addmv: _product(1),
     aten.convolution: _convolution, aten.sum: _sum, aten.mean: _mean, aten.cumsum: _cumsum,
-    aten.var: _positive(1), aten.std: _positive(0.5), aten.var_mean: _var_mean, aten.std_mean: _var_mean,
-    aten.linalg_vector_norm: _positive(0.5), aten.norm: _positive(0.5),
+    aten.var: _var(1), aten.std: _var(0.5), aten.var_mean: _var_mean, aten.std_mean: _var_mean,
+    aten.linalg_vector_norm: _norm,
 }  # fmt: skip
