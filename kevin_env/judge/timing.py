@@ -27,10 +27,9 @@ BETWEEN = {"cpu": 0.1, "cuda": 0.004}
 of them show, by device. On a CPU ten judgements of two kernels varied by 4 and 8 % (standard deviation) where nothing
 else ran."""
 CROWDED, BETWEEN_CROWDED = 0.3, 0.4
-"""The same where processes that are timed wait for a processor for more than that share of what they run: at a load of 5
-to 7 on two processors it was 1.2 to 2.1. Of 57
-judgements of two references against themselves, beside other judges and tests on two processors, logarithms varied by
-0.16 to 0.45: for seconds one of two processes may have both its threads on one processor."""
+"""The same where processes that are timed wait for a processor for more than that share of what they run (1.2 to 2.1 at
+a load of 5 to 7 on two processors). Of 57 judgements of two references against themselves, beside judges and tests
+on two processors, logarithms varied by 0.16 to 0.45: one side may have both threads on one processor."""
 GATED_ALLOWANCE = 100e-6
 """How far below the shortest gated call a burst is believed at least: 10 us of the gate's own error, and the host's
 launch, which a burst hides: on an H200 35 to 50 us of a Triton kernel, in some processes 100 us all the time."""
