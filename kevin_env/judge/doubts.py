@@ -10,6 +10,7 @@ work that is done grows with it: one that stays the same gets no speedup, one th
 from kevin_env.judge.flags import flag
 from kevin_env.judge.floor import Floor
 from kevin_env.outcome import Correct, Outcome
+from kevin_env.roofline import ABOVE
 
 SAME = 0.9
 """Share of a call's time from which on a call of a smaller case has taken as long."""
@@ -23,16 +24,26 @@ LOW_COVERAGE = 0.05
 
 def doubted(outcome: Correct, floor: Floor | None) -> bool:
     """Whether a speedup rests on a time that no call can take, or that lies above the roofline."""
-    seconds = outcome.submission_seconds
-    if outcome.speedup is None or seconds is None:
+    seconds, held = counted_seconds(outcome), outcome.roofline
+    if seconds is None or outcome.submission_seconds is None:
         return False
-    return (floor is not None and floor.rules_out(seconds)) or (outcome.roofline is not None and outcome.roofline.above)
+    above = held is not None and held.fraction * outcome.submission_seconds / seconds > ABOVE
+    return above or (floor is not None and floor.rules_out(seconds))
+
+
+def counted_seconds(outcome: Correct) -> float | None:
+    """The time of a call that the speedup which counts stands for: of a noisy one the longest within its interval."""
+    if outcome.speedup is None:
+        return None
+    if outcome.kind == "timed" or not outcome.speedup_interval or outcome.reference_seconds is None:
+        return outcome.submission_seconds
+    return outcome.reference_seconds / outcome.speedup_interval[0]
 
 
 def believed(outcome: Correct, floor: Floor | None, flags: list[str]) -> Correct:
     """The outcome, without a speedup and with a flag where no call can have been so quick."""
-    seconds = outcome.submission_seconds
-    if outcome.speedup is None or seconds is None or floor is None or not floor.rules_out(seconds):
+    seconds = counted_seconds(outcome)
+    if seconds is None or floor is None or not floor.rules_out(seconds):
         return outcome
     text = f"a call was timed at {seconds * 1e6:.3g} us, twice, but {floor}"
     flags.append(flag("below_floor", text))

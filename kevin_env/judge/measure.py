@@ -11,9 +11,10 @@ from kevin_env.judge.burst import Bursts, demand, first_look, may_have_bursts, o
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.flags import flag
 from kevin_env.judge.gate import Player
+from kevin_env.judge.patience import Ran
 from kevin_env.judge.queued import CALLS, ROUNDS, rehearse_queued
 from kevin_env.judge.timing import Speedup
-from kevin_env.judge.usage import descendants, run_time
+from kevin_env.judge.usage import descendants, run_time, scheduled
 from kevin_env.outcome import Correct, Threads
 
 LONG_ENOUGH = 0.5e-3
@@ -53,15 +54,15 @@ def measure(contest: Contest, flags: list[str]) -> Correct:
     Raises:
         Wrong, Trouble, JudgeError: as `Contest.gated`.
     """
-    device = contest.trial.bench.device.type
+    before = _scheduled(contest)
     contest.unverified.use_room()
     gated = first_look(contest)
     bursts = take_bursts(contest, gated, flags)
     if not _settled(contest, bursts):
         gated = contest.gated()
     if bursts is None:
-        return _whole(result(gated, contest.seen.gate_cost, device), contest)
-    outcome = result(_refined(contest, bursts, flags), bursts.allowed(contest), device)
+        return _whole(result(gated, contest.seen.gate_cost, _between(contest, before)), contest)
+    outcome = result(_refined(contest, bursts, flags), bursts.allowed(contest), _between(contest, before))
     return _whole(outcome, contest, bursts.queued)
 
 
@@ -82,9 +83,31 @@ def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
     return timing.speedup_of(timing.not_below(bursts.calls, least))
 
 
-def result(speedup: Speedup, allowed: float, device: str) -> Correct:
-    """The outcome that a speedup makes on a type of device; `allowed`: what the clock may not have seen of a call."""
-    speedup = speedup.widened(timing.BETWEEN[device])
+def _scheduled(contest: Contest) -> Ran | None:
+    """What the processes that are timed on a CPU have run and waited so far."""
+    if contest.trial.bench.device.type != "cpu":
+        return None
+    workers = (contest.trial.worker, contest.reference.worker, contest.null.worker)
+    return scheduled([pid for worker in workers for pid in descendants(worker.pid)])
+
+
+def _between(contest: Contest, before: Ran | None) -> float:
+    """By how much judgements vary between each other, as in `timing.BETWEEN`."""
+    now = _scheduled(contest)
+    if before and now and now.waited - before.waited > timing.CROWDED * (now.ran - before.ran):
+        return timing.BETWEEN_CROWDED
+    return timing.BETWEEN[contest.trial.bench.device.type]
+
+
+def result(speedup: Speedup, allowed: float, between: float) -> Correct:
+    """The outcome that a speedup makes.
+
+    Args:
+        speedup: With the interval of this judgement alone.
+        allowed: What the clock may not have seen of a call, in seconds.
+        between: As of `Speedup.widened`.
+    """
+    speedup = speedup.widened(between)
     text = f"{speedup.ratio:.3g}x the reference's speed"
     if speedup.noisy:
         text = f"the time was noisy: about {text}, {speedup.low:.2g}x to {speedup.high:.2g}x"

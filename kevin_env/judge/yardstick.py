@@ -1,7 +1,7 @@
 """A time against the floor and the roofline of its problem on one device. The submission stands still meanwhile."""
 
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.doubts import doubted
+from kevin_env.judge.doubts import counted_seconds, doubted
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.stopwatch import Stopwatch
@@ -22,9 +22,9 @@ def beyond_doubt(bench: Bench, outcome: Correct, trial: Trial, watch: Stopwatch)
     It takes no memory, of which answers that are still to be compared may hold much: a floor for which there is no room
     rules nothing out.
     """
-    key, seconds = trial.problem.sha256, outcome.submission_seconds
+    key, seconds = trial.problem.sha256, counted_seconds(outcome)
     with watch("load"), asleep(trial.worker), bench.yardsticks:
-        if outcome.speedup is not None and seconds is not None:
+        if seconds is not None:
             known = bench.rooflines.knows(key, trial.case)
             if not (known and bench.floors.clears(seconds, key, trial.case)):
                 return None
@@ -34,6 +34,6 @@ def beyond_doubt(bench: Bench, outcome: Correct, trial: Trial, watch: Stopwatch)
 
 def _held(bench: Bench, outcome: Correct, trial: Trial) -> tuple[Correct, Floor | None]:
     of = trial.problem.sha256, trial.case, lambda: trial.draw(TIMED)
-    seconds = outcome.submission_seconds if outcome.speedup else None
+    seconds = counted_seconds(outcome)
     floor = None if seconds is None else bench.floors.under(seconds, *of)
     return bench.rooflines.added(outcome, *of), floor

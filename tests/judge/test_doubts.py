@@ -256,6 +256,9 @@ def test_what_is_doubted() -> None:
     assert not doubted(correct(1.0), floor) and not doubted(correct(100.0), None)
     noisy = above().model_copy(update={"kind": "too_noisy", "speedup": None})
     assert not doubted(noisy, floor)
+    wide = above().model_copy(update={"kind": "too_noisy", "speedup": 2.0, "reference_seconds": 1.0})
+    assert not doubted(wide.model_copy(update={"speedup_interval": (1e-3, 9.0)}), floor), "it may have been slow"
+    assert doubted(wide.model_copy(update={"speedup_interval": (1e9, 1e10)}), floor)
 
 
 SAME = above(reference=1e-4)

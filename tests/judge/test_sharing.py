@@ -1,5 +1,6 @@
 """Submissions on one device at once: whoever waits to be timed waits for one call of the others, and for no more."""
 
+import itertools
 import os
 import signal
 import threading
@@ -179,10 +180,11 @@ def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(judge:
 
 
 def test_partners_of_the_next_are_made_ready_while_one_waits_to_be_timed(judge: Judge, monkeypatch) -> None:
-    both, prepare = threading.Barrier(2, timeout=SECONDS), Contest.prepare
+    both, prepare, calls = threading.Barrier(2, timeout=SECONDS), Contest.prepare, itertools.count()
 
     def together(*given: Any) -> Contest:
-        both.wait()
+        if next(calls) < 2:  # one that is doubted is prepared again
+            both.wait()
         return prepare(*given)
 
     monkeypatch.setattr(Contest, "prepare", together)
