@@ -266,7 +266,7 @@ def _module(name: str, owner: object) -> ModuleType:
 
 
 def _forget(module: ModuleType) -> None:
-    del sys.modules[module.__name__]
+    sys.modules.pop(module.__name__, None)
     module.__dict__.clear()  # its functions refer to it, and tensors of its own would wait for the next collection
 
 
