@@ -125,7 +125,7 @@ def test_a_person_plays(tmp_path: Path) -> None:
     writes = editor(tmp_path, f'cp "$1" {tmp_path}/draft; cp {tmp_path}/kernel "$1"')
     (tmp_path / "kernel").write_text("class ModelNew: ...\n")
     with play(tmp_path, "w", "human", VISUAL=writes) as screen:
-        screen.wait_for("Make the PyTorch module below faster")
+        screen.wait_for("Write a faster version of the PyTorch module below")
         screen.press("\r")
         screen.wait_for("max_turns")
         screen.press("q")
