@@ -156,7 +156,6 @@ def build_messages(
     settings: Settings,
     *,
     policy: ContextPolicy | None = None,
-    budget: int | None = None,
     count: TokenCounter | None = None,
 ) -> tuple[Message, ...]:
     """The chat to send for the next turn: a system message if `prompts/system.j2` has one, and one user message.
@@ -165,10 +164,9 @@ def build_messages(
         problem: what is to be solved.
         facts: what the judge found of it.
         turns: those played so far, in order. Examples are shown only before the first.
-        settings: how the episode is played.
+        settings: how the episode is played. The task itself is always whole, and so are the last turn's feedback and
+            each turn's verdict and summary, even if that takes more than `context_tokens`.
         policy: which turns to show, instead of the one that `settings.context` names.
-        budget: tokens that the whole prompt may take, instead of `settings.context_tokens`. The task itself is always
-            whole, and so are the last turn's feedback and each turn's verdict and summary, even if that takes more.
         count: counts tokens, instead of `settings.tokenizer`; each text is counted by itself.
 
     Raises:
@@ -179,7 +177,7 @@ def build_messages(
     system = render_system()
     task = _task_settings(facts, settings, example=settings.examples != "zero" and not turns)
     content = render_task(problem, facts, task)
-    left = (settings.context_tokens if budget is None else budget) - count(content) - count(system) - _HEADINGS
+    left = settings.context_tokens - count(content) - count(system) - _HEADINGS
     if turns:
         chosen = policy or resolve_context(settings.context)
         wanted = chosen.order(turns)
@@ -218,29 +216,29 @@ def _whole(turn: Turn) -> PastTurn:
 
 def _fitted(wanted: Sequence[Turn], last: Turn, tokens: int, count: TokenCounter) -> list[PastTurn]:
     """What is shown of each turn so that all of it takes at most `tokens`, as far as that can be."""
-    shown = [_least(turn) if turn is not last else _whole(turn)._replace(code="") for turn in wanted]
-    left = tokens - sum(_HEADINGS + count(turn.summary + turn.feedback) for turn in shown)
-    for i, turn in enumerate(wanted):
-        price = count(turn.feedback) - count(shown[i].feedback)
-        left -= price
+    whole = [_whole(turn) for turn in wanted]
+    shown = [_without_code(each, brief=turn is not last) for each, turn in zip(whole, wanted, strict=True)]
+    left = tokens - sum(_HEADINGS + count(each.summary + each.feedback) for each in shown)
+    for i, each in enumerate(whole):
+        left -= count(each.feedback) - count(shown[i].feedback)
         if left < 0:
             return shown
-        shown[i] = shown[i]._replace(feedback=turn.feedback)
-    for i, turn in enumerate(wanted):
-        code = turn.submission.code if turn.submission else ""
-        price = count(code)
-        if price > left + sum(count(each.code) for each in shown):
+        shown[i] = shown[i]._replace(feedback=each.feedback)
+    room = left
+    for i, each in enumerate(whole):
+        price = count(each.code)
+        if price > room:
             continue  # it fits into no prompt, and is no reason to leave out others
         left -= price
         if left < 0:
             break
-        shown[i] = shown[i]._replace(code=code)
+        shown[i] = each
     return shown
 
 
-def _least(turn: Turn) -> PastTurn:
+def _without_code(turn: PastTurn, brief: bool) -> PastTurn:
     first = inline(turn.feedback.partition("\n\n")[0], _VERDICT_LIMIT)
-    return _whole(turn)._replace(code="", feedback=first)
+    return turn._replace(code="", feedback=first if brief else turn.feedback)
 
 
 def _merit(turn: Turn) -> tuple[float, int]:

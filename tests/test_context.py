@@ -182,7 +182,7 @@ def test_the_counter_is_the_callers(facts):
         seen.append(text)
         return 1000
 
-    text = build_messages(PROBLEM, facts, TURNS, Settings(), budget=12_000, count=count)[0].content
+    text = build_messages(PROBLEM, facts, TURNS, Settings(context_tokens=12_000), count=count)[0].content
     assert 0 < text.count("# code ") < 6 and any("# code 6" in each for each in seen)
 
 

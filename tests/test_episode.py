@@ -258,7 +258,9 @@ def test_what_cannot_be_resumed_is_refused(problem) -> None:
 def test_the_prompt_is_the_users_to_make(problem) -> None:
     with pytest.raises(ValueError, match="unknown context 'none': give one of kevin"):
         Episode(problem, ScriptedPool([]), Settings(context="none"))
-    episode = Episode(problem, ScriptedPool([WRONG] * 2), build=functools.partial(build_messages, budget=0))
+    episode = Episode(
+        problem, ScriptedPool([WRONG] * 2), build=functools.partial(build_messages, count=lambda _: 10**6)
+    )
     first = episode.start()
     episode.submit(REPLY)
     assert "class ModelNew" in first[-1].content  # the example

@@ -106,8 +106,8 @@ def test_the_prompt_keeps_to_the_budget_and_a_short_pair_takes_the_place_of_a_lo
     settings = Settings(examples="retrieved", index=index)
     bare = count_characters(prompt(facts, Settings(examples="one")))
     seen = []
-    for budget in (0, bare + 150, bare + 500, bare + 900, bare + 9000):
-        text = prompt(facts, settings, budget=budget)
+    for budget in (1, bare + 150, bare + 500, bare + 900, bare + 9000):
+        text = prompt(facts, settings.model_copy(update={"context_tokens": budget}))
         assert count_characters(text) <= max(budget, bare)
         seen.append(sorted(kernels(text)))
     assert [len(each) for each in seen] == [0, 0, 2, 3, 3]
@@ -116,8 +116,12 @@ def test_the_prompt_keeps_to_the_budget_and_a_short_pair_takes_the_place_of_a_lo
 
 def test_the_counter_is_the_callers(facts, index: str) -> None:
     settings = Settings(examples="retrieved", index=index)
-    assert len(kernels(prompt(facts, settings, budget=2600, count=lambda text: 1000))) == 0
-    assert len(kernels(prompt(facts, settings, budget=3200, count=lambda text: 1000))) == 1
+    assert (
+        len(kernels(prompt(facts, settings.model_copy(update={"context_tokens": 2600}), count=lambda text: 1000))) == 0
+    )
+    assert (
+        len(kernels(prompt(facts, settings.model_copy(update={"context_tokens": 3200}), count=lambda text: 1000))) == 1
+    )
 
 
 def test_they_are_shown_in_the_first_prompt_alone_and_stand_in_the_record(index: str) -> None:
