@@ -4,7 +4,6 @@ Text that a submission or a compiler wrote is capped, stripped of control charac
 cannot close.
 """
 
-import ast
 import functools
 import re
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from kevin_env.judge.api import Facts
 from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome, RuntimeFailure, held_roofline
-from kevin_env.parsing import tree_of
+from kevin_env.parsing import assigned, tree_of
 from kevin_env.problem import Problem, data_folder
 from kevin_env.profile import Profile
 from kevin_env.profile_wording import place
@@ -249,12 +248,7 @@ def _example(language: str) -> str:
 def _reference(problem: Problem) -> str:
     """A problem's source without the docstring that the task has stated already, and without what the judge reads."""
     body, lines = tree_of(problem.source).body, problem.source.split("\n")
-    left_out = [node for node in body if {_assigned(node)} & _FOR_THE_JUDGE] + (body[:1] if problem.statement else [])
+    left_out = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (body[:1] if problem.statement else [])
     gone = {number for node in left_out for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
     kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
     return re.sub(r"\n{4,}", "\n\n\n", kept)
-
-
-def _assigned(node: ast.stmt) -> str:
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""

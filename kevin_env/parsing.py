@@ -98,6 +98,14 @@ def meaning_of(code: str) -> bytes:
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
+def assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
+    """The name that a statement assigns, and what to it; an empty name where it assigns none, or several at once."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        return "", None
+    return targets[0].id, getattr(node, "value", None)
+
+
 def defines(tree: ast.Module, name: str) -> bool:
     """Whether a class, or something that may be one, has this name at the top level of a file.
 

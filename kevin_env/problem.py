@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kevin_env import kernelbench
 from kevin_env.outcome import Frozen
-from kevin_env.parsing import parse, text_of
+from kevin_env.parsing import assigned, parse, text_of
 
 _ID = re.compile(r"L(?P<level>\d+)_(?P<number>\d+)_(?P<name>.+)")
 _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
@@ -181,11 +181,8 @@ def _require_contract(tree: ast.Module, path: Path) -> None:
 def _literal_keys(tree: ast.Module, name: str) -> tuple[str, ...]:
     """The strings in a module-level literal dict, tuple or list of that name, in order."""
     for node in tree.body:
-        target = node.target if isinstance(node, ast.AnnAssign) else None
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-        if isinstance(target, ast.Name) and target.id == name:
-            value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        target, value = assigned(node)
+        if target == name:
             items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [])
             return tuple(i.value for i in items if isinstance(i, ast.Constant) and isinstance(i.value, str))
     return ()

@@ -30,9 +30,10 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
         case.draw_weights(SEED)
         usable = usable_distributions(case, SEED, options.inputs)
         overrides = {} if case.name == "main" else overrides_of(problem)[case.name]
-        cases.append(_case_facts(case, usable, overrides))
+        drawn = case.draw_inputs("own", SEED)
+        output = tree.take_apart(case.expect(*drawn, SEED).output)[1]
+        cases.append(_case_facts(case, drawn, output, usable, overrides))
     timed = case
-    output = tree.take_apart(case.expect(*case.draw_inputs("own", SEED), SEED).output)[1]
     return Facts(
         device=info,
         cases=tuple(reversed(cases)),
@@ -40,7 +41,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
         tolerance=_tolerance(timed, output),
         precision=timed.precision,
         weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
-        limits=options.limits(seconds_of(timed, *timed.draw_inputs("own", SEED))),
+        limits=options.limits(seconds_of(timed, *drawn)),
     )
 
 
@@ -48,13 +49,14 @@ def _told(distribution: str, usable: list[str], structures: tuple[Structure, ...
     return plant.TOLD if plant.planted(distribution, usable) else described(distribution, structures)
 
 
-def _case_facts(case: Case, distributions: list[str], overrides: dict[str, Any]) -> CaseFacts:
+def _case_facts(
+    case: Case, drawn: tuple[tree.Skeleton, list[torch.Tensor]], outputs: list[torch.Tensor],
+    distributions: list[str], overrides: dict[str, Any],
+) -> CaseFacts:  # fmt: skip
     ranges: dict[int, tuple[float, float]] = {}
-    skeleton, tensors = case.draw_inputs("own", SEED)
-    output = case.expect(skeleton, tensors, SEED).output
+    skeleton, tensors = drawn
     for distribution in distributions:
-        _, drawn = case.draw_inputs(distribution, SEED)
-        for i, tensor in enumerate(drawn):
+        for i, tensor in enumerate(case.draw_inputs(distribution, SEED)[1]):
             if tensor.numel() and not tensor.is_complex():
                 low, high = float(verify.widened(tensor).min()), float(verify.widened(tensor).max())
                 before = ranges.get(i, (low, high))
@@ -63,7 +65,6 @@ def _case_facts(case: Case, distributions: list[str], overrides: dict[str, Any])
     names = list(inspect.signature(case.module.Model.forward).parameters)[1:]
     inputs = tree.put_together(skeleton, tensors)
     told = [_input_facts(_name(names, i), value, tensors, ranges, stated) for i, value in enumerate(inputs)]
-    outputs = tree.take_apart(output)[1]
     return CaseFacts(
         name=case.name, overrides=overrides, inputs=tuple(told), outputs=tuple(_label(tensor) for tensor in outputs)
     )

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from pydantic import ConfigDict, TypeAdapter
 
-from kevin_env.parsing import parse
+from kevin_env.parsing import assigned, parse
 from kevin_env.problem import Problem, ProblemError
 
 _CASES = TypeAdapter(dict[str, dict[str, Any]], config=ConfigDict(strict=True))
@@ -18,9 +18,8 @@ def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
         ProblemError: when it is not literal.
     """
     for node in parse(problem.source).body:
-        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        if isinstance(target, ast.Name) and target.id == "CASES" and value is not None:
+        name, value = assigned(node)
+        if name == "CASES" and value is not None:
             try:
                 return _CASES.validate_python(ast.literal_eval(value))
             except ValueError as error:
@@ -37,8 +36,7 @@ def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
     module = parse(source)
     left = set(overrides)
     for node in module.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+        name, _ = assigned(node)
         if isinstance(node, ast.Assign | ast.AnnAssign) and name in overrides:
             node.value = ast.copy_location(_literal(overrides[name]), node)
             left.discard(name)
