@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from kevin_env.app.convert.atif import from_atif, to_atif
 from kevin_env.app.convert.kernelbench import FLAG
-from kevin_env.app.rejudge.folder import outcome_of
+from kevin_env.app.kernelbench_run import outcome_of
 from kevin_env.app.replay.library import Library
 from kevin_env.cli import app
 from kevin_env.record import Trajectory

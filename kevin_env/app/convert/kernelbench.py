@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kevin_env.app.rejudge.folder import RESULTS, Sample, read_samples
+from kevin_env.app.kernelbench_run import RESULTS, Sample, read_samples
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import Outcome
 from kevin_env.record import ProblemRef, Trajectory, Turn

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from kevin_env.app.kernelbench_run import read_samples
 from kevin_env.app.rejudge.comparison import HEADINGS, agreement_of, comparison, comparison_markdown, tables
-from kevin_env.app.rejudge.folder import read_samples
 from kevin_env.app.rejudge.run import Kernel, Terms, judge_kernels, read_kernels
 from kevin_env.app.screen import show
 from kevin_env.app.writing import write_text

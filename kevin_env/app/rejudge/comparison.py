@@ -9,6 +9,8 @@ from rich.table import Table
 
 from kevin_env.app.rejudge.run import Kernel
 from kevin_env.app.replay.markdown import inline
+from kevin_env.app.report.markdown import markdown_table
+from kevin_env.app.report.summary import grid_of
 from kevin_env.app.screen import shown
 from kevin_env.outcome import Correct, Incorrect, Outcome, RuntimeFailure, interval_of, speedup_of
 from kevin_env.render import speedup_text
@@ -121,10 +123,6 @@ def comparison_markdown(title: str, facts: Sequence[str], kernels: Sequence[Kern
         if agreement_of(kernel) == "both_accept"
     ]
     times = _table("Times and speedups", ("kernel", "KernelBench", "kevin-env"), rows)
-    # reports need tables, tables need conversions, and those read runs as this package does
-    from kevin_env.app.report.markdown import markdown_table
-    from kevin_env.app.report.summary import grid_of
-
     grids = [grid_of(table) for table in (*tables(kernels), times) if table.rows]
     lines = [line for grid in grids for line in markdown_table(grid.title, grid.headings, grid.rows)]
     return "\n".join([f"# {inline(title)}", "", *(f"- {inline(fact)}" for fact in facts), "", *lines])

@@ -11,7 +11,7 @@ from typing import Literal, Self
 from pydantic import ValidationError
 
 from kevin_env import kernelbench
-from kevin_env.app.rejudge.folder import Sample
+from kevin_env.app.kernelbench_run import Sample
 from kevin_env.extract import extract_file
 from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds
 from kevin_env.outcome import Frozen, Outcome, printable
