@@ -293,6 +293,13 @@ def test_feedback_is_that_of_its_golden_file(name):
     assert told == file.read_text()
 
 
+def test_a_noisy_speedup_is_told_with_what_counts_of_it():
+    noisy = Correct(kind="too_noisy", message="noisy", speedup=0.512, speedup_interval=(0.3, 0.8))
+    text = render_feedback(noisy, scores=(0.6,))
+    assert "about 0.51x (95 % interval 0.30x to 0.80x). It counts at most by its lower end" in text
+    assert text.endswith("Score: 0.6.")
+
+
 def test_too_noisy_is_explained():
     text = render_feedback(Correct(kind="too_noisy", message="The ratios spread over 40 %."))
     assert text == "Correct, but the timing was too noisy for a speedup: The ratios spread over 40 %."

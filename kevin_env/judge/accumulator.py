@@ -22,7 +22,7 @@ ROUNDED = 0.21
 """Root mean square of a rounding error, as a share of eps times the number: over a binade an ulp is 0.72 eps of it on
 average, and the error uniform within half an ulp."""
 LONGEST = 1 << 20
-"""Terms that one accumulator has at most: who adds up more does it in parts."""
+"""Terms that one accumulator adds up at most: longer sums are computed in parts."""
 SAMPLE = 64
 """Sums that are really added up; with fewer than `FEW` they may be off by little by chance."""
 FEW = 16

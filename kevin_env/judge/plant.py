@@ -1,4 +1,4 @@
-"""A few entries that no input of the problem's own would have, at secret places among those that are timed.
+"""A few entries of another distribution, within the input's structure, at secret places among those that are timed.
 
 A submission that is right only for what the problem's `get_inputs` draws could look which distribution it was given and
 take a shortcut where the clock runs. With a handful of other entries in between, each of them checked, it would have to
