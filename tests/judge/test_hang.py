@@ -54,7 +54,10 @@ def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Jud
     slow_once, _ = judged(judge, "self.calls == 1 and time.sleep(2.5)")
     assert slow_once.outcome.category == "correct"
     hung, stages = judged(judge, "self.calls == 2 and time.sleep(99)")
-    assert (hung.outcome.kind, hung.outcome.message) == ("timeout", "one call of ModelNew took longer than 2 s")
+    assert (hung.outcome.kind, hung.outcome.message) == (
+        "timeout",
+        "one call of ModelNew took longer than 2 s (stopped at line 8)",
+    )
     assert stages.count("build") == 1 and hung.seconds.verify < 6
 
 
