@@ -2,8 +2,11 @@
 
 import pytest
 import torch
+from judges import QUICK
 
 from kevin_env.judge.api import JudgeError, Options, Submission
+from kevin_env.judge.cases import plan
+from kevin_env.judge.distributions import DISTRIBUTIONS
 from kevin_env.judge.lint.own import as_submission
 from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.lint.target import Target
@@ -200,8 +203,10 @@ def test_shipped_inputs_are_all_that_is_drawn_and_told(pool: LocalPool) -> None:
     same = Submission(
         code="import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
     )
+    secrets = map("{:032x}".format, range(99))  # a quick judge screens on two of the four distributions
+    secret = next(each for each in secrets if "wide" in plan(list(DISTRIBUTIONS), True, each, "main", QUICK))
     for inputs, category, told in (("shipped", "correct", 1), ("varied", "correctness", 4)):
-        options = Options.model_validate({"device": "cpu", "inputs": inputs})
+        options = Options.model_validate({"device": "cpu", "inputs": inputs, "secret": secret})
         facts = pool.describe(CLAMPED, options).result()
         assert len(facts.distributions) == told and facts.distributions[0].startswith("own")
         assert (facts.cases[0].inputs[0].low or 0) >= (-9 if inputs == "shipped" else -1e9)
