@@ -1,6 +1,7 @@
 """The estimate of what one accumulator a sum costs is near what it really costs, and admits no narrower numbers."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -12,20 +13,22 @@ from kevin_env.judge.verify import compare
 
 Body = Callable[..., torch.Tensor]
 LONG = 1 << 14
+CHANCE = torch.Generator().manual_seed(1)
+uniform, normal = partial(torch.rand, generator=CHANCE), partial(torch.randn, generator=CHANCE)
 BODIES: dict[str, tuple[Body, tuple[torch.Tensor, ...]]] = {
-    "matmul of one sign": (torch.matmul, (torch.rand(16, LONG), torch.rand(LONG, 16))),
-    "matmul": (torch.matmul, (torch.randn(16, LONG), torch.randn(LONG, 16))),
-    "bias": (torch.nn.functional.linear, (torch.rand(16, LONG), torch.randn(16, LONG), torch.randn(16))),
-    "sum": (lambda x: x.sum(1), (torch.rand(64, LONG),)),
-    "mean": (lambda x: x.mean(1), (torch.rand(64, LONG),)),
-    "cumsum": (lambda x: x.cumsum(1), (torch.rand(64, 1024),)),
-    "norm": (lambda x: x.norm(dim=1), (torch.randn(64, LONG),)),
-    "variance": (lambda x: x.var(1), (torch.randn(64, LONG),)),
-    "layer norm": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (torch.randn(4, LONG),)),
-    "layer norm, off centre": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (4 + torch.randn(4, LONG),)),
-    "softmax": (lambda x: x.softmax(1), (torch.rand(4, LONG),)),
-    "convolution": (torch.nn.functional.conv1d, (torch.rand(1, 512, 80), torch.rand(8, 512, 33))),
-    "sigmoid and sum": (lambda x: (20 * x).sigmoid().sum(1), (torch.randn(64, LONG),)),
+    "matmul of one sign": (torch.matmul, (uniform(16, LONG), uniform(LONG, 16))),
+    "matmul": (torch.matmul, (normal(16, LONG), normal(LONG, 16))),
+    "bias": (torch.nn.functional.linear, (uniform(16, LONG), normal(16, LONG), normal(16))),
+    "sum": (lambda x: x.sum(1), (uniform(64, LONG),)),
+    "mean": (lambda x: x.mean(1), (uniform(64, LONG),)),
+    "cumsum": (lambda x: x.cumsum(1), (uniform(64, 1024),)),
+    "norm": (lambda x: x.norm(dim=1), (normal(64, LONG),)),
+    "variance": (lambda x: x.var(1), (normal(64, LONG),)),
+    "layer norm": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (normal(4, LONG),)),
+    "layer norm, off centre": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (4 + normal(4, LONG),)),
+    "softmax": (lambda x: x.softmax(1), (uniform(64, LONG),)),
+    "convolution": (torch.nn.functional.conv1d, (uniform(1, 512, 80), uniform(8, 512, 33))),
+    "sigmoid and sum": (lambda x: (20 * x).sigmoid().sum(1), (normal(64, LONG),)),
 }
 
 
