@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 import kevin_env  # noqa: F401  (registers Kevin-v0)
 from kevin_env.cli import app
 from kevin_env.judge.pool import LocalPool
-from kevin_env.outcome import Correct, Incorrect
+from kevin_env.outcome import Correct, Incorrect, speedup_of
 from kevin_env.problem import load_problem
 from kevin_env.recorder import Recorder
+from kevin_env.score import at_bound
 
 NO_CODE = "I would start by looking at the memory traffic."
 WRONG = """The tanh form is near enough.
@@ -59,7 +60,7 @@ def test_three_turns_are_judged_recorded_and_judged_again(pool: LocalPool, tmp_p
     prompt, score, terminated, truncated, info = env.step(RIGHT)
     right = info["outcome"]
     assert isinstance(right, Correct) and (terminated, truncated) == (True, False)
-    assert score == pytest.approx(0.3 + (right.speedup or 0.0))
+    assert score == pytest.approx(0.3 + (speedup_of(at_bound(right)) or 0.0))
     score = float(score)
     assert info["returns"] == pytest.approx((0.16 * score, 0.4 * score, score))
 

@@ -52,7 +52,7 @@ def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: i
         return tensor
     new = torch.empty_like(tensor)
     sparse = distribution == "signed" and structure.one_sided
-    density = min(0.5, math.sqrt(TERMS / max(1, *tensor.shape))) if sparse else 1.0
+    density = min(0.5, math.sqrt(TERMS / max((1, *tensor.shape)))) if sparse else 1.0
     for own, place in pieces(tensor, new):
         place.copy_(_redrawn(own.float(), distribution, structure, key, density))
     for d in structure.summing:

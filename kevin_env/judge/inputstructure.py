@@ -144,7 +144,7 @@ def look(drawn: torch.Tensor) -> Structure:
 def _whole(tensor: torch.Tensor) -> bool:
     if not tensor.is_floating_point():
         return True
-    start = tensor[..., :LEAST]
+    start = torch.atleast_1d(tensor)[..., :LEAST]
     return torch.equal(start, start.round()) and all(torch.equal(piece, piece.round()) for (piece,) in pieces(tensor))
 
 

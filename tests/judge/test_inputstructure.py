@@ -41,6 +41,8 @@ MAKERS = {
     "half": (lambda: torch.rand(N, N).half(), ("in [0, 1]",)),
     "labels": (lambda: torch.randint(0, 2, (N,)).float() * 2 - 1, ("whole numbers", "in [-1, 1]")),
     "permutation": (lambda: torch.randperm(N).float(), ("a permutation of 0, 1, ..., n - 1",)),
+    "number": (lambda: torch.randn(()), ()),
+    "number of one sign": (lambda: torch.rand(()) ** 9, ()),
     "integers": (lambda: torch.randint(0, 9, (N,)), ("whole numbers",)),
     "identity": (eye_like, ("diagonal", "symmetric", "whole numbers", "in [0, 1]")),
     "one-hot": (
