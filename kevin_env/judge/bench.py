@@ -18,9 +18,10 @@ from kevin_env.judge.pace import PACES, Pace
 from kevin_env.judge.partners import Partners, ours
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.rooflines import Rooflines
-from kevin_env.judge.sketch import Sketches
+from kevin_env.judge.sketch import Sketches, largest_call
 from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.worker import Worker
+from kevin_env.problem import Problem
 
 MEMORY_SHARE = 0.6
 """Of what is free when the judge starts."""
@@ -87,6 +88,12 @@ class Bench:
             self._start_spare()
         self._refill_later()
 
+    def places(self, problem: Problem) -> int:
+        """How many of the device's places a submission to a problem takes. Hold no lease."""
+        if self.device.type == "cpu":
+            return 1
+        return self.capacity.places(largest_call(self.sketches.of(problem)))
+
     def take(self) -> Worker:
         """A warm candidate that has run nothing. Hold no lease: where none is left, who is timed comes first."""
         return self.watched(self._take_spare() or self._new_worker(in_between=True))
@@ -137,6 +144,15 @@ class Bench:
             with asleep(worker), self.lease.shared():
                 worker.close()
         self._refill_later()
+
+    def clear(self) -> None:
+        """Ends the processes that are kept ready on a GPU, for a submission that takes most of its memory."""
+        if self.device.type == "cuda":
+            with self._lock:
+                spares, self._spares = self._spares, []
+            for worker in spares:
+                worker.close()
+            self.partners.end_free()
 
     def close(self) -> None:
         """Ends every process."""

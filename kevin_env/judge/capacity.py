@@ -1,5 +1,6 @@
 """How much of a machine a judge takes: submissions under way at once, on the device at once, candidates kept warm."""
 
+import math
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,10 +23,11 @@ HOST_SHARE = 0.5
 CORE_SHARE = {"cpu": 0.5, "cuda": 0.75}
 """Of the cores for submissions, by device; the rest is for who is timed and for the judge."""
 MOST = 24
-EACH_ON_DEVICE = 22 * GIB
-"""Device memory of a submission that is screened: inputs, outputs and what is expected, of a large problem."""
-ON_DEVICE = (2, 6)
-"""The fewest and the most that are screened on a GPU at once; small ones may be more than fit by size."""
+PLACES = 6
+"""Submissions that are on a GPU at once, at most. Each place has an equal share of its memory."""
+COPIES = 8
+"""Device memory that judging takes, as a multiple of a call's inputs and outputs: inputs in private and in shared
+memory, outputs of both sides, both in float64, calls that wait for their comparison."""
 WARM_SHARE, MOST_WARM = 2, 8
 """One warm candidate for so many submissions at once, and the most."""
 WARM_CONTEXTS = 3
@@ -48,7 +50,7 @@ class Capacity:
 
     Attributes:
         slots: Submissions under way at once, compilers included.
-        on_device: Of those, the ones that are screened at once.
+        on_device: Places on the device. A large problem takes several.
         spares: Candidates that are kept warm for the next submissions.
         contests: Submissions that are timed or about to be, each with its partners.
         partners: Processes of partners that are kept.
@@ -59,6 +61,12 @@ class Capacity:
     spares: int
     contests: int = 1
     partners: int = PARTNERS
+    place: float = math.inf
+    """Bytes of device memory of one place."""
+
+    def places(self, call: int) -> int:
+        """How many places a submission takes whose calls have so many bytes of inputs and outputs."""
+        return max(1, min(self.on_device, math.ceil(COPIES * call / self.place)))
 
 
 def capacity_of(machine: Machine) -> Capacity:
@@ -72,8 +80,9 @@ def capacity_of(machine: Machine) -> Capacity:
     contexts -= partners
     spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_CONTEXTS))
     slots = max(1, min(slots, contexts - spares))
-    on_device = min(max(ON_DEVICE[0], machine.device_memory // EACH_ON_DEVICE), ON_DEVICE[1])
-    return Capacity(slots, min(slots, on_device), spares, contests, partners)
+    on_device = min(slots, PLACES)
+    place = (1 - DEVICE_SHARE) * machine.device_memory / on_device
+    return Capacity(slots, on_device, spares, contests, partners, place)
 
 
 def machine_of(judges: int, device_memory: int | None) -> Machine:

@@ -71,7 +71,8 @@ class Judge:
         self.bench = Bench(self.device, self.info, server, pace)
         self._slots = threading.Semaphore(self.bench.capacity.slots)
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
-        self._alone = threading.Lock()
+        self._gathering = threading.Semaphore()
+        """Held while one takes its places: of two that each had some, neither would get the rest."""
         self._clock = clock or self._timed
 
     def judge(
@@ -145,7 +146,7 @@ class Judge:
             try:
                 worker = self.bench.take()
             except JudgeError:
-                self._take_places(held, asked.watch, alone=True)
+                self._take_places(held, asked.watch, self.bench.capacity.on_device)
                 worker = self.bench.take()
         asked.cancellation.ends(worker)
         return worker
@@ -178,17 +179,20 @@ class Judge:
     def _make_room(self, trial: Trial, watch: Stopwatch, alone: bool, places: ExitStack) -> None:
         """Takes its places on the device, until what was held for it is given back. It stands still while it waits."""
         with watch("queue"), asleep(trial.worker, wait=False):
-            self._take_places(places, watch, alone)
+            every = self.bench.capacity.on_device
+            count = every if alone else self.bench.places(trial.problem)
+            self._take_places(places, watch, count)
             trial.crowded = alone and stays_crowded(self.bench, trial.worker)
-        if alone:  # its limit followed from what others had left
+        if alone or count == every:  # its limit followed from what others had left
             self.bench.watched(trial.worker, held=self.bench.held(trial.worker))
 
-    def _take_places(self, held: ExitStack, watch: Stopwatch, alone: bool) -> None:
-        """A place on the device; all of them for who is judged alone, so that no other's memory is on it."""
-        if alone:  # two that each had some would wait for each other
-            held.enter_context(self._alone)
-        for _ in range(self.bench.capacity.on_device if alone else 1):
-            held.enter_context(watch.waiting_for(self._on_device))
+    def _take_places(self, held: ExitStack, watch: Stopwatch, count: int) -> None:
+        """So many places on the device, first come, first served; with all of them, no other's memory is on it."""
+        with watch.waiting_for(self._gathering):
+            for _ in range(count):
+                held.enter_context(watch.waiting_for(self._on_device))
+        if 1 < count == self.bench.capacity.on_device:
+            self.bench.clear()
 
     def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""

@@ -71,14 +71,19 @@ class Partners:
         with self._lease.shared():
             self._rest()
 
+    def end_free(self) -> None:
+        """Ends those that are free: each holds a context."""
+        with self._resting, self._lock:
+            free, self._free = self._free, []
+            self._tired.clear()
+        for _, worker in free:
+            worker.close()
+
     def close(self) -> None:
         """Ends those that are free, and the others when they are given back."""
         self._idle.close()
-        with self._lock:
-            self._closed = True
-            free, self._free = self._free, []
-        for _, worker in free:
-            worker.close()
+        self._closed = True
+        self.end_free()
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

@@ -43,8 +43,8 @@ SLOW = 10
 """A submission whose calls take so many times as long as the reference's is called less often."""
 FEW_SETS, SCREENING_SECONDS = 2, 2.0
 """On how many input sets of a case one is screened at least, once that has taken so many seconds."""
-SLACK = 1 << 20
-"""Bytes that inbox and outbox are larger than the first input set needs, besides a quarter."""
+SLACK = 1 << 20, 256 << 20
+"""Bytes that inbox and outbox are larger than the first input set needs: a quarter of that, but within these bounds."""
 KEPT = 1 / 64
 """Share of a GPU that torch may keep from one case to the next: to ask the driver for it again takes milliseconds."""
 
@@ -231,7 +231,7 @@ class Trial:
         inbox = max(drawn.image.end for drawn in sets)
         regions: list[SharedRegion] = []
         for size in (inbox, outbox):
-            regions.append(SharedRegion(size + size // 4 + SLACK, self.bench.device))
+            regions.append(SharedRegion(size + min(max(size // 4, SLACK[0]), SLACK[1]), self.bench.device))
             self.kept.append(regions[-1])  # at once: there may be no room for what comes next
         return Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2, answer_bytes)
 

@@ -1,8 +1,10 @@
 """Ends that a neighbour can cause are verdicts only when they happen alone; every candidate may use as much."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -178,14 +180,16 @@ def test_nor_for_a_limit_that_follows_from_what_they_left(judge: Judge, monkeypa
 def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_gone(judge: Judge, monkeypatch) -> None:
     limits, free, take_places = list[int](), [10 << 30], judge._take_places
 
-    def take(held: ExitStack, watch: Stopwatch, alone: bool) -> None:
-        take_places(held, watch, alone)
-        free[0] = (95 if alone else 10) << 30
+    def take(held: ExitStack, watch: Stopwatch, count: int) -> None:
+        take_places(held, watch, count)
+        free[0] = (95 if count == 2 else 10) << 30
 
     memory = SimpleNamespace(
         watch=lambda worker, limit: limits.append(limit), held=lambda worker: 5 << 30, forget=lambda worker: None
     )
     monkeypatch.setattr(judge, "_take_places", take)
+    monkeypatch.setattr(judge, "_on_device", threading.Semaphore(2))
+    monkeypatch.setattr(judge.bench, "capacity", replace(judge.bench.capacity, on_device=2))
     monkeypatch.setattr(judge.bench, "_memory", memory)
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free[0], 1 << 40))
     monkeypatch.setattr("kevin_env.judge.judge.may_be_others_doing", lambda *given: True)

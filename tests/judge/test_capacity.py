@@ -43,11 +43,19 @@ def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> N
 
 
 def test_what_is_scarce_decides() -> None:
-    assert capacity_of(H200) == Capacity(slots=12, on_device=6, spares=6, contests=2, partners=20)  # cores
-    assert capacity_of(CONSUMER) == Capacity(slots=6, on_device=2, spares=3, contests=1, partners=3)  # both memories
+    place = 0.6 * 139 * GIB / 6
+    assert capacity_of(H200) == Capacity(12, on_device=6, spares=6, contests=2, partners=20, place=place)  # cores
+    place = 0.6 * 24 * GIB / 6
+    assert capacity_of(CONSUMER) == Capacity(6, on_device=6, spares=3, contests=1, partners=3, place=place)  # memories
     assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
     assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, on_device=1, spares=1)
     assert capacity_of(Machine(8, 60 * GIB)).slots == 4
+
+
+def test_a_submission_takes_places_by_the_size_of_its_calls() -> None:
+    found = capacity_of(H200)
+    assert [found.places(call) for call in (0, GIB // 2, GIB, 2 * GIB, 8 * GIB, 100 * GIB)] == [1, 1, 1, 2, 5, 6]
+    assert capacity_of(LAPTOP).places(100 * GIB) == 1
 
 
 def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:

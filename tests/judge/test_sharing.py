@@ -125,6 +125,23 @@ def test_who_is_judged_alone_is_screened_while_nobody_shares_the_device(judge: J
     assert stages.count("build") == 2 and others and not any(others)
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_large_problem_takes_several_places(judge: Judge, monkeypatch, count: int) -> None:
+    places, left, cleared = threading.Semaphore(3), list[int](), list[int]()
+    monkeypatch.setattr(judge, "_on_device", places)
+    monkeypatch.setattr(judge.bench, "capacity", replace(judge.bench.capacity, on_device=3))
+    monkeypatch.setattr(judge.bench, "places", lambda problem: count)
+    monkeypatch.setattr(judge.bench, "clear", lambda: cleared.append(places._value))
+
+    def watch(stage: str) -> None:
+        if stage == "verify":
+            left.append(places._value)
+
+    assert judge.judge(SOFTMAX, RIGHT, OPTIONS, watch).outcome.category == "correct"
+    assert set(left) == {3 - count} and places._value == 3
+    assert cleared == ([0] if count == 3 else [])
+
+
 def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypatch) -> None:
     places = threading.Semaphore(3)
     monkeypatch.setattr(judge, "_on_device", places)

@@ -11,7 +11,7 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.api import Options
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.memory import Image
+from kevin_env.judge.memory import Image, image_size
 from kevin_env.judge.reference import Case
 from kevin_env.judge.sketch import SECONDS, SLACK, Sketches, precompile, sketches
 from kevin_env.judge.trial import Trial
@@ -52,9 +52,9 @@ def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) ->
         case = Case(of, name, CPU)
         case.draw_weights(1)
         skeleton, tensors = case.draw_inputs("own", 1)
-        told = sketch["construct"]
-        assert sketch["stage"]["inputs"] == skeleton
-        assert [forms(each) for each in sketch["stage"]["sets"]] == [forms(Image(tensors, CPU).specs)]
+        told, stage = sketch.orders["construct"], sketch.orders["stage"]
+        assert stage["inputs"] == skeleton
+        assert [forms(each) for each in stage["sets"]] == [forms(Image(tensors, CPU).specs)]
         assert told["init"] == tree.take_apart(case.init_inputs)[0]
         assert forms(told["tensors"]) == [("int64", [len(case.init_inputs[1])], [1])]
         assert {key: forms([spec]) for key, spec in told["state"].items()} == {
@@ -68,6 +68,17 @@ def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) ->
 )
 def test_a_case_that_needs_data_or_fails_is_left_out(inputs: str) -> None:
     assert sketches(problem(inputs)) == []
+
+
+def test_a_call_is_as_large_as_its_inputs_and_outputs() -> None:
+    of = problem("torch.randn(3, N)")
+    case = Case(of, "main", CPU)
+    case.draw_weights(1)
+    skeleton, tensors = case.draw_inputs("own", 1)
+    outputs = tree.take_apart(case.answer(skeleton, tensors, 1))[1]
+    assert sketches(of)[0].call == image_size(tensors) + image_size(outputs)
+    looks = Problem(**{**of.model_dump(), "source": of.source.replace("x * self.scale", "x[x > 0]")})
+    assert sketches(looks)[0].call == image_size(tensors)
 
 
 def test_every_case_of_a_problem_of_ours_is_there() -> None:
