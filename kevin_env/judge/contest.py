@@ -94,8 +94,10 @@ class Contest:
 
     def rehearse(self, partner: Player, count: int) -> float:
         """Calls of a partner that are not timed, while the submission stands still; their seconds."""
+        sets = self.supply.stock(count)
+        self.trial.trim()
         with ours(), asleep(self.trial.worker):
-            return (self.apart or self.trial.gate).call(partner, self.supply.stock(count), PARTNER_SECONDS).seconds
+            return (self.apart or self.trial.gate).call(partner, sets, PARTNER_SECONDS).seconds
 
     @cached_property
     def hold(self) -> Hold:

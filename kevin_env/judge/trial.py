@@ -46,7 +46,7 @@ FEW_SETS, SCREENING_SECONDS = 2, 2.0
 SLACK = 1 << 20, 256 << 20
 """Bytes that inbox and outbox are larger than the first input set needs: a quarter of that, but within these bounds."""
 KEPT = 1 / 64
-"""Share of a GPU that torch may keep from one case to the next: to ask the driver for it again takes milliseconds."""
+"""Share of a GPU that torch may keep in the judge: to ask the driver for it again takes milliseconds."""
 
 
 class Trial:
@@ -160,6 +160,7 @@ class Trial:
     def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
         """One gated call of the submission on fresh inputs, checked."""
         drawn = self.draw(distribution)
+        self.trim()
         answer = self.run([drawn])
         self.lately = answer.seconds
         return answer, self.check(answer, [drawn])
@@ -246,8 +247,12 @@ class Trial:
         while self.kept:
             item = self.kept.pop()
             item.mappings.close() if isinstance(item, Player) else item.close()
+        self.trim(keep)
+
+    def trim(self, keep: float = KEPT) -> None:
+        """Gives back what torch keeps in the judge beyond a share of a GPU: another process may lack it."""
         if self.bench.room is not None and kept_memory(self.bench.device) > keep * self.bench.room:
-            torch.cuda.empty_cache()  # what the judge keeps for itself, a submission on a small device may lack
+            torch.cuda.empty_cache()
 
     def end(self) -> None:
         """Ends the submission, and gives back what the judge held for it while nobody is timed. Hold no lease."""
