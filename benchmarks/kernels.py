@@ -188,7 +188,7 @@ def times_inside(bench: Bench, problem: Problem, code: str) -> list[float]:
         trial.build(code + EVENTS.format(flush=2 * bench.info.l2, long=16, short=2))
         with bench.lease.exclusive():
             assert trial.screen() is None
-        worker.ask("stage", 10, inputs={"list": []}, sets=[], seed=0)
+        worker.ask("stage", 10, inputs={"list": []}, specs=[], seed=0)
         lines = [line for line in worker.log.splitlines() if line.startswith("TIMES")]
         return [float(value) for value in lines[-1].split()[1:]]
     finally:

@@ -21,6 +21,8 @@ _BUFFER_ID = 7
 
 _AT_LEAST = 0
 """CU_STREAM_WAIT_VALUE_GEQ."""
+_PLAIN_WRITE = 0
+"""CU_STREAM_WRITE_VALUE_DEFAULT: with a fence, so that what was queued before is visible to whoever reads the word."""
 
 
 class CudaError(RuntimeError):
@@ -111,6 +113,23 @@ def wait_for(pointer: int, value: int) -> None:
     _call(
         "cuStreamWaitValue32_v2", ctypes.c_void_p(stream), ctypes.c_uint64(pointer), ctypes.c_uint32(value), _AT_LEAST
     )
+
+
+def write_word(pointer: int, value: int) -> None:
+    """Has the current stream write a word, once it has done what was queued before."""
+    stream = torch.cuda.current_stream().cuda_stream
+    _call(
+        "cuStreamWriteValue32_v2",
+        ctypes.c_void_p(stream),
+        ctypes.c_uint64(pointer),
+        ctypes.c_uint32(value),
+        _PLAIN_WRITE,
+    )
+
+
+def copy_2d(parameters: object) -> None:
+    """Queues a copy on the current stream, of which `parameters` refer to a CUDA_MEMCPY2D; host memory is pinned."""
+    _call("cuMemcpy2DAsync_v2", parameters, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
 
 
 class _Array:

@@ -1,26 +1,21 @@
-"""A model whose kernel takes a time that is known. The rest of its time at the gate is what the gate itself costs."""
+"""A model whose work is known: on a GPU it streams some memory, on a CPU it does nothing."""
 
 import torch
 
 
 class ModelNew:
-    """Returns the same untouched buffers at every call.
+    """Adds one to a buffer of its own.
 
     Args:
-        shapes: The reference's output shapes.
-        dtypes: Their dtypes.
-        cycles: For which it keeps a GPU; 0 for a kernel that ends at once.
+        size: Of the buffer, in bytes; 0 for a single number.
+        device: Where it is; by default where tensors are made.
     """
 
-    def __init__(self, shapes: list[list[int]], dtypes: list[torch.dtype], cycles: int) -> None:
-        self.outputs = [torch.zeros(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-        self.tick = torch.zeros(1)
-        self.cycles = cycles
+    def __init__(self, size: int, device: torch.device | None = None) -> None:
+        self.source = torch.zeros(max(1, size // 4), device=device)
+        self.target = torch.zeros_like(self.source)
 
-    def __call__(self, *inputs: object) -> list[torch.Tensor]:
-        """Launches the kernel."""
-        if self.cycles:
-            torch.cuda._sleep(self.cycles)  # pyright: ignore[reportPrivateUsage]
-        else:
-            self.tick.add_(1)
-        return self.outputs
+    def __call__(self, *inputs: object) -> torch.Tensor:
+        """Launches the kernel; gives the first number."""
+        torch.add(self.source, 1, out=self.target)
+        return self.target[:1]

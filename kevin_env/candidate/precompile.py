@@ -148,7 +148,7 @@ def _try(runtime: "Runtime", case: dict[str, Any], properties: Any, compilations
             runtime.regions = dict.fromkeys(("weights", "inbox"), imagined.Region(runtime.device))  # type: ignore
             runtime.construct(**case["construct"])
             runtime.stage(**case["stage"])
-            runtime.model(*runtime.sets[0])
+            runtime.model(*runtime.arguments)
     finally:
         compilations.finish()
     return 0

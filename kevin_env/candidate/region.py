@@ -15,6 +15,10 @@ Spec = dict[str, Any]
 """A tensor in a region, as JSON: `offset`, `dtype`, `shape`, `stride`."""
 
 
+DONE = 128
+"""In the region `words`, bytes from the word that the judge writes to the one that the candidate writes."""
+
+
 class Region:
     """A mapped region: `bytes` is the whole of it as a uint8 tensor."""
 

@@ -70,7 +70,7 @@ def _construct(runtime: Runtime, job: dict[str, Any], call: dict[str, Any]) -> N
 
 def _call(runtime: Runtime) -> list[torch.Tensor]:
     with torch.no_grad():
-        _, tensors = tree.take_apart(runtime.model(*runtime.sets[0]))
+        _, tensors = tree.take_apart(runtime.model(*runtime.arguments))
     runtime.synchronize()
     return [tensor.clone() for tensor in tensors]
 

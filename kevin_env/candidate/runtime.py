@@ -1,12 +1,12 @@
 """The loop of a candidate process: load the submission's file, construct its model, call it when told.
 
-Orders come as frames from the judge. Between `stage` (shapes and places of the next inputs, which hold old bytes)
-and `go` the judge starts its clock and writes the inputs. What is answered after `go` is where the outputs lie.
+Orders come as frames from the judge. `stage` gives shapes and places of the next inputs, which hold old bytes. `go`
+calls the model; what is answered is where the outputs lie. On a GPU all calls are queued by then and wait for a word in
+device memory, which the judge writes once the inputs are there; `finish` waits until they are through.
 """
 
 import importlib.util
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ from kevin_env.candidate import (
     weights,
 )
 from kevin_env.candidate.creation import Creation
-from kevin_env.candidate.region import Region, Spec, is_compact, map_file, map_handle, spec_of
+from kevin_env.candidate.region import DONE, Region, Spec, is_compact, map_file, map_handle, spec_of
 from kevin_env.candidate.seeding import reseed
-from kevin_env.candidate.wire import MARK_FRAME, Channel, Closed, encode
+from kevin_env.candidate.wire import Channel, Closed, encode
 
 Message = dict[str, Any]
 
@@ -45,7 +45,7 @@ class Runtime(programs.Orders):
         self.entry: Any = None
         self.model: Any = None
         self.regions: dict[str, Region] = {}
-        self.sets, self.held = list[Any](), list[Any]()
+        self.arguments, self.held = list[Any](), list[Any]()
 
     def serve(self) -> None:
         """Answers orders until the judge hangs up."""
@@ -98,7 +98,7 @@ class Runtime(programs.Orders):
     def region(self, name: str, size: int, handle: str | None = None) -> Message:
         """Maps memory that the judge shares, under a name; what had that name is unmapped."""
         if name in self.regions:
-            self.sets, self.held = [], []
+            self.arguments, self.held = [], []
             self.regions.pop(name).close()
         mapped = map_handle(handle, size, self.device) if handle else map_file(self.channel.take_fds()[0], size)
         self.regions[name] = mapped
@@ -106,7 +106,7 @@ class Runtime(programs.Orders):
 
     def rest(self) -> Message:
         """Lets go of the model, of what the judge shared, and of device memory that is kept for reuse."""
-        self.model, self.sets, self.held = None, [], []
+        self.model, self.arguments, self.held = None, [], []
         while self.regions:
             self.regions.popitem()[1].close()
         if self.device.type == "cuda":
@@ -119,7 +119,7 @@ class Runtime(programs.Orders):
     ) -> Message:  # fmt: skip
         """Builds the model from the reference's arguments and loads the reference's weights into it."""
         given = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
-        self.model, self.sets, self.held = None, [], []
+        self.model, self.arguments, self.held = None, [], []
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
         reseed(seed)
         with torch.no_grad(), Creation() as creation:
@@ -147,46 +147,42 @@ class Runtime(programs.Orders):
             except Exception:
                 raise error from None
 
-    def stage(self, inputs: tree.Skeleton, sets: list[list[Spec]], seed: int | None = None) -> Message:
-        """Gets ready for inputs whose bytes are not there yet: one set, or several for a burst.
+    def stage(self, inputs: tree.Skeleton, specs: list[Spec], seed: int | None = None) -> Message:
+        """Gets ready for inputs whose bytes are not there yet.
 
         Seeding takes longer than many a kernel, so it is done here where the reference does not draw.
         """
         reseed(seed)
         inbox = self.regions["inbox"]
-        self.sets = [tree.put_together(inputs, [inbox.tensor(spec) for spec in specs]) for specs in sets]
+        self.arguments = tree.put_together(inputs, [inbox.tensor(spec) for spec in specs])
         return {}
 
-    def go(
-        self, count: int, marks: Sequence[int] = (), seed: int | None = None, behind: int | None = None,
-        tells: bool = False,
-    ) -> bytes:  # fmt: skip
-        """Calls the model once on each of the first `count` staged sets, then says where the outputs are.
+    def go(self, seeds: list[int | None], behind: int | None = None) -> bytes:
+        """Calls the model on the staged inputs once for each seed, and says where the outputs of each call are.
 
-        The judge is told when each number of calls in `marks` is done, and after each but the last the device has one
-        more to do by then, so that it need not be idle. The answer is encoded while the device works. With `behind` the
-        device waits until the region `word` holds that. With it or `tells`, a mark before the others says that all
-        is launched.
+        On a GPU the calls are queued. Call i begins once the word that the judge writes is `behind + i` or more, and
+        writes that number to the other word when it is through. An output is left alone until the next call: the
+        judge has taken it by then.
         """
-        reseed(seed)
-        if behind is not None:
-            cuda.wait_for(self.regions["word"].start, behind)
-        outputs, reached = list[Any](), list[Any]()
+        words = self.regions["words"].start if behind is not None else 0
+        claims = list[Message]()
         with torch.no_grad():
-            for number, arguments in enumerate(self.sets[:count]):
-                outputs.append(self.model(*arguments))
-                if number + 1 in marks:  # work that is not queued may end on any stream
-                    reached.append(self if behind is None and number + 1 == count else self._event())
-                if number in marks and behind is None:
-                    self._mark(reached.pop(0))
-        self.held = [*outputs]
-        answer = encode({"claims": [self._claim(output) for output in outputs]})
-        if tells or behind is not None:
-            self.channel.send_frame(MARK_FRAME)
-        for waited in reached:
-            self._mark(waited)
+            for number, seed in enumerate(seeds, behind or 0):
+                reseed(seed)
+                if words:
+                    cuda.wait_for(words, number)
+                self.held = []
+                output = self.model(*self.arguments)
+                self.held = [output]
+                claims.append(self._claim(output))
+                if words:
+                    cuda.write_word(words + DONE, number)
+        return encode({"claims": claims})
+
+    def finish(self) -> Message:
+        """Waits until all that was queued is done."""
         self.synchronize()
-        return answer
+        return {}
 
     def poison(self) -> Message:
         """Fills memory that the next call may get, that of the last outputs included."""
@@ -197,7 +193,7 @@ class Runtime(programs.Orders):
     def profile(self) -> Message:
         """What torch sees of calls on the first staged set, from inside."""
         with torch.no_grad():
-            return profiling.look(lambda: self.model(*self.sets[0]), self.device, Path(self.path).parent)
+            return profiling.look(lambda: self.model(*self.arguments), self.device, Path(self.path).parent)
 
     def save(self, name: str, path: str) -> Message:
         """Writes a region that lies in host memory to a file."""
@@ -256,15 +252,6 @@ class Runtime(programs.Orders):
         spec, used = self.regions["outbox"].pack(tensor, free)
         place = None if used is None else "outbox"  # larger than any right answer: its shape says enough
         return {**spec, "device": tensor.device.type, "in": place}, used or 0
-
-    def _event(self) -> Any:
-        """What can be waited for: that the current stream has done what it was given so far."""
-        return torch.cuda.current_stream(self.device).record_event() if self.device.type == "cuda" else self
-
-    def _mark(self, waited: Any) -> None:
-        """Says that something that can be waited for, an event or all of the device, is done."""
-        waited.synchronize()
-        self.channel.send_frame(MARK_FRAME)
 
     def synchronize(self) -> None:
         """Waits for the device."""

@@ -17,9 +17,6 @@ _CHUNK = 1 << 16
 _MAX_FDS = 16
 _SPINS_PER_CLOCK = 256
 _SPIN_SECONDS = 0.03
-MARK = {"mark": True}
-"""Says that a part of what was ordered is done. As many as were asked for come before the answer; where something is
-queued, one before these says that it is."""
 
 
 class WireError(Exception):
@@ -44,9 +41,6 @@ def encode(message: dict[str, Any]) -> bytes:
     return len(body).to_bytes(_HEADER, "big") + body
 
 
-MARK_FRAME = encode(MARK)
-
-
 class Channel:
     """One end of a connection.
 
@@ -64,8 +58,6 @@ class Channel:
         self.takes_fds = takes_fds
         self.arrived = 0
         """When the last frame was complete, by `time.perf_counter_ns`."""
-        self.marked: list[int] = []
-        """The same of the marks that came before it."""
         self._buffer = bytearray()
         self._fds: list[int] = []
 
@@ -101,12 +93,11 @@ class Channel:
                 raise
             raise Closed(str(error)) from error
 
-    def receive(self, timeout: float | None = None, marks: int = 0) -> dict[str, Any]:
-        """The next frame that is no mark; one mark more than there may be is given back as it is.
+    def receive(self, timeout: float | None = None) -> dict[str, Any]:
+        """The next frame.
 
         Args:
             timeout: Seconds to wait at most; None waits for ever.
-            marks: How many marks may come before it.
 
         Raises:
             Late: when the time is over.
@@ -114,12 +105,6 @@ class Channel:
             WireError: when the frame is no JSON object or too long.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        self.marked = []
-        while (message := self._message(deadline)) == MARK and len(self.marked) < marks:
-            self.marked.append(self.arrived)
-        return message
-
-    def _message(self, deadline: float | None) -> dict[str, Any]:
         while (body := self._take()) is None:
             self._fill(deadline)
         self.arrived = time.perf_counter_ns()
@@ -131,9 +116,9 @@ class Channel:
             raise WireError("a frame is not a JSON object")
         return message
 
-    def pending(self) -> bool:
-        """Whether bytes have arrived that nobody asked for."""
-        return bool(self._buffer) or self._readable(0)
+    def pending(self, seconds: float = 0.0) -> bool:
+        """Whether bytes have arrived that were not read, or arrive within so many seconds."""
+        return bool(self._buffer) or self._readable(seconds)
 
     def ended(self) -> bool:
         """Whether the other end is gone and has left nothing to read."""

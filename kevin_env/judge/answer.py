@@ -1,8 +1,7 @@
-"""What comes of a pass through the gate."""
+"""What comes of one call at the gate."""
 
-import itertools
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
@@ -13,56 +12,37 @@ LATE_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
-class Call:
-    """The outputs of one call, in memory of the judge's own; those of a partner where they are."""
-
-    claim: CallClaim
-    outputs: list[Output] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class Answer:
-    """What came of one pass through the gate.
+    """One call.
 
     Attributes:
-        seconds: The length of the window, from the first visible byte of an input.
-        parts: From the word to each mark and to the claim at last. Inputs were visible before, and a claim is a claim:
-            these only ever refine.
-        calls: Outputs of each call in it.
-        unchanged: Whether the inputs were left as they were.
-        early: Whether an output changed after it had been claimed done.
-        steady: Whether nothing had to be mapped inside the window; otherwise the time says nothing.
+        claim: What it is said to have given.
+        outputs: Its outputs in memory of the judge's own; those of a partner where they are.
         placed: The outputs where the candidate has them; its next call may overwrite them.
-        queued: Whether all was said to be launched before the inputs were there, and nothing to be done.
+        seconds: From when its inputs could be read until the judge had looked at an output.
+        unchanged: Whether the inputs were left as they were.
+        early: Whether an output changed after it had been looked at.
     """
 
+    claim: CallClaim
+    outputs: list[Output]
+    placed: list[Output]
     seconds: float
-    parts: tuple[float, ...]
-    calls: list[Call]
-    unchanged: bool
-    early: bool
-    steady: bool
-    placed: list[list[Output]]
-    queued: bool = False
+    unchanged: bool = True
+    early: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Of the outputs that were taken."""
+        return sum(output.size for output in self.outputs if output.flat is not None)
 
     def changed_since(self) -> bool:
         """Whether an output is not what it was when it was taken; waits a moment for kernels that still run."""
         time.sleep(LATE_SECONDS)
-        pairs = zip(itertools.chain(*self.placed), itertools.chain(*(call.outputs for call in self.calls)), strict=True)
         try:
-            return any(then.has_bytes and not torch.equal(now.taken().bytes, then.bytes) for now, then in pairs)
+            return any(
+                then.has_bytes and not torch.equal(now.taken().bytes, then.bytes)
+                for now, then in zip(self.placed, self.outputs, strict=True)
+            )
         except Broken:  # it is not even there any more
             return True
-
-
-def overlapping(calls: list[Call]) -> bool:
-    """Whether two calls of a burst wrote to the same memory, so that only the last output is left to be seen."""
-    spans: list[tuple[str, int, int]] = []
-    for call in calls:
-        for output in call.outputs:
-            if output.claim.place in ("outbox", None):
-                return True
-            span = 0 if output.flat is None else output.claim.span
-            spans.append((output.claim.place, output.claim.offset, output.claim.offset + span))
-    spans.sort()
-    return any(a[0] == b[0] and b[1] < a[2] for a, b in itertools.pairwise(spans))

@@ -1,6 +1,7 @@
 """What a judge keeps ready on its device: warm candidates, partners, and what it knows of problems and device."""
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import torch
@@ -51,8 +52,7 @@ class Bench:
         """Bytes that a candidate may use, the same for all: a verdict does not depend on who else works here."""
         self.room = free_memory(device) if on_gpu else None
         """Bytes of a GPU that were free when the judge had its context."""
-        self.place, judges = host_place(device) if on_gpu else (None, 1)
-        """Of a GPU among those of the host."""
+        judges = host_place(device)[1] if on_gpu else 1
         self.capacity = capacity_of(machine_of(judges, self.room))
         self.lease = Lease(identity(device))
         self.ceilings = CeilingStore(device, info, self.lease)
@@ -76,6 +76,7 @@ class Bench:
         self.partners = Partners(self._warm_worker, self.capacity.partners, self.lease)
         self.beginning = threading.Lock()
         """Held while Nsight Compute is begun for `keep_begun`."""
+        self._stream_seconds: float | None = None
         self._begun: list[tuple[Worker, frozenset[str]]] = []
         self._server = self._warmed(server or ForkServer(device.type))
         self._spares: list[Worker] = []
@@ -87,6 +88,12 @@ class Bench:
         with suppress(JudgeError, OSError):
             self._start_spare()
         self._refill_later()
+
+    def stream_seconds(self, find: Callable[[torch.device, int], float]) -> float:
+        """How long the null model's kernel takes; found once. Hold the device alone."""
+        if self._stream_seconds is None:
+            self._stream_seconds = find(self.device, self.info.l2)
+        return self._stream_seconds
 
     def places(self, problem: Problem) -> int:
         """How many of the device's places a submission to a problem takes. Hold no lease."""
@@ -255,7 +262,7 @@ class Bench:
         return self._take_spare() or self._new_worker()
 
     def _forked(self, tools: bool = False) -> Worker:
-        return Worker(self._alive_server(), str(self.device), self.memory, tools, self.place)
+        return Worker(self._alive_server(), str(self.device), self.memory, tools)
 
     def _new_worker(self, in_between: bool = False) -> Worker:
         """A candidate that was not there yet; `in_between`: on a GPU, who is timed comes first."""

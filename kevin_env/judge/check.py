@@ -1,17 +1,14 @@
 """One call's outputs against what the reference gives: structure first, then every tensor."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from kevin_env.candidate import tree
 from kevin_env.candidate.allocations import POISON
-from kevin_env.judge.answer import Answer, Call
+from kevin_env.judge.answer import Answer
 from kevin_env.judge.claims import Output
-from kevin_env.judge.device import finish
 from kevin_env.judge.mismatch import Mismatch
 from kevin_env.judge.pieces import counts_of
 from kevin_env.judge.reference import Case, Expected
@@ -19,10 +16,7 @@ from kevin_env.judge.structure import count_of, described, in_order_of, shape_of
 from kevin_env.judge.trouble import Broken
 from kevin_env.judge.verify import Tolerance, find_wrong, near, tolerance_of
 from kevin_env.outcome import Difference, Incorrect
-from kevin_env.problem import ProblemError
 
-Found = Callable[[], Incorrect | None]
-"""Gives what is wrong once it has been found out."""
 Allowed = dict[tuple[str, int], Tolerance]
 """What was allowed on an earlier input set, by its name and the number of the output tensor."""
 CLOSE = 0.5
@@ -31,82 +25,32 @@ the oracle, which takes ten times as long, is asked about every other."""
 
 
 def check_answer(
-    answer: Answer, expected: Iterable[Expected], case: Case, input_set: str, allowed: Allowed
-) -> Incorrect | None:
-    """What is wrong with the calls of one pass through the gate, or None; `expected` is drawn on call by call.
-
-    `allowed` is read and added to.
-    """
+    answer: Answer, expected: Expected, case: Case, input_set: str, allowed: Allowed
+) -> Incorrect | None:  # fmt: skip
+    """What is wrong with a call, or None. `allowed` is read and added to."""
     if not answer.unchanged:
         return _incorrect(Mismatch("inputs_changed", "the call modified its inputs, or memory next to them"), input_set)
     if answer.early:
         text = "the call was reported finished while its output was still being written"
         return _incorrect(Mismatch("early_done", text), input_set)
-    return _check_calls(answer, iter(expected), case, input_set, allowed)
-
-
-def _check_calls(
-    answer: Answer, expected: Iterator[Expected], case: Case, input_set: str, allowed: Allowed
-) -> Incorrect | None:
-    begun: Found | None = None
-    for number, call in enumerate(answer.calls, 1):
-        try:
-            found = begin_check(call, next(expected), case, input_set, allowed, ahead=number < len(answer.calls))
-        except (torch.OutOfMemoryError, ProblemError, Broken):
-            if begun and (wrong := begun()):  # of an earlier call, which comes first
-                return wrong
-            raise
-        if begun and (wrong := begun()):
-            finish(case.device)  # of what was begun for this one
-            return wrong
-        if isinstance(found, Incorrect):
-            return found
-        begun = found
-    return None
-
-
-def check_call(
-    call: Call, expected: Expected, case: Case, input_set: str, allowed: Allowed
-) -> Incorrect | None:  # fmt: skip
-    """What is wrong with one call's outputs, or None."""
-    found = begin_check(call, expected, case, input_set, allowed, ahead=False)
-    assert not callable(found)
-    return found
-
-
-def begin_check(
-    call: Call, expected: Expected, case: Case, input_set: str, allowed: Allowed, ahead: bool
-) -> Incorrect | Found | None:
-    """As `check_call`; with `ahead` it may give what waits for a GPU, which has the next call to do meanwhile.
-
-    Only where all outputs are likely to be plainly right: a reference may give the same memory again at its next call.
-    """
-    if call.claim.unsupported is not None:
-        return _incorrect(Mismatch("type", call.claim.unsupported), input_set)
+    if answer.claim.unsupported is not None:
+        return _incorrect(Mismatch("type", answer.claim.unsupported), input_set)
     skeleton, references = tree.take_apart(expected.output)
-    claimed = in_order_of(skeleton, call.claim.skeleton)
+    claimed = in_order_of(skeleton, answer.claim.skeleton)
     theirs, ours = tree.leaves(claimed), tree.leaves(skeleton)
     if len(theirs) != len(ours):
         return _incorrect(Mismatch("arity", f"expected {count_of(ours)}, got {count_of(theirs)}"), input_set)
     if shape_of(claimed) != shape_of(skeleton):
         text = f"expected {described(skeleton)}, got {described(claimed)}"
         return _incorrect(Mismatch("type", text), input_set)
-    ahead = ahead and all((input_set, leaf["t"]) in allowed for _, leaf in ours if "t" in leaf)
-    begun: list[tuple[str, Callable[[], Mismatch | None]]] = []
     for (path, leaf), (_, given) in zip(ours, theirs, strict=True):
+        wrong = None
         if "t" in leaf:
             target = _Target(expected, references, leaf["t"], case, (input_set, leaf["t"]))
-            begun.append((path, _begin_tensor(call.outputs[given["t"]], target, allowed, ahead)))
+            wrong = _tensor_wrong(answer.outputs[given["t"]], target, allowed)
         elif repr(leaf) != repr(given):  # True is not 1
-            text = f"expected {described(leaf)}, got {described(given)}"
-            begun.append((path, partial(Mismatch, "values", text)))
-    found = partial(_first, begun, input_set)
-    return found if ahead else found()
-
-
-def _first(begun: Iterable[tuple[str, Callable[[], Mismatch | None]]], input_set: str) -> Incorrect | None:
-    for path, found in begun:
-        if (wrong := found()) is not None:
+            wrong = Mismatch("values", f"expected {described(leaf)}, got {described(given)}")
+        if wrong is not None:
             return _incorrect(wrong, input_set, path)
     return None
 
@@ -125,12 +69,10 @@ class _Target:
     def reference(self) -> torch.Tensor:
         return self.references[self.place]
 
-    def plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> Callable[[], bool]:
-        """Begins to find out whether nothing is wrong, as far as that is plain without the oracle."""
+    def plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> bool:
+        """Whether nothing is wrong, as far as that is plain without the oracle."""
         known = allowed.get(self.name)
-        if known is None:
-            return lambda: False
-        return near(tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms)
+        return known is not None and near(tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms)()
 
     def compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
         """Compares with the oracle."""
@@ -145,25 +87,14 @@ class _Target:
         """The reference's output with plain accumulators, where it can be had."""
         return alike(self.expected.plain, self.references)[self.place]
 
-    def anew(self) -> "_Target":
-        """The same, of a reference that is called again: it may have been called on other inputs since."""
-        return replace(self, references=tree.take_apart(self.expected.again)[1])
 
-
-def _begin_tensor(
-    output: Output, target: _Target, allowed: Allowed, ahead: bool
-) -> Callable[[], Mismatch | None]:  # fmt: skip
+def _tensor_wrong(output: Output, target: _Target, allowed: Allowed) -> Mismatch | None:
     if (wrong := _wrong_form(output, target)) is not None:
-        return lambda: wrong
+        return wrong
     tensor = output.tensor()
-    right = (lambda: False) if tensor is None else target.plainly_right(tensor, allowed)
-
-    def found() -> Mismatch | None:
-        if right():
-            return None
-        return _compared(output, tensor, target.anew() if ahead else target, allowed)
-
-    return found
+    if tensor is None:
+        raise Broken("an output of the right size was said to be too large to be told")
+    return None if target.plainly_right(tensor, allowed) else target.compare(tensor, allowed)
 
 
 def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
@@ -179,13 +110,7 @@ def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
     return None
 
 
-def _compared(output: Output, tensor: torch.Tensor | None, target: _Target, allowed: Allowed) -> Mismatch | None:
-    if tensor is None:
-        raise Broken("an output of the right size was said to be too large to be told")
-    return target.compare(tensor, allowed)
-
-
-def unwritten(before: Call, call: Call, wrong: Incorrect) -> Incorrect | None:
+def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | None:
     """What is wrong with a call whose output holds bytes that memory was filled with beforehand; None without any.
 
     Args:

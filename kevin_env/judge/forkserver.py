@@ -20,7 +20,7 @@ from typing import Any
 
 from kevin_env.candidate import interpreter, libdevice
 from kevin_env.candidate.wire import Channel, Closed
-from kevin_env.judge import keeper, processors
+from kevin_env.judge import keeper
 from kevin_env.judge.sandbox import levels, namespaces, privileges, root
 from kevin_env.judge.sandbox.groups import Group
 from kevin_env.judge.sandbox.levels import Level
@@ -82,7 +82,6 @@ def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log
     scratch: tuple[Path, ...] = (folder,)
     try:
         os.setsid()
-        processors.leave_to_judge(order["place"])
         group = Group(folder.name, order["memory"])
         if level.namespaces:
             namespaces.enter(level.user, level.processes)

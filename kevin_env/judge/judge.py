@@ -18,13 +18,12 @@ from kevin_env.judge.diagnostics import without_paths
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.measure import make_ready, measure
+from kevin_env.judge.measure import ahead, measure
 from kevin_env.judge.pace import Pace
 from kevin_env.judge.partners import NoRoom
 from kevin_env.judge.pauses import asleep
 from kevin_env.judge.probe.look import Look, with_profile
-from kevin_env.judge.processors import on_its_own
-from kevin_env.judge.room import ended_where_it_fails, is_crowded, leased, stays_crowded, wait_for_memory
+from kevin_env.judge.room import ended_where_it_fails, is_crowded, leased, stays_crowded
 from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
@@ -274,19 +273,16 @@ class Judge:
 
     def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
         """What `_measured` gives, of answers that are still to be compared. Errors as there."""
-        alone, own = self.bench.lease.exclusive(), on_its_own(self.bench.place)
         with ExitStack() as held:
             with asleep(trial.worker, wait=False):
                 held.enter_context(watch.waiting_for(self.bench.contests))
             with leased(trial, watch) as give_way:
                 contest = Contest.prepare(trial, held, unverified)
-                for _ in make_ready(contest):
+                for _ in contest.warm(ahead(contest)):
                     if self.bench.lease.wanted():
                         give_way()
             with watch("queue"), asleep(trial.worker, wait=False):
-                wait_for_memory(contest)
-            with (
-                watch("queue"), contest.still(), alone, self.bench.timing,
-                watch("time"), own, ended_where_it_fails(trial),
-            ):  # fmt: skip
-                return measure(contest, flags)
+                held.enter_context(self.bench.lease.exclusive())
+                held.enter_context(self.bench.timing)
+            with watch("time"), ended_where_it_fails(trial):
+                return measure(contest)

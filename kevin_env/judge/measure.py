@@ -1,113 +1,209 @@
-"""From a contest to an outcome with a speedup.
+"""From a contest to an outcome with a speedup: chains on a GPU, alternating calls on a CPU.
 
-Gated calls decide, bursts refine: a burst shows several inputs at once, so it is believed no further below the shortest
-queued or else gated call than an allowance, and no further below what its own whole windows say.
+Both take pairs of measurements, one of each side, until the interval of the speedup is as narrow as was asked for.
 """
 
-from collections.abc import Iterator
+import statistics
+import time
+from dataclasses import dataclass
+from functools import partial
 
 from kevin_env.judge import timing
-from kevin_env.judge.burst import Bursts, demand, first_look, may_have_bursts, open_wide, rehearse, take_bursts
+from kevin_env.judge.answer import Answer
+from kevin_env.judge.api import JudgeError
+from kevin_env.judge.calibration import stream_seconds
+from kevin_env.judge.chain import GpuGate
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.flags import flag
-from kevin_env.judge.gate import Player
-from kevin_env.judge.patience import Ran
-from kevin_env.judge.queued import CALLS, ROUNDS, rehearse_queued
-from kevin_env.judge.timing import Speedup
+from kevin_env.judge.gate import Drawn, Player
+from kevin_env.judge.partners import PARTNER_SECONDS, ours
+from kevin_env.judge.patience import Patience, Ran
+from kevin_env.judge.pauses import awake
+from kevin_env.judge.timing import Pair, Speedup
+from kevin_env.judge.unverified import Wrong
 from kevin_env.judge.usage import descendants, run_time, scheduled
-from kevin_env.outcome import Correct, Threads
+from kevin_env.outcome import Correct, Incorrect, Threads
 
+LINKS = 12
+"""Links of a chain, of which the first does not count. The launch queue has room for some thousand kernels."""
+NULL_LINKS = 5
+CHAIN_SECONDS = 0.05
+"""Calls that take longer together are not in one chain."""
+CROWDED = 1.2
+"""Times as long as a single link, from which on the links of a chain are taken to be disturbed by its own queue."""
+DISTURBED = 1e-3
+"""Seconds that a link has besides its call only where others share the device in time slices: some 0.29 ms else."""
+SLOW = 10
+"""A submission that is slower than the reference by this factor, for certain, is not measured any better."""
 LONG_ENOUGH = 0.5e-3
-"""A call on a CPU that is longer than the null kernel's by this tells how many threads it keeps busy."""
+"""A call on a CPU that is longer than the null model's by this tells how many threads it keeps busy."""
 
 
-def make_ready(contest: Contest) -> Iterator[None]:
-    """Draws, and makes room for, what will probably be timed. After each step others may have the device.
-
-    Raises:
-        Wrong, Trouble, JudgeError: as `Contest.gated`.
-    """
-    yield from contest.warm()
-    own, contest.foreseen = demand(contest)
-    others = contest.turns(few=contest.foreseen > 1)[1]
-    contest.hold.fit(contest.lately.beyond_null)
-    rehearsed = contest.foreseen > 1 and not contest.lately.slow
-    queued = may_have_bursts(contest)  # also where others hold the memory for them now
-    own += (ROUNDS * CALLS + 1) * queued
-    yield from contest.supply.fill(own + contest.foreseen * rehearsed, contest.foreseen, others)
-    open_wide(contest, contest.foreseen, still=False)
-    contest.unverified.make_room(own, sum(t.nbytes for t in contest.trial.outputs))
-    if rehearsed:
-        yield from rehearse(contest, contest.foreseen)
-    if queued:
-        rehearse_queued(contest)
-        yield
+def ahead(contest: Contest) -> int:
+    """Input sets that will be needed at least."""
+    if contest.trial.bench.device.type == "cpu":
+        return contest.trial.bench.pace.pairs[0]
+    return min(LINKS, contest.supply.fitting)
 
 
-def measure(contest: Contest, flags: list[str]) -> Correct:
-    """Times a screened submission, to be told when `contest.unverified` has none left. Inside `contest.still`.
-
-    Args:
-        contest: The submission and its partners.
-        flags: Gets a sentence for each thing that is odd about the times.
+def measure(contest: Contest) -> Correct:
+    """Times a screened submission, to be told when `contest.unverified` has none left. Hold the device alone.
 
     Raises:
-        Wrong, Trouble, JudgeError: as `Contest.gated`.
+        Wrong: when a timed call is wrong and is compared now already.
+        Trouble: when the submission fails.
+        JudgeError: when a partner does.
     """
-    before = _scheduled(contest)
-    contest.unverified.use_room()
-    gated = first_look(contest)
-    bursts = take_bursts(contest, gated, flags)
-    if not _settled(contest, bursts):
-        gated = contest.gated()
-    if bursts is None:
-        return _whole(result(gated, contest.seen.gate_cost, _between(contest, before)), contest)
-    outcome = result(_refined(contest, bursts, flags), bursts.allowed(contest), _between(contest, before))
-    return _whole(outcome, contest, bursts.queued)
+    with contest.still():
+        return Alternating(contest).outcome() if contest.trial.bench.device.type == "cpu" else Chains(contest).outcome()
 
 
-def _settled(contest: Contest, bursts: Bursts | None) -> bool:
-    """Whether more gated calls would change nothing: their interval is narrow, or they do not stand against a burst."""
-    if bursts is None:
-        return contest.seen.settled
-    least = contest.seen.shortest - bursts.allowed(contest)
-    return contest.seen.queued is not None or least <= timing.speedup_of(bursts.calls).submission
+def enough(contest: Contest, speedup: Speedup, pairs: int, began: float) -> bool:
+    """Whether no further pair is needed of those that began at a time, by `time.monotonic`."""
+    pace = contest.trial.bench.pace
+    least, most = pace.pairs
+    if pairs >= most or speedup.high < 1 / SLOW:
+        return pairs >= min(least, 2) or pairs >= most
+    precise = pairs >= least and speedup.spread <= pace.precision
+    return precise or (pairs >= min(least, timing.LEAST) and time.monotonic() - began > pace.seconds)
 
 
-def _refined(contest: Contest, bursts: Bursts, flags: list[str]) -> Speedup:
-    """The speedup from bursts, as far as they are believed."""
-    plain, least = timing.speedup_of(bursts.calls), bursts.least(contest)
-    if least > plain.submission:
-        text = f"bursts tell {plain.submission * 1e6:.3g} us a call; what else was seen of it admits no less than"
-        flags.append(flag("burst_bounded", f"{text} {least * 1e6:.3g} us"))
-    return timing.speedup_of(timing.not_below(bursts.calls, least))
+@dataclass
+class Side:
+    """One of those that are timed on a GPU.
 
-
-def _scheduled(contest: Contest) -> Ran | None:
-    """What the processes that are timed on a CPU have run and waited so far."""
-    if contest.trial.bench.device.type != "cpu":
-        return None
-    workers = (contest.trial.worker, contest.reference.worker, contest.null.worker)
-    return scheduled([pid for worker in workers for pid in descendants(worker.pid)])
-
-
-def _between(contest: Contest, before: Ran | None) -> float:
-    """By how much judgements vary between each other, as in `timing.BETWEEN`."""
-    now = _scheduled(contest)
-    if before and now and now.waited - before.waited > timing.CROWDED * (now.ran - before.ran):
-        return timing.BETWEEN_CROWDED
-    return timing.BETWEEN[contest.trial.bench.device.type]
-
-
-def result(speedup: Speedup, allowed: float, between: float) -> Correct:
-    """The outcome that a speedup makes.
-
-    Args:
-        speedup: With the interval of this judgement alone.
-        allowed: What the clock may not have seen of a call, in seconds.
-        between: As of `Speedup.widened`.
+    Attributes:
+        player: It.
+        call: About how long a link of it is, in seconds; 0 before the first.
+        single: Whether its links are queued one by one. Work that it has on several streams waits for the next link
+            then, and the device does not give way to the judge before its time slice ends.
     """
-    speedup = speedup.widened(between)
+
+    player: Player
+    call: float = 0.0
+    single: bool = False
+
+
+class Chains:
+    """Pairs of chains on a GPU. Links of the null model, which tell the constant, are mixed with the reference's.
+
+    Kernels of the submission that still run then, to slow the reference, slow these, too.
+    """
+
+    def __init__(self, contest: Contest) -> None:
+        bench, gate = contest.trial.bench, contest.trial.gate
+        assert isinstance(gate, GpuGate)
+        self._contest = contest
+        self._gate = gate
+        self._known = bench.stream_seconds(stream_seconds)
+        self._reference, self._own = Side(contest.reference), Side(contest.trial.player)
+        self._constants: list[float] = []
+        """What a link has besides the call."""
+
+    def outcome(self) -> Correct:
+        """Errors as `measure`."""
+        contest, began = self._contest, time.monotonic()
+        chains: dict[int, list[list[float]]] = {id(self._reference): [], id(self._own): []}
+        while True:
+            for side in contest.draw.sample((self._reference, self._own), 2):
+                chains[id(side)].append(self._links(side))
+            both = [chains[id(side)] for side in (self._reference, self._own)]
+            speedup = timing.speedup_of_chains(both[0], both[1], self._constant())
+            speedup = speedup.widened(timing.BETWEEN["cuda"])
+            if enough(contest, speedup, len(both[0]), began):
+                return result(speedup, queued=not self._own.player.host_driven)
+
+    def _constant(self) -> float:
+        """What a link has besides the call.
+
+        Raises:
+            Wrong: when kernels of the submission run on after its calls.
+            JudgeError: when those of others do.
+        """
+        constant = statistics.median(self._constants)
+        if constant < DISTURBED:
+            return constant
+        self._contest.trial.worker.close()
+        again = [link - self._known for link in self._timed(Side(self._contest.null), LINKS)]
+        if statistics.median(again) < DISTURBED:
+            text = "kernels of a call ran on after it was reported finished"
+            raise Wrong(Incorrect(kind="early_done", message=text, input_set=f"{self._contest.trial.case.name}/own"))
+        raise JudgeError("something else runs on this GPU: stop it, or judge elsewhere")
+
+    def _links(self, side: Side) -> list[float]:
+        """The links of one chain, in seconds, as many as fit."""
+        if not side.call:
+            side.call = self._timed(side, 1)[0]
+        fitting = min(LINKS, self._contest.supply.fitting)
+        links = self._timed(side, max(1, min(fitting, int(CHAIN_SECONDS / side.call))))
+        if not side.single and statistics.median(links[1:] or links) > CROWDED * side.call:
+            side.single = True
+            return self._timed(side, len(links))
+        return links
+
+    def _timed(self, side: Side, count: int) -> list[float]:
+        """So many links, in seconds."""
+        contest, own = self._contest, side is self._own
+        sets = contest.sets_of(side.player, count)
+        answers: list[Answer] = []
+        for few in [[drawn] for drawn in sets] if side.single or side.player.host_driven else [sets]:
+            if own:
+                with awake(side.player.worker):
+                    found = contest.trial.in_time(few, partial(self._called, side.player, few))
+            else:
+                with ours(), awake(side.player.worker), awake(contest.null.worker):
+                    found = self._called(side.player, few, PARTNER_SECONDS)
+            if found is None:
+                return self._timed(side, count)
+            answers += found
+        for answer, drawn in zip(answers, sets, strict=True) if own else ():
+            contest.unverified.add(answer, drawn)
+        return [answer.seconds for answer in answers]
+
+    def _called(self, player: Player, sets: list[Drawn], timeout: float | Patience) -> list[Answer] | None:
+        """One chain, mixed with links of the null model if it is not the submission's; None where it was late."""
+        rows: list[tuple[Player, list[Drawn]]] = [(player, sets)]
+        answers: list[Answer] = []
+        if player.host_driven:
+            rows, answers = [], [self._gate.host_driven(player, drawn, timeout) for drawn in sets]
+        if player is not self._own.player:
+            null = self._contest.null
+            rows.append((null, self._contest.sets_of(null, max(len(sets), NULL_LINKS))))
+        found = self._gate.chain(rows, timeout) if rows else []
+        if found is None:
+            return None
+        if player is not self._own.player:
+            self._constants += [answer.seconds - self._known for answer in found[-1]]
+        return answers or found[0]
+
+
+class Alternating:
+    """Calls on a CPU, in turn."""
+
+    def __init__(self, contest: Contest) -> None:
+        self._contest = contest
+
+    def outcome(self) -> Correct:
+        """Errors as `measure`."""
+        contest, began, before = self._contest, time.monotonic(), _scheduled(self._contest)
+        windows: dict[int, list[float]] = {id(player): [] for player in contest.shuffled()}
+        while True:
+            for player in contest.shuffled():
+                windows[id(player)].append(contest.call(player).seconds)
+            reference, submission, null = (
+                windows[id(player)] for player in (contest.reference, contest.trial.player, contest.null)
+            )
+            gate = statistics.median(null)
+            pairs = [Pair(ref - gate, own - gate) for ref, own in zip(reference, submission, strict=True)]
+            if len(pairs) > 1 or contest.trial.bench.pace.pairs[1] == 1:
+                speedup = timing.speedup_of(pairs)
+                if enough(contest, speedup, len(pairs), began):
+                    break
+        found = result(speedup.widened(_between(contest, before)))
+        return found.model_copy(update={"threads": busy_threads(contest)})
+
+
+def result(speedup: Speedup, queued: bool = False) -> Correct:
+    """The outcome that a speedup makes, whose interval covers other judgements too."""
     text = f"{speedup.ratio:.3g}x the reference's speed"
     if speedup.noisy:
         text = f"the time was noisy: about {text}, {speedup.low:.2g}x to {speedup.high:.2g}x"
@@ -118,44 +214,42 @@ def result(speedup: Speedup, allowed: float, between: float) -> Correct:
         speedup_interval=(speedup.low, speedup.high),
         reference_seconds=speedup.reference,
         submission_seconds=speedup.submission,
-        max_unseen_gain=timing.largest_unseen_gain(speedup.submission, allowed),
+        max_unseen_gain=0.0,
+        queued=queued,
     )
-
-
-def _whole(outcome: Correct, contest: Contest, queued: bool = False) -> Correct:
-    """The outcome with what else is known of the submission's calls; `queued` as there."""
-    threads = busy_threads(contest)
-    contest.require_still()  # before others get the device
-    return outcome.model_copy(update={
-        "alone_seconds": max(contest.seen.shortest, timing.RESOLUTION), "threads": threads, "queued": queued,
-    })  # fmt: skip
 
 
 def busy_threads(contest: Contest) -> Threads | None:
     """How many threads the submission keeps busy on a CPU; None where calls are too short to tell.
 
-    What serving a call takes besides is the same for the null kernel, and taken away.
+    What serving a call takes besides is the same for the null model, and taken away.
     """
-    info = contest.trial.bench.info
-    if contest.trial.bench.device.type != "cpu":
-        return None
     own, null = (_spent(contest, player) for player in (contest.trial.player, contest.null))
     if own[0] - null[0] < LONG_ENOUGH or own[1] <= null[1]:
         return None
-    busy = (own[1] - null[1]) / (own[0] - null[0])
-    return Threads(busy=min(busy, info.processors), of=info.processors)
+    busy, processors = (own[1] - null[1]) / (own[0] - null[0]), contest.trial.bench.info.processors
+    return Threads(busy=min(busy, processors), of=processors)
 
 
 def _spent(contest: Contest, player: Player) -> tuple[float, float]:
-    """Wall seconds of one gated call on a CPU, and processor seconds of the player in it. Errors as `Contest.gated`."""
-    own = player is contest.trial.player
-    sets = contest.supply.take(1) if own else contest.supply.stock(1)
+    """Wall seconds of one call on a CPU, and processor seconds of the player in it. Errors as `measure`."""
     processes = list(descendants(player.worker.pid))
     contest.require_still()
     before = run_time(processes)
-    (answer,) = contest.passes(player, [sets])
+    answer = contest.call(player)
     contest.require_still()
-    processor = (run_time(processes) - before) / 1e9
-    if own:
-        contest.unverified.add(answer, sets)
-    return answer.seconds, processor
+    return answer.seconds, (run_time(processes) - before) / 1e9
+
+
+def _scheduled(contest: Contest) -> Ran | None:
+    """What the processes that are timed on a CPU have run and waited so far."""
+    workers = (contest.trial.worker, contest.reference.worker, contest.null.worker)
+    return scheduled([pid for worker in workers for pid in descendants(worker.pid)])
+
+
+def _between(contest: Contest, before: Ran | None) -> float:
+    """By how much judgements on a CPU vary between each other, as in `timing.BETWEEN`."""
+    now = _scheduled(contest)
+    if before and now and now.waited - before.waited > timing.CROWDED * (now.ran - before.ran):
+        return timing.BETWEEN_CROWDED
+    return timing.BETWEEN["cpu"]

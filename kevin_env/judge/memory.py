@@ -1,11 +1,9 @@
 """Memory that the judge owns and lends to candidates: one allocation per region, so nothing else is mapped with it."""
 
 import contextlib
-import copy
 import fcntl
 import mmap
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -61,102 +59,58 @@ def _allocated(size: int) -> int:
     return cuda.allocate(size)
 
 
-class Block:
-    """Private bytes for one place of a region.
-
-    Attributes:
-        bytes: A multiple of eight of them.
-        start: Their place.
-        parts: Of how many images of one size they are.
-    """
-
-    def __init__(self, data: torch.Tensor, start: int, parts: int = 1) -> None:
-        self.bytes = data
-        self.start = start
-        self.parts = parts
-
-    @property
-    def end(self) -> int:
-        """The first byte after it in the region."""
-        return self.start + self.bytes.numel()
-
-    def write_to(self, region: Region) -> None:
-        """Copies the bytes to their place in the region; on a GPU the copy is only queued.
-
-        By a kernel rather than a device-to-device copy, after which windows were seen to vary by half their length.
-        """
-        target = region.bytes[self.start : self.end]
-        torch.add(self.bytes.view(torch.int64), 0, out=target.view(torch.int64))
-
-    def unchanged_in(self, region: Region) -> bool:
-        """Whether the region still holds exactly this."""
-        there = region.bytes[self.start : self.end]
-        return torch.equal(there.view(torch.int64), self.bytes.view(torch.int64))  # an eighth of the elements
-
-    def precedes(self, other: "Block") -> bool:
-        """Whether another one of the same size comes next, in private memory as in the region."""
-        size, mine, others = self.bytes.numel(), self.bytes, other.bytes
-        return (
-            self.end == other.start
-            and size == others.numel()
-            and mine.data_ptr() + size == others.data_ptr()
-            and mine.untyped_storage().data_ptr() == others.untyped_storage().data_ptr()
-        )
-
-
-class Image(Block):
+class Image:
     """A private copy of a region's future content: tensors laid out one after the other, poison between them.
 
     Args:
         tensors: On any device.
         device: Of the copy.
-        start: Its place in the region.
         into: Where the copy is to be made; elsewhere where it does not fit.
 
     Attributes:
+        bytes: All of it, a multiple of eight.
         specs: Where each tensor lies, for the candidate.
         tensors: The tensors themselves, as views into the image; the judge computes what it expects from these.
     """
 
-    def __init__(
-        self, tensors: list[torch.Tensor], device: torch.device, start: int = 0, into: torch.Tensor | None = None
-    ) -> None:
+    def __init__(self, tensors: list[torch.Tensor], device: torch.device, into: torch.Tensor | None = None) -> None:
         dense = [t if _is_dense(t) else t.contiguous() for t in tensors]
         size = image_size(dense)
         if into is None or into.numel() < size:
             into = torch.empty(size, dtype=torch.uint8, device=device)
-        super().__init__(into[:size], start)
+        self.bytes = into[:size]
         self.specs: list[Spec] = []
         self.tensors: list[torch.Tensor] = []
         local, end = Region(self.bytes), 0
         for tensor in dense:
             spec, filled = spec_of(tensor, end), end + tensor.numel() * tensor.element_size()
-            self.specs.append({**spec, "offset": start + end})
+            self.specs.append(spec)
             self.tensors.append(local.tensor(spec).copy_(tensor))
             end = aligned(filled) + ALIGNMENT
             self.bytes[filled:end].fill_(POISON)
 
-    def at(self, start: int) -> "Image":
-        """The same for another place of the region."""
-        moved = copy.copy(self)
-        moved.start = start
-        moved.specs = [{**spec, "offset": spec["offset"] - self.start + start} for spec in self.specs]
-        return moved
+    @property
+    def end(self) -> int:
+        """The first byte after it in the region."""
+        return self.bytes.numel()
 
+    def write_to(self, region: Region) -> None:
+        """Copies the bytes to the beginning of the region; on a GPU the copy is only queued.
 
-def joined(images: Sequence[Image]) -> list[Block]:
-    """As few blocks as hold the same: each is then written and compared at once."""
-    rows: list[list[Image]] = []
-    for image in images:
-        if rows and rows[-1][-1].precedes(image):
-            rows[-1].append(image)
-        else:
-            rows.append([image])
-    sizes = [row[0].bytes.numel() * len(row) for row in rows]
-    return [
-        Block(row[0].bytes.as_strided((size,), (1,)), row[0].start, len(row))
-        for row, size in zip(rows, sizes, strict=True)
-    ]
+        By a kernel rather than a device-to-device copy: it needs the device for itself.
+        """
+        torch.add(self.bytes.view(torch.int64), 0, out=self._in(region))
+
+    def unchanged_in(self, region: Region) -> bool:
+        """Whether the region still holds exactly this."""
+        return torch.equal(self._in(region), self.bytes.view(torch.int64))  # an eighth of the elements
+
+    def differs_from(self, region: Region) -> torch.Tensor:
+        """Whether the region holds something else, as a tensor; on a GPU that is only queued."""
+        return (self._in(region) != self.bytes.view(torch.int64)).any()
+
+    def _in(self, region: Region) -> torch.Tensor:
+        return region.bytes[: self.end].view(torch.int64)
 
 
 def aligned(size: int, unit: int = ALIGNMENT) -> int:

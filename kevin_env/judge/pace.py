@@ -10,15 +10,14 @@ class Pace(Frozen):
     has the same inputs again only at the pace at which it was judged.
     """
 
-    turns: tuple[int, int]
-    """Bounds of the random number of turns in one round of timed calls. A turn gives one pair of times."""
+    pairs: tuple[int, int]
+    """The fewest and the most pairs of measurements, one of each side: calls on a CPU, chains of calls on a GPU."""
     seconds: float
-    """After so long no further turn begins, once there are enough for an interval; counted from the first round on."""
-    windows: int = 4
-    """Timed calls of each side in a turn, of which the shortest counts: waking up and other work only lengthen one. The
-    submission has one more at a random place, verified and not timed, so that it cannot count which are."""
-    warm_ups: int = 3
-    """Calls of the reference and of the null kernel before the first that is timed."""
+    """After so long no further pair begins."""
+    precision: float = 0.02
+    """No further pair is needed once the interval of the speedup is no wider than this on either side."""
+    warm_ups: int = 2
+    """Calls of the reference and of the null model before the first that is timed."""
     sets: int = 5
     """Input sets on which the timed case is screened: each distribution once, then any of them."""
     sets_of_others: int = 4
@@ -26,5 +25,5 @@ class Pace(Frozen):
     only fails for other shapes on one of them, such as a softmax that overflows there, passes every other time."""
 
 
-PACES = {"cpu": Pace(turns=(11, 13), seconds=4.0), "cuda": Pace(turns=(7, 9), seconds=4.0)}
+PACES = {"cpu": Pace(pairs=(11, 41), seconds=4.0, precision=0.05), "cuda": Pace(pairs=(1, 8), seconds=1.0)}
 """By kind of device."""

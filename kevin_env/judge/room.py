@@ -7,10 +7,7 @@ from contextlib import ExitStack, contextmanager
 import torch
 
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.burst import lacks_memory
 from kevin_env.judge.capacity import CONTEXT
-from kevin_env.judge.contest import Contest
-from kevin_env.judge.device import free_memory
 from kevin_env.judge.gate import Player
 from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.stopwatch import Stopwatch
@@ -23,9 +20,6 @@ PATIENCE = 10.0
 alone met most of the memory taken."""
 LOOK = 1.0
 """Seconds between two looks, which ask the driver."""
-BURST_PATIENCE, BURST_STILL, BURST_LOOK = 2.0, 0.5, 0.05
-"""Seconds for which bursts wait for memory, as long as some four others are timed; or while what is free stays as it
-is, as nobody is; and between two looks."""
 FAIR = 3
 """How many times what right answers and weights take a submission must have room for, before it is blamed: its last
 outputs, which it is told to keep until there are new ones, these, and as much for itself."""
@@ -71,19 +65,6 @@ def leased(trial: Trial, watch: Stopwatch, alone: bool = False) -> Iterator[Call
         take(wait=False)
         with ended_where_it_fails(trial), watch("load"):
             yield take
-
-
-def wait_for_memory(contest: Contest) -> None:
-    """While others hold what bursts take, waits for a while until they were timed. Hold no lease.
-
-    Each contest draws ahead by what was free when it began: of four at once, by two judges, the last had too little.
-    """
-    device, seen, moved = contest.trial.bench.device, 0, time.monotonic()
-    end = moved + BURST_PATIENCE
-    while lacks_memory(contest) and time.monotonic() < min(end, moved + BURST_STILL):
-        if (free := free_memory(device)) != seen:
-            seen, moved = free, time.monotonic()
-        time.sleep(BURST_LOOK)
 
 
 @contextmanager

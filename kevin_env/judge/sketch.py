@@ -92,7 +92,7 @@ def _sketch(problem: Problem, name: str) -> Sketch | None:
         return None
     orders = {
         "construct": construction(case, weights.specs, seed=0),
-        "stage": {"inputs": skeleton, "sets": [inputs.specs]},
+        "stage": {"inputs": skeleton, "specs": inputs.specs},
     }
     return Sketch(orders, inputs.end + _answer_bytes(case, skeleton, inputs.tensors))
 

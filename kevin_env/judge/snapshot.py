@@ -5,8 +5,11 @@ would: the device runs that queue out first, and an output that was claimed too 
 """
 
 import ctypes
+import secrets
 
 import torch
+
+from kevin_env.candidate import cuda
 
 ROWS = 64
 ROW_BYTES = 1024
@@ -28,39 +31,36 @@ class _Copy2D(ctypes.Structure):
 
 
 class Snapshot:
-    """Reusable: `take` inside the window, `agrees` afterwards with the same bytes."""
+    """At most 64 KiB of an output, from places that are drawn when this is made.
 
-    def __init__(self) -> None:
-        self._host = torch.empty(ROWS * ROW_BYTES, dtype=torch.uint8, pin_memory=True)
-        self._driver = ctypes.CDLL("libcuda.so.1")
-        self._place = (0, 0, 0, 0)
+    Args:
+        flat: Device memory, not empty.
+    """
 
-    def take(self, flat: torch.Tensor, chance: float) -> None:
-        """Copies at most 64 KiB, spread over `flat`, and waits for it.
-
-        Args:
-            flat: Device memory.
-            chance: From 0 to below 1; says where it begins. Nobody else may know it.
-        """
+    def __init__(self, flat: torch.Tensor) -> None:
         size = flat.numel()
         rows = min(ROWS, max(1, size // ROW_BYTES))
-        width = min(ROW_BYTES, size // rows)
-        pitch = size // rows
-        first = int(chance * (pitch - width + 1))
-        self._place = (first, pitch, width, rows)
+        width, pitch = min(ROW_BYTES, size // rows), size // rows
+        first = secrets.randbelow(pitch - width + 1)
+        self._there = flat[first:].as_strided((rows, width), (pitch, 1))
+        self._host = torch.empty((rows, width), dtype=torch.uint8, pin_memory=True)
+        self._later = torch.empty((rows, width), dtype=torch.uint8, device=flat.device)
+
+    def take(self) -> None:
+        """Queues the copy."""
+        rows, width = self._there.shape
         copy = _Copy2D()
-        copy.source_type, copy.source_device, copy.source_pitch = _DEVICE, flat.data_ptr() + first, pitch
+        copy.source_type, copy.source_device = _DEVICE, self._there.data_ptr()
+        copy.source_pitch = self._there.stride(0)
         copy.target_type, copy.target_host, copy.target_pitch = _HOST, self._host.data_ptr(), width
         copy.width, copy.height = width, rows
-        code = self._driver.cuMemcpy2DUnaligned_v2(ctypes.byref(copy))
-        if code:
-            raise RuntimeError(f"cuMemcpy2DUnaligned failed with CUDA error {code}")
+        cuda.copy_2d(ctypes.byref(copy))
 
-    def agrees(self, flat: torch.Tensor) -> bool:
-        """Whether those bytes are still the same."""
-        first, pitch, width, rows = self._place
-        if rows == 0 or width == 0:
-            return True
-        later = flat[first:].as_strided((rows, width), (pitch, 1)).cpu()
+    def take_again(self) -> None:
+        """Queues a copy of the same places by a kernel, for which all that the candidate has queued goes first."""
+        self._later.copy_(self._there)
+
+    def agrees(self) -> bool:
+        """Whether both copies are the same, once they are done."""
         # not by torch.equal, whose threads took milliseconds to come together beside processes that spin
-        return later.numpy().tobytes() == self._host[: rows * width].numpy().tobytes()
+        return self._later.cpu().numpy().tobytes() == self._host.numpy().tobytes()

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import torch
 
@@ -22,6 +22,7 @@ from kevin_env.judge.cases import (
     seconds_of,
     usable_distributions,
 )
+from kevin_env.judge.chain import GpuGate
 from kevin_env.judge.check import Allowed, check_answer, unwritten
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.gate import Drawn, Gate, Player
@@ -32,10 +33,11 @@ from kevin_env.judge.reference import Case, Expected, seed_from
 from kevin_env.judge.sketch import precompile
 from kevin_env.judge.trouble import Ended, Failed, TimedOut
 from kevin_env.judge.verdict import Place
-from kevin_env.judge.word import Word
 from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem, ProblemError
+
+T = TypeVar("T")
 
 ALL_CALLS = 10
 """All that it is told, but to build, may take so many times what a first call may: in most of it nobody is timed."""
@@ -86,7 +88,7 @@ class Trial:
         self._called = False
         self._pause: Callable[[], None] = lambda: None
         self._allowed: Allowed = {}
-        self.kept: list[Player | SharedRegion | Word] = []
+        self.kept: list[Player | SharedRegion] = []
 
     def load(self, code: str) -> None:
         """Imports the submission. Needs no lease.
@@ -158,24 +160,28 @@ class Trial:
         return None if wrong is None else self._told_apart(answer, wrong, distribution)
 
     def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
-        """One gated call of the submission on fresh inputs, checked."""
+        """One call of the submission on fresh inputs, checked."""
         drawn = self.draw(distribution)
         self.trim()
-        answer = self.run([drawn])
+        answer = self.run(drawn)
         self.lately = answer.seconds
-        return answer, self.check(answer, [drawn])
+        return answer, self.check(answer, drawn)
 
-    def run(self, sets: list[Drawn], marks: Sequence[int] = (), word: Word | None = None) -> Answer:
-        """One pass of the submission through the gate. Arguments as `Gate.call`, errors as `screen`."""
-        self.place = Place("call", sets[0].input_set)
-        if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
-            raise ProblemError(f"{self.problem.id}: get_inputs draws inputs of other sizes than before")
+    def run(self, drawn: Drawn) -> Answer:
+        """One call of the submission at the gate. Errors as `screen`."""
         first = not self._called
-        answer = self._in_time(lambda patience: self.gate.call(self.player, sets, patience, marks, word), first)
+        answer = self.in_time([drawn], lambda patience: self.gate.call(self.player, drawn, patience), first)
         self._called = True
         return answer
 
-    def _in_time(self, told: Callable[[Patience], Any], first: bool) -> Any:
+    def in_time(self, sets: Sequence[Drawn], told: Callable[[Patience], T], first: bool = False) -> T:
+        """Calls of the submission on some inputs, given how long one may take. Errors as `screen`."""
+        self.place = Place("call", sets[0].input_set)
+        if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
+            raise ProblemError(f"{self.problem.id}: get_inputs draws inputs of other sizes than before")
+        return self._in_time(told, first)
+
+    def _in_time(self, told: Callable[[Patience], T], first: bool) -> T:
         """Has the submission do something, given how long that may take: no longer than is left for everything."""
         whole, began, paused = ALL_CALLS * self.limits.first, time.monotonic(), [0.0]
 
@@ -194,17 +200,16 @@ class Trial:
         finally:
             self._spent += time.monotonic() - began - paused[0]
 
-    def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
-        """Compares a pass with what the reference gives for the same inputs."""
-        expected = map(self.expect, sets)
-        return check_answer(answer, expected, self.case, sets[0].input_set, self._allowed)
+    def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
+        """Compares a call with what the reference gives for the same inputs."""
+        return check_answer(answer, self.expect(drawn), self.case, drawn.input_set, self._allowed)
 
-    def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> Drawn:
-        """A fresh input set of the case at hand, in private memory, for the inbox from byte `start` on."""
+    def draw(self, distribution: str) -> Drawn:
+        """A fresh input set of the case at hand, in private memory."""
         self._draws += 1
         seed = seed_from(self.secret, self.case.name, distribution, self._draws)
         skeleton, tensors = self.case.draw_inputs(distribution, seed)
-        image = Image(tensors, self.bench.device, start, into)
+        image = Image(tensors, self.bench.device)
         if planted(distribution, self.distributions):
             plant(image.tensors, self.case.structures, seed_from(self.secret, "plant", self._draws))
         # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
@@ -227,14 +232,14 @@ class Trial:
                 worker.share("weights", region, timeout)
             worker.ask("construct", timeout, **order)
 
-    def open_gate(self, sets: list[Drawn], answer_bytes: int, outbox: int) -> Gate:
-        """A gate whose inbox holds `sets`, for calls with so many bytes of outputs; closed with the trial."""
-        inbox = max(drawn.image.end for drawn in sets)
+    def open_gate(self, inbox: int, outbox: int) -> Gate:
+        """A gate for inputs and outputs of so many bytes; closed with the trial."""
         regions: list[SharedRegion] = []
         for size in (inbox, outbox):
             regions.append(SharedRegion(size + min(max(size // 4, SLACK[0]), SLACK[1]), self.bench.device))
             self.kept.append(regions[-1])  # at once: there may be no room for what comes next
-        return Gate(self.bench.device, regions[0], regions[1], self.bench.info.l2, answer_bytes)
+        kind = GpuGate if self.bench.device.type == "cuda" else Gate
+        return kind(self.bench.device, regions[0], regions[1], self.bench.info.l2, outbox)
 
     def admit(self, worker: Worker, gate: Gate, timeout: float | Patience) -> Player:
         """Lets a worker through a gate; what is mapped of its memory is unmapped with the trial."""
@@ -245,8 +250,7 @@ class Trial:
     def close(self, keep: float = 0.0) -> None:
         """Gives back memory, but what torch keeps of up to a share of a GPU; the worker stays as it is."""
         while self.kept:
-            item = self.kept.pop()
-            item.mappings.close() if isinstance(item, Player) else item.close()
+            self.kept.pop().close()
         self.trim(keep)
 
     def trim(self, keep: float = KEPT) -> None:
@@ -269,8 +273,7 @@ class Trial:
         self._find_nature(case, first := self.draw("own"))
         answer = case.answer(first.skeleton, first.image.tensors, first.seed)
         self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
-        size = image_size(self.outputs)
-        self.gate = self.open_gate([first], size, outbox=size)
+        self.gate = self.open_gate(first.image.end, image_size(self.outputs))
         self.place, self._called = Place("construct"), False
         self.limits = self.options.limits(self._nature().seconds)
         self._in_time(partial(self.construct, self.worker), first=True)
@@ -310,6 +313,6 @@ class Trial:
         except (Failed, Ended, TimedOut):  # such as that of a kernel that takes an index from memory that nobody wrote
             return wrong
         if again is not None:
-            return unwritten(answer.calls[0], second.calls[0], again) or wrong
+            return unwritten(answer, second, again) or wrong
         text = f"{wrong.message}; a second call on the same inputs was correct"
         return wrong.model_copy(update={"kind": "nondeterministic", "message": text})

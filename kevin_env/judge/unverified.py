@@ -7,9 +7,8 @@ They are compared in the order in which they were given. Nothing is told of a su
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
-
-import torch
+from contextlib import ExitStack
+from functools import partial
 
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.device import share_of_free
@@ -20,12 +19,10 @@ from kevin_env.judge.trial import Trial
 from kevin_env.outcome import Incorrect
 
 SHARE = {"cuda": 0.2, "cpu": 0.05}
-"""Of the memory that is free, by device: what may wait. What does not fit is compared while the device is held alone:
-with 0.12, for 0.02 to 0.1 s of the 0.25 to 0.4 s of kernels on 128 to 512 MB."""
-
+"""Of the memory that is free, by device: what may wait. What does not fit is compared while nobody else has it."""
 STAY = 0.02
-"""Seconds for which passes are compared before others are let go first: as long as some calls that are screened. With
-one pass at a time, a submission would be told of only after dozens of others had been timed."""
+"""Seconds for which answers are compared before others are let go first: as long as some calls that are screened. With
+one answer at a time, a submission would be told of only after dozens of others had been timed."""
 
 
 class Wrong(Exception):
@@ -37,72 +34,47 @@ class Wrong(Exception):
 
 
 class Unverified:
-    """Passes of one submission that are still to be compared.
+    """Answers of one submission that are still to be compared.
 
     Args:
         trial: Of the submission; its case stays the same until all is compared.
         budget: Bytes that may wait; by default a share of the memory that is free now.
-
-    Attributes:
-        held: Bytes of the inputs and outputs that wait.
     """
 
     def __init__(self, trial: Trial, budget: int | None = None) -> None:
-        self.held = 0
         self._trial = trial
         self._budget = share_of_free(SHARE, trial.bench.device) if budget is None else budget
-        self._room: torch.Tensor | None = None
-        self._waiting: deque[tuple[Answer, list[Drawn]]] = deque()
-
-    def make_room(self, count: int, each: int) -> None:
-        """Has torch keep so many times `each` bytes on a GPU for outputs; to ask the driver for them takes longer.
-
-        The memory is held until `use_room`: what torch keeps, it gives back whenever another submission ends.
-        """
-        device = self._trial.bench.device
-        if device.type == "cuda":
-            with suppress(torch.OutOfMemoryError):
-                self._room = torch.empty(min(count * each, self._budget // 2), dtype=torch.uint8, device=device)
-
-    def use_room(self) -> None:
-        """From now on outputs are taken into that memory. Hold the device alone."""
-        self._room = None
+        self._waiting: deque[tuple[Answer, Drawn]] = deque()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, answer: Answer, sets: list[Drawn]) -> None:
-        """`keep` and `relieve`. Errors as there."""
-        self.keep(answer, sets)
-        self.relieve()
+    @property
+    def held(self) -> int:
+        """Bytes of the inputs and outputs that wait."""
+        return sum(drawn.image.end + answer.bytes for answer, drawn in self._waiting)
 
-    def keep(self, answer: Answer, sets: list[Drawn]) -> None:
-        """Has every output of a pass compared later."""
-        self._waiting.append((answer, sets))
-        self.held += _bytes_of(answer, sets)
-
-    def relieve(self) -> None:
-        """Where too much waits, compares what waits longest.
+    def add(self, answer: Answer, drawn: Drawn) -> None:
+        """Has an answer compared later; where too much waits, compares what waits longest.
 
         Raises:
             Wrong: when one that is compared now is wrong.
         """
-        if self.held > self._budget:
-            self.compare(until=lambda: self.held <= self._budget)
+        self._waiting.append((answer, drawn))
+        while self.held > self._budget:
+            self.compare(until=lambda: True)
 
     def compare(self, until: Callable[[], bool] = lambda: False) -> None:
-        """Compares one pass after the other, until something holds after one of them or none is left.
+        """Compares one answer after the other, until something holds after one of them or none is left.
 
         Raises:
             Wrong: at the first one that is wrong; the others are let go of.
         """
         while self._waiting:
-            answer, sets = self._waiting.popleft()
-            self.held -= _bytes_of(answer, sets)
-            wrong = self._trial.check(answer, sets)
+            answer, drawn = self._waiting.popleft()
+            wrong = self._trial.check(answer, drawn)
             if wrong is not None:
                 self._waiting.clear()
-                self.held = 0
                 raise Wrong(wrong)
             if until():
                 return
@@ -118,13 +90,10 @@ class Unverified:
                 with watch("queue"):
                     held.enter_context(lease.shared())
                 with watch("verify"):
-                    self._compare_for_a_while(lease)
-
-    def _compare_for_a_while(self, lease: Lease) -> None:
-        began = time.monotonic()
-        self.compare(until=lambda: time.monotonic() - began >= STAY and lease.wanted())
+                    end = time.monotonic() + STAY
+                    self.compare(until=partial(_is_due, lease, end))
 
 
-def _bytes_of(answer: Answer, sets: list[Drawn]) -> int:
-    outputs = (output for call in answer.calls for output in call.outputs if output.flat is not None)
-    return sum(drawn.image.bytes.numel() for drawn in sets) + sum(output.size for output in outputs)
+def _is_due(lease: Lease, end: float) -> bool:
+    """Whether others are to be let go first."""
+    return time.monotonic() >= end and lease.wanted()

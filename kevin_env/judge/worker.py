@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from kevin_env.candidate.wire import MARK, Channel, Closed, Late, WireError, encode
+from kevin_env.candidate.wire import Channel, Closed, Late, WireError, encode
 from kevin_env.judge.api import JudgeError, Sandbox
 from kevin_env.judge.faults import Faults
 from kevin_env.judge.launcher import START_SECONDS, ForkServer
@@ -29,8 +29,6 @@ LOG_HEAD = LOG_TAIL = 8_000
 """Bytes that are kept of a log's beginning and of its end, where the message before an `abort()` is."""
 REPORT_SECONDS = 0.25
 """In which a process that hangs has to report where: its signal handler takes less than a millisecond."""
-QUEUE_SECONDS = 0.1
-"""For launching all that is queued at once, which takes some milliseconds where no kernel has to be loaded or tuned."""
 
 
 class Worker:
@@ -42,7 +40,6 @@ class Worker:
         memory: Bytes of its own, in its processes and in files that are held in memory, after which it is killed.
         tools: Whether NVIDIA's tools are to run in it: where it has a network of its own its processes may speak to
             each other over TCP, and where it has a /proc of its own all of them may use CUDA.
-        place: Of its GPU among those of the host, as for `processors.judges_own`.
 
     Attributes:
         folder: Where it can write, under the same name on both sides.
@@ -53,9 +50,7 @@ class Worker:
         memory: Its own, on a CPU, where the judge may read it.
     """
 
-    def __init__(
-        self, server: ForkServer, device: str, memory: int, tools: bool = False, place: int | None = None
-    ) -> None:
+    def __init__(self, server: ForkServer, device: str, memory: int, tools: bool = False) -> None:
         self.device = device
         self._folder = Folder()
         self.folder = self._folder.path
@@ -69,7 +64,7 @@ class Worker:
         reader, log = os.pipe()
         order = {
             "folder": str(self.folder), "environment": self._folder.environment, "spin": self._on_gpu, "memory": memory,
-            "device": device, "tools": tools, "place": place,
+            "device": device, "tools": tools,
         }  # fmt: skip
         self._drain = threading.Thread(target=self._read_log, args=(reader,), daemon=True)
         self._drain.start()
@@ -91,8 +86,7 @@ class Worker:
 
     def ask(
         self, order: str, timeout: float | Patience, fds: tuple[int, ...] = (), frozen: bool = False,
-        before: Callable[[], None] | None = None, meanwhile: Callable[[], None] | None = None,
-        queued: Callable[[bool], None] | None = None, **fields: Any,
+        before: Callable[[], None] | None = None, meanwhile: Callable[[], None] | None = None, **fields: Any,
     ) -> dict[str, Any]:  # fmt: skip
         """Gives one order and returns the answer. One that is `frozen` goes on with the order before it, no earlier.
 
@@ -103,13 +97,12 @@ class Worker:
             frozen: See above.
             before: Called when the order is ready to be sent, so that a clock that starts there has nothing else in it.
             meanwhile: Called once it has the order.
-            queued: Called when it has said that all is queued and waits, or `QUEUE_SECONDS` later; with whether it has.
             fields: Of the order.
 
         Raises:
             Failed, Ended, TimedOut, Broken: see there.
         """
-        marks, frame = len(fields.get("marks", ())), encode({"order": order, **fields})
+        frame = encode({"order": order, **fields})
         seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
         if before:
             before()
@@ -121,12 +114,7 @@ class Worker:
                 self.freeze(False)
             if meanwhile:
                 meanwhile()
-            if queued:
-                answer = self._queued(seconds, queued, marks)
-            elif marks or not isinstance(timeout, Patience):
-                answer = self._channel.receive(seconds, marks)
-            else:
-                answer = self._patiently(timeout, tells="tells" in fields)
+            answer = self._patiently(timeout) if isinstance(timeout, Patience) else self._channel.receive(seconds)
         except Closed:
             raise self._lifeline.why_ended() or Broken("it closed its channel") from None
         except Late:
@@ -138,9 +126,11 @@ class Worker:
             raise Broken(str(error)) from None
         if "failure" in answer:
             raise Failed(Failure.read(answer["failure"]))
-        if len(self._channel.marked) < marks:
-            raise Broken("it answered before all parts of the order were marked")
         return answer
+
+    def answers_within(self, seconds: float) -> bool:
+        """Whether it answers, or ends, within so many seconds; the answer is still to be received."""
+        return self._channel.pending(seconds)
 
     def share(self, name: str, region: SharedRegion, timeout: float | Patience) -> None:
         """Lends it a region under a name."""
@@ -196,9 +186,9 @@ class Worker:
         return self._lifeline.limited
 
     @property
-    def arrivals(self) -> list[int]:
-        """When each mark of the last order and then its answer arrived, by `time.perf_counter_ns`."""
-        return [*self._channel.marked, self._channel.arrived]
+    def arrived(self) -> int:
+        """When its last answer was complete, by `time.perf_counter_ns`."""
+        return self._channel.arrived
 
     @property
     def log(self) -> str:
@@ -225,17 +215,13 @@ class Worker:
         self._drain.join(1)
         self._folder.remove()
 
-    def _patiently(self, patience: Patience, tells: bool) -> dict[str, Any]:
-        """Its answer; `tells`: a mark comes before it when all its work is launched.
-
-        Raises:
-            Late, Closed, WireError: as `Channel.receive`.
-        """
+    def _patiently(self, patience: Patience) -> dict[str, Any]:
+        """Its answer. Raises as `Channel.receive`."""
         left, before = patience.seconds, None
         while True:
             began = time.monotonic()
             try:
-                answer = self._channel.receive(min(LOOK, left))
+                return self._channel.receive(min(LOOK, left))
             except Late:
                 elapsed, now = time.monotonic() - began, scheduled(list(descendants(self.pid)))
                 left -= elapsed - (starved(elapsed, before, now) if before else 0.0)
@@ -243,20 +229,6 @@ class Worker:
                 if left <= 0:
                     raise
                 patience.pause()
-                continue
-            if not (tells and answer == MARK):
-                return answer
-            left, tells = min(left, patience.usual), False
-
-    def _queued(self, timeout: float, queued: Callable[[bool], None], marks: int) -> dict[str, Any]:
-        try:
-            first = self._channel.receive(QUEUE_SECONDS)
-        except Late:  # it waits for the device in its call, or launches slowly
-            queued(False)
-            return self._channel.receive(timeout, marks + 1)
-        # also after an answer, for what waits behind the word; one that is there already did not wait for it
-        queued(first == MARK and self.waiting)
-        return self._channel.receive(timeout, marks) if first == MARK else first
 
     def _greeted(self) -> tuple[Sandbox, LevelName, int]:
         try:

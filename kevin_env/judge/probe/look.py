@@ -104,7 +104,7 @@ class Look:
         drawn.image.write_to(trial.gate.inbox)
         finish(device)
         seconds, worker = trial.limits.first, trial.worker
-        worker.ask("stage", seconds, inputs=drawn.skeleton, sets=[drawn.image.specs], seed=drawn.seed)
+        worker.ask("stage", seconds, inputs=drawn.skeleton, specs=drawn.image.specs, seed=drawn.seed)
         return worker.ask("profile", max(seconds, PROFILE_SECONDS))
 
     def _machine_code(self, worker: Worker) -> tuple[CodeFacts, ...]:

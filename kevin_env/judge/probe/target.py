@@ -91,7 +91,7 @@ class Target:
             plant(inbox.tensors, case.structures, seed)
         call = {
             "construct": construction(case, weights.specs, seed),
-            "stage": {"inputs": skeleton, "sets": [inbox.specs], "seed": seed},
+            "stage": {"inputs": skeleton, "specs": inbox.specs, "seed": seed},
             "regions": {name: self._save(name, image) for name, image in (("weights", weights), ("inbox", inbox))},
         }
         self._write("call.json", call)

@@ -1,0 +1,304 @@
+"""The chain: how calls are timed on a GPU.
+
+Both sides queue everything in advance. For each call i:
+
+    judge's queue:     write input i (a kernel) | flush the L2 | event | W = i | wait D >= i | event
+                       | look at secret places of output i (copy engine) | take output i | compare input i
+    candidate's queue: wait W >= i | output i = model(input) | D = i
+
+`W` and `D` are words in device memory (`kevin_env.judge.words`). The time between the events is a *link*: the call and
+a constant, the change of contexts there and back. No host code, launch or wake-up lies in it, and the candidate's
+process is stopped until the last link is through.
+
+A call that needs its host while the device works (it waits for the device, or has more kernels than the launch queue)
+cannot be queued. It is timed one link at a time, with its process running. The look is at where its last output was; if
+this one is elsewhere, the link ends with its answer.
+
+What a submission may try, and what stops it:
+
+- To work ahead, or to fuse calls: input i + 1 is written when output i has been taken. Before that it exists nowhere
+  that the candidate can read.
+- To watch the input's memory from another stream, and begin before the word: the judge's write and flush have the device
+  to themselves. A kernel that spins takes turns with them, in time slices of milliseconds, and the link gets longer.
+- To write `D` early, from another stream, from the host, or that of an earlier call: the look follows at once, at places
+  that were drawn after the call was queued. An output that changes afterwards is `early_done`. What is left of the work
+  takes turns with the judge's, which costs a time slice. Numbers in `D` only grow.
+- To write `W` itself: it begins on an input that is not there.
+- To keep outputs in one buffer, or to give aliases of the input: each is taken before the next call, and each input is
+  compared with what was written.
+- To run on after the call, so that the reference is slowed: links of a known kernel are mixed with the reference's at
+  random. A kernel that is there at all takes turns with them, too, and no time is told.
+- To choose the moment of its time slices, or of page faults: outputs are mapped before the first link, and a disturbed
+  link is longer, never shorter. A chain is told by its median.
+- To prepare in host code: the process is stopped. What its host does before a chain is queued knows shapes, no values.
+
+What it may gain: no call shares a link with another. The constant is known to about 1 us, which the interval covers.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from kevin_env.judge.answer import Answer
+from kevin_env.judge.claims import CallClaim, Output, require_skeletons
+from kevin_env.judge.device import finish
+from kevin_env.judge.gate import OFTEN, QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
+from kevin_env.judge.patience import Patience
+from kevin_env.judge.snapshot import Snapshot
+from kevin_env.judge.trouble import Broken
+from kevin_env.judge.words import Words
+
+STILL = 0.25
+"""Seconds for which a link may take no time, until the candidate's process goes on and is asked whether it is well."""
+LOOK = 50e-6
+"""Seconds between two looks at whether a link is through."""
+HEAD_START = 1_000_000
+"""Clock cycles, half a millisecond, for which the judge's queue is kept busy, so that its host is ahead of it."""
+
+
+class Link:
+    """One call, as the judge's queue has it.
+
+    Args:
+        gate: With the inbox.
+        drawn: The inputs.
+        words: Of the player.
+        number: Of the call.
+    """
+
+    def __init__(self, gate: "GpuGate", drawn: Drawn, words: Words, number: int) -> None:
+        self._gate, self._drawn, self._words, self._number = gate, drawn, words, number
+        self._began, self.ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._snapshot: Snapshot | None = None
+        self._placed: list[Output] = []
+        self._taken: list[Output] = []
+        self._differs: torch.Tensor | None = None
+        self.opened = 0.0
+        """When it was, by `time.perf_counter`; 0 before."""
+
+    def expect(self, placed: list[Output]) -> None:
+        """Says where the outputs will be. The places that are looked at are drawn now."""
+        there = [output for output in placed if output.has_bytes]
+        self._placed = placed
+        if there:
+            self._snapshot = Snapshot(there[self._gate.random.randrange(len(there))].bytes)
+
+    def open(self) -> None:
+        """Queues all that comes before the call."""
+        self._drawn.image.write_to(self._gate.inbox)
+        self._gate.flush()
+        self._began.record()
+        self._words.open(self._number)
+        self.opened = time.perf_counter()
+
+    def wait(self) -> None:
+        """Has the judge's queue wait until the call is through."""
+        self._words.wait(self._number)
+
+    def look(self) -> None:
+        """Queues the end of the link: the look, by the copy engine."""
+        self.ended.record()
+        if self._snapshot is not None:
+            self._snapshot.take()
+
+    def take(self, ours: bool) -> None:
+        """Queues what is done with inputs and outputs afterwards; nothing with those of trusted code (`ours`)."""
+        if ours:
+            return
+        if self._snapshot is not None:
+            self._snapshot.take_again()
+        self._taken = self._gate.taken(self._placed)
+        self._differs = self._drawn.image.differs_from(self._gate.inbox)
+        self._gate.poison()
+
+    def answer(self, claim: CallClaim) -> Answer:
+        """What came of it, once the queue is through."""
+        early = self._snapshot is not None and self._differs is not None and not self._snapshot.agrees()
+        unchanged = self._differs is None or not bool(self._differs)
+        taken = self._placed if self._differs is None else self._taken
+        seconds = self._began.elapsed_time(self.ended) / 1e3
+        return Answer(claim, taken, self._placed, seconds, unchanged, early)
+
+
+class GpuGate(Gate):
+    """The gate on a GPU."""
+
+    def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
+        """One call, whose seconds say only about how long it took. The device may be shared meanwhile.
+
+        Errors as `Gate.call`.
+        """
+        assert player.words is not None
+        (number,) = player.words.numbers(1)
+        link = Link(self, drawn, player.words, number)
+        self.stage(player, drawn, timeout)
+
+        def unless_late() -> None:
+            if player.host_driven or not player.worker.answers_within(QUEUE_SECONDS):
+                link.open()
+
+        answer = player.worker.ask("go", timeout, meanwhile=unless_late, seeds=seeds_of([drawn]), behind=number)
+        player.late = player.late + 1 if link.opened else 0
+        if not link.opened:
+            link.open()
+        player.worker.ask("finish", _usual(timeout))
+        (claim,), (placed,) = self.claims(player, answer, 1)
+        link.expect(placed)
+        link.look()  # without waiting for the word: others' work is on the judge's queue, too
+        link.take(player.ours)
+        finish(self.device)
+        require_skeletons([claim])
+        return link.answer(claim)
+
+    def host_driven(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
+        """One call, timed while its process runs. Hold the device alone; errors as `Gate.call`."""
+        assert player.words is not None
+        (number,) = player.words.numbers(1)
+        link = Link(self, drawn, player.words, number)
+        self.stage(player, drawn, timeout)
+        link.expect(self._foreseen(player))
+
+        def begin() -> None:
+            link.open()
+            link.wait()
+            link.look()
+
+        with self._released([player]):
+            answer = player.worker.ask("go", timeout, meanwhile=begin, seeds=seeds_of([drawn]), behind=number)
+            (claim,), (placed,) = self.claims(player, answer, 1)
+            if player.claim is None or places_of(claim) != places_of(player.claim):
+                link.expect(placed)
+                link.look()
+            player.worker.ask("finish", timeout)
+            self._through(player, [link], timeout)
+            link.take(player.ours)
+            finish(self.device)
+        player.claim = claim
+        require_skeletons([claim])
+        return link.answer(claim)
+
+    def chain(
+        self, calls: Sequence[tuple[Player, Sequence[Drawn]]], timeout: float | Patience
+    ) -> list[list[Answer]] | None:
+        """Calls of one or several players, mixed at random, each on inputs of one form. Their processes stand still.
+
+        Hold the device alone; errors as `Gate.call`.
+
+        Returns:
+            The answers of each player; None when calls of one were not queued in time, and so nothing was timed.
+            `Player.host_driven` says of it from then on.
+        """
+        rows = [self._queued(player, sets, timeout) for player, sets in calls]
+        with self._released([row.player for row in rows]):
+            if timed := all(row.claims for row in rows):
+                for row in rows:
+                    row.player.worker.freeze(True)
+                torch.cuda._sleep(HEAD_START)  # pyright: ignore[reportPrivateUsage]
+                self._run(rows, timeout)
+            for row in rows:
+                row.player.worker.freeze(False)
+                row.player.worker.ask("finish", timeout)
+            finish(self.device)
+        return [row.answers() for row in rows] if timed else None
+
+    def _queued(self, player: Player, sets: Sequence[Drawn], timeout: float | Patience) -> "_Row":
+        """Calls that wait for their word, and where their outputs will be. If they are late, they are let go on."""
+        assert player.words is not None
+        numbers = player.words.numbers(len(sets))
+        links = [Link(self, drawn, player.words, number) for drawn, number in zip(sets, numbers, strict=True)]
+        self.stage(player, sets[0], timeout)
+
+        def unless_late() -> None:
+            if not player.worker.answers_within(QUEUE_SECONDS):
+                player.late = OFTEN
+                links[-1].open()  # its number does for all
+
+        seeds = seeds_of(list(sets))
+        answer = player.worker.ask("go", timeout, meanwhile=unless_late, seeds=seeds, behind=numbers[0])
+        if player.host_driven:
+            return _Row(player, links, [])
+        claims, places = self.claims(player, answer, len(sets))
+        for link, placed in zip(links, places, strict=True):
+            link.expect(placed)
+        return _Row(player, links, claims)
+
+    def _run(self, rows: "Sequence[_Row]", timeout: float | Patience) -> None:
+        """Queues all links, and waits until they are through."""
+        turns = [row for row in rows for _ in row.links]
+        self.random.shuffle(turns)
+        left = {id(row): iter(row.links) for row in rows}
+        for row in turns:
+            link = next(left[id(row)])
+            link.open()
+            link.wait()
+            link.look()
+            link.take(row.player.ours)
+        for row in rows:
+            self._through(row.player, row.links, timeout)
+
+    def _foreseen(self, player: Player) -> list[Output]:
+        """Where the outputs of a player's next call will be, if they are where the last ones were."""
+        try:
+            return [player.mappings.resolve(claim) for claim in player.claim.tensors] if player.claim else []
+        except Broken:  # that memory is gone
+            player.claim = None
+            return []
+
+    def _through(self, player: Player, links: Sequence[Link], timeout: float | Patience) -> None:
+        """Waits until all links are through. A process that stands still goes on when one takes long."""
+        asked = False
+        for link in links:
+            if asked or _is_through(link):
+                continue
+            player.worker.freeze(False)
+            player.worker.ask("finish", timeout)
+            asked = True
+        if asked and not all(map(_is_through, links)):
+            raise Broken("its calls were said to be through before they were")
+
+    @contextmanager
+    def _released(self, players: Sequence[Player]) -> Iterator[None]:
+        """After an error the judge's queue waits for none of them any more."""
+        try:
+            yield
+        except BaseException:
+            for player in players:
+                assert player.words is not None
+                player.words.release()
+            finish(self.device)
+            raise
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The links of one player in a chain, and what it said of each call; nothing where they were not queued."""
+
+    player: Player
+    links: list[Link]
+    claims: list[CallClaim]
+
+    def answers(self) -> list[Answer]:
+        """What came of them, once they are through."""
+        require_skeletons(self.claims)
+        return [link.answer(claim) for link, claim in zip(self.links, self.claims, strict=True)]
+
+
+def places_of(claim: CallClaim) -> list[tuple[str | None, int, int]]:
+    """Which memory the outputs of a call are in."""
+    return [(each.place, each.offset, each.span if each.place else 0) for each in claim.tensors]
+
+
+def _is_through(link: Link) -> bool:
+    """Whether a link is through within `STILL`."""
+    end = time.monotonic() + STILL
+    while not (through := link.ended.query()) and time.monotonic() < end:
+        time.sleep(LOOK)
+    return through
+
+
+def _usual(timeout: float | Patience) -> float | Patience:
+    """For a call that has been queued: it compiles nothing any more."""
+    return Patience(timeout.usual, timeout.usual, timeout.pause) if isinstance(timeout, Patience) else timeout
