@@ -82,7 +82,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         baseline: what the speedup is relative to: the reference `"eager"`, or under torch's `"compile"`.
         inputs: `"varied"` (also drawn in other ways than the problem's own) or `"shipped"` (the problem's own alone).
         call_timeout: seconds for constructing `ModelNew` and for any one call; None: max(2, 200 times the reference's
-            time), and 30 more for constructing it and the first call in each case.
+            time), and up to 30 more for constructing it and for compiling in the first call in each case.
         build_timeout: seconds for importing the submission, compilers included.
         profile: what feedback on a right answer adds to its time: `"kernels"`, or `"ncu"` for Nsight Compute's digest.
         sanitize: whether compute-sanitizer looks for the cause of an illegal access or an output that changes.

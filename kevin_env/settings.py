@@ -77,7 +77,7 @@ class Settings(Frozen):
     """Whether inputs are also drawn in other ways than the problem's own."""
     call_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Seconds that constructing `ModelNew`, and any one call of it, may take. None: the larger of 2 s and 200 times the
-    reference's time, and 30 s more for constructing it and for the first call in each case."""
+    reference's time, and up to 30 s more for constructing it and for compiling in the first call in each case."""
     build_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
     """Seconds that importing the submission, compilers included, may take."""
     profile: ProfileKind = "none"

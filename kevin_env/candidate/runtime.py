@@ -157,16 +157,12 @@ class Runtime(programs.Orders):
         self.sets = [tree.put_together(inputs, [inbox.tensor(spec) for spec in specs]) for specs in sets]
         return {}
 
-    def go(
-        self, count: int, marks: Sequence[int] = (), seed: int | None = None, behind: int | None = None,
-        tells: bool = False,
-    ) -> bytes:  # fmt: skip
+    def go(self, count: int, marks: Sequence[int] = (), seed: int | None = None, behind: int | None = None) -> bytes:
         """Calls the model once on each of the first `count` staged sets, then says where the outputs are.
 
         The judge is told when each number of calls in `marks` is done, and after each but the last the device has one
         more to do by then, so that it need not be idle. The answer is encoded while the device works. With `behind` the
-        device waits until the region `word` holds that. With it or `tells`, a mark before the others says that all
-        is launched.
+        device waits until the region `word` holds that, and a mark before the others says that all is launched.
         """
         reseed(seed)
         if behind is not None:
@@ -181,7 +177,7 @@ class Runtime(programs.Orders):
                     self._mark(reached.pop(0))
         self.held = [*outputs]
         answer = encode({"claims": [self._claim(output) for output in outputs]})
-        if tells or behind is not None:
+        if behind is not None:
             self.channel.send_frame(MARK_FRAME)
         for waited in reached:
             self._mark(waited)

@@ -33,6 +33,8 @@ CALL_SECONDS, CALL_MULTIPLE = 2.0, 200.0
 """A call may take the larger of so many seconds and so many times the reference's time, or `call_timeout`."""
 FIRST_SECONDS = 30.0
 """So many seconds more for constructing `ModelNew` and for the first call in each case: JIT and autotuning."""
+LOADING_SECONDS = 3.0
+"""Of these, so many for what a first call does besides compiling and tuning: CUDA loads libraries and kernels then."""
 
 
 class Limits(Frozen):
@@ -41,7 +43,7 @@ class Limits(Frozen):
     build: float
     """Importing it, compilers included."""
     first: float
-    """Constructing `ModelNew`, and its first call in each case."""
+    """Constructing `ModelNew`, and its first call in each case if it compiles."""
     call: float
     """Every later call."""
 

@@ -1,13 +1,20 @@
-"""At which line of a submission its process crashed or hung, as `faulthandler` in that process reports it: a claim."""
+"""Where a submission's process is or crashed, as `faulthandler` in that process reports it: a claim."""
 
 import os
 import re
 import select
 import time
+from collections.abc import Callable
 
 LIMIT = 1 << 16
 """Bytes that are read of such reports, as many as a pipe holds."""
-_FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in ')
+_FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in (\S+)')
+_LOOP = ("/candidate/runtime.py", "serve")
+"""What calls the function of an order."""
+_OURS = re.compile(r"/kevin_env/candidate/|/torch/(?!_dynamo/|_inductor/)")
+"""Files whose functions may wait for the device and compile nothing themselves, as the submission's."""
+_LAUNCHES = re.compile(r"/triton/(compiler/compiler\.py _init_handles|backends/nvidia/driver\.py __call__)$")
+"""Triton's functions that hand a finished kernel to the driver, which may wait there for kernels before it."""
 
 
 class Faults:
@@ -27,15 +34,20 @@ class Faults:
 
     def line(self, seconds: float = 0.0) -> int | None:
         """The innermost line in the submission's file; None where no report has come within so many seconds."""
-        poll, deadline = select.poll(), time.monotonic() + seconds
-        if self._reader >= 0:
-            poll.register(self._reader, select.POLLIN)
-        while (found := self._found()) is None and len(self._report) < LIMIT and self._reader >= 0:
-            ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1e3)
-            if not ready or not (chunk := os.read(self._reader, LIMIT)):
-                break
-            self._report += chunk.decode(errors="replace")
-        return found
+        self._read(lambda: self._line() is not None, seconds)
+        return self._line()
+
+    def compiles(self, seconds: float) -> bool:
+        """Whether a call compiles, tunes or imports: runs code that is neither the submission's nor torch's own.
+
+        Also where no whole report has come within so many seconds.
+        """
+        self._read(lambda: self._call() is not None, seconds)
+        frames, self._report = self._call(), ""  # a crash later on has a report of its own
+        if not frames:
+            return True
+        launches = _LAUNCHES.search(" ".join(frames[0]))
+        return not launches and any(path != self._path and not _OURS.search(path) for path, _ in frames)
 
     def close(self) -> None:
         """Nothing is read any more; what was found before is still known. Twice is fine."""
@@ -44,7 +56,26 @@ class Faults:
             os.close(self._reader)
         self._reader = -1
 
-    def _found(self) -> int | None:
-        """A crash in a thread without Python code names no current thread: then any thread's line counts."""
-        frames = _FRAME.findall(self._report.rpartition("Current thread")[2])
-        return next((int(line) for path, line in frames if path == self._path), None)
+    def _read(self, enough: Callable[[], bool], seconds: float) -> None:
+        """Reads what is reported within so many seconds, until it is enough."""
+        poll, deadline = select.poll(), time.monotonic() + seconds
+        if self._reader >= 0:
+            poll.register(self._reader, select.POLLIN)
+        while not enough() and len(self._report) < LIMIT and self._reader >= 0:
+            ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1e3)
+            if not ready or not (chunk := os.read(self._reader, LIMIT)):
+                break
+            self._report += chunk.decode(errors="replace")
+
+    def _line(self) -> int | None:
+        return next((int(line) for path, line, _ in self._frames() if path == self._path), None)
+
+    def _call(self) -> list[tuple[str, str]] | None:
+        """File and function of each frame of the order that is obeyed, innermost first; None while some are missing."""
+        frames = [(path, name) for path, _, name in self._frames()]
+        end = next((at for at, (path, name) in enumerate(frames) if path.endswith(_LOOP[0]) and name == _LOOP[1]), None)
+        return frames[:end] if end is not None else None
+
+    def _frames(self) -> list[tuple[str, str, str]]:
+        """A crash in a thread without Python code names no current thread: then any thread's frames count."""
+        return _FRAME.findall(self._report.rpartition("Current thread")[2])

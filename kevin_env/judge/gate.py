@@ -106,7 +106,7 @@ class Gate:
         Args:
             player: Whose model.
             sets: One after the other in the inbox.
-            timeout: As of `Worker.ask`. Who may take longer than usual tells when all is launched.
+            timeout: As of `Worker.ask`.
             marks: After how many calls a part of the pass ends.
             word: What the player's device is to wait for, if its kernels are to be queued.
 
@@ -138,8 +138,6 @@ class Gate:
             shown.append((self._show(player, blocks, veil, word), time.perf_counter_ns(), queued))
 
         more: dict[str, Any] = {**late, "marks": list(marks)} if marks else late
-        if isinstance(timeout, Patience) and timeout.seconds > timeout.usual and not marks and word is None:
-            more = {**more, "tells": True}
         if word is None:
             answer = player.worker.ask("go", timeout, frozen=veil is None, before=show, count=len(sets), **more)
         else:

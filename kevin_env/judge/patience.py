@@ -13,7 +13,7 @@ class Patience:
 
     Attributes:
         seconds: For so long it may run. Seconds that its processes wait for a processor do not count.
-        usual: What a later call may take. If a first call has launched all its work, the rest may take no longer.
+        usual: For so many of them a call may run while it compiles nothing (`Faults.compiles`).
         pause: Called after each `LOOK`, to let others go first. Its seconds do not count.
     """
 

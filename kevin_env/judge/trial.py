@@ -10,7 +10,7 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.answer import Answer
-from kevin_env.judge.api import Limits, Options
+from kevin_env.judge.api import LOADING_SECONDS, Limits, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.cases import (
     Nature,
@@ -185,11 +185,14 @@ class Trial:
 
         limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
-        patience = Patience(seconds, self.limits.call, pause) if first else Patience(seconds, self.limits.call)
+        usual = min(seconds, self.limits.call + LOADING_SECONDS)
+        patience = Patience(seconds, usual, pause) if first else Patience(seconds, seconds)
         try:
             return told(patience)
         except TimedOut as late:
-            raise late if seconds == limit else TimedOut(whole, "all calls of ModelNew together") from None
+            if seconds == limit or late.seconds < seconds:
+                raise
+            raise TimedOut(whole, "all calls of ModelNew together") from None
         finally:
             self._spent += time.monotonic() - began - paused[0]
 

@@ -126,14 +126,11 @@ class Worker:
             elif marks or not isinstance(timeout, Patience):
                 answer = self._channel.receive(seconds, marks)
             else:
-                answer = self._patiently(timeout, tells="tells" in fields)
+                answer = self._patiently(timeout, timeout.usual if order == "go" else seconds)
         except Closed:
             raise self._lifeline.why_ended() or Broken("it closed its channel") from None
         except Late:
-            with suppress(Ended):
-                self._lifeline.report()
-                self._faults.line(REPORT_SECONDS)
-            raise TimedOut(seconds) from None
+            raise self._late(seconds) from None
         except WireError as error:
             raise Broken(str(error)) from None
         if "failure" in answer:
@@ -225,28 +222,40 @@ class Worker:
         self._drain.join(1)
         self._folder.remove()
 
-    def _patiently(self, patience: Patience, tells: bool) -> dict[str, Any]:
-        """Its answer; `tells`: a mark comes before it when all its work is launched.
+    def _patiently(self, patience: Patience, usual: float) -> dict[str, Any]:
+        """Its answer; `usual`: how long it may take besides compiling.
 
         Raises:
+            TimedOut: when that has passed.
             Late, Closed, WireError: as `Channel.receive`.
         """
-        left, before = patience.seconds, None
+        left, before, may_compile = patience.seconds, None, usual < patience.seconds
         while True:
             began = time.monotonic()
             try:
-                answer = self._channel.receive(min(LOOK, left))
+                return self._channel.receive(min(LOOK, left))
             except Late:
                 elapsed, now = time.monotonic() - began, scheduled(list(descendants(self.pid)))
-                left -= elapsed - (starved(elapsed, before, now) if before else 0.0)
-                before = now
+                spent, before = elapsed - (starved(elapsed, before, now) if before else 0.0), now
+                left -= spent
                 if left <= 0:
                     raise
+                usual -= spent if may_compile and not self._compiles() else 0.0
+                if usual <= 0:
+                    raise self._late(patience.usual) from None
                 patience.pause()
-                continue
-            if not (tells and answer == MARK):
-                return answer
-            left, tells = min(left, patience.usual), False
+
+    def _compiles(self) -> bool:
+        """Whether it compiles, tunes or imports at the moment, as it claims; errors as `settle`."""
+        self._lifeline.report()
+        return self._faults.compiles(REPORT_SECONDS)
+
+    def _late(self, seconds: float) -> TimedOut:
+        """That it did not answer within so many seconds, once it has reported where it is."""
+        with suppress(Ended):
+            self._lifeline.report()
+            self._faults.line(REPORT_SECONDS)
+        return TimedOut(seconds)
 
     def _queued(self, timeout: float, queued: Callable[[bool], None], marks: int) -> dict[str, Any]:
         try:

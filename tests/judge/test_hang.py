@@ -1,5 +1,6 @@
 """A submission that hangs or is slow costs others little, and is not judged again for what it did itself."""
 
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -11,6 +12,7 @@ from loaded import Submit
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import CALL_MULTIPLE
 from kevin_env.judge.facts import find_facts
+from kevin_env.judge.faults import Faults
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.pace import PACES
 from kevin_env.judge.patience import Patience, Ran, starved
@@ -77,22 +79,51 @@ def test_seconds_without_a_processor_do_not_count() -> None:
     assert starved(0.5, before, Ran(0.0, 0.0)) == 0, "a compiler has ended"
 
 
-def test_after_a_call_has_launched_its_work_the_rest_of_it_may_take_no_longer_than_usual(submit: Submit) -> None:
-    code = """
-import time
+@pytest.mark.parametrize(
+    ("step", "seconds"),
+    [("time.sleep(9)", 0.5), ("torch.zeros(1).map_(torch.zeros(1), lambda *_: time.sleep(9))", 0.5),
+     ("subprocess.run(['sleep', '9'])", 2.0)],
+)  # fmt: skip
+def test_a_first_call_that_compiles_nothing_gets_little_more_than_a_later_one(
+    submit: Submit, step: str, seconds: float
+) -> None:
+    code = f"""
+import subprocess, time, torch
 from kevin_env.candidate import runtime
-from kevin_env.candidate.wire import MARK_FRAME
-def go(self, count, tells=False):
-    if count:
-        self.channel.send_frame(MARK_FRAME)
-    time.sleep(9)
+def go(self, count):
+    {step}
 runtime.Runtime.go = go
 """
-    for count, seconds in ((1, 0.5), (0, 2.0)):
-        ran, start = submit(code), time.monotonic()
-        with pytest.raises(TimedOut):
-            ran.worker.ask("go", Patience(2.0, 0.5), count=count, tells=True)
-        assert seconds <= time.monotonic() - start < seconds + 1
+    ran, start = submit(code), time.monotonic()
+    with pytest.raises(TimedOut) as late:
+        ran.worker.ask("go", Patience(2.0, 0.5), count=1)
+    assert late.value.seconds == seconds <= time.monotonic() - start < seconds + 1
+    assert ran.worker.fault_line == 5
+
+
+@pytest.mark.parametrize(
+    ("innermost", "compiles"),
+    [
+        ([("/s/submission.py", "forward"), ("/x/torch/nn/modules/module.py", "_call_impl")], False),
+        ([("/x/torch/cuda/__init__.py", "synchronize"), ("/s/submission.py", "forward")], False),
+        ([("/x/triton/compiler/compiler.py", "_init_handles"), ("/x/triton/runtime/jit.py", "run")], False),
+        ([("/x/triton/compiler/compiler.py", "compile"), ("/x/triton/runtime/jit.py", "run")], True),
+        ([("/x/torch/cuda/__init__.py", "synchronize"), ("/x/triton/testing.py", "do_bench")], True),
+        ([("/x/torch/_inductor/compile_fx.py", "compile_fx"), ("/s/submission.py", "forward")], True),
+        ([("<frozen importlib._bootstrap>", "_find_and_load"), ("/s/submission.py", "forward")], True),
+    ],
+)
+def test_what_a_call_does_is_told_by_the_files_on_its_stack(innermost: list[tuple[str, str]], compiles: bool) -> None:
+    faults, loop = Faults("/s/submission.py"), ("/x/kevin_env/candidate/runtime.py", "serve")
+    with os.fdopen(faults.writer, "w") as writer:
+        writer.write(
+            'Thread 0x1 (most recent call first):\n  File "/other.py", line 1 in wait\n\nCurrent thread 0x2:\n'
+        )
+        writer.writelines(
+            f'  File "{path}", line 7 in {name}\n' for path, name in [*innermost, loop, ("/k.py", "keep")]
+        )
+    assert faults.compiles(1.0) is compiles
+    faults.close()
 
 
 def test_a_much_slower_submission_is_called_as_often_as_it_takes_to_tell_that(
