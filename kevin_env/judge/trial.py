@@ -123,7 +123,7 @@ class Trial:
 
         Args:
             verifying: Entered while answers are asked for and checked.
-            pause: As in `Patience`, for constructing it and for first calls.
+            pause: As in `Patience`, for constructing it and for calls; on a CPU for first ones.
 
         Yields:
             What was wrong in the step.
@@ -185,8 +185,9 @@ class Trial:
 
         limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
-        usual = min(seconds, self.limits.call + LOADING_SECONDS)
-        patience = Patience(seconds, usual, pause) if first else Patience(seconds, seconds)
+        usual = min(seconds, self.limits.call + LOADING_SECONDS) if first else seconds
+        pauses = first or self.bench.device.type == "cuda"  # on a CPU it would be in the window of a later call
+        patience = Patience(seconds, usual, pause if pauses else lambda: None)
         try:
             return told(patience)
         except TimedOut as late:
