@@ -82,7 +82,7 @@ class Trial:
         self.crowded = False
         self._needs_oracle = needs_oracle
         self._draws = 0
-        self._spent = 0.0
+        self._spent = self._paused = 0.0
         self._called = False
         self._pause: Callable[[], None] = lambda: None
         self._allowed: Allowed = {}
@@ -123,7 +123,7 @@ class Trial:
 
         Args:
             verifying: Entered while answers are asked for and checked.
-            pause: As in `Patience`, for constructing it and for calls; on a CPU for first ones.
+            pause: As in `Patience`.
 
         Yields:
             What was wrong in the step.
@@ -161,7 +161,7 @@ class Trial:
         """One gated call of the submission on fresh inputs, checked."""
         drawn = self.draw(distribution)
         answer = self.run([drawn])
-        self.lately = answer.seconds
+        self.lately = answer.seconds - self._paused
         return answer, self.check(answer, [drawn])
 
     def run(self, sets: list[Drawn], marks: Sequence[int] = (), word: Word | None = None) -> Answer:
@@ -176,26 +176,24 @@ class Trial:
 
     def _in_time(self, told: Callable[[Patience], Any], first: bool) -> Any:
         """Has the submission do something, given how long that may take: no longer than is left for everything."""
-        whole, began, paused = ALL_CALLS * self.limits.first, time.monotonic(), [0.0]
+        whole, began, self._paused = ALL_CALLS * self.limits.first, time.monotonic(), 0.0
 
         def pause() -> None:
             start = time.monotonic()
             self._pause()
-            paused[0] += time.monotonic() - start
+            self._paused += time.monotonic() - start
 
         limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
         usual = min(seconds, self.limits.call + LOADING_SECONDS) if first else seconds
-        pauses = first or self.bench.device.type == "cuda"  # on a CPU it would be in the window of a later call
-        patience = Patience(seconds, usual, pause if pauses else lambda: None)
         try:
-            return told(patience)
+            return told(Patience(seconds, usual, pause))
         except TimedOut as late:
             if seconds == limit or late.seconds < seconds:
                 raise
             raise TimedOut(whole, "all calls of ModelNew together") from None
         finally:
-            self._spent += time.monotonic() - began - paused[0]
+            self._spent += time.monotonic() - began - self._paused
 
     def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
         """Compares a pass with what the reference gives for the same inputs."""
