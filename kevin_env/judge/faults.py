@@ -9,7 +9,7 @@ from collections.abc import Callable
 LIMIT = 1 << 16
 """Bytes that are read of such reports, as many as a pipe holds."""
 _FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in (\S+)')
-_LOOP = ("/candidate/runtime.py", "serve")
+_LOOP = re.compile(r'File "[^"]*/candidate/runtime\.py", line \d+ in serve\b')
 """What calls the function of an order."""
 _OURS = re.compile(r"/kevin_env/candidate/|/torch/(?!_dynamo/|_inductor/)")
 """Files whose functions may wait for the device and compile nothing themselves, as the submission's."""
@@ -40,14 +40,13 @@ class Faults:
     def compiles(self, seconds: float) -> bool:
         """Whether a call compiles, tunes or imports: runs code that is neither the submission's nor torch's own.
 
-        Also where no whole report has come within so many seconds.
+        Not where no report has come within so many seconds: the process waits inside the kernel.
         """
-        self._read(lambda: self._call() is not None, seconds)
-        frames, self._report = self._call(), ""  # a crash later on has a report of its own
-        if not frames:
-            return True
-        launches = _LAUNCHES.search(" ".join(frames[0]))
-        return not launches and any(path != self._path and not _OURS.search(path) for path, _ in frames)
+        self._read(lambda: _LOOP.search(self._thread) is not None, seconds)
+        frames = _FRAME.findall(_LOOP.split(self._thread)[0])
+        self._report = ""  # a crash later on has a report of its own
+        launches = any(_LAUNCHES.search(f"{path} {name}") for path, _, name in frames[:1])
+        return not launches and any(path != self._path and not _OURS.search(path) for path, _, _ in frames)
 
     def close(self) -> None:
         """Nothing is read any more; what was found before is still known. Twice is fine."""
@@ -68,14 +67,9 @@ class Faults:
             self._report += chunk.decode(errors="replace")
 
     def _line(self) -> int | None:
-        return next((int(line) for path, line, _ in self._frames() if path == self._path), None)
+        return next((int(line) for path, line, _ in _FRAME.findall(self._thread) if path == self._path), None)
 
-    def _call(self) -> list[tuple[str, str]] | None:
-        """File and function of each frame of the order that is obeyed, innermost first; None while some are missing."""
-        frames = [(path, name) for path, _, name in self._frames()]
-        end = next((at for at, (path, name) in enumerate(frames) if path.endswith(_LOOP[0]) and name == _LOOP[1]), None)
-        return frames[:end] if end is not None else None
-
-    def _frames(self) -> list[tuple[str, str, str]]:
-        """A crash in a thread without Python code names no current thread: then any thread's frames count."""
-        return _FRAME.findall(self._report.rpartition("Current thread")[2])
+    @property
+    def _thread(self) -> str:
+        """The frames of the current thread, innermost first; of all threads where a crash was in none of Python's."""
+        return self._report.rpartition("Current thread")[2]

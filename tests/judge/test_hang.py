@@ -114,6 +114,7 @@ runtime.Runtime.go = go
         ([("/x/torch/cuda/__init__.py", "synchronize"), ("/x/triton/testing.py", "do_bench")], True),
         ([("/x/torch/_inductor/compile_fx.py", "compile_fx"), ("/s/submission.py", "forward")], True),
         ([("<frozen importlib._bootstrap>", "_find_and_load"), ("/s/submission.py", "forward")], True),
+        ([], False),
     ],
 )
 def test_what_a_call_does_is_told_by_the_files_on_its_stack(innermost: list[tuple[str, str]], compiles: bool) -> None:
