@@ -35,7 +35,7 @@ def verdict(trouble: Trouble, place: Place, folder: str, line: int | None = None
         case Failed():
             return _failed(trouble.failure, place, folder)
         case TimedOut():
-            text = f"{trouble.what or _DOING[place.step]} took longer than {trouble.seconds:g} s"
+            text = f"{trouble.what or _DOING[place.step]} took longer than {trouble.seconds:.4g} s"
             stopped = "" if line is None else f" (stopped at line {line})"
             return _ended(place, "timeout", text + stopped, line)
         case Ended(limit=str(limit)):
