@@ -33,7 +33,7 @@ CALL_SECONDS, CALL_MULTIPLE = 2.0, 200.0
 """A call may take the larger of so many seconds and so many times the reference's time, or `call_timeout`."""
 FIRST_SECONDS = 30.0
 """So many seconds more for constructing `ModelNew` and for the first call in each case: JIT and autotuning."""
-LOADING_SECONDS = 3.0
+LOADING_SECONDS = 2.0
 """Of these, so many for what a first call does besides compiling and tuning: CUDA loads libraries and kernels then."""
 
 

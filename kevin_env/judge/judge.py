@@ -12,9 +12,8 @@ import torch
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.asked import Asked, Cancellation
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.capacity import EACH_ON_DEVICE
 from kevin_env.judge.contest import Contest
-from kevin_env.judge.device import free_memory, identity, inform, resolve
+from kevin_env.judge.device import identity, inform, resolve
 from kevin_env.judge.diagnostics import without_paths
 from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
 from kevin_env.judge.launcher import ForkServer
@@ -168,7 +167,7 @@ class Judge:
             with watch("build"):
                 trial.build(code)
             self._make_room(trial, watch, alone, places)
-            return self._screened(trial, watch, alone, places) or self._time(trial, watch, flags)
+            return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
         except Trouble as trouble:
             return verdict(trouble, trial.place, str(trial.worker.folder), trial.worker.fault_line)
         except (torch.OutOfMemoryError, NoRoom):
@@ -191,10 +190,10 @@ class Judge:
         for _ in range(self.bench.capacity.on_device if alone else 1):
             held.enter_context(watch.waiting_for(self._on_device))
 
-    def _screened(self, trial: Trial, watch: Stopwatch, alone: bool, places: ExitStack) -> Incorrect | None:
+    def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
         with ExitStack() as long, leased(trial, watch, alone) as give_way:
-            takes_long = cache(partial(self._takes_long, long, places))
+            takes_long = cache(lambda: long.enter_context(self.bench.lease.long_call()))
             stops = self.device.type == "cpu"  # a kernel on a GPU would go on
             pause = partial(give_way, self._let_others_go_first) if stops else takes_long
             for wrong in trial.screening(lambda: watch("verify"), (lambda: None) if alone else pause):
@@ -205,12 +204,6 @@ class Judge:
                 if not alone and self.bench.lease.wanted():
                     give_way()
         return None
-
-    def _takes_long(self, long: ExitStack, places: ExitStack) -> None:
-        """Has others use the device beside a long call until `long` is closed, in its place if there is memory."""
-        long.enter_context(self.bench.lease.long_call())
-        if free_memory(self.device) >= EACH_ON_DEVICE:
-            places.close()
 
     def _let_others_go_first(self) -> None:
         """Gives its places to whoever waits for one, until those are through. Hold no lease."""

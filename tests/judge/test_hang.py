@@ -5,16 +5,13 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from leasing import taken
 from loaded import Submit
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import CALL_MULTIPLE, LOADING_SECONDS
-from kevin_env.judge.capacity import EACH_ON_DEVICE
 from kevin_env.judge.facts import find_facts
 from kevin_env.judge.faults import Faults
 from kevin_env.judge.judge import Judge
@@ -136,20 +133,6 @@ def test_what_a_call_does_is_told_by_the_files_on_its_stack(innermost: list[tupl
     assert faults.compiles(1.0) is compiles
     assert faults.line() is None, "a crash later on would be put where the call was"
     faults.close()
-
-
-@pytest.mark.parametrize("free", [EACH_ON_DEVICE, EACH_ON_DEVICE - 1])
-def test_within_a_long_call_on_a_gpu_others_share_it_and_have_its_place_if_there_is_memory(
-    judge: Judge, monkeypatch: pytest.MonkeyPatch, free: int
-) -> None:
-    monkeypatch.setattr("kevin_env.judge.judge.free_memory", lambda _: free)
-    given, lease = list[bool](), judge.bench.lease
-    with ExitStack() as long, ExitStack() as places, lease.shared():
-        places.callback(given.append, True)
-        assert taken(lease, "exclusive", 0.2) is False and lease.wanted()
-        judge._takes_long(long, places)
-        assert taken(lease, "shared", 2)
-        assert given == [True] * (free >= EACH_ON_DEVICE)
 
 
 def test_a_much_slower_submission_is_called_as_often_as_it_takes_to_tell_that(
