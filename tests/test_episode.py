@@ -95,6 +95,17 @@ def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:
         assert episode.pool.submissions[0][2].retry_noisy is (how == "retry")
 
 
+@pytest.mark.parametrize(
+    ("settings", "best"), [({"score": "milestones", "baseline": "compile"}, 3.0), ({"score": "kevin"}, 1.7)]
+)
+def test_code_that_is_measured_again_is_paid_what_its_best_measurement_pays(problem, settings, best) -> None:
+    script = [noisy(1.3, 0.9), noisy(1.3, 0.7), correct(1.4)]
+    episode = started(problem, script, max_turns=4, **settings)
+    scores = [episode.submit(REPLY).score for _ in range(4)]
+    assert sum(scores) == pytest.approx(best)
+    assert scores[1::2] == [0.0, 0.0] and scores[0] == pytest.approx(best - scores[2])
+
+
 def noisy(speedup: float, low: float) -> Correct:
     return Correct(message="Correct.", kind="too_noisy", speedup=speedup, speedup_interval=(low, 2 * speedup))
 

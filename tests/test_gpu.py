@@ -157,6 +157,38 @@ def test_a_good_kernel_follows_a_hang(pool: LocalPool) -> None:
     assert judged(pool, "honest/softmax_triton").outcome.category == "correct"
 
 
+SLOW = """
+import torch
+class ModelNew(torch.nn.Module):
+    calls = 0
+    def forward(self, x):
+        self.calls += 1
+        if {when}:
+            torch.cuda._sleep({cycles})
+        print("called", flush=True)
+        return torch.softmax(x, dim=1)
+"""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("when", "most"), [("self.calls == 1", 8.0), ("self.calls == 2", 4.0)])
+def test_a_hang_costs_little_more_than_its_limit(pool: LocalPool, when: str, most: float) -> None:
+    """Behind the kernel that hangs in the first call another one is loaded: `forward` does not return."""
+    code = SLOW.format(when=when, cycles=1 << 40)
+    judgement = pool.submit(SOFTMAX, Submission(code=code), CUDA).result(100)
+    assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
+    assert judgement.seconds.load + judgement.seconds.verify < most
+
+
+@pytest.mark.timeout(120)
+def test_a_kernel_that_is_much_slower_gets_few_timed_calls(pool: LocalPool) -> None:
+    code = SLOW.format(when="True", cycles=2 * 10**9)
+    judgement = pool.submit(SOFTMAX, Submission(code=code), CUDA).result(100)
+    outcome = judgement.outcome
+    assert isinstance(outcome, Correct) and outcome.speedup is not None and outcome.speedup < 0.05
+    assert judgement.log.count("called") < 20
+
+
 @pytest.mark.parametrize(
     "name",
     ["marks_at_the_end", "marks_too_early", "burst_on_another_stream", "head_start", "fuses_a_burst_and_waits"],

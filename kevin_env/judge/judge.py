@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
 
 import torch
 
@@ -195,10 +195,13 @@ class Judge:
 
     def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
-        with leased(trial, watch, alone) as give_way:
-            stops = not alone and self.device.type == "cpu"  # a kernel on a GPU would go on
-            pause = partial(give_way, self._let_others_go_first) if stops else lambda: None
-            for wrong in trial.screening(lambda: watch("verify"), pause):
+        with ExitStack() as long, leased(trial, watch, alone) as give_way:
+            takes_long = cache(lambda: long.enter_context(self.bench.lease.long_call()))
+            stops = self.device.type == "cpu"  # a kernel on a GPU would go on
+            pause = partial(give_way, self._let_others_go_first) if stops else takes_long
+            for wrong in trial.screening(lambda: watch("verify"), (lambda: None) if alone else pause):
+                long.close()
+                takes_long.cache_clear()
                 if wrong is not None:
                     return wrong
                 if not alone and self.bench.lease.wanted():

@@ -1,8 +1,9 @@
 """The device lease: who may touch the device, across threads and processes of this machine.
 
 Shared by everything that runs something on the device, exclusive for the fraction of a second in which times are
-taken. Whoever shares it for longer than a call asks in between whether it is wanted. Contexts come and go beside it. It
-is a file lock, so a process that dies gives it back.
+taken. Whoever shares it for longer than a call asks in between whether it is wanted. Within a long call nobody can, as
+kernels on a GPU go on: others may share the device until it has ended. Contexts come and go beside all that. It is a
+file lock, so a process that dies gives it back.
 """
 
 import fcntl
@@ -10,13 +11,15 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 PATIENCE = 2.0
 """Seconds for which somebody who has time lets others be timed first: many on one device leave no gap for long."""
 LOOK = 0.005
 """Seconds between two looks whether one is there."""
+STEP = 5e-4
+"""Seconds between two looks whether the device is held by nobody any more."""
 
 
 class Lease:
@@ -31,6 +34,7 @@ class Lease:
         folder.mkdir(mode=0o700, exist_ok=True)
         self._file = folder / f"{device}.lease"
         self._gate = folder / f"{device}.gate"
+        self._long = folder / f"{device}.long"
         self._users = folder / f"{device}.users"
         self._contexts = folder / f"{device}.contexts"
 
@@ -60,10 +64,31 @@ class Lease:
         return _free(self._users, fcntl.LOCK_EX)
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Holds the device alone."""
-        with _locked(self._gate, fcntl.LOCK_EX), _locked(self._file, fcntl.LOCK_EX):
+    def long_call(self) -> Iterator[None]:
+        """Says that whoever shares the device will not give way for a while. Hold it shared."""
+        with _locked(self._long, fcntl.LOCK_SH):
             yield
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Holds the device alone. While it waits it keeps newcomers out, except during long calls."""
+        with ExitStack() as held:
+            while not self._taken_alone(held):
+                with _locked(self._long, fcntl.LOCK_EX):
+                    pass
+            yield
+
+    def _taken_alone(self, held: ExitStack) -> bool:
+        """Waits until it holds the device alone; False where a long call is under way."""
+        with ExitStack() as trying:
+            trying.enter_context(_locked(self._gate, fcntl.LOCK_EX))
+            while _free(self._long, fcntl.LOCK_EX):
+                with suppress(BlockingIOError):
+                    trying.enter_context(_locked(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB))
+                    held.enter_context(trying.pop_all())
+                    return True
+                time.sleep(STEP)
+        return False
 
     @contextmanager
     def contexts(self) -> Iterator[None]:

@@ -84,7 +84,7 @@ class Trial:
         self.crowded = False
         self._needs_oracle = needs_oracle
         self._draws = 0
-        self._spent = 0.0
+        self._spent = self._paused = 0.0
         self._called = False
         self._pause: Callable[[], None] = lambda: None
         self._allowed: Allowed = {}
@@ -125,7 +125,7 @@ class Trial:
 
         Args:
             verifying: Entered while answers are asked for and checked.
-            pause: As in `Patience`, for constructing it and for first calls.
+            pause: As in `Patience`.
 
         Yields:
             What was wrong in the step.
@@ -164,7 +164,7 @@ class Trial:
         drawn = self.draw(distribution)
         self.trim()
         answer = self.run(drawn)
-        self.lately = answer.seconds
+        self.lately = answer.seconds - self._paused
         return answer, self.check(answer, drawn)
 
     def run(self, drawn: Drawn) -> Answer:
@@ -183,22 +183,23 @@ class Trial:
 
     def _in_time(self, told: Callable[[Patience], T], first: bool) -> T:
         """Has the submission do something, given how long that may take: no longer than is left for everything."""
-        whole, began, paused = ALL_CALLS * self.limits.first, time.monotonic(), [0.0]
+        whole, began, self._paused = ALL_CALLS * self.limits.first, time.monotonic(), 0.0
 
         def pause() -> None:
             start = time.monotonic()
             self._pause()
-            paused[0] += time.monotonic() - start
+            self._paused += time.monotonic() - start
 
         limit = self.limits.first if first else self.limits.call
         seconds = min(limit, max(0.0, whole - self._spent))
-        patience = Patience(seconds, self.limits.call, pause) if first else Patience(seconds, self.limits.call)
         try:
-            return told(patience)
+            return told(Patience(seconds, min(seconds, self.limits.call), pause))
         except TimedOut as late:
-            raise late if seconds == limit else TimedOut(whole, "all calls of ModelNew together") from None
+            if seconds == limit or late.seconds < seconds:
+                raise
+            raise TimedOut(whole, "all calls of ModelNew together") from None
         finally:
-            self._spent += time.monotonic() - began - paused[0]
+            self._spent += time.monotonic() - began - self._paused
 
     def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
         """Compares a call with what the reference gives for the same inputs."""

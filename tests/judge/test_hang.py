@@ -1,20 +1,19 @@
 """A submission that hangs or is slow costs others little, and is not judged again for what it did itself."""
 
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
-from loaded import Submit
 
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import CALL_MULTIPLE
 from kevin_env.judge.facts import find_facts
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.pace import PACES
-from kevin_env.judge.patience import Patience, Ran, starved
-from kevin_env.judge.trouble import TimedOut
+from kevin_env.judge.patience import Ran, starved
 from kevin_env.problem import load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
@@ -54,11 +53,10 @@ def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Jud
     slow_once, _ = judged(judge, "self.calls == 1 and time.sleep(2.5)")
     assert slow_once.outcome.category == "correct"
     hung, stages = judged(judge, "self.calls == 2 and time.sleep(99)")
-    assert (hung.outcome.kind, hung.outcome.message) == (
-        "timeout",
-        "one call of ModelNew took longer than 2 s (stopped at line 8)",
-    )
-    assert stages.count("build") == 1 and hung.seconds.verify < 6
+    assert hung.outcome.kind == "timeout"
+    found = re.fullmatch(r"one call of ModelNew took longer than (\S+) s \(stopped at line 8\)", hung.outcome.message)
+    assert found is not None and 2 <= float(found[1]) < 20  # it is more than 2 s where the reference was slow, too
+    assert stages.count("build") == 1 and hung.seconds.verify < float(found[1]) + 4
 
 
 @pytest.mark.parametrize("idle", [True, False])
@@ -75,24 +73,6 @@ def test_seconds_without_a_processor_do_not_count() -> None:
     assert starved(0.5, before, Ran(1.0, 1.0)) == 0, "whoever sleeps waits for nobody"
     assert starved(0.5, before, Ran(2.0, 40.0)) == 0, "threads that take turns keep a processor busy"
     assert starved(0.5, before, Ran(0.0, 0.0)) == 0, "a compiler has ended"
-
-
-def test_after_a_call_has_launched_its_work_the_rest_of_it_may_take_no_longer_than_usual(submit: Submit) -> None:
-    code = """
-import time
-from kevin_env.candidate import runtime
-from kevin_env.candidate.wire import MARK_FRAME
-def go(self, count, tells=False):
-    if count:
-        self.channel.send_frame(MARK_FRAME)
-    time.sleep(9)
-runtime.Runtime.go = go
-"""
-    for count, seconds in ((1, 0.5), (0, 2.0)):
-        ran, start = submit(code), time.monotonic()
-        with pytest.raises(TimedOut):
-            ran.worker.ask("go", Patience(2.0, 0.5), count=count, tells=True)
-        assert seconds <= time.monotonic() - start < seconds + 1
 
 
 def test_a_much_slower_submission_is_called_as_often_as_it_takes_to_tell_that(

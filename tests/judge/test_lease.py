@@ -199,3 +199,25 @@ def test_an_error_inside_gives_it_back(name: str) -> None:
         with pytest.raises(ZeroDivisionError), getattr(lease, how)():
             raise ZeroDivisionError
         assert lease.idle() and taken(lease, "exclusive", 2)
+
+
+def test_beside_a_long_call_others_share_it_until_the_call_has_ended(name: str) -> None:
+    lease, alone = Lease(name), threading.Event()
+
+    def wait_for_it() -> None:
+        with lease.exclusive():
+            alone.set()
+
+    with lease.shared(), ExitStack() as long:
+        threading.Thread(target=wait_for_it, daemon=True).start()
+        deadline = time.monotonic() + 20
+        while not lease.wanted():
+            assert time.monotonic() < deadline
+        assert not taken(lease, "shared", 0.2)
+        long.enter_context(lease.long_call())  # it took longer than was foreseen
+        assert taken(lease, "shared", 2) and not lease.wanted() and not alone.is_set()
+        long.close()
+        deadline = time.monotonic() + 20
+        while not lease.wanted():
+            assert time.monotonic() < deadline
+    assert alone.wait(5)
