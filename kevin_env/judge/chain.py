@@ -18,11 +18,12 @@ What a submission may try, and what stops it:
 
 - To work ahead, or to fuse calls: input i + 1 is written when output i has been taken. Before that it exists nowhere
   that the candidate can read.
-- To watch the input's memory from another stream, and begin before the word: the judge's write and flush have the device
-  to themselves. A kernel that spins takes turns with them, in time slices of milliseconds, and the link gets longer.
-- To write `D` early, from another stream, from the host, or that of an earlier call: the look follows at once, at places
-  that were drawn after the call was queued. An output that changes afterwards is `early_done`. What is left of the work
-  takes turns with the judge's, which costs a time slice. Numbers in `D` only grow.
+- To watch the input's memory from another stream, and begin before the word: the judge's write and flush have the
+  device to themselves. A kernel that spins takes turns with them, in time slices of milliseconds, and the link gets
+  longer.
+- To write `D` early, from another stream, from the host, or that of an earlier call: the look follows at once, at
+  places that were drawn after the call was queued. An output that changes afterwards is `early_done`. What is left of
+  the work takes turns with the judge's, which costs a time slice. Numbers in `D` only grow.
 - To write `W` itself: it begins on an input that is not there.
 - To keep outputs in one buffer, or to give aliases of the input: each is taken before the next call, and each input is
   compared with what was written.

@@ -21,8 +21,8 @@ NORMAL = 1.96
 LEAST = 6
 """The fewest pairs whose extremes are a 95 % interval of their median."""
 BETWEEN = {"cpu": 0.1, "cuda": 0.004}
-"""Half of the 95 % interval by which the logarithm of a speedup varies between judgements beyond what one of them shows,
-by device. On a CPU ten judgements of two kernels varied by 4 and 8 % (standard deviation) where nothing else ran."""
+"""Half of the 95 % interval by which the logarithm of a speedup varies between judgements beyond what one of them
+shows, by device. On a CPU ten judgements of two kernels varied by 4 and 8 % (standard deviation) where nothing else ran."""
 CROWDED, BETWEEN_CROWDED = 0.3, 0.4
 """The same where processes that are timed wait for a processor for more than that share of what they run (1.2 to 2.1 at
 a load of 5 to 7 on two processors). Of 57 judgements of two references against themselves, beside judges and tests
@@ -122,7 +122,8 @@ def speedup_of_chains(
     """The speedup that pairs of chains show, with the interval of this judgement alone.
 
     Args:
-        reference, submission: Links of each chain, pair by pair.
+        reference: Links of each of its chains.
+        submission: The same of the submission, pair by pair.
         constant: What a link has besides the call.
 
     Raises:
