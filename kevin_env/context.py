@@ -183,7 +183,9 @@ def build_messages(
         wanted = chosen.order(turns)
         shown = _fitted(wanted, turns[-1], left, count) if chosen.within_budget else [_whole(turn) for turn in wanted]
         shown.sort(key=lambda turn: turn.number)
-        content += "\n" + render_history(shown, len(turns) - len(shown), len(turns) + 1, settings.max_turns)
+        content += "\n" + render_history(
+            shown, len(turns) - len(shown), len(turns) + 1, settings.max_turns, settings.templates
+        )
     elif pairs := choose_pairs(problem, task.language, settings, left, lambda text: _HEADINGS + count(text)):
         content = render_task(problem, facts, dataclasses.replace(task, pairs=pairs))
     user = Message(role="user", content=content.strip())
@@ -206,6 +208,7 @@ def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSetti
         pay_repeats=settings.pay_repeats,
         scoring=KEVIN_SCORING if settings.score == "kevin" else _OTHER_SCORING,
         example=example,
+        templates=settings.templates,
     )
 
 

@@ -17,6 +17,7 @@ from kevin_env.profile import Profile
 from kevin_env.record import Message, Reply, Turn, Usage
 from kevin_env.rules import Rules, check_rules
 from kevin_env.score import Bound, Noisy, Score, Scored, earned, score_of
+from kevin_env.settings import Templates
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -38,6 +39,7 @@ class Question:
     pay_repeats: bool = False
     noisy: Noisy = "lower"
     hints: bool = False
+    templates: Templates = "default"
     on_gpu: bool = True
     """Where the code runs: what hints advise depends on it."""
     earlier: tuple[Turn, ...] = ()
@@ -182,6 +184,7 @@ def _turn(
         verdict.outcome, log=log, same_as=same.turn if same else None, hints=question.hints,
         baseline=question.options.baseline, profile=_new_in(evidence, question.earlier), on_gpu=question.on_gpu,
         code=found.submission.code if found else "", scores=(*(turn.score for turn in question.earlier), score),
+        templates=question.templates,
     )  # fmt: skip
     return Turn(
         turn=question.number,

@@ -519,18 +519,22 @@ def get_init_inputs():
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("language", "device"),
+    ("language", "device", "templates"),
     [
-        ("cpp", "cpu"),
-        ("triton", "cpu"),
-        pytest.param("triton", "cuda", marks=pytest.mark.gpu),
-        pytest.param("cuda", "cuda", marks=pytest.mark.gpu),
+        ("cpp", "cpu", "default"),
+        ("triton", "cpu", "default"),
+        pytest.param("triton", "cuda", "default", marks=pytest.mark.gpu),
+        pytest.param("cuda", "cuda", "default", marks=pytest.mark.gpu),
+        pytest.param("cuda", "cuda", "kevin-paper", marks=pytest.mark.gpu),
     ],
 )
-def test_the_worked_examples_give_the_right_result(pool: LocalPool, language, device):
+def test_the_worked_examples_give_the_right_result(pool: LocalPool, language, device, templates):
     assert resolve_language(language, FACTS.device) == language
-    code = (data_folder("prompts") / "examples" / f"{language}.py").read_text()
-    problem = Problem(id="squares", name="squares", source=SQUARES, cases=("main", "cpu"))
+    paper = templates == "kevin-paper"
+    name = "kevin-paper/example" if paper else f"examples/{language}"
+    code = (data_folder("prompts") / f"{name}.py").read_text()
+    source = SQUARES.replace("(a - b) ** 2", "a + b") if paper else SQUARES
+    problem = Problem(id="pairs", name="pairs", source=source, cases=("main", "cpu"))
     outcome = pool.submit(problem, Submission(code=code, language=language), Options(device=device)).result().outcome
     assert outcome.category == "correct", outcome
-    assert code.strip() in task(language=language, example=True)
+    assert code.strip() in task(language=language, example=True, templates=templates)

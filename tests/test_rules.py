@@ -122,9 +122,9 @@ def test_recursion_and_many_branches_end_soon():
     assert _checked("\n".join(lines)) is None
 
 
-@pytest.mark.parametrize("name", ["cuda", "triton", "cpp"])
+@pytest.mark.parametrize("name", ["examples/cuda", "examples/triton", "examples/cpp", "kevin-paper/example"])
 def test_the_worked_examples_obey_the_rules(name):
-    assert check_rules((data_folder("prompts") / "examples" / f"{name}.py").read_text()) is None
+    assert check_rules((data_folder("prompts") / f"{name}.py").read_text()) is None
 
 
 EXT = "class ModelNew(nn.Module):\n    def forward(self, x):\n"
