@@ -23,6 +23,7 @@ from kevin_env.templates import render
 from kevin_env.wording import (
     BLOCK_LIMIT,
     block,
+    describe_input_sets,
     inline,
     sentence,
 )
@@ -192,19 +193,20 @@ def _render_outcome(outcome: Outcome, baseline: str, room: int, source_line: str
         case CompileError():
             return told(line=outcome.line, details=outcome.details, room=room, source_line=source_line)
         case RuntimeFailure():
+            passed = describe_input_sets(outcome.passed)
             return told(
-                line=outcome.line, details=outcome.details, room=room, source_line=source_line,
-                input_set=outcome.input_set,
+                line=outcome.line, details=outcome.details, room=room - len(passed), source_line=source_line,
+                input_set=outcome.input_set, passed=passed,
             )  # fmt: skip
         case Incorrect():
             return told(
                 input_set=outcome.input_set,
                 output=inline(outcome.output, OUTPUT_LIMIT),
-                wrong=outcome.wrong,
-                total=outcome.total,
                 worst_error=outcome.worst_error,
                 tolerance=outcome.tolerance,
                 differences=outcome.differences,
+                pattern=outcome.pattern,
+                passed=describe_input_sets(outcome.passed),
             )
         case Correct():
             return told(baseline_name=BASELINES[baseline], **_measured(outcome))

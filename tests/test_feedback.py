@@ -26,8 +26,10 @@ from kevin_env.outcome import (
     FormatError,
     Incorrect,
     Outcome,
+    Pattern,
     RulesViolation,
     RuntimeFailure,
+    Span,
     Threads,
 )
 from kevin_env.problem import Problem, data_folder
@@ -132,8 +134,8 @@ def test_wrong_values_as_a_whole():
         ),
     )
     assert render_feedback(outcome, log="hi\n") == (
-        "Incorrect output (values) in case `main`, inputs `wide`, output `[1]`: 12 of 4096 elements differ. That is "
-        "0.293 % of the elements. Largest absolute error 0.5, allowed 1e-05.\n\n"
+        "Incorrect output (values) in case `main`, inputs `wide`, output `[1]`: 12 of 4096 elements differ. "
+        "Largest absolute error 0.5, allowed 1e-05.\n\n"
         "First wrong elements:\n\n"
         "```\n"
         "index      expected  got\n"
@@ -271,8 +273,11 @@ TOLD = {
         details='File "submission.py", line 31, in forward\n    softmax[(rows,)](x, out, BLOCK=65536)',
     ),
     "correctness": Incorrect(
-        kind="values", message="7 of 4096 elements differ", input_set="main/wide", wrong=7, total=4096,
-        worst_error=0.25, tolerance=1e-5, differences=(Difference(index=(0, 7), expected="1.5", got="1.25"),),
+        kind="values", message="29 of 4096 elements (0.708 %) exceed the tolerance", input_set="main/wide", wrong=29,
+        total=4096, worst_error=0.25, tolerance=1e-5,
+        differences=(Difference(index=(0, 99), expected="1.5", got="1.25"),),
+        passed=("odd/wide", "odd/own", "main/own"),
+        pattern=Pattern(where=(Span(dim=1, start=99, stop=128, size=128),), what="offset", value=-0.25),
     ),
     "correct": held(76.6e-6, speedup_interval=(1.45, 1.55), alone_seconds=1.3e-4),
     "correct at the roofline": changed(held(33.7e-6), fraction=0.996),
@@ -350,6 +355,9 @@ HELD = roofline_of(
 def largest(text: str) -> list[Outcome]:
     """Of every type one outcome that has as much to tell as can be."""
     differences = tuple(Difference(index=(9,) * 500, expected=text, got=text) for _ in range(5))
+    passed = tuple(f"odd_shapes_{number}/offset" for number in range(99))
+    where = tuple(Span(dim=d, start=10**6, stop=10**9, step=16, size=10**10) for d in range(5))
+    pattern = Pattern(where=where, what="offset", value=-1.23456e-30)
     times = {
         "speedup": 9.9e9, "speedup_interval": (9.9e9, 9.9e9), "reference_seconds": 98.76, "submission_seconds": 98.76,
     }  # fmt: skip
@@ -358,10 +366,12 @@ def largest(text: str) -> list[Outcome]:
         FormatError(kind="truncated", message=text),
         RulesViolation(kind="inherits_reference", message=text, line=99_999),
         CompileError(kind="compiler", message=text, details=text, line=99_999),
-        RuntimeFailure(kind="illegal_access", message=text, details=text, input_set="odd_shapes/offset", line=99_999),
+        RuntimeFailure(kind="illegal_access", message=text, details=text, input_set="odd_shapes/offset",
+                       line=99_999, passed=passed),
         Incorrect(
             kind="nondeterministic", message=text, input_set="odd_shapes/offset", output=text, wrong=10**9 - 1,
             total=10**9, worst_error=1.2345e-38, tolerance=1.2345e-38, differences=differences,
+            pattern=pattern, passed=passed,
         ),
         Correct.model_validate({"kind": "timed", "message": text} | times | told),
         Correct(kind="too_noisy", message=text),

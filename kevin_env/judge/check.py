@@ -13,12 +13,13 @@ from kevin_env.judge.answer import Answer, Call
 from kevin_env.judge.claims import Output
 from kevin_env.judge.device import finish
 from kevin_env.judge.mismatch import Mismatch
+from kevin_env.judge.pattern import region_of
 from kevin_env.judge.pieces import counts_of
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.structure import count_of, described, in_order_of, shape_of
 from kevin_env.judge.trouble import Broken
-from kevin_env.judge.verify import Tolerance, find_wrong, near, tolerance_of
-from kevin_env.outcome import Difference, Incorrect
+from kevin_env.judge.verify import Tolerance, find_pattern, find_wrong, near, tolerance_of
+from kevin_env.outcome import Difference, Incorrect, Pattern
 from kevin_env.problem import ProblemError
 
 Found = Callable[[], Incorrect | None]
@@ -137,9 +138,11 @@ class _Target:
         oracle = oracles_of(self.expected, self.references)[self.place]
         tolerance = tolerance_of(self.reference, oracle, self.case.tolerance, self.case.precision)
         wrong, tolerance = find_wrong(tensor, self.reference, oracle, tolerance, self.plain)
-        if wrong is None and self.reference.is_floating_point():
+        if wrong is not None:
+            return replace(wrong, pattern=find_pattern(wrong, tensor, self.reference, oracle, tolerance))
+        if self.reference.is_floating_point():
             allowed.setdefault(self.name, tolerance)
-        return wrong
+        return None
 
     def plain(self) -> torch.Tensor | None:
         """The reference's output with plain accumulators, where it can be had."""
@@ -209,8 +212,10 @@ def unwritten(before: Call, call: Call, wrong: Incorrect) -> Incorrect | None:
         shown.append(each.model_copy(update={"got": "uninitialized"}) if _left_as_filled(now[at], then[at]) else each)
     which = "the output holds" if count == now.numel() else f"{count} of {now.numel()} elements hold"
     what = f"{which} uninitialized memory: never written, or computed from memory that was not"
-    told = Mismatch("not_written", what, count, now.numel(), differences=tuple(shown))
-    return _incorrect(told, wrong.input_set, wrong.output)
+    where = region_of(_left_as_filled, now, then)
+    pattern = Pattern(where=where) if where else None
+    told = Mismatch("not_written", what, count, now.numel(), differences=tuple(shown), pattern=pattern)
+    return _incorrect(told, wrong.input_set, wrong.output).model_copy(update={"passed": wrong.passed})
 
 
 def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
@@ -238,7 +243,7 @@ def _incorrect(wrong: Mismatch, input_set: str, path: str = "") -> Incorrect:
     return Incorrect.model_validate({
         "kind": wrong.kind, "message": wrong.message, "input_set": input_set, "output": path, "wrong": wrong.wrong,
         "total": wrong.total, "worst_error": _finite(wrong.worst_error), "tolerance": _finite(wrong.tolerance),
-        "differences": wrong.differences,
+        "differences": wrong.differences, "pattern": wrong.pattern,
     })  # fmt: skip
 
 

@@ -86,6 +86,7 @@ class Trial:
         self._called = False
         self._pause: Callable[[], None] = lambda: None
         self._allowed: Allowed = {}
+        self._passed: dict[str, None] = {}
         self.kept: list[Player | SharedRegion | Word] = []
 
     def load(self, code: str) -> None:
@@ -166,7 +167,7 @@ class Trial:
 
     def run(self, sets: list[Drawn], marks: Sequence[int] = (), word: Word | None = None) -> Answer:
         """One pass of the submission through the gate. Arguments as `Gate.call`, errors as `screen`."""
-        self.place = Place("call", sets[0].input_set)
+        self.place = Place("call", sets[0].input_set, self._passed_but(sets[0].input_set))
         if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
             raise ProblemError(f"{self.problem.id}: get_inputs draws inputs of other sizes than before")
         first = not self._called
@@ -195,8 +196,15 @@ class Trial:
 
     def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
         """Compares a pass with what the reference gives for the same inputs."""
-        expected = map(self.expect, sets)
-        return check_answer(answer, expected, self.case, sets[0].input_set, self._allowed)
+        expected, name = map(self.expect, sets), sets[0].input_set
+        wrong = check_answer(answer, expected, self.case, name, self._allowed)
+        if wrong is not None:
+            return wrong.model_copy(update={"passed": self._passed_but(name)})
+        self._passed[name] = None
+        return None
+
+    def _passed_but(self, input_set: str | None = None) -> tuple[str, ...]:
+        return tuple(each for each in self._passed if each != input_set)
 
     def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> Drawn:
         """A fresh input set of the case at hand, in private memory, for the inbox from byte `start` on."""
@@ -266,7 +274,7 @@ class Trial:
         self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
         size = image_size(self.outputs)
         self.gate = self.open_gate([first], size, outbox=size)
-        self.place, self._called = Place("construct"), False
+        self.place, self._called = Place("construct", passed=self._passed_but()), False
         self.limits = self.options.limits(self._nature().seconds)
         self._in_time(partial(self.construct, self.worker), first=True)
         self.player = self._in_time(partial(self.admit, self.worker, self.gate), first=True)
