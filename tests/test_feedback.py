@@ -89,6 +89,26 @@ def task(facts=FACTS, **settings) -> str:
     return render_task(PROBLEM, facts, TaskSettings(**({"language": "triton", "max_turns": 4} | settings)))
 
 
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("signal", "Segmentation fault (SIGSEGV) in native code called from line 3"),
+        ("timeout", "one call of ModelNew took longer than 2 s (stopped at line 3)"),
+    ],
+)
+def test_a_line_that_the_message_names_is_not_in_the_header_too(kind, message):
+    outcome = RuntimeFailure(kind=kind, message=message, line=3, input_set="main/own")
+    text = render_feedback(outcome, code="import x\n\n    x.f()\n")
+    assert text == f"Runtime error ({kind}) in case `main`, inputs `own`: {message}.\n\n```python\n3: x.f()\n```"
+
+
+def test_each_kind_of_wrong_output_has_a_hint_of_its_own():
+    kinds = ("values", "not_finite", "nondeterministic", "inputs_changed", "not_written", "early_done", "shape")
+    outcomes = [Incorrect(kind=kind, message="no", input_set="main/own") for kind in kinds]
+    hints = {render_feedback(outcome, hints=True).partition("Hint: ")[2] for outcome in outcomes}
+    assert len(hints) == len(kinds)
+
+
 def test_that_launching_hardly_counts_is_said_where_calls_are_queued() -> None:
     on_cpu = FACTS.model_copy(update={"device": FACTS.device.model_copy(update={"device": "cpu"})})
     assert [said.count("Launch overhead is mostly excluded") for said in (task(), task(on_cpu))] == [1, 0]
@@ -264,7 +284,7 @@ GOLDEN = Path(__file__).parent / "golden" / "feedback"
 NVCC = "k.cu(12): error: identifier `blockdim` is undefined"
 TOLD = {
     "format": FormatError(kind="no_model", message="The code defines no class `ModelNew` at its top level."),
-    "rules": RulesViolation(kind="torch_compute", line=12, message="It computes with torch.relu on line 12."),
+    "rules": RulesViolation(kind="torch_compute", line=12, message="`forward`, or code that it calls, uses torch.relu, which counts as computing."),
     "compile": CompileError(
         kind="compiler", message=NVCC, line=7, details=f"{NVCC}\n   12 | int x;\n      | ^"
     ),
@@ -311,8 +331,8 @@ def test_too_noisy_is_explained():
 
 
 def test_a_rule_is_named_with_its_line():
-    outcome = RulesViolation(kind="torch_compute", line=12, message="It computes with torch.relu on line 12.")
-    assert render_feedback(outcome).startswith("Rules violation (torch_compute, line 12): It computes with torch.relu")
+    outcome = RulesViolation(kind="torch_compute", line=12, message="`forward`, or code that it calls, uses torch.relu, which counts as computing.")
+    assert render_feedback(outcome).startswith("Rules violation (torch_compute, line 12): `forward`, or code that")
 
 
 @pytest.mark.parametrize("ticks", ["```", "`````", "````` x ``````"])

@@ -64,8 +64,8 @@ def test_the_message_names_what_computes_and_every_other_place():
     start = HEAD.count("\n")
     assert found.line == start + 3
     assert found.message == (
-        f"What forward reaches computes with torch.nn.functional.relu on line {start + 3}; also the tensor method "
-        f".softmax() (line {start + 4}), the operator @ on tensors (line {start + 5})."
+        "`forward`, or code that it calls, uses torch.nn.functional.relu, which counts as computing; also the tensor "
+        f"method .softmax() (line {start + 4}), the operator @ on tensors (line {start + 5})."
     )
 
 
