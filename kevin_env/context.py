@@ -24,6 +24,7 @@ from kevin_env.feedback import (
 from kevin_env.judge.api import DeviceInfo, Facts
 from kevin_env.problem import Problem
 from kevin_env.record import Message, Turn
+from kevin_env.score import Score, WeightedSum, resolve_score
 from kevin_env.settings import Settings
 from kevin_env.wording import inline
 
@@ -206,10 +207,21 @@ def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSetti
         rules=settings.rules,
         baseline=settings.baseline,
         pay_repeats=settings.pay_repeats,
-        scoring=KEVIN_SCORING if settings.score == "kevin" else _OTHER_SCORING,
+        scoring=_scoring(settings.score),
         example=example,
         templates=settings.templates,
     )
+
+
+def _scoring(score: str | Score) -> str:
+    """How a turn's score comes about, for the prompt."""
+    if score == "kevin":
+        return KEVIN_SCORING
+    score = resolve_score(score)
+    if not isinstance(score, WeightedSum):
+        return _OTHER_SCORING
+    *parts, last = dict.fromkeys(component.told or component.name for _, component in score.terms)
+    return f"A turn is scored on {' and '.join([', '.join(parts), last] if parts else [last])}."
 
 
 def _whole(turn: Turn) -> PastTurn:

@@ -76,7 +76,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         templates: what prompts and feedback are written with: `"default"`, or `"kevin-paper"`, the paper's own words.
         context: which earlier turns the prompt shows.
         context_tokens: tokens of a whole prompt.
-        tokenizer: counts them; a `tokenizer.json` or a name on the Hugging Face Hub.
+        tokenizer: counts them, and those of replies for scores that depend on lengths; a `tokenizer.json` or a name
+            on the Hugging Face Hub.
         hints: whether feedback goes beyond facts.
         examples: what the first prompt shows: `"zero"`, `"one"`, `"few"`, or `"retrieved"` from `index`; True is one.
         index: the folder of an index, as `kevin-env index build` makes it.

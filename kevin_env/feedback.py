@@ -102,6 +102,7 @@ def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
         on_gpu=facts.device.device.startswith("cuda"),
         cases=facts.cases,
         distributions=facts.distributions,
+        structured=any(given.structure for case in facts.cases for given in case.inputs),
         tolerance=facts.tolerance,
         precision=facts.precision,
         weights=facts.weights,

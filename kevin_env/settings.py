@@ -65,7 +65,8 @@ class Settings(Frozen):
     context_tokens: int = Field(default=32_768, ge=1)
     """Tokens of a whole prompt. Earlier turns that do not fit lose their code first; the task is never cut."""
     tokenizer: str = ""
-    """Counts tokens: a `tokenizer.json` or a name on the Hugging Face Hub. Empty: four characters are one token."""
+    """Counts the tokens of prompts and, for scores that depend on lengths, of replies: a `tokenizer.json` or a name on
+    the Hugging Face Hub. Empty: four characters are one token of a prompt, and a reply has those of its usage."""
     hints: bool = False
     """Whether feedback goes beyond facts."""
     examples: str | bool = "one"

@@ -17,6 +17,7 @@ from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
 from kevin_env.outcome import FormatError
 from kevin_env.problem import Problem
 from kevin_env.record import Turn
+from kevin_env.score import Component, WeightedSum
 from kevin_env.settings import Settings
 
 PROBLEM = Problem(id="double", source=SOURCE, name="double", statement="Doubles x.")
@@ -89,6 +90,21 @@ def test_the_first_prompt_is_the_task_with_an_example(facts):
     assert "squared_difference" in message.content and "return x * 2" in message.content
     (bare,) = build_messages(PROBLEM, facts, [], Settings(examples=False))
     assert "squared_difference" not in bare.content
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        ("kevin", "A turn scores 0 unless every input set passes, and then 0.3 plus the speedup."),
+        ("dr_kernel", "on every input set, the speedup and the share of device time in your own kernels."),
+        ("kernel_rl_default", "short code (paid in full up to 125 tokens, not at all from 2000) and short reasoning"),
+        (WeightedSum(((1.0, Component("depth", abs)),)), "A turn is scored on depth."),
+        (lambda outcome: 1.0, "The score of a turn depends on whether every input set passes and on the speedup."),
+    ],
+)
+def test_the_prompt_says_what_a_turn_is_scored_on(facts, score, said):
+    settings = Settings.of({"score": score, "profile": "ncu"})
+    assert said in build_messages(PROBLEM, facts, [], settings)[0].content
 
 
 def test_later_prompts_are_the_task_and_every_turn_without_reasoning(facts):

@@ -36,6 +36,7 @@ from kevin_env.problem import Problem, data_folder
 from kevin_env.roofline import Ceilings, Work, roofline_of
 from kevin_env.wording import block, decimal, duration, elide
 
+COMPUTES = "`forward`, or code that it calls, uses torch.relu, which counts as computing."
 WORDS = {
     "format": "Format error",
     "rules": "Rules violation",
@@ -284,7 +285,7 @@ GOLDEN = Path(__file__).parent / "golden" / "feedback"
 NVCC = "k.cu(12): error: identifier `blockdim` is undefined"
 TOLD = {
     "format": FormatError(kind="no_model", message="The code defines no class `ModelNew` at its top level."),
-    "rules": RulesViolation(kind="torch_compute", line=12, message="`forward`, or code that it calls, uses torch.relu, which counts as computing."),
+    "rules": RulesViolation(kind="torch_compute", line=12, message=COMPUTES),
     "compile": CompileError(
         kind="compiler", message=NVCC, line=7, details=f"{NVCC}\n   12 | int x;\n      | ^"
     ),
@@ -331,7 +332,7 @@ def test_too_noisy_is_explained():
 
 
 def test_a_rule_is_named_with_its_line():
-    outcome = RulesViolation(kind="torch_compute", line=12, message="`forward`, or code that it calls, uses torch.relu, which counts as computing.")
+    outcome = RulesViolation(kind="torch_compute", line=12, message=COMPUTES)
     assert render_feedback(outcome).startswith("Rules violation (torch_compute, line 12): `forward`, or code that")
 
 
@@ -493,6 +494,9 @@ def test_the_task_follows_its_settings():
     assert "reference's time (torch.compile)" in task(baseline="compile")
     assert "Only speed counts." in task(scoring="Only speed counts.") and KEVIN_SCORING not in task(scoring="x")
     assert "You have 1 turn." in task(max_turns=1)
+    assert "All inputs keep the structure stated here." in task()
+    plain = FACTS.cases[1:]
+    assert "All inputs keep" not in task(FACTS.model_copy(update={"cases": plain}))
     assert "may use TF32" in task(FACTS.model_copy(update={"precision": "tf32"}))
     assert "# Weights" in task() and "# Weights" not in task(FACTS.model_copy(update={"weights": ()}))
 
