@@ -207,7 +207,7 @@ def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSetti
         rules=settings.rules,
         baseline=settings.baseline,
         pay_repeats=settings.pay_repeats,
-        scoring=_scoring(settings.score),
+        scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
         example=example,
         templates=settings.templates,
     )
@@ -222,6 +222,16 @@ def _scoring(score: str | Score) -> str:
         return _OTHER_SCORING
     *parts, last = dict.fromkeys(component.told or component.name for _, component in score.terms)
     return f"A turn is scored on {' and '.join([', '.join(parts), last] if parts else [last])}."
+
+
+def _conditions(settings: Settings) -> list[str]:
+    """Which end of the speedup counts, and what ends the episode, where that is not as usual."""
+    said = ["The lower end of the speedup's confidence interval counts."] if settings.bound == "lower" else []
+    if settings.stop_on == "correct":
+        said.append("The first correct kernel ends the episode.")
+    elif settings.stop_on is not None:
+        said.append(f"The first kernel with a speedup of at least {settings.stop_on:g} ends the episode.")
+    return said
 
 
 def _whole(turn: Turn) -> PastTurn:

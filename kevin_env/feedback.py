@@ -97,7 +97,7 @@ def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
         _template("task.j2", settings.templates),
         statement=_DIFFERS.sub("", problem.statement).strip(),
         source=_reference(problem),
-        architecture=_reference(problem, to_model=True),
+        architecture=_reference(problem, to_model=True).strip(),
         device=facts.device,
         on_gpu=facts.device.device.startswith("cuda"),
         cases=facts.cases,
@@ -189,14 +189,18 @@ def _line_of(code: str, number: int | None) -> str:
 def _render_outcome(outcome: Outcome, baseline: str, room: int, source_line: str, templates: Templates) -> str:
     name = f"feedback/{outcome.category}.j2" if templates == "default" else f"{templates}/feedback.j2"
     message = sentence(inline(outcome.message))
+    details = outcome.details if isinstance(outcome, CompileError | RuntimeFailure) else ""
+    if templates == "default":  # where the message stands above the details
+        details = "\n".join(line for line in details.split("\n") if line.strip() != outcome.message.strip())
+        details = details.strip("\n")
     told = functools.partial(render, name, category=outcome.category, kind=outcome.kind, message=message)
     match outcome:
         case CompileError():
-            return told(line=outcome.line, details=outcome.details, room=room, source_line=source_line)
+            return told(line=outcome.line, details=details, room=room, source_line=source_line)
         case RuntimeFailure():
             passed = describe_input_sets(outcome.passed)
             return told(
-                line=outcome.line, details=outcome.details, room=room - len(passed), source_line=source_line,
+                line=outcome.line, details=details, room=room - len(passed), source_line=source_line,
                 input_set=outcome.input_set, passed=passed,
             )  # fmt: skip
         case Incorrect():
@@ -236,6 +240,7 @@ def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
         on_gpu=on_gpu,
         roofline=held_roofline(outcome),
         launch_seconds=_launch_seconds(outcome) if isinstance(outcome, Correct) else None,
+        pattern=outcome.pattern if isinstance(outcome, Incorrect) else None,
     )
 
 

@@ -171,8 +171,7 @@ def test_a_compiler_error_as_a_whole():
     details = "k.cu(3): error: expected a `;`\n    3 | int x\n"
     outcome = CompileError(kind="compiler", message="k.cu(3): error: expected a `;`", line=7, details=details)
     assert render_feedback(outcome) == (
-        "Compile error (compiler, line 7): k.cu(3): error: expected a `;`.\n\n"
-        "```\nk.cu(3): error: expected a `;`\n    3 | int x\n```"
+        "Compile error (compiler, line 7): k.cu(3): error: expected a `;`.\n\n```\n    3 | int x\n```"
     )
 
 
@@ -221,8 +220,8 @@ def test_a_time_is_held_against_the_roofline():
         "Correct. Speedup over PyTorch eager: 1.50x. "
         "The reference takes 115 us per call, your code 76.6 us.\n\n"
         "The device needs at least 33.6 us for the reference's work (memory-bound); your code reaches 43.8 % of that "
-        "speed. Minimum traffic is 134 MB: 1.75 TB/s of 4 TB/s. The reference's arithmetic is 16.8 MFLOP: 219 GFLOP/s "
-        "of 50 TFLOP/s."
+        "speed. Minimum traffic is 134 MB; you reach 1.75 TB/s of 4 TB/s. The reference's arithmetic is 16.8 MFLOP; "
+        "you reach 219 GFLOP/s of 50 TFLOP/s."
     )
 
 
@@ -322,7 +321,7 @@ def test_feedback_is_that_of_its_golden_file(name):
 def test_a_noisy_speedup_is_told_with_what_counts_of_it():
     noisy = Correct(kind="too_noisy", message="noisy", speedup=0.512, speedup_interval=(0.3, 0.8))
     text = render_feedback(noisy, scores=(0.6,))
-    assert "about 0.51x (95 % interval 0.30x to 0.80x). It counts at most by its lower end" in text
+    assert "about 0.51x (95 % interval 0.30x to 0.80x). The score uses at most the lower end" in text
     assert text.endswith("Score: 0.6.")
 
 

@@ -210,8 +210,9 @@ def unwritten(before: Call, call: Call, wrong: Incorrect) -> Incorrect | None:
     for each in wrong.differences:
         at = each.index[: now.dim()]  # that of a complex element ends with which of its parts
         shown.append(each.model_copy(update={"got": "uninitialized"}) if _left_as_filled(now[at], then[at]) else each)
-    which = "the output holds" if count == now.numel() else f"{count} of {now.numel()} elements hold"
-    what = f"{which} uninitialized memory: never written, or computed from memory that was not"
+    some = f"{count} of {now.numel()} elements ({100 * count / now.numel():.3g} %) hold"
+    which = "the output holds" if count == now.numel() else some
+    what = f"{which} uninitialized memory: never written, or computed from uninitialized memory"
     where = region_of(_left_as_filled, now, then)
     pattern = Pattern(where=where) if where else None
     told = Mismatch("not_written", what, count, now.numel(), differences=tuple(shown), pattern=pattern)
