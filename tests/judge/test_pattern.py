@@ -81,6 +81,13 @@ def test_a_pattern_is_told(name: str, piece: int, monkeypatch: pytest.MonkeyPatc
     assert told(got, expected) == text
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_pattern_is_told_on_a_gpu(name: str) -> None:
+    got, expected, text = PATTERNS[name]
+    assert told(got.cuda(), expected.cuda()) == text
+
+
 def some_wrong(share: float) -> torch.Tensor:
     return torch.where(NOISE.abs() > NOISE.abs().flatten().quantile(1 - share), X + NOISE, X)
 
