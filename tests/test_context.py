@@ -99,7 +99,7 @@ def test_the_first_prompt_is_the_task_with_an_example(facts):
         ("kevin", "A turn scores 0 unless every input set passes, and then 0.3 plus the speedup."),
         ("dr_kernel", "on every input set, the speedup and the share of device time in your own kernels."),
         ("kernel_rl_default", "short code (paid in full up to 125 tokens, not at all from 2000) and short reasoning"),
-        (WeightedSum(((1.0, Component("depth", abs)),)), "A turn is scored on depth."),
+        (WeightedSum(((1.0, Component("depth", lambda _: 0.0)),)), "A turn is scored on depth."),
         (lambda outcome: 1.0, "The score of a turn depends on whether every input set passes and on the speedup."),
     ],
 )

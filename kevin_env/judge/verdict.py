@@ -46,7 +46,7 @@ def verdict(trouble: Trouble, place: Place, folder: str, line: int | None = None
             called = "" if line is None else f" in native code called from line {line}"
             return _ended(place, "signal", _signal(-code) + called, line)
         case Ended(code=None):
-            return _ended(place, "killed", "the process was gone")
+            return _ended(place, "killed", "the process disappeared")
         case Ended():
             return _ended(place, "exit", f"the process ended with exit code {trouble.code}")
         case Broken():
@@ -57,7 +57,7 @@ def verdict(trouble: Trouble, place: Place, folder: str, line: int | None = None
 
 def hoarding(input_set: str | None) -> RuntimeFailure:
     """The outcome of a candidate that holds so much of the device's memory that the judge cannot go on."""
-    text = "the submission held so much of the device's memory that its inputs and outputs had no room"
+    text = "the submission used so much device memory that its inputs and outputs did not fit"
     return RuntimeFailure(kind="out_of_memory", message=text, input_set=input_set)
 
 

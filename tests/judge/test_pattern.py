@@ -92,11 +92,19 @@ def some_wrong(share: float) -> torch.Tensor:
     return torch.where(NOISE.abs() > NOISE.abs().flatten().quantile(1 - share), X + NOISE, X)
 
 
+def corner() -> torch.Tensor:
+    got = X.clone()
+    got[[0, 10, 30, 39], [0, 30, 10, 39]] += torch.tensor([1.0, 2.0, -3.0, 4.0])
+    return got
+
+
 NONE: dict[str, Callable[[], tuple[torch.Tensor, torch.Tensor]]] = {
     "noise": lambda: (X + NOISE, X),
     "every hundredth by chance": lambda: (some_wrong(0.01), X),
     "half of them by chance": lambda: (some_wrong(0.5), X),
     "four of 13,195": lambda: (some_wrong(4 / X.numel()), X),
+    "four far apart in a corner": lambda: (corner(), X),
+    "a bias that varies": lambda: ((X.half() + 0.0035 + 0.0025 * NOISE.sigmoid()).half(), X.half()),
     "one": lambda: (holding(X, 64, 202, value=9.0), X),
     "a factor but for one element": lambda: (holding(X * 0.5, 3, 3, value=9.0), X),
     "an offset but for one element": lambda: (holding(X + 0.5, 3, 3, value=9.0), X),
