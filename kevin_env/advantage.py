@@ -139,7 +139,7 @@ def informative(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") 
 
 def settings_of(episode: Trajectory) -> Settings:
     """How the turns of an episode were paid and what they returned; ours where the record has none."""
-    names = ("gamma", "returns", "bound", "noisy", "pay_repeats")
+    names = ("gamma", "returns", "bound", "noisy", "pay_repeats", "tokenizer")
     known = {"pay_repeats": True} | {name: episode.config[name] for name in names if name in episode.config}
     try:
         return Settings.of(known)

@@ -23,6 +23,7 @@ CallTimeout = Annotated[
     float | None, typer.Option(help="Seconds for one call; else the larger of 2 and 200 times the reference's.")
 ]
 BuildTimeout = Annotated[float, typer.Option(help="Seconds for importing a submission, compilers included.")]
+Templates = Annotated[str, typer.Option(help="Words of the prompts: default, or kevin-paper for the paper's own.")]
 Hints = Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")]
 Examples = Annotated[
     str, typer.Option(help="In the first prompt: zero, one, few, retrieved, or retrieved:5 for other than three.")

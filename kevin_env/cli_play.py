@@ -25,6 +25,7 @@ from kevin_env.cli_options import (
     Sanitize,
     Score,
     SettingOverride,
+    Templates,
     Turns,
     finite,
     positive,
@@ -57,6 +58,7 @@ def play(
     noisy: Noisy = "lower",
     call_timeout: CallTimeout = None,
     build_timeout: BuildTimeout = 300.0,
+    templates: Templates = "default",
     hints: Hints = False,
     profile: Profile = "none",
     sanitize: Sanitize = False,
@@ -91,8 +93,8 @@ def play(
     _require(problem, resume, samples, human, model)
     settings = read_settings(
         override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
-        inputs=inputs, hints=hints, examples=examples, index=index, profile=profile, sanitize=sanitize,
-        noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout,
+        inputs=inputs, templates=templates, hints=hints, examples=examples, index=index, profile=profile,
+        sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout,
     )  # fmt: skip
     starts = _starts(problem, resume, samples, settings)
     if resume is not None:

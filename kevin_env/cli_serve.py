@@ -20,6 +20,7 @@ from kevin_env.cli_options import (
     Sanitize,
     Score,
     SettingOverride,
+    Templates,
     Turns,
 )
 
@@ -41,6 +42,7 @@ def serve(
     noisy: Noisy = "lower",
     call_timeout: CallTimeout = None,
     build_timeout: BuildTimeout = 300.0,
+    templates: Templates = "default",
     hints: Hints = False,
     profile: Profile = "none",
     sanitize: Sanitize = False,
@@ -66,8 +68,8 @@ def serve(
     load_env_file()
     settings = read_settings(
         override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
-        inputs=inputs, hints=hints, examples=examples, index=index, profile=profile, sanitize=sanitize,
-        noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout,
+        inputs=inputs, templates=templates, hints=hints, examples=examples, index=index, profile=profile,
+        sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout,
     )  # fmt: skip
     require_examples(settings)
     problems = find_problems(problem) if problem else None

@@ -24,6 +24,7 @@ from kevin_env.feedback import (
 from kevin_env.judge.api import DeviceInfo, Facts
 from kevin_env.problem import Problem
 from kevin_env.record import Message, Turn
+from kevin_env.score import Score, WeightedSum, resolve_score
 from kevin_env.settings import Settings
 from kevin_env.wording import inline
 
@@ -183,7 +184,9 @@ def build_messages(
         wanted = chosen.order(turns)
         shown = _fitted(wanted, turns[-1], left, count) if chosen.within_budget else [_whole(turn) for turn in wanted]
         shown.sort(key=lambda turn: turn.number)
-        content += "\n" + render_history(shown, len(turns) - len(shown), len(turns) + 1, settings.max_turns)
+        content += "\n" + render_history(
+            shown, len(turns) - len(shown), len(turns) + 1, settings.max_turns, settings.templates
+        )
     elif pairs := choose_pairs(problem, task.language, settings, left, lambda text: _HEADINGS + count(text)):
         content = render_task(problem, facts, dataclasses.replace(task, pairs=pairs))
     user = Message(role="user", content=content.strip())
@@ -204,9 +207,31 @@ def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSetti
         rules=settings.rules,
         baseline=settings.baseline,
         pay_repeats=settings.pay_repeats,
-        scoring=KEVIN_SCORING if settings.score == "kevin" else _OTHER_SCORING,
+        scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),
         example=example,
+        templates=settings.templates,
     )
+
+
+def _scoring(score: str | Score) -> str:
+    """How a turn's score comes about, for the prompt."""
+    if score == "kevin":
+        return KEVIN_SCORING
+    score = resolve_score(score)
+    if not isinstance(score, WeightedSum):
+        return _OTHER_SCORING
+    *parts, last = dict.fromkeys(component.told or component.name for _, component in score.terms)
+    return f"A turn is scored on {' and '.join([', '.join(parts), last] if parts else [last])}."
+
+
+def _conditions(settings: Settings) -> list[str]:
+    """Which end of the speedup counts, and what ends the episode, where that is not as usual."""
+    said = ["The lower end of the speedup's confidence interval counts."] if settings.bound == "lower" else []
+    if settings.stop_on == "correct":
+        said.append("The first correct kernel ends the episode.")
+    elif settings.stop_on is not None:
+        said.append(f"The first kernel with a speedup of at least {settings.stop_on:g} ends the episode.")
+    return said
 
 
 def _whole(turn: Turn) -> PastTurn:

@@ -15,7 +15,7 @@ from kevin_env.profile import ProfileKind
 from kevin_env.record import Turn
 from kevin_env.score import Bound, Noisy, ReturnsKind, Score
 from kevin_env.selection import ProblemChoice, ProblemSource, draw_problem, problem_source
-from kevin_env.settings import Language, Settings
+from kevin_env.settings import Language, Settings, Templates
 from kevin_env.spaces import UnicodeText
 
 
@@ -73,9 +73,11 @@ class KevinEnv(gymnasium.Env[str, str]):
         pay_repeats: whether code that an earlier turn gave is paid again, as in the paper. By default it is paid once.
         noisy: what a speedup with a wide interval is paid by: its `"lower"` end; `"retry"`: the same, after it was
             measured again; `"floor"`: nothing, as a correct kernel without a speedup.
+        templates: what prompts and feedback are written with: `"default"`, or `"kevin-paper"`, the paper's own words.
         context: which earlier turns the prompt shows.
         context_tokens: tokens of a whole prompt.
-        tokenizer: counts them; a `tokenizer.json` or a name on the Hugging Face Hub.
+        tokenizer: counts them, and those of replies for scores that depend on lengths; a `tokenizer.json` or a name
+            on the Hugging Face Hub.
         hints: whether feedback goes beyond facts.
         examples: what the first prompt shows: `"zero"`, `"one"`, `"few"`, or `"retrieved"` from `index`; True is one.
         index: the folder of an index, as `kevin-env index build` makes it.
@@ -113,6 +115,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         bound: Bound = "median",
         pay_repeats: bool = False,
         noisy: Noisy = "lower",
+        templates: Templates = "default",
         context: str = "kevin",
         context_tokens: int = 32_768,
         tokenizer: str = "",
@@ -132,9 +135,10 @@ class KevinEnv(gymnasium.Env[str, str]):
         self.settings = Settings.of({
             "max_turns": max_turns, "gamma": gamma, "returns": returns, "device": device, "language": language,
             "rules": rules, "score": score, "bound": bound, "pay_repeats": pay_repeats, "noisy": noisy,
-            "context": context, "context_tokens": context_tokens, "tokenizer": tokenizer, "hints": hints,
-            "examples": examples, "index": index, "baseline": baseline, "inputs": inputs, "call_timeout": call_timeout,
-            "build_timeout": build_timeout, "profile": profile, "sanitize": sanitize, "stop_on": stop_on,
+            "templates": templates, "context": context, "context_tokens": context_tokens, "tokenizer": tokenizer,
+            "hints": hints, "examples": examples, "index": index, "baseline": baseline, "inputs": inputs,
+            "call_timeout": call_timeout, "build_timeout": build_timeout, "profile": profile, "sanitize": sanitize,
+            "stop_on": stop_on,
         })  # fmt: skip
         require_context(self.settings)
         self.problems = self._source = problem_source(problem)

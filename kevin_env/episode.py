@@ -140,7 +140,8 @@ class Episode:
             problem=self.problem, number=number, messages=self._messages, earlier=self.turns,
             options=self.settings.options(turn_secret(self._secret, number)), rules=self.settings.rules,
             score=resolve_score(self.settings.score), bound=self.settings.bound, noisy=self.settings.noisy,
-            pay_repeats=self.settings.pay_repeats, hints=self.settings.hints,
+            pay_repeats=self.settings.pay_repeats, tokenizer=self.settings.tokenizer,
+            hints=self.settings.hints, templates=self.settings.templates,
             on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
         )  # fmt: skip
         self._pending = then(begin_turn(question, reply, self.pool, on_stage), self._take)

@@ -4,6 +4,7 @@ Text that a submission or a compiler wrote is capped, stripped of control charac
 cannot close.
 """
 
+import ast
 import functools
 import re
 from collections.abc import Sequence
@@ -17,10 +18,12 @@ from kevin_env.problem import Problem, data_folder
 from kevin_env.profile import Profile
 from kevin_env.profile_wording import place
 from kevin_env.retrieval.pair import Pair
+from kevin_env.settings import Templates
 from kevin_env.templates import render
 from kevin_env.wording import (
     BLOCK_LIMIT,
     block,
+    describe_input_sets,
     inline,
     sentence,
 )
@@ -68,6 +71,7 @@ class TaskSettings:
     """Whether to show a worked example in the language asked for."""
     pairs: tuple[Pair, ...] = ()
     """References with kernels for them to show besides."""
+    templates: Templates = "default"
 
 
 class PastTurn(NamedTuple):
@@ -90,22 +94,26 @@ def render_system() -> str:
 def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
     """The task: reference, device, what is checked, what is allowed, how to answer."""
     return render(
-        "task.j2",
+        _template("task.j2", settings.templates),
         statement=_DIFFERS.sub("", problem.statement).strip(),
         source=_reference(problem),
+        architecture=_reference(problem, to_model=True).strip(),
         device=facts.device,
         on_gpu=facts.device.device.startswith("cuda"),
         cases=facts.cases,
         distributions=facts.distributions,
+        structured=any(given.structure for case in facts.cases for given in case.inputs),
         tolerance=facts.tolerance,
         precision=facts.precision,
         weights=facts.weights,
         limits=facts.limits,
-        **vars(settings) | {"example": _example(settings.language) if settings.example else ""},
+        **vars(settings) | {"example": _example(settings) if settings.example else ""},
     )
 
 
-def render_history(turns: Sequence[PastTurn], dropped: int, turn: int, max_turns: int) -> str:
+def render_history(
+    turns: Sequence[PastTurn], dropped: int, turn: int, max_turns: int, templates: Templates = "default"
+) -> str:
     """What comes below the task from the second turn on.
 
     Args:
@@ -113,8 +121,10 @@ def render_history(turns: Sequence[PastTurn], dropped: int, turn: int, max_turns
         dropped: how many earlier turns are not.
         turn: the number of the turn to come, from 1.
         max_turns: how many there are.
+        templates: as in `Settings`.
     """
-    return render("history.j2", turns=turns, dropped=dropped, turn=turn, max_turns=max_turns)
+    name = _template("history.j2", templates)
+    return render(name, turns=turns, dropped=dropped, turn=turn, max_turns=max_turns)
 
 
 def render_feedback(
@@ -128,8 +138,11 @@ def render_feedback(
     on_gpu: bool = True,
     code: str = "",
     scores: Sequence[float] = (),
+    templates: Templates = "default",
 ) -> str:
     """The feedback on a turn: the facts of the outcome, in at most `FEEDBACK_TOKENS` without hints.
+
+    In the paper's words it is one sentence with the whole error message; log, score and repeats are not told.
 
     Args:
         outcome: how the turn ended; its category chooses the template.
@@ -141,10 +154,13 @@ def render_feedback(
         on_gpu: whether the code ran on a GPU; hints differ.
         code: the submission; the line that the outcome names is quoted.
         scores: of the episode's turns up to this one, for a line with the score and the best so far.
+        templates: as in `Settings`.
     """
+    if templates == "kevin-paper":
+        log, same_as, scores = "", None, ()
     limit = PROFILED_LOG_LIMIT if profile and profile.holds_findings else LOG_LIMIT
     printed = f"Output of your code:\n\n{block(log, limit=limit)}" if log.strip() else ""
-    parts = [_render_outcome(outcome, baseline, BLOCK_LIMIT - len(printed), _line_of(code, outcome.line))]
+    parts = [_render_outcome(outcome, baseline, BLOCK_LIMIT - len(printed), _line_of(code, outcome.line), templates)]
     if same_as is not None:
         parts.append(f"This is the same code as in turn {same_as}, so it has the same result.")
     if scores:
@@ -170,26 +186,32 @@ def _line_of(code: str, number: int | None) -> str:
     return f"{number}: {inline(line, LINE_LIMIT)}" if line else ""
 
 
-def _render_outcome(outcome: Outcome, baseline: str, room: int, source_line: str) -> str:
-    name, message = f"feedback/{outcome.category}.j2", sentence(inline(outcome.message))
-    told = functools.partial(render, name, kind=outcome.kind, message=message)
+def _render_outcome(outcome: Outcome, baseline: str, room: int, source_line: str, templates: Templates) -> str:
+    name = f"feedback/{outcome.category}.j2" if templates == "default" else f"{templates}/feedback.j2"
+    message = sentence(inline(outcome.message))
+    details = outcome.details if isinstance(outcome, CompileError | RuntimeFailure) else ""
+    if templates == "default":  # where the message stands above the details
+        details = "\n".join(line for line in details.split("\n") if line.strip() != outcome.message.strip())
+        details = details.strip("\n")
+    told = functools.partial(render, name, category=outcome.category, kind=outcome.kind, message=message)
     match outcome:
         case CompileError():
-            return told(line=outcome.line, details=outcome.details, room=room, source_line=source_line)
+            return told(line=outcome.line, details=details, room=room, source_line=source_line)
         case RuntimeFailure():
+            passed = describe_input_sets(outcome.passed)
             return told(
-                line=outcome.line, details=outcome.details, room=room, source_line=source_line,
-                input_set=outcome.input_set,
+                line=outcome.line, details=details, room=room - len(passed), source_line=source_line,
+                input_set=outcome.input_set, passed=passed,
             )  # fmt: skip
         case Incorrect():
             return told(
                 input_set=outcome.input_set,
                 output=inline(outcome.output, OUTPUT_LIMIT),
-                wrong=outcome.wrong,
-                total=outcome.total,
                 worst_error=outcome.worst_error,
                 tolerance=outcome.tolerance,
                 differences=outcome.differences,
+                pattern=outcome.pattern,
+                passed=describe_input_sets(outcome.passed),
             )
         case Correct():
             return told(baseline_name=BASELINES[baseline], **_measured(outcome))
@@ -218,6 +240,7 @@ def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
         on_gpu=on_gpu,
         roofline=held_roofline(outcome),
         launch_seconds=_launch_seconds(outcome) if isinstance(outcome, Correct) else None,
+        pattern=outcome.pattern if isinstance(outcome, Incorrect) else None,
     )
 
 
@@ -241,14 +264,25 @@ def _measured(outcome: Correct) -> dict[str, Any]:
     }
 
 
-def _example(language: str) -> str:
-    return (data_folder("prompts") / "examples" / f"{language}.py").read_text(encoding="utf-8")
+def _template(name: str, templates: Templates) -> str:
+    return name if templates == "default" else f"{templates}/{name}"
 
 
-def _reference(problem: Problem) -> str:
-    """A problem's source without the docstring that the task has stated already, and without what the judge reads."""
+def _example(settings: TaskSettings) -> str:
+    name = f"examples/{settings.language}.py" if settings.templates == "default" else f"{settings.templates}/example.py"
+    return (data_folder("prompts") / name).read_text(encoding="utf-8")
+
+
+def _reference(problem: Problem, to_model: bool = False) -> str:
+    """A problem's source without the docstring that the task has stated already, and without what the judge reads.
+
+    With `to_model` it ends with the class `Model`, as prompts of the paper do.
+    """
     body, lines = tree_of(problem.source).body, problem.source.split("\n")
     left_out = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (body[:1] if problem.statement else [])
     gone = {number for node in left_out for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    if to_model:
+        ends = [node.end_lineno for node in body if isinstance(node, ast.ClassDef) and node.name == "Model"]
+        lines = lines[: ends[-1]] if ends else lines
     kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
     return re.sub(r"\n{4,}", "\n\n\n", kept)

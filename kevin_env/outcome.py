@@ -59,6 +59,8 @@ class RuntimeFailure(Ending):
     """The trimmed traceback."""
     input_set: str | None = None
     """Which input set it was called with, as `case/distribution`; None while constructing."""
+    passed: tuple[str, ...] = ()
+    """Other input sets that were right before."""
 
 
 class Difference(Frozen):
@@ -67,6 +69,28 @@ class Difference(Frozen):
     index: tuple[int, ...]
     expected: str
     got: str
+
+
+class Span(Frozen):
+    """Indices of one dimension: `range(start, stop, step)` of `size`. Dimension None is the flattened output."""
+
+    dim: int | None
+    start: int
+    stop: int
+    step: int = 1
+    size: int
+
+
+class Pattern(Frozen):
+    """What all wrong elements have in common."""
+
+    where: tuple[Span, ...] = ()
+    """The region that holds all of them; dimensions that it spans whole are left out."""
+    what: Literal["constant", "factor", "offset", "transposed"] | None = None
+    """What they hold: one value; the expected ones times a factor, or plus an offset; or those of the output with its
+    last two dimensions transposed, in the order of memory."""
+    value: float | None = None
+    """The constant, factor or offset."""
 
 
 class Incorrect(Ending):
@@ -98,6 +122,9 @@ class Incorrect(Ending):
     """Largest absolute error, and the absolute error allowed there."""
     differences: tuple[Difference, ...] = ()
     """The first differing elements in row-major order, at most five."""
+    pattern: Pattern | None = None
+    passed: tuple[str, ...] = ()
+    """Other input sets that were right before."""
 
 
 class Threads(Frozen):

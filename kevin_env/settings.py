@@ -22,6 +22,7 @@ from kevin_env.score import (
 )
 
 Language = Literal["auto", "cuda", "triton", "cpp"]
+Templates = Literal["default", "kevin-paper"]
 
 _EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
 
@@ -56,12 +57,16 @@ class Settings(Frozen):
     noisy: Noisy = "lower"
     """What a speedup with a wide interval is paid by: the `lower` end; `retry`: the same, after the judge has measured
     it again up to twice; `floor`: nothing, as a correct kernel without a speedup."""
+    templates: Templates = "default"
+    """What prompts and feedback are written with. `kevin-paper`: the words of Kevin (arXiv 2507.11948), which ask for
+    CUDA and show one example or none."""
     context: str = "kevin"
     """Which earlier turns the prompt shows."""
     context_tokens: int = Field(default=32_768, ge=1)
     """Tokens of a whole prompt. Earlier turns that do not fit lose their code first; the task is never cut."""
     tokenizer: str = ""
-    """Counts tokens: a `tokenizer.json` or a name on the Hugging Face Hub. Empty: four characters are one token."""
+    """Counts the tokens of prompts and, for scores that depend on lengths, of replies: a `tokenizer.json` or a name on
+    the Hugging Face Hub. Empty: four characters are one token of a prompt, and a reply has those of its usage."""
     hints: bool = False
     """Whether feedback goes beyond facts."""
     examples: str | bool = "one"
@@ -122,6 +127,12 @@ class Settings(Frozen):
         speedup = speedup_of(at_bound(outcome, noisy=self.noisy))
         return self.stop_on == "correct" or (speedup is not None and speedup >= self.stop_on)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _cuda_in_the_paper(cls, values: Any) -> Any:
+        paper = isinstance(values, Mapping) and values.get("templates") == "kevin-paper"
+        return {**values, "language": "cuda"} if paper and values.get("language", "auto") == "auto" else values
+
     @field_validator("stop_on", mode="before")
     @classmethod
     def _no_switch(cls, stop_on: object) -> object:
@@ -142,6 +153,12 @@ class Settings(Frozen):
     def _known_score(cls, score: str | Score) -> str | Score:
         resolve_score(score)
         return score
+
+    @model_validator(mode="after")
+    def _as_in_the_paper(self) -> Self:
+        if self.templates == "kevin-paper" and (self.language != "cuda" or self.examples not in ("zero", "one")):
+            raise ValueError("templates='kevin-paper' needs language='cuda' (or 'auto') and examples='zero' or 'one'")
+        return self
 
     @model_validator(mode="after")
     def _payable(self) -> Self:

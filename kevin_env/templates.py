@@ -18,6 +18,7 @@ from kevin_env.wording import (
     decimal,
     describe_input,
     describe_input_set,
+    describe_pattern,
     duration,
     ratio,
     sentence,
@@ -30,6 +31,8 @@ NAMES = (
     *("feedback/profile.j2", "feedback/sanitizer.j2"),
 )
 """All that there have to be."""
+PAPER = tuple(f"kevin-paper/{name}.j2" for name in ("task", "history", "feedback"))
+"""Those of `templates="kevin-paper"` in place of task, history and the feedback on an outcome."""
 _RAISED = (jinja2.TemplateError, OSError, TypeError, ValueError, LookupError, ArithmeticError)
 """By a template that cannot be had, or by what stands in it."""
 
@@ -42,10 +45,11 @@ def render(name: str, **fields: Any) -> str:
     """A template's text.
 
     Raises:
-        PromptError: when it, or any of `NAMES`, is not there or does not compile, and when it fails with these fields.
+        PromptError: when it, or any that goes with it, is not there or does not compile, and when it fails with these
+            fields.
     """
     folder = data_folder("prompts")
-    environment = _environment(folder)
+    environment = _environment(folder, PAPER if name in PAPER else NAMES)
     try:
         return environment.get_template(name).render(fields)
     except _RAISED as error:
@@ -53,7 +57,7 @@ def render(name: str, **fields: Any) -> str:
 
 
 @functools.cache
-def _environment(folder: Path) -> jinja2.Environment:
+def _environment(folder: Path, names: tuple[str, ...]) -> jinja2.Environment:
     """Has compiled all of them: what is wrong with one of feedback's is said before the first turn."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -70,6 +74,7 @@ def _environment(folder: Path) -> jinja2.Environment:
         "duration": duration,
         "input": describe_input,
         "input_set": describe_input_set,
+        "pattern": describe_pattern,
         "ratio": ratio,
         "seconds": "{:.3g} s".format,
         "sentence": sentence,
@@ -77,7 +82,7 @@ def _environment(folder: Path) -> jinja2.Environment:
         "table": table,
     }
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
-    for name in NAMES:
+    for name in names:
         try:
             environment.get_template(name)
         except _RAISED as error:

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kevin_env.context import count_characters
+from kevin_env.context import count_characters, load_counter
 from kevin_env.extract import Extracted, extract, part_reasoning
 from kevin_env.feedback import render_feedback
 from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds, Submission
@@ -17,6 +17,7 @@ from kevin_env.profile import Profile
 from kevin_env.record import Message, Reply, Turn, Usage
 from kevin_env.rules import Rules, check_rules
 from kevin_env.score import Bound, Noisy, Score, Scored, earned, score_of
+from kevin_env.settings import Templates
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -37,7 +38,9 @@ class Question:
     bound: Bound = "median"
     pay_repeats: bool = False
     noisy: Noisy = "lower"
+    tokenizer: str = ""
     hints: bool = False
+    templates: Templates = "default"
     on_gpu: bool = True
     """Where the code runs: what hints advise depends on it."""
     earlier: tuple[Turn, ...] = ()
@@ -94,24 +97,28 @@ def take_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnSta
 
 
 def as_scored(
-    outcome: Outcome, submission: Submission | None, reply: str, reasoning: str | None, usage: Usage | None = None
-) -> Scored:
+    outcome: Outcome, submission: Submission | None, reply: str, reasoning: str | None, usage: Usage | None = None,
+    tokenizer: str = "",
+) -> Scored:  # fmt: skip
     """What a score may look at of a turn: how it ended, and the tokens of its code and of all its reasoning.
 
-    Tokens are those of `usage`. What it tells of the whole reply is divided by characters; without it four characters
-    are a token.
+    They are counted with the tokenizer, where the settings name one. Else they are those of `usage`: what it tells of
+    the whole reply is divided by characters, and without it four characters are a token. Reasoning that is not in the
+    reply is counted by `usage` alone.
     """
     thought = ((reasoning or "") + part_reasoning(reply)[1]).strip()
     usage, written = usage or Usage(), len(reply) + len(reasoning or "")
     told = (usage.completion_tokens or 0) - (0 if thought else usage.reasoning_tokens or 0)  # hidden: not in `written`
 
     def count(text: str) -> float:
+        if tokenizer:
+            return load_counter(tokenizer)(text)
         return len(text) * told / written if told > 0 and written else count_characters(text)
 
     return Scored(
         outcome,
         code_tokens=count(submission.code) if submission else None,
-        reasoning_tokens=usage.reasoning_tokens or count(thought),
+        reasoning_tokens=count(thought) if thought and tokenizer else usage.reasoning_tokens or count(thought),
     )
 
 
@@ -174,7 +181,12 @@ def _turn(
     evidence = judgement or same
     log = evidence.log if evidence else ""
     scored = as_scored(
-        verdict.outcome, found.submission if found else None, reply.content, reply.reasoning, reply.usage
+        verdict.outcome,
+        found.submission if found else None,
+        reply.content,
+        reply.reasoning,
+        reply.usage,
+        question.tokenizer,
     )
     before = _earned_before(question, found.submission) if found else None
     score = earned(score_of(scored, question.score, question.bound, question.noisy), before)
@@ -182,6 +194,7 @@ def _turn(
         verdict.outcome, log=log, same_as=same.turn if same else None, hints=question.hints,
         baseline=question.options.baseline, profile=_new_in(evidence, question.earlier), on_gpu=question.on_gpu,
         code=found.submission.code if found else "", scores=(*(turn.score for turn in question.earlier), score),
+        templates=question.templates,
     )  # fmt: skip
     return Turn(
         turn=question.number,

@@ -5,11 +5,13 @@ import re
 from collections.abc import Sequence
 
 from kevin_env.judge.api import InputFacts
-from kevin_env.outcome import Difference, printable
+from kevin_env.outcome import Difference, Pattern, Span, printable
 
 MESSAGE_LIMIT = 300
 BLOCK_LIMIT = 1700
 """Characters that are shown of a message, and of one block of someone else's text."""
+SETS_LIMIT = 150
+"""Characters that are shown of the names of input sets."""
 LONGEST_FENCE = 12
 """Backticks in a row that such a block keeps: its fence has more of them, twice."""
 
@@ -43,7 +45,7 @@ def inline(text: str, limit: int = MESSAGE_LIMIT) -> str:
 def table(differences: Sequence[Difference]) -> str:
     """Coordinates, expected and got of wrong elements, in aligned columns."""
     rows = [("index", "expected", "got")]
-    rows += [(str(list(each.index))[:60], each.expected[:40], each.got[:40]) for each in differences]
+    rows += [(str(list(each.index))[:40], each.expected[:30], each.got[:30]) for each in differences]
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
 
@@ -65,6 +67,48 @@ def describe_input_set(name: str) -> str:
     """Case `odd`, inputs `wide`: from `odd/wide`."""
     case, _, distribution = name.partition("/")
     return f"case `{case}`, inputs `{distribution}`" if distribution else f"case `{case}`"
+
+
+def describe_input_sets(names: Sequence[str]) -> str:
+    """Case `odd` (own, wide), case `main` (own): from `odd/own`, `odd/wide` and `main/own`."""
+    cases: dict[str, list[str]] = {}
+    for name in names:
+        case, _, distribution = name.partition("/")
+        cases.setdefault(case, []).append(distribution)
+    told = ", ".join(f"case `{case}` ({', '.join(distributions)})" for case, distributions in cases.items())
+    return inline(told, SETS_LIMIT)
+
+
+def describe_pattern(pattern: Pattern) -> str:
+    """What all wrong elements have in common, as sentences."""
+    told: list[str] = []
+    if pattern.where:
+        told.append(f"All wrong elements are in `output{_sliced(pattern.where)}`.")
+    value = 0.0 if pattern.value is None else pattern.value
+    if pattern.what == "constant":
+        told.append(f"Every wrong element is {value:.6g}.")
+    elif pattern.what == "factor":
+        told.append(f"Every wrong element is {value:.5g} times the expected value.")
+    elif pattern.what == "offset":
+        told.append(f"Every wrong element is the expected value {'plus' if value > 0 else 'minus'} {abs(value):.5g}.")
+    elif pattern.what == "transposed":
+        told.append("The output is transposed in its last two dimensions.")
+    return " ".join(told)
+
+
+def _sliced(spans: Sequence[Span]) -> str:
+    """Such as `[:, 992:]`."""
+    if spans[0].dim is None:
+        return f".flatten()[{_slice(spans[0])}]"
+    by_dimension = {span.dim: _slice(span) for span in spans}
+    return f"[{', '.join(by_dimension.get(d, ':') for d in range(max(d or 0 for d in by_dimension) + 1))}]"
+
+
+def _slice(span: Span) -> str:
+    if span.stop - span.start == 1:
+        return str(span.start)
+    ends = f"{span.start or ''}:{span.stop if span.stop < span.size else ''}"
+    return ends if span.step == 1 else f"{ends}:{span.step}"
 
 
 def binary_size(count: float) -> str:

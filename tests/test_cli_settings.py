@@ -21,9 +21,10 @@ from kevin_env.recorder import read_trajectories
 from kevin_env.settings import Settings
 
 OTHER: dict[str, Any] = {
-    "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cpu", "language": "triton", "rules": "open",
-    "score": "kernrl", "bound": "lower", "pay_repeats": True, "noisy": "retry", "context": "last_n:2",
-    "context_tokens": 9000, "tokenizer": "", "hints": True, "examples": "few", "index": "kernels",
+    "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cpu", "language": "cuda", "rules": "open",
+    "score": "kernrl", "bound": "lower", "pay_repeats": True, "noisy": "retry",
+    "templates": "kevin-paper", "context": "last_n:2", "context_tokens": 9000, "tokenizer": "", "hints": True,
+    "examples": "zero", "index": "kernels",
     "baseline": "compile", "inputs": "shipped", "call_timeout": 7.5, "build_timeout": 90.0,
     "profile": "kernels", "sanitize": True, "stop_on": 2.5,
 }  # fmt: skip
@@ -31,9 +32,9 @@ OTHER: dict[str, Any] = {
 
 OVERRIDES = [word for name, value in OTHER.items() for word in ("-o", f"settings.{name}={str(value).lower()}")]
 FLAGS = [
-    *("--turns", "3", "--device", "cpu", "--language", "triton", "--rules", "open", "--score", "kernrl", "--hints"),
-    *("--examples", "few", "--index", "kernels", "--baseline", "compile", "--inputs", "shipped"),
-    *("--profile", "kernels", "--sanitize", "--noisy", "retry"),
+    *("--turns", "3", "--device", "cpu", "--language", "cuda", "--rules", "open", "--score", "kernrl", "--hints"),
+    *("--templates", "kevin-paper", "--examples", "zero", "--index", "kernels", "--baseline", "compile"),
+    *("--inputs", "shipped", "--profile", "kernels", "--sanitize", "--noisy", "retry"),
     *("--call-timeout", "7.5", "--build-timeout", "90"),
 ]
 NO_FLAG = {"gamma", "returns", "bound", "pay_repeats", "context", "context_tokens", "tokenizer", "stop_on"}
@@ -102,6 +103,7 @@ def test_the_options_that_have_a_word_of_their_own(command: str, monkeypatch: py
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--templates", "kevin"], "setting templates='kevin': Input should be 'default' or 'kevin-paper'"),
         (["--examples", "two"], "examples='two': give zero, one, few, retrieved"),
         (["--examples", "retrieved"], "no index is given"),
         (["--examples", "retrieved", "--index", "nowhere"], "there is no index at"),

@@ -1,5 +1,6 @@
 import pytest
 from episodes import KERNEL, SOURCE, WRONG
+from test_feedback import FACTS
 from work import calls_of
 
 from kevin_env.context import (
@@ -15,8 +16,9 @@ from kevin_env.judge import ScriptedPool, Submission
 from kevin_env.judge.api import Options
 from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
 from kevin_env.outcome import FormatError
-from kevin_env.problem import Problem
+from kevin_env.problem import Problem, load_problem
 from kevin_env.record import Turn
+from kevin_env.score import Component, WeightedSum
 from kevin_env.settings import Settings
 
 PROBLEM = Problem(id="double", source=SOURCE, name="double", statement="Doubles x.")
@@ -89,6 +91,47 @@ def test_the_first_prompt_is_the_task_with_an_example(facts):
     assert "squared_difference" in message.content and "return x * 2" in message.content
     (bare,) = build_messages(PROBLEM, facts, [], Settings(examples=False))
     assert "squared_difference" not in bare.content
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        ("kevin", "A turn scores 0 unless every input set passes, and then 0.3 plus the speedup."),
+        ("dr_kernel", "on every input set, the speedup and the share of device time in your own kernels."),
+        ("kernel_rl_default", "short code (paid in full up to 125 tokens, not at all from 2000) and short reasoning"),
+        (WeightedSum(((1.0, Component("depth", lambda _: 0.0)),)), "A turn is scored on depth."),
+        (lambda outcome: 1.0, "The score of a turn depends on whether every input set passes and on the speedup."),
+    ],
+)
+def test_the_prompt_says_what_a_turn_is_scored_on(facts, score, said):
+    settings = Settings.of({"score": score, "profile": "ncu"})
+    assert said in build_messages(PROBLEM, facts, [], settings)[0].content
+
+
+def test_the_prompt_says_what_ends_the_episode_and_which_end_counts(facts):
+    def said(**settings) -> str:
+        return build_messages(PROBLEM, facts, [], Settings.of(settings))[0].content
+
+    assert "ends the episode" not in said() and "lower end" not in said()
+    assert "The first correct kernel ends the episode." in said(stop_on="correct")
+    text = said(stop_on=1.5, bound="lower")
+    assert "The lower end of the speedup's confidence interval counts." in text
+    assert "The first kernel with a speedup of at least 1.5 ends the episode." in text
+
+
+@pytest.mark.parametrize("language", ["triton", "cuda"])
+def test_the_first_prompt_about_a_softmax_takes_at_most_1500_tokens(language):
+    """Qwen's tokenizer, which is on no machine without a network, makes a token of 3.3 characters of these prompts."""
+    import torch
+
+    from kevin_env.judge.facts import find_facts
+
+    softmax = load_problem("L1_23_Softmax")
+    found = find_facts(softmax, torch.device("cpu"), FACTS.device, Options())
+    settings = Settings(examples="zero", language=language)
+    (message,) = build_messages(softmax, found, [], settings)
+    main = "Case `main`, the one that is timed: `x`: float32[4096, 32768]. Output: float32[4096, 32768].\n"
+    assert len(message.content + main) / 3.3 <= 1500
 
 
 def test_later_prompts_are_the_task_and_every_turn_without_reasoning(facts):

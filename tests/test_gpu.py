@@ -67,6 +67,7 @@ def test_a_tail_that_nobody_wrote_is_uninitialized_memory(pool: LocalPool) -> No
     outcome = judged(pool, "hostile/leaves_the_tail_unwritten").outcome
     assert isinstance(outcome, Incorrect) and outcome.kind == "not_written"
     assert outcome.wrong and outcome.total and 0.2 < outcome.wrong / outcome.total < 0.3
+    assert outcome.pattern and [(span.dim, span.stop == span.size) for span in outcome.pattern.where] == [(0, True)]
 
 
 def test_a_call_is_queued_where_it_can_be(pool: LocalPool) -> None:

@@ -2,6 +2,7 @@ import contextlib
 import itertools
 import math
 import pickle
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -267,9 +268,9 @@ def test_names_are_told_and_recorded() -> None:
         resolve_score("kernel_rl")
 
 
-def played(reply: Reply, score: str) -> Turn:
+def played(reply: Reply, score: str, tokenizer: str = "") -> Turn:
     problem = Problem(id="double", source=SOURCE, name="double")
-    question = Question(problem, 1, (), Options(secret="ab" * 16), "kernel", resolve_score(score))
+    question = Question(problem, 1, (), Options(secret="ab" * 16), "kernel", resolve_score(score), tokenizer=tokenizer)
     with contextlib.closing(ScriptedPool([correct(2.0)])) as pool:
         return take_turn(question, reply, pool)
 
@@ -296,6 +297,18 @@ def test_a_turn_is_scored_with_its_code_and_its_reasoning(reply: Reply, thinking
     tokens = len(turn.submission.code) / (2 if reply.usage and reply.reasoning else 4)
     length = (2000 - tokens) / 1875
     assert length < 1 and turn.score == pytest.approx(1.3 + 0.05 * length + 0.1 * thinking, abs=1e-4)
+
+
+def test_the_tokenizer_of_the_settings_counts_code_and_reasoning(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0}, unk_token="?"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    words.save(str(tmp_path / "tokenizer.json"))
+    usage = Usage(completion_tokens=9999, reasoning_tokens=9999)
+    turn = played(Reply(content=CODE, reasoning="long " * 750, usage=usage), "kernel_rl_default", str(tmp_path))
+    assert turn.submission is not None
+    length = (2000 - len(turn.submission.code.split())) / 1875
+    assert turn.score == pytest.approx(1.3 + 0.05 * min(length, 1.0) + 0.1 * 0.85, abs=1e-4)
 
 
 @pytest.mark.parametrize(

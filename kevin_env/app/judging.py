@@ -23,7 +23,7 @@ from kevin_env.score import SCORES, Bound, Noisy, Scored, kevin, score_of
 from kevin_env.settings import Settings
 from kevin_env.turn import Verdict, as_scored, begin_verdict
 
-RECORDED = ("device", "baseline", "inputs", "rules", "bound", "noisy", "call_timeout", "build_timeout")
+RECORDED = ("device", "baseline", "inputs", "rules", "bound", "noisy", "tokenizer", "call_timeout", "build_timeout")
 """Settings of a record that a turn of it is judged again with."""
 
 
@@ -39,6 +39,7 @@ class Request:
     score: str = "kevin"
     bound: Bound = "median"
     noisy: Noisy = "lower"
+    tokenizer: str = ""
     turn: Turn | None = None
     """The recorded turn that is judged again."""
 
@@ -82,7 +83,8 @@ class Judged:
         if asked.turn is None:
             scored = Scored(outcome, code_tokens=count_characters(submission.code) if submission else None)
         else:
-            scored = as_scored(outcome, submission, asked.turn.reply, asked.turn.reasoning, asked.turn.usage)
+            told = (asked.turn.reply, asked.turn.reasoning, asked.turn.usage, asked.tokenizer)
+            scored = as_scored(outcome, submission, *told)
         return score_of(scored, SCORES.get(asked.score, kevin), asked.bound, asked.noisy)
 
 
@@ -196,7 +198,8 @@ def _recorded(path: Path, number: int | None, episode: str, options: Options, an
     options = settings.options(turn.secret).model_copy(update=options.model_dump(include=given))
     score = str(trajectory.config.get("score", "kevin"))
     return Request(
-        str(path), problem, _submitted(turn), options, settings.rules, score, settings.bound, settings.noisy, turn
+        str(path), problem, _submitted(turn), options, settings.rules, score, settings.bound, settings.noisy,
+        settings.tokenizer, turn,
     )  # fmt: skip
 
 

@@ -10,12 +10,13 @@ from kevin_env.candidate.allocations import POISON
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.claims import Output
 from kevin_env.judge.mismatch import Mismatch
+from kevin_env.judge.pattern import region_of
 from kevin_env.judge.pieces import counts_of
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.structure import count_of, described, in_order_of, shape_of
 from kevin_env.judge.trouble import Broken
-from kevin_env.judge.verify import Tolerance, find_wrong, near, tolerance_of
-from kevin_env.outcome import Difference, Incorrect
+from kevin_env.judge.verify import Tolerance, find_pattern, find_wrong, near, tolerance_of
+from kevin_env.outcome import Difference, Incorrect, Pattern
 
 Allowed = dict[tuple[str, int], Tolerance]
 """What was allowed on an earlier input set, by its name and the number of the output tensor."""
@@ -79,9 +80,11 @@ class _Target:
         oracle = oracles_of(self.expected, self.references)[self.place]
         tolerance = tolerance_of(self.reference, oracle, self.case.tolerance, self.case.precision)
         wrong, tolerance = find_wrong(tensor, self.reference, oracle, tolerance, self.plain)
-        if wrong is None and self.reference.is_floating_point():
+        if wrong is not None:
+            return replace(wrong, pattern=find_pattern(wrong, tensor, self.reference, oracle, tolerance))
+        if self.reference.is_floating_point():
             allowed.setdefault(self.name, tolerance)
-        return wrong
+        return None
 
     def plain(self) -> torch.Tensor | None:
         """The reference's output with plain accumulators, where it can be had."""
@@ -132,10 +135,13 @@ def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | Non
     for each in wrong.differences:
         at = each.index[: now.dim()]  # that of a complex element ends with which of its parts
         shown.append(each.model_copy(update={"got": "uninitialized"}) if _left_as_filled(now[at], then[at]) else each)
-    which = "the output holds" if count == now.numel() else f"{count} of {now.numel()} elements hold"
-    what = f"{which} uninitialized memory: never written, or computed from memory that was not"
-    told = Mismatch("not_written", what, count, now.numel(), differences=tuple(shown))
-    return _incorrect(told, wrong.input_set, wrong.output)
+    some = f"{count} of {now.numel()} elements ({100 * count / now.numel():.3g} %) hold"
+    which = "the output holds" if count == now.numel() else some
+    what = f"{which} uninitialized memory: never written, or computed from uninitialized memory"
+    where = region_of(_left_as_filled, now, then)
+    pattern = Pattern(where=where) if where else None
+    told = Mismatch("not_written", what, count, now.numel(), differences=tuple(shown), pattern=pattern)
+    return _incorrect(told, wrong.input_set, wrong.output).model_copy(update={"passed": wrong.passed})
 
 
 def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
@@ -163,7 +169,7 @@ def _incorrect(wrong: Mismatch, input_set: str, path: str = "") -> Incorrect:
     return Incorrect.model_validate({
         "kind": wrong.kind, "message": wrong.message, "input_set": input_set, "output": path, "wrong": wrong.wrong,
         "total": wrong.total, "worst_error": _finite(wrong.worst_error), "tolerance": _finite(wrong.tolerance),
-        "differences": wrong.differences,
+        "differences": wrong.differences, "pattern": wrong.pattern,
     })  # fmt: skip
 
 

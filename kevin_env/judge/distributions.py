@@ -13,7 +13,7 @@ from kevin_env.judge.inputstructure import Structure
 from kevin_env.judge.pieces import pieces
 
 DISTRIBUTIONS = {
-    "own": "as the problem's get_inputs draws them",
+    "own": "as `get_inputs` draws them",
     "signed": "standard normal",
     "wide": "normal with standard deviation 400, reaching beyond +-1000",
     "offset": "normal around 4 with standard deviation 1",

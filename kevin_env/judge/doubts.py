@@ -47,7 +47,7 @@ def believed(outcome: Correct, floor: Floor | None, flags: list[str]) -> Correct
         return outcome
     text = f"a call was timed at {seconds * 1e6:.3g} us, twice, but {floor}"
     flags.append(flag("below_floor", text))
-    return without_speedup(outcome, f"all outputs are right; {text}: no speedup is told")
+    return without_speedup(outcome, f"all outputs are right; {text}: no speedup is reported")
 
 
 def without_speedup(outcome: Correct, message: str) -> Correct:
@@ -89,7 +89,7 @@ def explained(outcome: Correct, smaller: tuple[str, Correct] | None, flags: list
     part, whole = ((each.submission_seconds or 0.0) * 1e6 for each in (smaller[1], outcome))
     text += f", and the far smaller case `{smaller[0]}` takes {part:.3g} us, this one {whole:.3g} us"
     flags.append(flag("does_not_grow", text))
-    return without_speedup(outcome, f"all outputs are right; the time is {text}: no speedup is told")
+    return without_speedup(outcome, f"all outputs are right; the time is {text}: no speedup is reported")
 
 
 def coverage_flags(outcome: Outcome) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from kevin_env.judge.pieces import Size, Values, counts_of, first_of, largest_of
-from kevin_env.outcome import Difference
+from kevin_env.outcome import Difference, Pattern
 
 SHOWN = 5
 
@@ -22,6 +22,7 @@ class Mismatch:
     worst_error: float | None = None
     tolerance: float | None = None
     differences: tuple[Difference, ...] = ()
+    pattern: Pattern | None = None
 
 
 def of_form(got: torch.Tensor, reference: torch.Tensor) -> Mismatch | None:
@@ -52,7 +53,8 @@ def of_elements(
     if count == 0:
         return None
     shown = _differences(first_of(wrong, counts, SHOWN, *tensors), tensors)
-    return Mismatch(kind, f"{count} of {total} elements {what}", count, total, error, allowed, shown)
+    text = f"{count} of {total} elements ({100 * count / total:.3g} %) {what}"
+    return Mismatch(kind, text, count, total, error, allowed, shown)
 
 
 def of_the_whole(errors: Values, tensors: tuple[torch.Tensor, ...], error: Size, allowed: float) -> Mismatch:

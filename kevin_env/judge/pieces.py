@@ -35,8 +35,21 @@ def pieces(*tensors: torch.Tensor, each: int = 1) -> Iterator[tuple[torch.Tensor
         tensors: Those after the first may have further dimensions, which are left whole.
         each: How many elements are held for one of the first tensor.
     """
-    for place in _places(tensors[0].shape, max(1, most_of(tensors[0]) // each)):
+    for place in places(tensors[0].shape, max(1, most_of(tensors[0]) // each)):
         yield tuple(tensor[place] for tensor in tensors)
+
+
+def places(shape: torch.Size, most: int) -> Iterator[tuple[int | slice, ...]]:
+    """What to index a tensor with to get its pieces of at most so many elements, one after the other."""
+    if math.prod(shape) <= most:
+        yield ()
+    elif (inner := math.prod(shape[1:])) > most:
+        for i in range(shape[0]):
+            yield from ((i, *rest) for rest in places(shape[1:], most))
+    else:
+        step = most // inner
+        for start in range(0, shape[0], step):
+            yield (slice(start, start + step),)
 
 
 def most_of(tensor: torch.Tensor) -> int:
@@ -132,19 +145,6 @@ def _rows(row: Values, shape: tuple[int, ...], dtype: torch.dtype, *tensors: tor
     for place, piece in zip(rows.unbind(), pieces(*tensors), strict=True):
         place.copy_(row(*piece))
     return rows
-
-
-def _places(shape: torch.Size, most: int) -> Iterator[tuple[int | slice, ...]]:
-    """What to index a tensor with to get one piece after the other."""
-    if math.prod(shape) <= most:
-        yield ()
-    elif (inner := math.prod(shape[1:])) > most:
-        for i in range(shape[0]):
-            yield from ((i, *rest) for rest in _places(shape[1:], most))
-    else:
-        step = most // inner
-        for start in range(0, shape[0], step):
-            yield (slice(start, start + step),)
 
 
 def _magnitudes(values: torch.Tensor) -> torch.Tensor:

@@ -19,7 +19,7 @@ SHARE = 64
 """At most one entry in this many is planted."""
 NEEDS = "signed"
 """The distribution whose values are planted; where the problem does not admit it, nothing is."""
-TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries replaced by normal ones of the same root mean square"
+TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries replaced by normal values of the same RMS"
 
 
 def planted(distribution: str, admitted: Collection[str]) -> bool:

@@ -88,6 +88,7 @@ class Trial:
         self._called = False
         self._pause: Callable[[], None] = lambda: None
         self._allowed: Allowed = {}
+        self._passed: dict[str, None] = {}
         self.kept: list[Player | SharedRegion] = []
 
     def load(self, code: str) -> None:
@@ -176,7 +177,7 @@ class Trial:
 
     def in_time(self, sets: Sequence[Drawn], told: Callable[[Patience], T], first: bool = False) -> T:
         """Calls of the submission on some inputs, given how long one may take. Errors as `screen`."""
-        self.place = Place("call", sets[0].input_set)
+        self.place = Place("call", sets[0].input_set, self._passed_but(sets[0].input_set))
         if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
             raise ProblemError(f"{self.problem.id}: get_inputs draws inputs of other sizes than before")
         return self._in_time(told, first)
@@ -203,7 +204,15 @@ class Trial:
 
     def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
         """Compares a call with what the reference gives for the same inputs."""
-        return check_answer(answer, self.expect(drawn), self.case, drawn.input_set, self._allowed)
+        name = drawn.input_set
+        wrong = check_answer(answer, self.expect(drawn), self.case, name, self._allowed)
+        if wrong is not None:
+            return wrong.model_copy(update={"passed": self._passed_but(name)})
+        self._passed[name] = None
+        return None
+
+    def _passed_but(self, input_set: str | None = None) -> tuple[str, ...]:
+        return tuple(each for each in self._passed if each != input_set)
 
     def draw(self, distribution: str) -> Drawn:
         """A fresh input set of the case at hand, in private memory."""
@@ -275,7 +284,7 @@ class Trial:
         answer = case.answer(first.skeleton, first.image.tensors, first.seed)
         self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
         self.gate = self.open_gate(first.image.end, image_size(self.outputs))
-        self.place, self._called = Place("construct"), False
+        self.place, self._called = Place("construct", passed=self._passed_but()), False
         self.limits = self.options.limits(self._nature().seconds)
         self._in_time(partial(self.construct, self.worker), first=True)
         self.player = self._in_time(partial(self.admit, self.worker, self.gate), first=True)

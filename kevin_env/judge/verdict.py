@@ -2,7 +2,7 @@
 
 import signal
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from kevin_env.judge.diagnostics import clip, diagnostics, first_line, is_link_error, traceback_of, without_paths
 from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut, Trouble
@@ -20,6 +20,8 @@ class Place:
 
     step: Step = "build"
     input_set: str | None = None
+    passed: tuple[str, ...] = ()
+    """Other input sets that were right before."""
 
 
 def verdict(trouble: Trouble, place: Place, folder: str, line: int | None = None) -> CompileError | RuntimeFailure:
@@ -44,7 +46,7 @@ def verdict(trouble: Trouble, place: Place, folder: str, line: int | None = None
             called = "" if line is None else f" in native code called from line {line}"
             return _ended(place, "signal", _signal(-code) + called, line)
         case Ended(code=None):
-            return _ended(place, "killed", "the process was gone")
+            return _ended(place, "killed", "the process disappeared")
         case Ended():
             return _ended(place, "exit", f"the process ended with exit code {trouble.code}")
         case Broken():
@@ -55,7 +57,7 @@ def verdict(trouble: Trouble, place: Place, folder: str, line: int | None = None
 
 def hoarding(input_set: str | None) -> RuntimeFailure:
     """The outcome of a candidate that holds so much of the device's memory that the judge cannot go on."""
-    text = "the submission held so much of the device's memory that its inputs and outputs had no room"
+    text = "the submission used so much device memory that its inputs and outputs did not fit"
     return RuntimeFailure(kind="out_of_memory", message=text, input_set=input_set)
 
 
@@ -96,15 +98,18 @@ def _failed(failure: Failure, place: Place, folder: str) -> CompileError | Runti
         return CompileError(kind="import", message=message, details=trace, line=line)
     kind = failure.kind if failure.kind in _RUNTIME_KINDS else "exception"
     return RuntimeFailure.model_validate(
-        {"kind": kind, "message": message, "details": trace, "line": line, "input_set": place.input_set}
+        {"kind": kind, "message": message, "details": trace, "line": line, **_sets(place)}
     )
 
 
 def _ended(place: Place, kind: str, message: str, line: int | None = None) -> CompileError | RuntimeFailure:
     if place.step == "build" and kind != "protocol":
         return CompileError(kind="timeout" if kind == "timeout" else "killed", message=message, line=line)
-    told = {"kind": kind, "message": message, "line": line, "input_set": place.input_set}
-    return RuntimeFailure.model_validate(told)
+    return RuntimeFailure.model_validate({"kind": kind, "message": message, "line": line, **_sets(place)})
+
+
+def _sets(place: Place) -> dict[str, Any]:
+    return {"input_set": place.input_set, "passed": place.passed}
 
 
 def _signal(number: int) -> str:

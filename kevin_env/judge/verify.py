@@ -19,7 +19,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from kevin_env.judge.mismatch import Mismatch, of_elements, of_form, of_the_whole
-from kevin_env.judge.pieces import Size, counts_of, size_later, size_of, spread_of
+from kevin_env.judge.pattern import pattern_of
+from kevin_env.judge.pieces import Size, Values, counts_of, size_later, size_of, spread_of
+from kevin_env.outcome import Pattern
 
 REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
 """How many times the reference's own error is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16 and fp8."""
@@ -201,6 +203,22 @@ def wrong_elements(
     return ~torch.where(torch.isfinite(wanted), right, same)
 
 
+def find_pattern(
+    wrong: Mismatch, got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance
+) -> Pattern | None:
+    """What the wrong elements have in common of which `compare_within` has told; None where there is nothing."""
+    if not wrong.wrong:
+        return None
+    got, reference, exact = _real(got), _real(reference), _real(reference if oracle is None else oracle)
+    if wrong.kind == "not_finite":
+        mask = _lost
+    elif got.is_floating_point():
+        mask = _outside(tolerance.worst, got.dtype)
+    else:
+        mask = _differ
+    return pattern_of(mask, (got, reference, exact), tolerance.worst)
+
+
 def near(
     got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False
 ) -> Callable[[], bool]:
@@ -239,19 +257,22 @@ def widened(tensor: torch.Tensor) -> torch.Tensor:
 def _compare_floats(
     got: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, tolerance: Tolerance
 ) -> Mismatch | None:
-    worst, eps, tensors = tolerance.worst, torch.finfo(got.dtype).eps, (got, reference, exact)
+    worst, tensors = tolerance.worst, (got, reference, exact)
     lost = of_elements(_lost, tensors, worst, "are not finite where the expected values are", "not_finite")
     if lost is not None:
         return lost
-
-    def wrong(value: torch.Tensor, wanted: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        return wrong_elements(value.double(), wanted.double(), right.double(), worst, eps)
-
     error = size_of(_error, *tensors)
-    found = of_elements(wrong, tensors, worst, "exceed the tolerance", error=error.largest)
+    found = of_elements(_outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest)
     if found is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
         return found
     return of_the_whole(_error, tensors, error, tolerance.rms)
+
+
+def _outside(worst: float, dtype: torch.dtype) -> Values:
+    def wrong(value: torch.Tensor, wanted: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        return wrong_elements(value.double(), wanted.double(), right.double(), worst, torch.finfo(dtype).eps)
+
+    return wrong
 
 
 def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale: float) -> float:
@@ -264,7 +285,7 @@ def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale:
     return max(LOW_RMS_MULTIPLE * max(own, rounding), LOW_RMS_ULPS * least)
 
 
-def _differ(got: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+def _differ(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor | None = None) -> torch.Tensor:
     # a bool by its byte: torch takes every byte but 0 for true, also those that nobody wrote
     return got != wanted if got.dtype != torch.bool else got.view(torch.uint8) != wanted.view(torch.uint8)
 

@@ -137,7 +137,7 @@ def _imported_reference(node: ast.Import | ast.ImportFrom) -> str:
 
 
 def _inherits(what: str, line: int) -> RulesViolation:
-    message = f"{what[0].upper()}{what[1:]}; a submission is complete in itself and does not use the reference."
+    message = f"{what[0].upper()}{what[1:]}; submissions must be self-contained and may not use the reference."
     return RulesViolation(kind="inherits_reference", message=message, line=line)
 
 
@@ -147,7 +147,7 @@ def _check_forward(model: ast.ClassDef, reader: SubmissionReader) -> RulesViolat
     if reader.launches:
         return None
     forward = [node for node in model.body if isinstance(node, ast.FunctionDef) and node.name == "forward"]
-    message = "What forward reaches launches no kernel of the submission's own."
+    message = "`forward` launches none of your kernels."
     return RulesViolation(kind="no_kernel", message=message, line=(forward or [model])[-1].lineno)
 
 
@@ -157,7 +157,7 @@ def _violation(findings: Sequence[Finding]) -> RulesViolation:
     named = [f"{each.what} (line {each.line})" for each in others[:_MOST_NAMED]]
     if len(others) > _MOST_NAMED:
         named.append(f"{len(others) - _MOST_NAMED} more")
-    verb = "has" if first.kind == "fallback" else "computes with"
-    message = f"What forward reaches {verb} {first.what} on line {first.line}"
+    told = f"has {first.what}" if first.kind == "fallback" else f"uses {first.what}, which counts as computing"
+    message = f"`forward`, or code that it calls, {told}"
     message += f"; also {', '.join(named)}." if named else "."
     return RulesViolation(kind=first.kind, message=message, line=first.line)

@@ -149,5 +149,5 @@ class Statements(Definitions):
         _, *kept = self._branch(scope, node.orelse, *(handler.body for handler in node.handlers))
         for handler, launches in zip(node.handlers, kept, strict=True):
             if launched and not launches and falls_back(handler):
-                self.report("fallback", handler, "an except branch that goes on without the kernel that failed")
+                self.report("fallback", handler, "an `except` branch that continues without the kernel")
         self.execute(node.finalbody, scope)

@@ -32,6 +32,8 @@ class Component:
     high: float = 1.0
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The settings without which it pays nothing, by name, each with the words its value may begin with."""
+    told: str = ""
+    """What it pays for, as the prompt says it; else its name."""
 
     def __call__(self, scored: Scored) -> float:
         """What is paid, within `low` to `high`."""
