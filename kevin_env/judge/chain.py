@@ -12,7 +12,8 @@ process is stopped until the last link is through.
 
 A call that needs its host while the device works (it waits for the device, or has more kernels than the launch queue)
 cannot be queued. It is timed one link at a time, with its process running. The look is at where its last output was; if
-this one is elsewhere, the link ends with its answer.
+this one is elsewhere, the link ends with its answer. Nor can one on a stream that does not wait for torch's current
+one, where inputs arrive. It is called when its input is there; the link begins before that is written.
 
 What a submission may try, and what stops it:
 
@@ -87,6 +88,12 @@ class Link:
         if there:
             self._snapshot = Snapshot(there[self._gate.random.randrange(len(there))].bytes)
 
+    def show(self) -> None:
+        """Queues the writing of the input, as a part of the link."""
+        self._began.record()
+        self._drawn.image.write_to(self._gate.inbox)
+        self._gate.flush()
+
     def open(self) -> None:
         """Queues all that comes before the call."""
         self._drawn.image.write_to(self._gate.inbox)
@@ -132,6 +139,8 @@ class GpuGate(Gate):
 
         Errors as `Gate.call`.
         """
+        if player.unordered:
+            return self.host_driven(player, drawn, timeout)
         assert player.words is not None
         (number,) = player.words.numbers(1)
         link = Link(self, drawn, player.words, number)
@@ -156,6 +165,8 @@ class GpuGate(Gate):
 
     def host_driven(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """One call, timed while its process runs. Hold the device alone; errors as `Gate.call`."""
+        if player.unordered:
+            return self._unordered(player, drawn, timeout)
         assert player.words is not None
         (number,) = player.words.numbers(1)
         link = Link(self, drawn, player.words, number)
@@ -178,6 +189,22 @@ class GpuGate(Gate):
             link.take(player.ours)
             finish(self.device)
         player.claim = claim
+        require_skeletons([claim])
+        return link.answer(claim)
+
+    def _unordered(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
+        assert player.words is not None
+        link = Link(self, drawn, player.words, 0)
+        self.stage(player, drawn, timeout)
+        link.show()
+        finish(self.device)
+        answer = player.worker.ask("go", timeout, seeds=seeds_of([drawn]))
+        player.worker.ask("finish", _usual(timeout))
+        (claim,), (placed,) = self.claims(player, answer, 1)
+        link.expect(placed)
+        link.look()
+        link.take(player.ours)
+        finish(self.device)
         require_skeletons([claim])
         return link.answer(claim)
 

@@ -1,6 +1,6 @@
 """One call's outputs against what the reference gives: structure first, then every tensor."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch

@@ -48,6 +48,8 @@ class Player:
         ours: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but not taken.
         words: Through which it and the judge take turns on a GPU.
         late: How many of its last calls in a row were not queued in time.
+        unordered: Whether it works on streams that do not wait for torch's current one, so that its inputs have to be
+            there before it is called.
         claim: What its last call that its host drove gave.
     """
 
@@ -56,12 +58,13 @@ class Player:
     ours: bool
     words: Words | None = None
     late: int = 0
+    unordered: bool = False
     claim: CallClaim | None = None
 
     @property
     def host_driven(self) -> bool:
         """Whether its calls cannot be queued: they need their host while the device works."""
-        return self.late >= OFTEN
+        return self.unordered or self.late >= OFTEN
 
     def close(self) -> None:
         """Unmaps what is mapped of its memory, and takes the words back."""

@@ -309,14 +309,19 @@ class Trial:
     def _nature(self) -> Nature:
         return self.bench.natures[nature_key(self.problem, self.case.name, self.options.inputs)]
 
-    def _told_apart(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect:
-        """A wrong value may change afterwards, be right at a second call, or be uninitialized memory."""
+    def _told_apart(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect | None:
+        """A wrong value may change afterwards, be right at a second call, or be uninitialized memory.
+
+        On a GPU the inputs of the second call are there before it is called. If that is right, the submission works on
+        streams that do not wait for torch's current one, and is called like that from then on.
+        """
         if wrong.kind not in ("values", "not_finite"):
             return wrong
         if answer.changed_since():
             text = "the call was reported finished while its output was still being written"
             return wrong.model_copy(update={"kind": "early_done", "message": text})
         self._draws -= 1
+        ordered, self.player.unordered = not self.player.unordered, self.bench.device.type == "cuda"
         try:  # never before an answer was wrong: it is the one call that a submission could tell from others
             self._in_time(partial(self.worker.ask, "poison"), first=False)
             second, again = self.checked(distribution)
@@ -324,5 +329,7 @@ class Trial:
             return wrong
         if again is not None:
             return unwritten(answer, second, again) or wrong
+        if ordered and self.player.unordered:
+            return None
         text = f"{wrong.message}; a second call on the same inputs was correct"
         return wrong.model_copy(update={"kind": "nondeterministic", "message": text})
