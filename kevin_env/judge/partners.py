@@ -1,4 +1,4 @@
-"""The two partners of every timed submission: the reference and the null kernel.
+"""The two partners of every timed submission: the reference and the null model.
 
 They run behind the same gate as a submission, in processes of their own that no submission ever touches, and what goes
 wrong with them is the judge's failure. One that is not in use is kept for the next submission to the same problem; it
