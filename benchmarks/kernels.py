@@ -1,221 +1,240 @@
-"""Kernels of known sizes as problems and submissions, and what they take as their own process sees it.
+"""Kernels of known sizes as problems and submissions, from 6 us to 10 ms, and what tools tell of their calls.
 
 Used by `clock.py` and `timing_fidelity.py`.
 """
 
 import csv
+import io
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from kevin_env.judge.api import Options
-from kevin_env.judge.bench import Bench
-from kevin_env.judge.nullkernel import null_code
-from kevin_env.judge.trial import Trial
-from kevin_env.judge.worker import Worker
+from by_hand import ONE_CALL, read_value, run
+
+from kevin_env.judge import JudgeError, Options, Submission
+from kevin_env.judge.pool import LocalPool
+from kevin_env.outcome import Correct
 from kevin_env.problem import Problem
 
+INSIDE = Path(__file__).resolve().with_name("inside.py")
+MODEL = """
+class {name}(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        {weights}
+    def forward(self, x):
+        return {expression}
+"""
 PROBLEM = """
 import torch
 DISTRIBUTIONS = ("own",)
-R, C, K = {rows}, {columns}, {inner}
-class Model(torch.nn.Module):
-    def forward(self, {arguments}):
-        return {expression}
+{model}
 def get_inputs():
-    return [{inputs}]
+    return [torch.randn({shape})]
 def get_init_inputs():
     return []
 """
+EAGER = "import torch"
 TRITON = """
 import torch, triton, triton.language as tl
 @triton.jit
-def softmax(x, y, n, B: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64); c = tl.arange(0, B); m = c < n
-    v = tl.load(x + row * n + c, mask=m, other=-float('inf')); e = tl.exp(v - tl.max(v, 0))
-    tl.store(y + row * n + c, e / tl.sum(e, 0), mask=m)
-class Kernel(torch.nn.Module):
-    def forward(self, x):
-        y = torch.empty_like(x)
-        softmax[(x.shape[0],)](x, y, x.shape[1], B=triton.next_power_of_2(x.shape[1]), num_warps=16)
-        return y
+def softmax_rows(x, y, B: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
+    v = tl.load(x + at)
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(y + at, e / tl.sum(e, 0))
+@triton.jit
+def layer_norm_rows(x, y, w, b, B: tl.constexpr):
+    column = tl.arange(0, B)
+    at = tl.program_id(0).to(tl.int64) * B + column
+    v = tl.load(x + at)
+    d = v - tl.sum(v, 0) / B
+    r = tl.rsqrt(tl.sum(d * d, 0) / B + 1e-5)
+    tl.store(y + at, d * r * tl.load(w + column) + tl.load(b + column))
+def over_rows(kernel, x, *weights):
+    y = torch.empty_like(x)
+    kernel[(x.shape[0],)](x, y, *weights, B=x.shape[1], num_warps=16)
+    return y
 """
-EAGER = """
+CUDA = """
 import torch
-class Kernel(torch.nn.Module):
-    def forward(self, {arguments}):
-        return {expression}
+SOURCE = '''
+extern "C" __global__ void relu(const float* x, float* y) {
+    long long i = blockIdx.x * 256LL + threadIdx.x;
+    y[i] = x[i] < 0 ? 0 : x[i];
+}
+extern "C" __global__ void affine(const float* x, float* y, const float* w, const float* b, int n) {
+    long long i = blockIdx.x * 256LL + threadIdx.x;
+    y[i] = x[i] * w[i % n] + b[i % n];
+}
+'''
+relu, affine = (torch.cuda._compile_kernel(SOURCE, name) for name in ("relu", "affine"))
+def over_elements(kernel, x, *more):
+    y = torch.empty_like(x)
+    kernel(grid=(x.numel() // 256, 1, 1), block=(256, 1, 1), args=[x, y, *more])
+    return y
 """
-NOTED = """
-import os, time
-calls = []
-def noting(call):
-    def noted(self, *inputs):
-        begin = time.perf_counter_ns()
-        outputs = call(self, *inputs)
-        calls.append((begin, (time.perf_counter_ns() - begin) / 1e9))
-        return outputs
-    return noted
-def written():
-    noted = [*calls]
-    with open(os.path.join(os.path.dirname(__file__), 'calls'), 'a') as file:
-        print(*(f'{begin} {seconds}' for begin, seconds in noted), sep='\\n', file=file)
-    calls.clear()
-    return noted
-"""
-NOTED_MODEL = """
-class ModelNew(Kernel):
-    __call__ = noting(Kernel.__call__)
-    def __init__(self):
-        super().__init__()
-        if written():
-            ModelNew.__call__ = Kernel.__call__
-"""
-NOTED_NULL = """
-def telling(make):
-    def made(self, *given):
-        written()
-        make(self, *given)
-    return made
-ModelNew.__call__, ModelNew.__init__ = noting(ModelNew.__call__), telling(ModelNew.__init__)
-"""
-EVENTS = """
-import statistics, time
-class ModelNew(Kernel):
-    def forward(self, *inputs):
-        sets = [[i.clone() for i in inputs] for _ in range({long})]
-        flush = torch.empty({flush}, dtype=torch.uint8, device='cuda')
-        def once(n, cycles=200000):
-            flush.zero_(); torch.cuda._sleep(cycles)
-            return self.between(sets[n % 3:n % 3 + 1])
-        def rested(n):
-            time.sleep(0.02)
-            return once(n, 1000000)
-        def rotated(n):
-            times = []
-            for count in ({long}, {short}):
-                torch.cuda._sleep(4000000)
-                times.append(self.between(sets[:count]))
-            return (times[0] - times[1]) / ({long} - {short})
-        def kernels(n):
-            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as trace:
-                torch.cuda._sleep(4000000)
-                self.between(sets)
-            spans = [e.device_time for e in trace.events() if 'spin' not in e.name and e.device_time]
-            return sum(spans) / 1e6 / len(sets)
-        rotated(0); kernels(0)
-        repeats = ((once, 60), (rested, 20), (rotated, 20), (kernels, 5))
-        print('TIMES', *(statistics.median(take(n) for n in range(count)) for take, count in repeats))
-        return Kernel.forward(self, *inputs)
-    def between(self, sets):
-        a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        outputs = []
-        a.record()
-        for one in sets:
-            outputs.append(Kernel.forward(self, *one))
-        b.record(); torch.cuda.synchronize()
-        return a.elapsed_time(b) / 1e3
-"""
-ALONE = """
-model = Kernel()
-with torch.device("cuda"):
-    inputs = get_inputs()
-model(*inputs)
-torch.cuda.synchronize()
-torch.cuda.profiler.start()
-for _ in range({calls}):
-    model(*inputs)
-torch.cuda.synchronize()
-torch.cuda.profiler.stop()
-"""
+AFFINE = "self.scale, self.shift = (torch.nn.Parameter(torch.randn(1 << 24)) for _ in range(2))"
 NCU_METRIC = "gpu__time_duration.sum"
-NCU_CALLS = 5
-NCU_SECONDS = 60
-X = "torch.randn(R, C)"
-KERNELS = {
-    "softmax": ("x", "torch.softmax(x, -1)", X),
-    "relu": ("x", "torch.relu(x)", X),
-    "triton softmax": ("x", "torch.softmax(x, -1)", X),
-    "matmul": ("x, w", "x @ w", f"{X}, torch.randn(C, K)"),
-}
-SIZES = {
-    "softmax": [(4096, 4096), (4096, 8192), (8192, 16384)],
-    "relu": [(4096, 8192), (8192, 16384)],
-    "triton softmax": [(4096, 8192), (8192, 16384)],
-    "matmul": [(4096, 8192)],
-}
-INSIDE = ("events, one cold call", "events, one cold call after a rest", "events, rotation", "kernels (CUPTI)")
-"""What `times_inside` gives, each in seconds."""
+REST = {"cpu": 0.5, "cuda": 0.0}
+"""Seconds before each judgement, by device. On a CPU the next candidate is started meanwhile."""
+Times = dict[str, dict[str, float]]
+"""Seconds of a call by side (`reference`, `submission`) and tool."""
 
 
-def kernel_case(kernel: str, rows: int, columns: int) -> tuple[Problem, str]:
-    """A problem of that size, and the code of a class `Kernel` that solves it."""
-    arguments, expression, inputs = KERNELS[kernel]
-    fields = {"rows": rows, "columns": columns, "inner": columns, "arguments": arguments, "expression": expression}
-    problem = Problem(id=f"{kernel} {rows}x{columns}", name=kernel, source=PROBLEM.format(inputs=inputs, **fields))
-    return problem, TRITON if kernel == "triton softmax" else EAGER.format(**fields)
+@dataclass(frozen=True)
+class Kernel:
+    """A problem, and a submission that is judged again and again."""
+
+    name: str
+    problem: Problem
+    code: str
 
 
-def as_submission(code: str) -> str:
-    """The kernel as it is judged."""
-    return f"{code}\nclass ModelNew(Kernel):\n    pass\n"
+def kernel(name: str, shape: str, expression: str, own: str = "", source: str = EAGER, weights: str = "") -> Kernel:
+    """One of the kernels.
+
+    Args:
+        name: Its own.
+        shape: Of the input.
+        expression: What the reference returns.
+        own: What the submission does; without it the same.
+        source: What stands before the submission's model.
+        weights: The statement that makes them.
+    """
+    fields = {"weights": weights or "pass", "name": "Model", "expression": expression}
+    problem = PROBLEM.format(model=MODEL.format(**fields), shape=shape)
+    code = source + MODEL.format(**{**fields, "name": "ModelNew", "expression": own or expression})
+    return Kernel(name, Problem(id=name, name=name, source=problem), code)
 
 
-def as_noted(code: str) -> str:
-    """The same, noting what each call takes to launch until it is constructed again: then that is written to a file."""
-    return f"{code}\n{NOTED}\n{NOTED_MODEL}"
+def linear(name: str, rows: int, columns: int) -> Kernel:
+    """A linear layer of torch's with a square matrix."""
+    layer = f"self.layer = torch.nn.Linear({columns}, {columns}, bias=False)"
+    return kernel(name, f"{rows}, {columns}", "self.layer(x)", weights=layer)
 
 
-def noted_null() -> str:
-    """The null kernel's model, noting the same of all of its calls, instead of `null_code`."""
-    return f"{null_code()}\n{NOTED}\n{NOTED_NULL}"
+KERNELS = (
+    kernel("cuda relu 4 MB", "1 << 20", "torch.relu(x)", "over_elements(relu, x)", CUDA),
+    linear("linear 128x1024, weights 4 MB", 128, 1024),
+    kernel("triton softmax 16 MB", "1024, 4096", "torch.softmax(x, -1)", "over_rows(softmax_rows, x)", TRITON),
+    kernel(
+        "triton layer norm 64 MB, weights 32 KB", "4096, 4096", "self.layer(x)",
+        "over_rows(layer_norm_rows, x, self.layer.weight, self.layer.bias)", TRITON,
+        "self.layer = torch.nn.LayerNorm(4096)",
+    ),
+    kernel("cuda relu 128 MB", "4096, 8192", "torch.relu(x)", "over_elements(relu, x)", CUDA),
+    kernel("softmax 128 MB", "4096, 8192", "torch.softmax(x, -1)"),
+    kernel(
+        "cuda affine 128 MB, weights 128 MB", "2, 1 << 24", "x * self.scale + self.shift",
+        "over_elements(affine, x, self.scale, self.shift, 1 << 24)", CUDA, AFFINE,
+    ),
+    linear("linear 64x8192, weights 256 MB", 64, 8192),
+    kernel("cuda relu 512 MB", "8192, 16384", "torch.relu(x)", "over_elements(relu, x)", CUDA),
+    kernel("triton softmax 512 MB", "8192, 16384", "torch.softmax(x, -1)", "over_rows(softmax_rows, x)", TRITON),
+    kernel(
+        "conv 64 MB, weights 144 KB", "16, 64, 128, 128", "self.layer(x)",
+        weights="self.layer = torch.nn.Conv2d(64, 64, 3, padding=1)",
+    ),
+    kernel(
+        "two linear 256x4096, weights 128 MB", "256, 4096", "self.second(torch.relu(self.first(x)))",
+        weights="self.first, self.second = (torch.nn.Linear(4096, 4096) for _ in range(2))",
+    ),
+    linear("linear 4096x8192, weights 256 MB", 4096, 8192),
+)  # fmt: skip
+"""In the order of what they take. The L2 holds 50 MB."""
 
 
-def noted_calls(worker: Worker) -> list[tuple[int, float]]:
-    """When each call began, by `time.perf_counter_ns`, and what it took to launch, in seconds."""
-    read = worker.ask("read", 10, path=str(worker.folder / "calls"), limit=1 << 20)["text"]
-    told = [line.split() for line in read.splitlines() if line]
-    return [(int(when), float(seconds)) for when, seconds in told]
+@contextmanager
+def written(kernels: Sequence[Kernel]) -> Iterator[Path]:
+    """A folder with a file for each problem and each submission, by their places."""
+    with tempfile.TemporaryDirectory() as folder:
+        for place, each in enumerate(kernels):
+            Path(folder, f"{place:02}.problem.py").write_text(each.problem.source)
+            Path(folder, f"{place:02}.submission.py").write_text(each.code)
+        yield Path(folder)
 
 
-def times_inside(bench: Bench, problem: Problem, code: str) -> list[float]:
-    """Medians of what `INSIDE` names, from within a candidate: its model prints them, the log brings them here."""
-    worker = bench.take()
-    trial = Trial(bench, problem, Options(device="cuda"), "00" * 16, worker)
-    try:
-        trial.build(code + EVENTS.format(flush=2 * bench.info.l2, long=16, short=2))
-        with bench.lease.exclusive():
-            assert trial.screen() is None
-        worker.ask("stage", 10, inputs={"list": []}, specs=[], seed=0)
-        lines = [line for line in worker.log.splitlines() if line.startswith("TIMES")]
-        return [float(value) for value in lines[-1].split()[1:]]
-    finally:
-        worker.close()
-        trial.close()
+def times_inside(kernels: Sequence[Kernel], *words: str) -> dict[str, Times]:
+    """What `inside.py`, called with these words, tells of each kernel in one process.
+
+    Raises:
+        SystemExit: when it fails.
+    """
+    with written(kernels) as folder:
+        done = subprocess.run([sys.executable, str(INSIDE), str(folder), *words], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"{INSIDE.name} failed: see above")
+    told = (json.loads(line) for line in done.stdout.splitlines() if line.startswith('["'))
+    return {kernels[int(place)].name: times for place, times in told}
 
 
-def time_by_ncu(kernel: str, rows: int, columns: int) -> float | None:
+def time_by_ncu(each: Kernel) -> float | None:
     """Seconds that the kernels of one call take as ncu tells it, caches cold; None where it cannot be had.
 
     It needs a program of that name and the right to read the device's counters, which containers seldom have.
     """
     if shutil.which("ncu") is None:
         return None
-    problem, code = kernel_case(kernel, rows, columns)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "alone.py"
-        file.write_text(f"{problem.source}\n{code}\n{ALONE.format(calls=NCU_CALLS)}")
-        options = ["--csv", "--metrics", NCU_METRIC, "--profile-from-start", "off", "--clock-control", "none"]
-        done = subprocess.run(
-            ["ncu", *options, sys.executable, str(file)], capture_output=True, text=True, timeout=NCU_SECONDS
-        )
-    table = [line for line in done.stdout.splitlines() if line.startswith('"')]
-    found = [row for row in csv.DictReader(table) if row["Metric Name"] == NCU_METRIC]
-    if not found:
-        print(f"ncu tells nothing: {(done.stdout + done.stderr).strip()[-200:]}", flush=True)
-        return None
-    units = {"ns": 1e-9, "nsecond": 1e-9, "us": 1e-6, "usecond": 1e-6, "ms": 1e-3, "msecond": 1e-3}
-    times = [float(row["Metric Value"].replace(",", "")) * units[row["Metric Unit"]] for row in found]
-    return sum(times) / NCU_CALLS
+    look = ["ncu", "--csv", "--metrics", NCU_METRIC, "--profile-from-start", "off", "--clock-control", "none"]
+    with written([each]) as folder:
+        files = [str(folder / f"00.{what}.py") for what in ("submission", "problem")]
+        said = run([*look, sys.executable, str(ONE_CALL), *files], str(folder))
+    table = csv.DictReader(io.StringIO(said[said.find('"ID"') :] if '"ID"' in said else ""))
+    rows = [row for row in table if row.get("Metric Name") == NCU_METRIC]
+    values = [read_value(row["Metric Value"], row["Metric Unit"]) for row in rows]
+    if not values:
+        print(f"ncu tells nothing of {each.name}: {said.strip()[-200:]}", flush=True)
+    return sum(value or 0.0 for value in values) or None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A right answer, and for how many seconds the device was held to time it."""
+
+    outcome: Correct
+    timing: float
+
+
+def judged(pool: LocalPool, each: Kernel, options: Options) -> Judged:
+    """One more judgement of a kernel.
+
+    Raises:
+        RuntimeError: when it is not right.
+    """
+    time.sleep(REST[options.device])
+    judgement = pool.submit(each.problem, Submission(code=each.code), options).result()
+    outcome = judgement.outcome
+    if not isinstance(outcome, Correct):
+        raise RuntimeError(f"{each.name}: {outcome.category}: {outcome.message}")
+    told = "not believed"
+    if outcome.speedup and outcome.speedup_interval:
+        told = "{:8.4f}  [{:.4f}, {:.4f}]".format(outcome.speedup, *outcome.speedup_interval)
+    print(f"{each.name:45} {told}  timed in {judgement.seconds.time:.3f} s", flush=True)
+    return Judged(outcome, judgement.seconds.time)
+
+
+def judged_in_turn(
+    pool: LocalPool, kernels: Sequence[Kernel], options: Options, count: int, seconds: float
+) -> dict[str, list[Judged]]:
+    """So many judgements of each kernel by its name, or fewer where the time is over. One that fails is left out."""
+    found: dict[str, list[Judged]] = {each.name: [] for each in kernels}
+    end = time.monotonic() + seconds
+    for each in [each for _ in range(count) for each in kernels]:
+        if time.monotonic() > end:
+            print(f"{seconds:.0f} s are over", flush=True)
+            break
+        if each.name in found:
+            try:
+                found[each.name].append(judged(pool, each, options))
+            except (JudgeError, RuntimeError) as error:
+                print(f"NOT AS IT MUST: {error}", flush=True)
+                del found[each.name]
+    return found

@@ -21,10 +21,16 @@ def load(name: str, path: str) -> Any:
     return module
 
 
-def main() -> None:
-    submission, problem = load("submission", sys.argv[1]), load("problem", sys.argv[2])
-    on_gpu = torch.cuda.is_available()
-    device = "cuda" if on_gpu else "cpu"
+def models(submission_path: str, problem_path: str) -> tuple[Any, Any, list[Any]]:
+    """The reference, the submission with its weights, and inputs, on a GPU where there is one. Each was called once.
+
+    Raises:
+        SystemExit: when the submission's output is not the reference's.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.zeros(1, device=device)  # a file may load kernels when it is imported
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    submission, problem = load("submission", submission_path), load("problem", problem_path)
     torch.manual_seed(0)
     with torch.no_grad(), torch.device(device):
         arguments, inputs = problem.get_init_inputs(), problem.get_inputs()
@@ -34,7 +40,13 @@ def main() -> None:
         expected, found = reference(*inputs), model(*inputs)
         if not torch.allclose(found.float(), expected.float(), rtol=0.02, atol=0.02 * expected.std().item()):
             sys.exit("its output is not that of the reference")
-        del expected, found
+    return reference, model, inputs
+
+
+def main() -> None:
+    _, model, inputs = models(sys.argv[1], sys.argv[2])
+    on_gpu = torch.cuda.is_available()
+    with torch.no_grad():
         if on_gpu:
             torch.cuda.synchronize()
             torch.cuda.profiler.start()

@@ -77,10 +77,11 @@ class Results:
         self._print(rows)
 
     def put_largest(self, name: str, beginning: str) -> None:
-        """A row with the largest value of those whose names begin so, where there are any."""
+        """A row with the largest value of those whose names begin so, where there are any, and whose that is (`of`)."""
         rows = [row for each, row in self._rows.items() if each.startswith(beginning)]
         if rows:
-            self.put({**max(rows, key=lambda row: row["value"]), "name": name})
+            largest = max(rows, key=lambda row: row["value"])
+            self.put({**largest, "name": name, "of": largest["name"].removeprefix(beginning)})
 
     def value(self, name: str) -> float:
         """The value of a row."""

@@ -1,109 +1,145 @@
-"""Whether a speedup can be trusted: how it repeats, what others' work does to it, how far its times are from CUPTI's.
+"""Whether a speedup can be trusted: how it repeats, whether intervals are true, what others' work does to it.
 
-`speedup_cv`: coefficient of variation of a fixed kernel's speedup over ten judgements; the largest of several kernels.
-`speedup_under_load`: the median speedup of a fixed kernel while 16 (on a CPU 2) other submissions are compiled, and
-judged, by other pools on the same device, over its quiet value; of several kernels the one furthest from 1.
-`bias_cupti`: a submission's time as the verdict tells it against the kernels' own durations as CUPTI tells them within
-a candidate that is trusted here: difference over the latter, of kernels from 100 us up the largest. `bias_ncu`: the
-same against ncu, where that may read the device's counters. On a GPU only; verdicts too noisy to tell a time are left
-out.
-`coverage`: share of intervals that contain 1, of references that are judged as submissions against themselves, each in
-a fresh process, while other pools judge on the same device; with how many lie above 1 and below.
+Fixed kernels are judged in turn, each time in a fresh process of the candidate. Of these judgements:
 
-    python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv load bias coverage] [--repeats 10] [--json FILE]
+`cv`: `speedup_cv`, the coefficient of variation of a kernel's speedup; the largest of all kernels.
+`coverage`: `coverage`, the share of intervals that contain the true speedup, and `half_width`, the median of the
+wider sides of intervals, relative to the speedup. On a GPU the truth is what CUDA events tell within the processes that
+launch the kernels (`inside.py`; the median of several processes). On a CPU references are judged against
+themselves, and it is 1.
+`stage`: `time_stage`, for how long the device was held to time a submission: the median of kernels below 1 ms.
 
-`load` needs the quiet values, so it measures `cv` as well.
+`load`: `speedup_under_load`, the median speedup while 16 (on a CPU 2) other submissions are compiled and judged by
+other pools on the same device, over its quiet value; of several kernels the one furthest from 1.
+
+    python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv coverage stage load] [--repeats 25]
+        [--seconds 150] [--json FILE]
+
+`--seconds` are those after which no further judgement begins, of quiet ones and under load each.
 """
 
 import argparse
 import itertools
 import random
 import statistics
+import sys
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from honest import Entry, filled_up, freshened, honest_entries, warm
-from kernels import INSIDE, as_submission, kernel_case, time_by_ncu, times_inside
+import torch
+from honest import filled_up, freshened, honest_entries
+from kernels import KERNELS, Judged, Kernel, judged_in_turn, times_inside
 from resultfile import Results, device_name, plain_row
 
-from kevin_env import parsing
 from kevin_env.judge import JudgeError, Options, Submission
+from kevin_env.judge.pace import PACES
 from kevin_env.judge.pool import LocalPool
-from kevin_env.outcome import Correct
-from kevin_env.problem import Problem
+from kevin_env.parsing import as_submission
 
-GPU_KERNELS = (
-    ("triton softmax", 8192, 16384), ("relu", 4096, 8192), ("triton softmax", 4096, 8192), ("softmax", 8192, 16384),
-    ("matmul", 2048, 4096),
+ON_GPU = (
+    "cuda relu 4 MB", "linear 128x1024, weights 4 MB", "triton layer norm 64 MB, weights 32 KB", "softmax 128 MB",
+    "cuda affine 128 MB, weights 128 MB", "triton softmax 512 MB", "conv 64 MB, weights 144 KB",
+    "linear 4096x8192, weights 256 MB",
 )  # fmt: skip
-"""From 60 us to some milliseconds."""
-BIAS_KERNELS = (
-    ("softmax", 4096, 8192), ("relu", 8192, 16384), ("triton softmax", 8192, 16384), ("matmul", 2048, 4096),
-)  # fmt: skip
-"""From 140 us up."""
-CPU_KERNELS = ("honest/softmax_ctypes", "honest/rms_norm_positions_inside")
-LOADED_KERNELS = 2
+ON_CPU = ("honest/softmax_ctypes", "honest/rms_norm_positions_inside")
+LOADED = ("cuda affine 128 MB, weights 128 MB", "triton softmax 512 MB", *ON_CPU)
+"""Those whose speedups are looked at under load."""
+LOADED_REPEATS = 5
 LOAD = {"cpu": 2, "cuda": 16}
 LOAD_POOLS = 2
 """Pools that the load comes from: one alone would not take all of it at once on a small machine."""
-REST = 0.5
 KINDS = {"cpu": ("cpp",), "cuda": ("triton", "cuda")}
-Fixed = tuple[Problem, str]
-"""A problem and the code of a kernel that is judged again and again."""
+TRUTHS = 3
+"""Processes that tell the truth: where their memory lies differs."""
+SHORT = 1e-3
+"""Seconds of a call, of either side, below which a kernel counts in `time_stage`."""
+Found = Mapping[str, Sequence[Judged]]
+"""Judgements by kernel."""
 
 
-def fixed_kernels(device: str) -> list[Fixed]:
+def fixed_kernels(device: str) -> list[Kernel]:
     """The kernels whose speedups are looked at."""
     if device == "cuda":
-        cases = [kernel_case(*each) for each in GPU_KERNELS]
-        return [(problem, as_submission(code)) for problem, code in cases]
-    entries = [each for each in honest_entries(device) if each.name in CPU_KERNELS]
-    return [(each.task, each.code) for each in entries]
+        return [each for each in KERNELS if each.name in ON_GPU]
+    return [Kernel(each.name, each.task, each.code) for each in honest_entries(device) if each.name in ON_CPU]
 
 
-def judged(pool: LocalPool, fixed: Fixed, options: Options) -> Correct:
-    """One more judgement of a fixed kernel.
-
-    Raises:
-        RuntimeError: when it is not right.
-    """
-    time.sleep(REST)
-    outcome = pool.submit(fixed[0], Submission(code=fixed[1]), options).result().outcome
-    if not isinstance(outcome, Correct):
-        raise RuntimeError(f"{fixed[0].id}: {outcome.category}: {outcome.message}")
-    return outcome
+def themselves(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Their references as submissions."""
+    return [Kernel(f"{each.name}, reference", each.problem, as_submission(each.problem.source)) for each in kernels]
 
 
-def speedups(pool: LocalPool, fixed: Fixed, options: Options, count: int) -> list[float]:
-    """Those of so many judgements that have one."""
-    found: list[float] = []
-    for number in range(count):
-        start, outcome = time.perf_counter(), judged(pool, fixed, options)
-        told = f"{outcome.speedup:.4f}" if outcome.speedup else "too noisy"
-        print(f"{fixed[0].id:28} {number + 1:3} of {count}  {told}  {time.perf_counter() - start:.1f} s", flush=True)
-        found += [outcome.speedup] if outcome.speedup else []
-    return found
+def true_speedups(kernels: Sequence[Kernel]) -> dict[str, list[float]]:
+    """What each of some processes tells of each kernel on a GPU."""
+    told = [times_inside(kernels) for _ in range(TRUTHS)]
+    return {
+        each.name: [of[each.name]["reference"]["events"] / of[each.name]["submission"]["events"] for of in told]
+        for each in kernels
+    }
 
 
-def cv_rows(pool: LocalPool, kernels: list[Fixed], options: Options, count: int, results: Results) -> list[list[float]]:
-    """How quiet speedups vary; gives them."""
-    quiet: list[list[float]] = []
-    for fixed in kernels:
-        warm(pool, fixed[0], options)
-        quiet.append(speedups(pool, fixed, options, count))
-        if len(quiet[-1]) > 1:
-            cv = statistics.stdev(quiet[-1]) / statistics.mean(quiet[-1])
-            results.tell(plain_row(f"speedup_cv: {fixed[0].id}", cv, "share", n=len(quiet[-1])) | {"judged": count})
-        results.put_largest("speedup_cv", "speedup_cv: ")
-    return quiet
+def speedups(judgements: Sequence[Judged]) -> list[float]:
+    """Of those that have one."""
+    return [each.outcome.speedup for each in judgements if each.outcome.speedup]
+
+
+def cv_rows(found: Found, results: Results) -> None:
+    """How speedups vary."""
+    for name, judgements in found.items():
+        if len(values := speedups(judgements)) > 1:
+            cv = statistics.stdev(values) / statistics.mean(values)
+            row = plain_row(f"speedup_cv: {name}", cv, "share", n=len(values))
+            results.put(row | {"judged": len(judgements), "speedup": statistics.median(values)})
+    results.put_largest("speedup_cv", "speedup_cv: ")
+
+
+def coverage_rows(found: Found, truths: Mapping[str, Sequence[float]], device: str, results: Results) -> None:
+    """How often intervals contain the truth, and how wide they are."""
+    contained, widths = list[bool](), list[float]()
+    for name, judgements in found.items():
+        truth = statistics.median(truths[name])
+        told = [(each.outcome.speedup, *each.outcome.speedup_interval) for each in judgements
+                if each.outcome.speedup and each.outcome.speedup_interval]  # fmt: skip
+        if not told:
+            continue
+        inside = [low <= truth <= high for _, low, high in told]
+        sides = [max(high - speedup, speedup - low) / speedup for speedup, low, high in told]
+        row = plain_row(f"coverage: {name}", statistics.mean(inside), "share", n=len(told))
+        results.put(row | {
+            "truth": truth, "truth_from_to": [min(truths[name]), max(truths[name])],
+            "speedup": statistics.median(speedup for speedup, *_ in told), "half_width": statistics.median(sides),
+            "above": sum(low > truth for _, low, _ in told), "below": sum(high < truth for *_, high in told),
+        })  # fmt: skip
+        contained += inside
+        widths += sides
+    if contained:
+        results.put(plain_row("coverage", statistics.mean(contained), "share", n=len(contained)))
+        row = plain_row("half_width", statistics.median(widths), "share", n=len(widths))
+        results.put(row | {"precision": PACES[device].precision})
+
+
+def stage_rows(found: Found, results: Results) -> None:
+    """For how long the device was held."""
+    short = list[float]()
+    for name, judgements in found.items():
+        if not judgements:
+            continue
+        times = [each.timing for each in judgements]
+        calls = [each.outcome.reference_seconds or 0.0 for each in judgements]
+        calls += [each.outcome.submission_seconds or 0.0 for each in judgements]
+        row = plain_row(f"time_stage: {name}", statistics.median(times), "s", n=len(times))
+        results.put(row | {"from_to": [min(times), max(times)], "longest_call": max(calls)})
+        short += times if max(calls) < SHORT else []
+    if short:
+        results.put(plain_row("time_stage", statistics.median(short), "s", n=len(short)))
 
 
 @contextmanager
-def loaded(device: str, entries: list[Entry], count: int) -> Iterator[list[str]]:
-    """Keeps so many submissions under way in pools of their own; gives the names of those that were judged."""
+def loaded(device: str) -> Iterator[list[str]]:
+    """Keeps submissions under way in pools of their own; gives the names of those that were judged."""
+    entries = [each for kind in KINDS[device] for each in filled_up(kind, 0, device)]
     ended, done = threading.Event(), list[str]()
     numbers = itertools.count(random.SystemRandom().randrange(1, 1 << 29))
 
@@ -121,116 +157,76 @@ def loaded(device: str, entries: list[Entry], count: int) -> Iterator[list[str]]
         for pool in pools:
             pool.device(device)
         stack.callback(ended.set)  # before the pools are closed
-        for number in range(count):
+        for number in range(LOAD[device]):
             threading.Thread(target=keep, args=(pools[number % LOAD_POOLS],), daemon=True).start()
         yield done
 
 
-def load_rows(
-    pool: LocalPool, kernels: list[Fixed], quiet: list[list[float]], options: Options, count: int, results: Results
-) -> None:
+def load_rows(quiet: Found, under_load: Found, others: int, results: Results) -> None:
     """Speedups under load over quiet ones."""
-    device, many = options.device, LOAD[options.device]
-    entries = [each for kind in KINDS[device] for each in filled_up(kind, 0, device)]
     ratios: list[float] = []
-    with loaded(device, entries, many) as done:
-        for fixed, before in list(zip(kernels, quiet, strict=True))[:LOADED_KERNELS]:
-            found = speedups(pool, fixed, options, count)
-            if found and before:
-                ratios.append(statistics.median(found) / statistics.median(before))
-                name = f"speedup_under_load: {fixed[0].id}"
-                results.tell(plain_row(name, ratios[-1], "times the quiet one", n=len(found)) | {"judged": count})
-                furthest = max(ratios, key=lambda ratio: abs(ratio - 1))
-                results.put(plain_row("speedup_under_load", furthest, "times the quiet one", n=len(ratios)))
-            results.tell(plain_row("speedup_under_load: others judged meanwhile", len(done)))
+    for name, judgements in under_load.items():
+        before, values = speedups(quiet.get(name, ())), speedups(judgements)
+        if before and values:
+            ratios.append(statistics.median(values) / statistics.median(before))
+            row = plain_row(f"speedup_under_load: {name}", ratios[-1], "times the quiet one", n=len(values))
+            results.put(row | {"judged": len(judgements), "quiet": len(before)})
+    if ratios:
+        furthest = max(ratios, key=lambda ratio: abs(ratio - 1))
+        results.put(plain_row("speedup_under_load", furthest, "times the quiet one", n=len(ratios)))
+    results.put(plain_row("speedup_under_load: others judged meanwhile", others))
 
 
-def coverage_rows(pool: LocalPool, problems: list[Problem], options: Options, count: int, results: Results) -> None:
-    """How often intervals of a reference against itself contain 1 under load."""
-    entries = [each for kind in KINDS[options.device] for each in filled_up(kind, 0, options.device)]
-    intervals: list[tuple[float, float]] = []
-    with loaded(options.device, entries, LOAD[options.device]) as done:
-        for problem, number in itertools.product(problems, range(count)):
-            outcome = judged(pool, (problem, parsing.as_submission(problem.source)), options)
-            low, high = outcome.speedup_interval or (0.0, 0.0)
-            intervals.append((low, high))
-            told = f"{outcome.speedup:.3f} [{low:.3f}, {high:.3f}]" if outcome.speedup else "not believed"
-            print(f"{problem.id:28} {number + 1:3} of {count}  {told}", flush=True)
-        above, below = sum(low > 1 for low, _ in intervals), sum(high < 1 for _, high in intervals)
-        width = statistics.median(high / low for low, high in intervals if low)
-        row = plain_row("coverage", 1 - (above + below) / len(intervals), "share", n=len(intervals))
-        results.tell(row | {"above": above, "below": below, "median_high_over_low": width})
-        results.tell(plain_row("coverage: others judged meanwhile", len(done)))
-
-
-def bias_rows(verdicts: dict[str, float], results: Results) -> None:
-    """Times as verdicts tell them against the kernels' own."""
-    import torch
-
-    from kevin_env.judge.bench import Bench
-    from kevin_env.judge.device import inform
-
-    device = torch.device("cuda", 0)
-    torch.zeros(1, device=device)
-    bench = Bench(device, inform(device))
-    try:
-        for case in BIAS_KERNELS:
-            problem, code = kernel_case(*case)
-            if problem.id not in verdicts:
-                continue
-            inside = dict(zip(INSIDE, times_inside(bench, problem, code), strict=True))["kernels (CUPTI)"]
-            with bench.lease.exclusive():
-                by_ncu = time_by_ncu(*case)
-            for name, seconds in (("bias_cupti", inside), ("bias_ncu", by_ncu)):
-                if seconds:
-                    bias = abs(verdicts[problem.id] / seconds - 1)
-                    extra = {"verdict_seconds": verdicts[problem.id], "tool_seconds": seconds}
-                    results.tell(plain_row(f"{name}: {problem.id}", bias, "share") | extra)
-                results.put_largest(name, f"{name}: ")
-    finally:
-        bench.close()
-
-
-def times_of(pool: LocalPool, options: Options) -> dict[str, float]:
-    """What verdicts tell of the kernels that are held against tools: the median of three, without what is too noisy."""
-    found: dict[str, float] = {}
-    for case in BIAS_KERNELS:
-        problem, code = kernel_case(*case)
-        warm(pool, problem, options)
-        outcomes = [judged(pool, (problem, as_submission(code)), options) for _ in range(3)]
-        times = [each.submission_seconds for each in outcomes if each.submission_seconds]
-        if times:
-            found[problem.id] = statistics.median(times)
-        told = f"{found[problem.id] * 1e6:10.2f} us" if times else "no time, too noisy,"
-        print(f"{problem.id:28} {told} by the verdict", flush=True)
+def quiet_rows(pool: LocalPool, options: argparse.Namespace, truths: dict[str, list[float]], results: Results) -> Found:
+    """The rows of judgements beside which nothing else runs; gives them."""
+    device, how = options.device, Options(device=options.device)
+    kernels = chosen(options)
+    found = judged_in_turn(pool, kernels, how, options.repeats, options.seconds)
+    if "cv" in options.rows:
+        cv_rows(found, results)
+    if "stage" in options.rows:
+        stage_rows(found, results)
+    if "coverage" in options.rows and device == "cuda":
+        coverage_rows(found, truths, device, results)
+    elif "coverage" in options.rows:
+        references = themselves(kernels)
+        of_them = judged_in_turn(pool, references, how, options.repeats, options.seconds)
+        coverage_rows(of_them, {each.name: [1.0] for each in references}, device, results)
     return found
+
+
+def chosen(options: argparse.Namespace) -> list[Kernel]:
+    """The kernels that are judged."""
+    kernels = fixed_kernels(options.device)
+    return [each for each in kernels if each.name in LOADED] if options.rows == ["load"] else kernels
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--rows", nargs="+", default=["cv", "load", "bias"], choices=("cv", "load", "bias", "coverage"))
-    parser.add_argument("--repeats", type=int, default=10)
+    rows = ("cv", "coverage", "stage", "load")
+    parser.add_argument("--rows", nargs="+", default=list(rows), choices=rows)
+    parser.add_argument("--repeats", type=int, default=25, help="judgements of each kernel while nothing else runs")
+    parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    how, verdicts = Options(device=options.device), {}
+    device, truths = options.device, dict[str, list[float]]()
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SystemExit("timing_fidelity.py --device cuda needs a CUDA device")
+    if "coverage" in options.rows and device == "cuda":
+        truths = true_speedups(chosen(options))  # before the judge has the device
     with LocalPool() as pool:
-        info = pool.device(options.device)
+        info = pool.device(device)
         results = Results(options.json, device_name(info), info.versions)
-        if {"cv", "load"} & set(options.rows):
-            kernels = fixed_kernels(options.device)
-            quiet = cv_rows(pool, kernels, how, options.repeats, results)
-            if "load" in options.rows:
-                load_rows(pool, kernels, quiet, how, max(5, options.repeats // 2), results)
-        if "coverage" in options.rows:
-            problems = [problem for problem, _ in fixed_kernels(options.device)]
-            coverage_rows(pool, problems, how, options.repeats, results)
-        if "bias" in options.rows and options.device == "cuda":
-            verdicts = times_of(pool, how)
-    if verdicts:
-        bias_rows(verdicts, results)
+        quiet = quiet_rows(pool, options, truths, results)
+        if "load" in options.rows:
+            kernels = [each for each in chosen(options) if each.name in LOADED]
+            with loaded(device) as done:
+                found = judged_in_turn(pool, kernels, Options(device=device), LOADED_REPEATS, options.seconds)
+            load_rows(quiet, found, len(done), results)
     print()
     results.tell_all()
+    sys.exit(len(quiet) < len(chosen(options)))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import ast
 import importlib
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -430,19 +431,88 @@ def test_what_is_timed_on_a_gpu_ends_as_it_must(pool: LocalPool, script: Script)
 
 @pytest.mark.gpu
 def test_kernels_are_timed_from_inside(script: Script) -> None:
-    import torch
+    kernels = script("kernels")
+    chosen = [each for each in kernels.KERNELS if each.name in ("cuda relu 4 MB", "triton softmax 16 MB")]
+    found = kernels.times_inside(chosen, "cupti")
+    assert [*found] == [each.name for each in chosen]
+    for side in (side for times in found.values() for side in times.values()):
+        assert 0 < side["cupti"] < 2 * side["events"] < 1e-3
 
-    from kevin_env.judge.bench import Bench
-    from kevin_env.judge.device import inform
 
-    kernels, device = script("kernels"), torch.device("cuda", 0)
-    bench = Bench(device, inform(device))
-    try:
-        problem, code = kernels.kernel_case("relu", 4096, 8192)
-        cold, rested, rotated, alone = kernels.times_inside(bench, problem, code)
-        assert 0 < alone < 2 * rotated and rotated < 2 * cold < 4 * rested
-    finally:
-        bench.close()
+@pytest.mark.full
+def test_a_kernel_with_weights_is_right(pool: LocalPool, script: Script) -> None:
+    kernels = script("kernels")
+    layer = "self.layer = torch.nn.Linear(16, 4)"
+    small = kernels.kernel(
+        "small", "8, 16", "self.layer(x)", "x @ self.layer.weight.t() + self.layer.bias", weights=layer
+    )
+    wrong = kernels.kernel("wrong", "8, 16", "self.layer(x)", "self.layer(x) + 1", weights=layer)
+    found = kernels.judged_in_turn(pool, [wrong, small], Options(device="cpu"), 2, 60)
+    assert [*found] == ["small"] and len(found["small"]) == 2
+    assert found["small"][0].timing > 0
+    assert not any(kernels.judged_in_turn(pool, [small], Options(device="cpu"), 2, 0).values())
+
+
+def test_the_kernels_that_are_judged_again_and_again_are_there(script: Script) -> None:
+    fidelity, kernels = script("timing_fidelity"), script("kernels")
+    assert len({each.name for each in kernels.KERNELS}) == len(kernels.KERNELS) >= 10
+    for device, many in (("cuda", 8), ("cpu", 2)):
+        names = {each.name for each in fidelity.fixed_kernels(device)}
+        assert len(names) == many and len(names & {*fidelity.LOADED}) == 2
+
+
+def test_what_intervals_contain_and_how_speedups_vary_is_told_of_judgements(tmp_path: Path, script: Script) -> None:
+    fidelity, resultfile = script("timing_fidelity"), script("resultfile")
+
+    def judged(speedup: float, low: float, high: float, seconds: float) -> Any:
+        times = {"reference_seconds": speedup * seconds, "submission_seconds": seconds}
+        update = {"speedup_interval": (low, high), **times}
+        return fidelity.Judged(correct(speedup).model_copy(update=update), 40 * seconds)
+
+    quiet = {
+        "short": [judged(2.0, 1.9, 2.2, 1e-4), judged(2.1, 2.06, 2.2, 1e-4), judged(1.9, 1.8, 1.95, 1e-4)],
+        "long": [judged(3.0, 2.9, 3.1, 1e-2)],
+    }
+    loaded = {"short": [judged(1.9, 1.8, 2.0, 1e-4)], "long": [judged(3.0, 2.9, 3.1, 1e-2)]}
+    results = resultfile.Results(file := tmp_path / "x.json", "h100", {})
+    fidelity.cv_rows(quiet, results)
+    fidelity.stage_rows(quiet, results)
+    fidelity.coverage_rows(quiet, {"short": [2.0, 2.01, 1.99], "long": [3.05]}, "cuda", results)
+    fidelity.load_rows(quiet, loaded, 7, results)
+    rows = resultfile.known_rows(file)
+    figures = {name: row["value"] for name, row in rows.items() if ": " not in name}
+    assert figures == pytest.approx({
+        "speedup_cv": 0.05, "time_stage": 4e-3, "coverage": 0.5, "half_width": (0.1 / 1.9 + 0.1 / 2.1) / 2,
+        "speedup_under_load": 0.95,
+    })  # fmt: skip
+    assert (rows["coverage: short"]["above"], rows["coverage: short"]["below"], rows["speedup_cv"]["of"]) == (
+        1,
+        1,
+        "short",
+    )
+
+
+def test_the_clock_is_held_against_tools(tmp_path: Path, script: Script) -> None:
+    clock, fidelity, resultfile = script("clock"), script("timing_fidelity"), script("resultfile")
+    assert clock.beyond(103e-6, 100e-6) == pytest.approx(2.0) == clock.beyond(97e-6, 100e-6)
+    assert clock.beyond(1.005e-3, 1e-3) == 0
+    results = resultfile.Results(file := tmp_path / "x.json", "h100", {})
+    outcome = correct(2.0).model_copy(update={"reference_seconds": 2e-4, "submission_seconds": 1e-4})
+    inside = {"reference": {"events": 2.05e-4}, "submission": {"events": 1e-4, "cupti": 0.98e-4}}
+    clock.tell("a", [fidelity.Judged(outcome, 0.1)], inside, results)
+    rows = resultfile.known_rows(file)
+    calls = {"events: a", "events: a, reference", "events", "cupti: a", "cupti"}
+    assert set(rows) == {f"beyond_{call}" for call in calls}
+    assert rows["beyond_events"]["of"] == "a, reference" and rows["beyond_events"]["value"] == pytest.approx(2.95)
+
+
+@pytest.mark.parametrize("command", ["clock", "timing_fidelity --device cuda", "inside ."])
+def test_without_a_gpu_a_script_for_one_says_so(command: str, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script(command.split()[0])
+    monkeypatch.setattr(module.torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", command.split())
+    with pytest.raises(SystemExit, match="needs a CUDA device"):
+        module.main()
 
 
 def test_a_recorded_run_is_told_as_figures(tmp_path: Path, script: Script) -> None:
