@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kevin_env.cli_options import CallTimeout, Plain, print_json
+from kevin_env.cli_options import CallTimeout, Plain, Precision, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +37,7 @@ def evaluate(
     noisy: Annotated[str | None, typer.Option(help="What pays for a noisy speedup: lower, retry or floor.")] = None,
     call_timeout: CallTimeout = None,
     build_timeout: Annotated[float | None, typer.Option(help="Seconds for importing a submission.")] = None,
+    precision: Precision = None,
     out: Annotated[Path | None, typer.Option(help="The run folder; else a new one in runs/.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with this run folder.")] = None,
     recorded: Annotated[
@@ -67,6 +68,7 @@ def evaluate(
         "settings.noisy": noisy,
         "settings.call_timeout": call_timeout,
         "settings.build_timeout": build_timeout,
+        "settings.precision": precision,
         "out": str(out) if out else None,
         "tensorboard": tensorboard or None,
     }

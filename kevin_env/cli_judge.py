@@ -12,6 +12,7 @@ from kevin_env.cli_options import (
     Device,
     Inputs,
     Noisy,
+    Precision,
     Profile,
     Sanitize,
     print_json,
@@ -44,6 +45,7 @@ def judge(
     noisy: Noisy = "lower",
     call_timeout: CallTimeout = None,
     build_timeout: BuildTimeout = 300.0,
+    precision: Precision = None,
     profile: Profile = "none",
     sanitize: Sanitize = False,
     require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
@@ -60,7 +62,7 @@ def judge(
     default = "open" if kernelbench_run else "kernel"
     settings = read_settings(
         device=device, rules=rules or default, baseline=baseline, inputs=inputs, noisy=noisy,
-        call_timeout=call_timeout, build_timeout=build_timeout, profile=profile, sanitize=sanitize,
+        call_timeout=call_timeout, build_timeout=build_timeout, precision=precision, profile=profile, sanitize=sanitize,
     )  # fmt: skip
     if kernelbench_run is None:
         if out is not None:

@@ -23,6 +23,9 @@ CallTimeout = Annotated[
     float | None, typer.Option(help="Seconds for one call; else the larger of 2 and 200 times the reference's.")
 ]
 BuildTimeout = Annotated[float, typer.Option(help="Seconds for importing a submission, compilers included.")]
+Precision = Annotated[
+    float | None, typer.Option(help="Half-width of the speedup's interval to reach, such as 0.005; else 0.02, or 0.05.")
+]
 Templates = Annotated[str, typer.Option(help="Words of the prompts: default, or kevin-paper for the paper's own.")]
 Hints = Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")]
 Examples = Annotated[

@@ -20,6 +20,7 @@ from kevin_env.cli_options import (
     Language,
     Noisy,
     Plain,
+    Precision,
     Profile,
     Rules,
     Sanitize,
@@ -58,6 +59,7 @@ def play(
     noisy: Noisy = "lower",
     call_timeout: CallTimeout = None,
     build_timeout: BuildTimeout = 300.0,
+    precision: Precision = None,
     templates: Templates = "default",
     hints: Hints = False,
     profile: Profile = "none",
@@ -94,7 +96,7 @@ def play(
     settings = read_settings(
         override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
         inputs=inputs, templates=templates, hints=hints, examples=examples, index=index, profile=profile,
-        sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout,
+        sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout, precision=precision,
     )  # fmt: skip
     starts = _starts(problem, resume, samples, settings)
     if resume is not None:

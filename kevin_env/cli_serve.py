@@ -15,6 +15,7 @@ from kevin_env.cli_options import (
     Inputs,
     Language,
     Noisy,
+    Precision,
     Profile,
     Rules,
     Sanitize,
@@ -42,6 +43,7 @@ def serve(
     noisy: Noisy = "lower",
     call_timeout: CallTimeout = None,
     build_timeout: BuildTimeout = 300.0,
+    precision: Precision = None,
     templates: Templates = "default",
     hints: Hints = False,
     profile: Profile = "none",
@@ -69,7 +71,7 @@ def serve(
     settings = read_settings(
         override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
         inputs=inputs, templates=templates, hints=hints, examples=examples, index=index, profile=profile,
-        sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout,
+        sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout, precision=precision,
     )  # fmt: skip
     require_examples(settings)
     problems = find_problems(problem) if problem else None

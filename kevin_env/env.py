@@ -86,6 +86,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         call_timeout: seconds for constructing `ModelNew` and for any one call; None: max(2, 200 times the reference's
             time), and 30 more for constructing it and the first call in each case.
         build_timeout: seconds for importing the submission, compilers included.
+        precision: half-width of the speedup's interval, relative to it, that timing tries to reach; None: 0.02 on a
+            GPU, 0.05 on a CPU.
         profile: what feedback on a right answer adds to its time: `"kernels"`, or `"ncu"` for Nsight Compute's digest.
         sanitize: whether compute-sanitizer looks for the cause of an illegal access or an output that changes.
         pool: who judges. By default judges of this machine's devices, closed with the environment; a pool that is
@@ -126,6 +128,7 @@ class KevinEnv(gymnasium.Env[str, str]):
         inputs: Literal["varied", "shipped"] = "varied",
         call_timeout: float | None = None,
         build_timeout: float = 300.0,
+        precision: float | None = None,
         profile: ProfileKind = "none",
         sanitize: bool = False,
         pool: JudgePool | None = None,
@@ -137,8 +140,8 @@ class KevinEnv(gymnasium.Env[str, str]):
             "rules": rules, "score": score, "bound": bound, "pay_repeats": pay_repeats, "noisy": noisy,
             "templates": templates, "context": context, "context_tokens": context_tokens, "tokenizer": tokenizer,
             "hints": hints, "examples": examples, "index": index, "baseline": baseline, "inputs": inputs,
-            "call_timeout": call_timeout, "build_timeout": build_timeout, "profile": profile, "sanitize": sanitize,
-            "stop_on": stop_on,
+            "call_timeout": call_timeout, "build_timeout": build_timeout, "precision": precision, "profile": profile,
+            "sanitize": sanitize, "stop_on": stop_on,
         })  # fmt: skip
         require_context(self.settings)
         self.problems = self._source = problem_source(problem)

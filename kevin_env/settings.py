@@ -85,6 +85,9 @@ class Settings(Frozen):
     reference's time, and 30 s more for constructing it and for the first call in each case."""
     build_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
     """Seconds that importing the submission, compilers included, may take."""
+    precision: float | None = Field(default=None, gt=0, lt=1)
+    """Half-width of the speedup's 95 % interval, relative to it, that timing tries to reach, such as 0.005 for studies.
+    None: 0.02 on a GPU, 0.05 on a CPU."""
     profile: ProfileKind = "none"
     """What feedback on a right answer tells besides its time. `kernels`: where the time goes. `ncu`: also what Nsight
     Compute counts, which takes seconds."""
@@ -117,7 +120,7 @@ class Settings(Frozen):
         return Options(
             device=self.device, baseline=self.baseline, inputs=self.inputs, profile=self.profile, secret=secret,
             sanitize=self.sanitize, call_timeout=self.call_timeout, build_timeout=self.build_timeout,
-            retry_noisy=self.noisy == "retry",
+            precision=self.precision, retry_noisy=self.noisy == "retry",
         )  # fmt: skip
 
     def ends_with(self, outcome: Outcome) -> bool:

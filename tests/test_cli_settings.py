@@ -25,7 +25,7 @@ OTHER: dict[str, Any] = {
     "score": "kernrl", "bound": "lower", "pay_repeats": True, "noisy": "retry",
     "templates": "kevin-paper", "context": "last_n:2", "context_tokens": 9000, "tokenizer": "", "hints": True,
     "examples": "zero", "index": "kernels",
-    "baseline": "compile", "inputs": "shipped", "call_timeout": 7.5, "build_timeout": 90.0,
+    "baseline": "compile", "inputs": "shipped", "call_timeout": 7.5, "build_timeout": 90.0, "precision": 0.01,
     "profile": "kernels", "sanitize": True, "stop_on": 2.5,
 }  # fmt: skip
 """Of each setting another value than the one that it has by itself."""
@@ -35,7 +35,7 @@ FLAGS = [
     *("--turns", "3", "--device", "cpu", "--language", "cuda", "--rules", "open", "--score", "kernrl", "--hints"),
     *("--templates", "kevin-paper", "--examples", "zero", "--index", "kernels", "--baseline", "compile"),
     *("--inputs", "shipped", "--profile", "kernels", "--sanitize", "--noisy", "retry"),
-    *("--call-timeout", "7.5", "--build-timeout", "90"),
+    *("--call-timeout", "7.5", "--build-timeout", "90", "--precision", "0.01"),
 ]
 NO_FLAG = {"gamma", "returns", "bound", "pay_repeats", "context", "context_tokens", "tokenizer", "stop_on"}
 BY_FLAG = {name: OTHER[name] for name in OTHER.keys() - NO_FLAG}

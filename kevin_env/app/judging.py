@@ -188,7 +188,7 @@ def _recorded(path: Path, number: int | None, episode: str, options: Options, an
     if not 1 <= number <= len(trajectory.turns):
         raise BadInput(f"{path}: episode {trajectory.episode_id} has {len(trajectory.turns)} turns, not {number}")
     turn = trajectory.turns[number - 1]
-    known = {"call_timeout": options.call_timeout, "build_timeout": options.build_timeout}
+    known: dict[str, Any] = {name: getattr(options, name) for name in ("call_timeout", "build_timeout", "precision")}
     known |= {name: trajectory.config[name] for name in RECORDED if name in trajectory.config}
     try:
         settings, problem = Settings.of(known), _problem_of(trajectory.problem, answered)

@@ -69,6 +69,8 @@ class Options(Frozen):
     """Seconds for importing the submission, compilers included."""
     call_timeout: float | None = None
     """Seconds for constructing the model, and for any one call; None: what `limits` derives from the reference."""
+    precision: float | None = None
+    """Half-width of the speedup's interval, relative to it, from which on it is precise; None: the pace's."""
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
 

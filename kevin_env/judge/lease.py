@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-"""Seconds between two looks whether one is there."""
 STEP = 5e-4
 """Seconds between two looks whether the device is held by nobody any more."""
 

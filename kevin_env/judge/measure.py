@@ -65,7 +65,7 @@ def enough(contest: Contest, speedup: Speedup, pairs: int, began: float) -> bool
     least, most = pace.pairs
     if pairs >= most or speedup.high < 1 / SLOW:
         return pairs >= min(least, 2) or pairs >= most
-    precise = pairs >= least and speedup.spread <= pace.precision
+    precise = pairs >= least and speedup.spread <= (contest.trial.options.precision or pace.precision)
     return precise or (pairs >= min(least, timing.LEAST) and time.monotonic() - began > pace.seconds)
 
 
