@@ -30,7 +30,7 @@ LOW_ULPS = 2.0
 RMS_MULTIPLE = 48.0
 """As `REFERENCE_MULTIPLE`, of the root mean square. Measured of running float32 sums: 8 times the reference's own over
 1024 elements, 26 over 8192, 50 over 32768; of a LayerNorm without its epsilon of 1e-5: 85 and more."""
-RMS_ULPS = 30.0
+RMS_ULPS = 32.0
 """As `SCALE_ULPS`, of the root mean square."""
 LOW_RMS_MULTIPLE, LOW_RMS_ULPS = 4.0, 1.0
 """The same of 16-bit and 8-bit floats. Measured of products in bf16: 1.9 times the reference's own with partial sums in
