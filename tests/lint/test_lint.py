@@ -199,6 +199,12 @@ def test_integer_inputs_stay_integer_and_large_ones_are_made_on_the_device() -> 
     assert torch.equal(drawn[0][1], drawn[1][1]) and not torch.equal(drawn[0][0], drawn[1][0])
 
 
+def test_integers_have_a_range_that_the_prompt_shows(pool: LocalPool) -> None:
+    it = problem("return x[i]", "torch.rand(4), torch.randint(1, 4, (99,))", "x, i")
+    x, i = pool.describe(it, Options(device="cpu")).result().cases[0].inputs
+    assert (x.low, x.high, i.low, i.high) == (None, None, 1, 3)
+
+
 def test_shipped_inputs_are_all_that_is_drawn_and_told(pool: LocalPool) -> None:
     same = Submission(
         code="import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
