@@ -57,7 +57,7 @@ def describe_input(given: InputFacts) -> str:
     """
     shape = "" if given.shape is None else str(list(given.shape))
     values = ""
-    if given.low is not None and given.high is not None and "float" not in given.dtype:
+    if given.low is not None and given.high is not None:
         values = f", values from {given.low:.6g} to {given.high:.6g}"
     structure = f" ({', '.join(given.structure)})" if given.structure else ""
     return f"`{given.name}`: {given.dtype}{shape}{values}{structure}"

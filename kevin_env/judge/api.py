@@ -147,7 +147,7 @@ class InputFacts(Frozen):
     shape: tuple[int, ...] | None = None
     low: float | None = None
     high: float | None = None
-    """Smallest and largest value over all distributions that are checked, for tensors of numbers."""
+    """Smallest and largest value of a tensor of integers or bools."""
     structure: tuple[str, ...] = ()
     """What every distribution keeps, such as `lower triangular` or `sums to 1 along dimension 1`."""
 

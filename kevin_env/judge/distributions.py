@@ -15,7 +15,7 @@ from kevin_env.judge.pieces import pieces
 DISTRIBUTIONS = {
     "own": "as `get_inputs` draws them",
     "signed": "standard normal",
-    "wide": "normal with standard deviation 400, reaching beyond +-1000",
+    "wide": "normal with standard deviation 400, in clusters of width 4 around multiples of 100",
     "offset": "normal around 4 with standard deviation 1",
 }
 """Name and description of each distribution that floating-point inputs are drawn from.
@@ -23,6 +23,9 @@ DISTRIBUTIONS = {
 Each shows other faults. Narrow arithmetic shows where rounding float32 sums hides it least: where their partial sums
 are small, since signs cancel or, where there is one sign only, since few entries are not zero.
 """
+APART, WIDTH = 100.0, 4.0
+"""Of the clusters of `wide`. The largest numbers of a row share a cluster, so that more than one term of a softmax
+counts, and lie in another one than those of most other rows."""
 TERMS = 32
 """Terms that are not zero in a product of two sparse inputs, whose factors are as long as their longest dimension."""
 
@@ -76,8 +79,11 @@ def _redrawn(
     hashed = _hashed(own, key)
     # 23 bits and a half are a float32, and never 0 or 1
     drawn = torch.erfinv(((hashed >> 40) & 0x7FFFFF).float().add_(0.5).mul_(2**-22).sub_(1)).mul_(math.sqrt(2))
-    if distribution == "wide":
-        drawn *= 400 if math.inf in map(abs, structure.bounds) else 4  # which reaches both ends of a range
+    if distribution == "wide" and math.inf in map(abs, structure.bounds):
+        centres = drawn.mul_(400 / APART).round()
+        drawn = drawn.sub_(centres).mul_(WIDTH).add_(centres, alpha=APART)
+    elif distribution == "wide":
+        drawn *= 4  # which reaches both ends of a range
     elif distribution == "offset":
         drawn += 4
     dropped = (own == 0) | (hashed & 0xFFFF >= density * 0x10000)  # which no other use of the hash looks at

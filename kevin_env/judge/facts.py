@@ -1,7 +1,6 @@
 """What the prompt says of a problem on a device, found by running the reference once per case."""
 
 import inspect
-import math
 from typing import Any
 
 import torch
@@ -32,7 +31,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
         overrides = {} if case.name == "main" else overrides_of(problem)[case.name]
         drawn = case.draw_inputs("own", SEED)
         output = tree.take_apart(case.expect(*drawn, SEED).output)[1]
-        cases.append(_case_facts(case, drawn, output, usable, overrides))
+        cases.append(_case_facts(case, drawn, output, overrides))
     timed = case
     return Facts(
         device=info,
@@ -51,35 +50,25 @@ def _told(distribution: str, usable: list[str], structures: tuple[Structure, ...
 
 def _case_facts(
     case: Case, drawn: tuple[tree.Skeleton, list[torch.Tensor]], outputs: list[torch.Tensor],
-    distributions: list[str], overrides: dict[str, Any],
+    overrides: dict[str, Any],
 ) -> CaseFacts:  # fmt: skip
-    ranges: dict[int, tuple[float, float]] = {}
     skeleton, tensors = drawn
-    for distribution in distributions:
-        for i, tensor in enumerate(case.draw_inputs(distribution, SEED)[1]):
-            if tensor.numel() and not tensor.is_complex():
-                low, high = float(verify.widened(tensor).min()), float(verify.widened(tensor).max())
-                before = ranges.get(i, (low, high))
-                ranges[i] = (min(low, before[0]), max(high, before[1]))
     stated = [structure.stated() for structure in case.structures]
     names = list(inspect.signature(case.module.Model.forward).parameters)[1:]
     inputs = tree.put_together(skeleton, tensors)
-    told = [_input_facts(_name(names, i), value, tensors, ranges, stated) for i, value in enumerate(inputs)]
+    told = [_input_facts(_name(names, i), value, tensors, stated) for i, value in enumerate(inputs)]
     return CaseFacts(
         name=case.name, overrides=overrides, inputs=tuple(told), outputs=tuple(_label(tensor) for tensor in outputs)
     )
 
 
-def _input_facts(
-    name: str, value: Any, tensors: list[torch.Tensor], ranges: dict[int, tuple[float, float]],
-    stated: list[tuple[str, ...]],
-) -> InputFacts:  # fmt: skip
+def _input_facts(name: str, value: Any, tensors: list[torch.Tensor], stated: list[tuple[str, ...]]) -> InputFacts:
     if not isinstance(value, torch.Tensor):
         return InputFacts(name=name, dtype=type(value).__name__)
     index = next(i for i, tensor in enumerate(tensors) if tensor is value)
-    low, high = ranges.get(index, (None, None))
-    if low is None or high is None or not math.isfinite(low - high):  # a mask of -inf has no range
-        low = high = None
+    low = high = None
+    if value.numel() and not (value.is_floating_point() or value.is_complex()):
+        low, high = float(value.min()), float(value.max())  # the same in each distribution
     shape, structure = tuple(value.shape), stated[index]
     return InputFacts(name=name, dtype=_dtype(value), shape=shape, low=low, high=high, structure=structure)
 

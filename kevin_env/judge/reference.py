@@ -28,6 +28,7 @@ from kevin_env.judge.distributions import DISTRIBUTIONS, redraw
 from kevin_env.judge.guards import RANDOM, lacks_memory, precision, reference_code, seeded
 from kevin_env.judge.inputstructure import Structure, look
 from kevin_env.judge.overrides import apply_overrides, overrides_of
+from kevin_env.judge.pieces import pieces
 from kevin_env.judge.randomness import differ, generators, rounded_otherwise
 from kevin_env.judge.surroundings import Generators, Surroundings
 from kevin_env.problem import Problem, ProblemError
@@ -43,6 +44,12 @@ DRAWS = 3
 MANY_DRAWS = 32
 SMALL = 1 << 14
 """Elements of an input set that is small."""
+LEANING = 0x9000
+"""The first bits that bfloat16 and that TF32 and float16 lack: they are set in positive weights and cleared in negative
+ones, so that rounding to any of these raises every weight. Errors of either sign average out in long sums, these do
+not."""
+NARROWED = 0xFFFF
+"""The bits that bfloat16 lacks. A weight that has none of them set is left as it is."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,8 @@ class Case:
     def draw_weights(self, seed: int) -> None:
         """Constructs the model anew. Parameters of one or two values get some noise: norm scales, biases, identities.
 
+        Float32 parameters are moved within the bits that bfloat16 lacks: see `LEANING`.
+
         Raises:
             torch.OutOfMemoryError: when there is no room for it, or for an oracle that is needed.
         """
@@ -127,6 +136,8 @@ class Case:
             for parameter in self.model.parameters():
                 if parameter.is_floating_point() and parameter.numel() and not parameter.is_meta:
                     _vary(parameter)
+                    if parameter.dtype == torch.float32 and self.precision == "ieee":
+                        _lean(parameter)
         self._oracle = self._if_possible(lambda: copy.deepcopy(self.model).double())
 
     def state(self) -> dict[str, torch.Tensor]:
@@ -291,6 +302,12 @@ def _vary(parameter: torch.Tensor) -> None:
         parameter.mul_(1 + 0.1 * torch.rand_like(parameter)).add_(0.1 * torch.rand_like(parameter) * (parameter == 0))
     elif _has_two_values(parameter):
         parameter.add_(torch.randn_like(parameter), alpha=0.1)
+
+
+def _lean(parameter: torch.Tensor) -> None:
+    for (bits,) in pieces(parameter.view(torch.int32)):
+        leaning = torch.where(bits < 0, bits & ~LEANING, bits | LEANING)
+        bits.copy_(torch.where((bits & NARROWED) == 0, bits, leaning))
 
 
 def _has_two_values(tensor: torch.Tensor) -> bool:

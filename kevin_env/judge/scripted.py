@@ -124,7 +124,7 @@ class ScriptedPool:
 
 
 def _facts(problem: Problem, device: DeviceInfo) -> Facts:
-    x = InputFacts(name="x", dtype="float32", shape=(128, 1024), low=-1000.0, high=1000.0)
+    x = InputFacts(name="x", dtype="float32", shape=(128, 1024))
     return Facts(
         device=device,
         cases=tuple(CaseFacts(name=case, inputs=(x,), outputs=("float32[128, 1024]",)) for case in problem.cases),

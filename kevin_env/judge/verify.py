@@ -32,7 +32,7 @@ LOW_ULPS = 2.0
 RMS_MULTIPLE = 48.0
 """As `REFERENCE_MULTIPLE`, of the root mean square. Measured of running float32 sums: 8 times the reference's own over
 1024 elements, 26 over 8192, 50 over 32768; of a LayerNorm without its epsilon of 1e-5: 85 and more."""
-RMS_ULPS = 30.0
+RMS_ULPS = 32.0
 """As `SCALE_ULPS`, of the root mean square."""
 LOW_RMS_MULTIPLE, LOW_RMS_ULPS = 4.0, 1.0
 """The same of 16-bit and 8-bit floats. Measured of products in bf16: 1.9 times the reference's own with partial sums in
@@ -104,11 +104,9 @@ def find_wrong(
     `plain` is asked only where the tolerance given rejects, by little.
     """
     wrong = compare_within(got, reference, oracle, tolerance)
-    if wrong is None or reference.dtype not in REFERENCE_MULTIPLE or not _may_be_plain(wrong, tolerance):
+    if wrong is None or not _may_be_plain(wrong, tolerance):
         return wrong, tolerance
-    if (other := plain()) is None:
-        return wrong, tolerance
-    tolerance = with_plain_sums(tolerance, reference, other)
+    tolerance = with_plain_sums(tolerance, reference, plain)
     return compare_within(got, reference, oracle, tolerance), tolerance
 
 
@@ -150,16 +148,18 @@ def _may_be_plain(wrong: Mismatch, tolerance: Tolerance) -> bool:
     return wrong.kind == "values" and (wrong.worst_error or 0.0) <= PLAIN_MOST * tolerance.worst
 
 
-def with_plain_sums(tolerance: Tolerance, reference: torch.Tensor, plain: torch.Tensor) -> Tolerance:
+def with_plain_sums(tolerance: Tolerance, reference: torch.Tensor, plain: Plain) -> Tolerance:
     """A tolerance that admits one accumulator a sum as well.
 
     Args:
         tolerance: Without that.
         reference: The reference's output.
-        plain: What it is with plain accumulators.
+        plain: Gives what it is with plain accumulators, where it can be had.
     """
+    if reference.dtype not in REFERENCE_MULTIPLE or (other := plain()) is None:
+        return tolerance
     step = max(1, reference.numel() // PLAIN_SAMPLE)
-    off = (plain.flatten()[::step].double() - reference.flatten()[::step].double()).abs()
+    off = (other.flatten()[::step].double() - reference.flatten()[::step].double()).abs()
     off = off[torch.isfinite(off)]
     if not off.numel():
         return tolerance
@@ -169,12 +169,15 @@ def with_plain_sums(tolerance: Tolerance, reference: torch.Tensor, plain: torch.
     return replace(tolerance, worst=max(tolerance.worst, worst), rms=max(tolerance.rms, rms))
 
 
-def budget(reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str) -> float:
+def budget(
+    reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str,
+    plain: Plain = lambda: None,
+) -> float:  # fmt: skip
     """The absolute error that is allowed everywhere, without each element's own rounding.
 
     The arguments are those of `compare`.
     """
-    return tolerance_of(reference, oracle, multiplier, precision).worst
+    return with_plain_sums(tolerance_of(reference, oracle, multiplier, precision), reference, plain).worst
 
 
 def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:

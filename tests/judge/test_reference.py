@@ -6,12 +6,15 @@ import weakref
 
 import pytest
 import torch
+from mutation.arithmetic import Replaced, rounded_operands, running, summed_by  # pyright: ignore[reportMissingImports]
+from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
 
 from kevin_env.candidate import tree
 from kevin_env.judge import reference
 from kevin_env.judge.guards import RANDOM, reference_code, seeded
 from kevin_env.judge.overrides import apply_overrides, overrides_of
 from kevin_env.judge.reference import Case, distributions_of, seed_from
+from kevin_env.judge.verify import compare
 from kevin_env.problem import Problem, ProblemError
 
 CPU = torch.device("cpu")
@@ -132,6 +135,9 @@ def test_distributions_are_as_described() -> None:
     drawn = {name: wide_case.draw_inputs(name, 1)[1][0] for name in ("own", "signed", "wide", "offset")}
     assert abs(drawn["signed"].mean()) < 0.05 and abs(drawn["signed"].std() - 1) < 0.05
     assert drawn["wide"].min() < -1000 and drawn["wide"].max() > 1000
+    first, second = wide_case.draw_inputs("wide", 1)[1][0].view(32, 1000).topk(2).values.T
+    assert (first - second < 4).sum() > 8  # both count in a softmax
+    assert first.max() - first.min() > 100
     assert abs(drawn["offset"].mean() - 4) < 0.05 and abs(drawn["offset"].std() - 1) < 0.05
     assert distributions_of(wide_case) == ["own", "signed", "wide", "offset"]
 
@@ -184,6 +190,48 @@ def test_a_parameter_that_is_drawn_stays_as_it_is() -> None:
     varied = drawn.clone()
     reference._vary(varied)
     assert torch.equal(varied, drawn)
+
+
+LONG_SUM = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(512, 8192)
+    def forward(self, x):
+        return torch.sigmoid(self.linear(x)).sum(dim=1)
+
+def get_inputs():
+    return [torch.rand(8, 512)]
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("name", ROUNDINGS)
+def test_weights_lean_so_that_narrow_ones_show_in_a_long_sum(name: str) -> None:
+    opened = Case(Problem(id="p", source=LONG_SUM, name="p"), "main", CPU)
+    opened.draw_weights(1)
+    expected = opened.expect(*(given := opened.draw_inputs("own", 2)), 1)
+    with Replaced(summed_by(running())):
+        running_sum = opened.answer(*given, 1)
+    with Replaced(rounded_operands(ROUNDINGS[name])):
+        narrow = opened.answer(*given, 1)
+    wrong = [
+        compare(got, expected.output, expected.oracle, 1.0, "ieee", lambda: expected.plain)
+        for got in (running_sum, narrow)
+    ]
+    assert wrong[0] is None and wrong[1] is not None and wrong[1].kind == "values"
+
+
+def test_weights_that_every_narrow_type_holds_are_left_as_they_are() -> None:
+    ternary = torch.randint(-1, 2, (64,)).float()
+    for weights in (ternary, torch.randn(64).bfloat16().float()):
+        before = weights.clone()
+        reference._lean(weights)
+        assert torch.equal(weights, before)
 
 
 def test_the_oracle_is_the_same_in_double_and_leaves_the_reference_alone() -> None:

@@ -170,7 +170,7 @@ class Examination:
         again = first.again(case)
         if not any(output.numel() for output in first.outputs):
             self._add("outputs", "no output has elements: every answer of that shape is right")
-        for i, path, target in first.targets(case):
+        for i, path, target in first.targets():
             where = f"output {path}" if path else "the output"
             if not target.accepts(again[i]):
                 self._add("outputs", f"{where} differs when the reference is run again")

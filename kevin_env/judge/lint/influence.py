@@ -48,7 +48,7 @@ def _felt(case: Case, base: InputSet, tensors: list[torch.Tensor]) -> bool:
         return True
     if len(outputs) != len(base.outputs):
         return True
-    return any(not target.accepts(outputs[i]) for i, _, target in base.targets(case))
+    return any(not target.accepts(outputs[i]) for i, _, target in base.targets())
 
 
 def _weights(case: Case, base: InputSet) -> dict[str, torch.Tensor]:

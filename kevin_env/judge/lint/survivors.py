@@ -47,7 +47,7 @@ def outlive_first(case: Case, first: InputSet) -> Survivors:
         ProblemError: when the reference fails.
     """
     other = functools.cache(functools.partial(outputs_of, case, "own", OTHER))
-    return _outlive(case, Survivors(), first, other, other)
+    return _outlive(Survivors(), first, other, other)
 
 
 def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors]:
@@ -98,25 +98,24 @@ def _outlive_all(case: Case, before: Survivors, names: Sequence[str], previous: 
         drawn = InputSet.draw(case, name, number)
         if drawn.finite:
             other = functools.cache(functools.partial(outputs_of, case, name, number + OTHER))
-            before = _outlive(case, before, drawn, other, previous or other)
+            before = _outlive(before, drawn, other, previous or other)
             previous = functools.partial(outputs_of, case, name, number)
             del other
         del drawn  # before the next one
     return before
 
 
-def _outlive(case: Case, before: Survivors, drawn: InputSet, other: Outputs, previous: Outputs) -> Survivors:
+def _outlive(before: Survivors, drawn: InputSet, other: Outputs, previous: Outputs) -> Survivors:
     """Who of those before is right on another input set as well. What was rejected is not tried again.
 
     Args:
-        case: Whose input set it is.
         before: Answers so far.
         drawn: The input set.
         other: What the reference gives for one of the same distribution from another seed.
         previous: What it gave for the one before.
     """
     seen, rejected = set(before.seen), set(before.rejected)
-    for i, path, target in drawn.targets(case):
+    for i, path, target in drawn.targets():
         scene = Scene(drawn.outputs[i], drawn.tensors, lambda i=i: other()[i], lambda i=i: previous()[i])
         for name, answer in trivial_answers(scene):
             label = f"{name} as output {path}" if path else name

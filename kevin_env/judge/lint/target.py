@@ -7,7 +7,7 @@ from functools import partial
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.check import oracles_of
+from kevin_env.judge.check import alike, oracles_of
 from kevin_env.judge.lint.elements import SAMPLE, Elements, elements, parts_of
 from kevin_env.judge.reference import Case, seed_from
 from kevin_env.judge.verify import all_finite, budget, wrong_elements
@@ -17,18 +17,18 @@ SECRET = "lint"
 
 
 class Target:
-    """One output that answers are held against, as `verify.compare` does it; its budget is found once.
+    """One output that answers are held against, as `verify.compare` does it.
 
     Args:
-        case: Of which it is an output.
         reference: What the reference gives.
         oracle: The same from float64 arithmetic, where it can be had.
+        allowed: The budget.
     """
 
-    def __init__(self, case: Case, reference: torch.Tensor, oracle: torch.Tensor | None) -> None:
+    def __init__(self, reference: torch.Tensor, oracle: torch.Tensor | None, allowed: float) -> None:
         self._reference = reference
         self._exact = reference if oracle is None else oracle
-        self._allowed = budget(reference, oracle, case.tolerance, case.precision)
+        self._allowed = allowed
 
     def accepts(self, answer: torch.Tensor) -> bool:
         """Whether the comparison lets an answer pass."""
@@ -67,6 +67,7 @@ class InputSet:
         outputs: The reference's outputs.
         paths: Where each output lies; empty text for a single one.
         oracles: Each output from float64 arithmetic, where it can be had.
+        allowed: The budget of each, found with the weights that the reference had.
     """
 
     skeleton: tree.Skeleton
@@ -74,6 +75,7 @@ class InputSet:
     outputs: list[torch.Tensor]
     paths: list[str]
     oracles: list[torch.Tensor | None]
+    allowed: list[float]
 
     @classmethod
     def draw(cls, case: Case, distribution: str, number: int) -> "InputSet":
@@ -86,7 +88,12 @@ class InputSet:
         expected = case.expect(skeleton, tensors, seed_from(SECRET, "call", number))
         shape, outputs = tree.take_apart(expected.output)
         paths = [path for path, leaf in tree.leaves(shape) if "t" in leaf]
-        return cls(skeleton, tensors, outputs, paths, oracles_of(expected, outputs))
+        oracles = oracles_of(expected, outputs)
+        allowed = [
+            budget(output, oracle, case.tolerance, case.precision, lambda i=i: alike(expected.plain, outputs)[i])
+            for i, (output, oracle) in enumerate(zip(outputs, oracles, strict=True))
+        ]
+        return cls(skeleton, tensors, outputs, paths, oracles, allowed)
 
     @property
     def finite(self) -> bool:
@@ -97,11 +104,11 @@ class InputSet:
         """The reference's outputs for it from another run, with another seed for what it draws in its call."""
         return tree.take_apart(case.answer(self.skeleton, self.tensors, 1))[1]
 
-    def targets(self, case: Case) -> Iterator[tuple[int, str, Target]]:
+    def targets(self) -> Iterator[tuple[int, str, Target]]:
         """Number, place and target of every output that has elements."""
-        for i, (output, path, oracle) in enumerate(zip(self.outputs, self.paths, self.oracles, strict=True)):
+        for i, (output, path) in enumerate(zip(self.outputs, self.paths, strict=True)):
             if output.numel():
-                yield i, path, Target(case, output, oracle)
+                yield i, path, Target(output, self.oracles[i], self.allowed[i])
 
 
 def inputs_of(case: Case, distribution: str, number: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
