@@ -42,8 +42,6 @@ LINE_LIMIT = 160
 """Characters that are shown of a line of the submission."""
 NOTES_LIMIT = 200
 """Characters that are shown of why something could not be had."""
-LAUNCHING = 0.5
-"""Share of a call's time from which on it is told what launching a single call takes besides."""
 
 BASELINES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 
@@ -239,16 +237,8 @@ def _render_hint(outcome: Outcome, on_gpu: bool) -> str:
         kind=outcome.kind,
         on_gpu=on_gpu,
         roofline=held_roofline(outcome),
-        launch_seconds=_launch_seconds(outcome) if isinstance(outcome, Correct) else None,
         pattern=outcome.pattern if isinstance(outcome, Incorrect) else None,
     )
-
-
-def _launch_seconds(outcome: Correct) -> float | None:
-    """What launching a single call takes besides; None where it is little beside the call itself, or does not count."""
-    seconds, alone = outcome.submission_seconds, outcome.alone_seconds
-    launching = None if seconds is None or alone is None or outcome.queued else alone - seconds
-    return launching if launching and seconds and launching > LAUNCHING * seconds else None
 
 
 def _measured(outcome: Correct) -> dict[str, Any]:
@@ -258,7 +248,6 @@ def _measured(outcome: Correct) -> dict[str, Any]:
         "speedup_interval": outcome.speedup_interval,
         "reference_seconds": outcome.reference_seconds,
         "submission_seconds": outcome.submission_seconds,
-        "launch_seconds": _launch_seconds(outcome),
         "roofline": outcome.roofline,
         "threads": outcome.threads,
     }

@@ -158,9 +158,10 @@ class Correct(Ending):
     max_unseen_gain: float | None = None
     """The largest share of the time that the clock's allowance could hide (0.05 is 5 %)."""
     alone_seconds: float | None = None
-    """Its shortest call with nothing before or after it, so that no launch is hidden behind another call's work."""
+    """In older records: its shortest call with nothing before or after it. No longer measured."""
     queued: bool = False
-    """Whether its calls were launched before their inputs were there: no launch is in `submission_seconds`."""
+    """Whether all kernels of a call were launched before it began, so that `submission_seconds` has no host time. False
+    on a CPU, and where `forward` waits for the device."""
     roofline: Roofline | None = None
     """The time against what this device can do at most; None where no speedup is told."""
     threads: Threads | None = None

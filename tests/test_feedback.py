@@ -248,32 +248,12 @@ def test_a_hint_depends_on_what_bounds_a_kernel_and_how_far_it_is(seconds, bound
     assert hint in render_feedback(changed(held(seconds), bound=bound), hints=True)
 
 
-@pytest.mark.parametrize("seconds", [35e-6, 1e-3])
-def test_a_call_that_is_mostly_launched_is_told_to_launch_less_before_all_else(seconds):
-    outcome = held(seconds, alone_seconds=1.6 * seconds)
-    hint = render_feedback(outcome, hints=True).partition("Hint: ")[2]
-    assert "fewer launches and allocations, or replay a CUDA graph" in hint and "bytes" not in hint
-    assert "graph" not in render_feedback(outcome, hints=True, on_gpu=False)
-
-
 def test_no_hint_on_a_cpu_speaks_of_shared_memory():
     compute = changed(held(1e-3), bound="compute")
     assert "shared memory" in render_feedback(compute, hints=True)
     for outcome in (*every_outcome(), compute):
         hint = render_feedback(outcome, hints=True, on_gpu=False).partition("Hint: ")[2]
         assert hint and "shared memory" not in hint and "registers than" not in hint
-
-
-@pytest.mark.parametrize(("alone", "told"), [(1.4e-4, False), (1.6e-4, True), (0.9e-4, False), (None, False)])
-def test_launching_is_told_where_it_dominates(alone, told):
-    text = render_feedback(held(1e-4, alone_seconds=alone))
-    assert ("Launch overhead adds 60 us to a single call." in text) == told
-
-
-@pytest.mark.parametrize("queued", [True, False])
-def test_launching_is_told_only_where_it_counts(queued: bool) -> None:
-    text = render_feedback(held(1e-4, alone_seconds=2e-4, queued=queued), hints=True)
-    assert ("Launch overhead adds" in text) is ("fewer launches and" in text) is not queued
 
 
 def test_threads_are_told_on_a_cpu():
@@ -299,7 +279,7 @@ TOLD = {
         passed=("odd/wide", "odd/own", "main/own"),
         pattern=Pattern(where=(Span(dim=1, start=99, stop=128, size=128),), what="offset", value=-0.25),
     ),
-    "correct": held(76.6e-6, speedup_interval=(1.45, 1.55), alone_seconds=1.3e-4),
+    "correct": held(76.6e-6, speedup_interval=(1.45, 1.55)),
     "correct at the roofline": changed(held(33.7e-6), fraction=0.996),
 }  # fmt: skip
 
@@ -381,7 +361,7 @@ def largest(text: str) -> list[Outcome]:
     times = {
         "speedup": 9.9e9, "speedup_interval": (9.9e9, 9.9e9), "reference_seconds": 98.76, "submission_seconds": 98.76,
     }  # fmt: skip
-    told = {"alone_seconds": 987.6, "roofline": HELD, "threads": Threads(busy=511.9, of=512)}
+    told = {"roofline": HELD, "threads": Threads(busy=511.9, of=512)}
     return [
         FormatError(kind="truncated", message=text),
         RulesViolation(kind="inherits_reference", message=text, line=99_999),

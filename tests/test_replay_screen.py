@@ -296,12 +296,9 @@ def timings(episode: Trajectory) -> list[str]:
 def test_a_time_against_the_roofline_is_among_the_timings() -> None:
     work = Work(read=1 << 26, written=1 << 26, products={}, operations=1 << 24)
     held = roofline_of(work, Ceilings(reading=4e12, copying=4e12, rates={"fp32": 50e12}), 1e-4)
-    outcome = RIGHT.outcome.model_copy(
-        update={"roofline": held, "threads": Threads(busy=1.04, of=8), "alone_seconds": 1.5e-4}
-    )
+    outcome = RIGHT.outcome.model_copy(update={"roofline": held, "threads": Threads(busy=1.04, of=8)})
     shown = timings(trajectory(turn(1), RIGHT.model_copy(update={"outcome": outcome})))
     for line in (
-        "alone       150 us for the shortest single call",
         "roofline    33.6% of 33.6 us, bound by memory",
         "bandwidth   1.34 TB/s of 4 TB/s, 134 MB",
         "rate        168 GFLOP/s of 50 TFLOP/s, 16.8 MFLOP",

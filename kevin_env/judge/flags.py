@@ -15,8 +15,7 @@ FlagName = Literal[
 - `below_floor`: faster, twice, than the memory can be read that matters. No speedup is told.
 - `low_coverage`: hardly any of the device's time was spent in the submission's own kernels.
 - `profile_differs`: a call that was profiled took longer on the device than the timed ones in all. No coverage is told.
-- `burst_bounded`: calls in a row seemed quicker than single ones admit; the longer time counts.
-- `gated_only`: calls in a row could not be told apart, so that single ones were timed.
+- `burst_bounded`, `gated_only`: of older records only, about calls that were timed in a row.
 """
 
 

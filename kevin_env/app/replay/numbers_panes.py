@@ -65,8 +65,6 @@ def measured(turn: Turn) -> dict[str, str]:
         "reference": _call(outcome.reference_seconds),
         "submission": _call(outcome.submission_seconds),
     }
-    if outcome.alone_seconds is not None:
-        facts["alone"] = f"{duration(outcome.alone_seconds)} for the shortest single call"
     if outcome.max_unseen_gain is not None:
         facts["unseen gain"] = f"at most {outcome.max_unseen_gain:.1%} of its time"
     if outcome.roofline is not None:
