@@ -47,7 +47,7 @@ import torch
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.claims import CallClaim, Output, require_skeletons
 from kevin_env.judge.device import finish
-from kevin_env.judge.gate import OFTEN, QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
+from kevin_env.judge.gate import QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
 from kevin_env.judge.patience import Patience
 from kevin_env.judge.snapshot import Snapshot
 from kevin_env.judge.trouble import Broken
@@ -217,7 +217,7 @@ class GpuGate(Gate):
 
         Returns:
             The answers of each player; None when calls of one were not queued in time, and so nothing was timed.
-            `Player.host_driven` says of it from then on.
+            `Player.late` counts that.
         """
         rows = [self._queued(player, sets, timeout) for player, sets in calls]
         with self._released([row.player for row in rows]):
@@ -226,6 +226,9 @@ class GpuGate(Gate):
                     row.player.worker.freeze(True)
                 torch.cuda._sleep(HEAD_START)  # pyright: ignore[reportPrivateUsage]
                 self._run(rows, timeout)
+            else:
+                for row in rows:  # what others have queued is not to wait for ever
+                    row.links[-1].open()
             for row in rows:
                 row.player.worker.freeze(False)
                 row.player.worker.ask("finish", timeout)
@@ -233,7 +236,7 @@ class GpuGate(Gate):
         return [row.answers() for row in rows] if timed else None
 
     def _queued(self, player: Player, sets: Sequence[Drawn], timeout: float | Patience) -> "_Row":
-        """Calls that wait for their word, and where their outputs will be. If they are late, they are let go on."""
+        """Calls that wait for their word, and where their outputs will be; without claims if they were late."""
         assert player.words is not None
         numbers = player.words.numbers(len(sets))
         links = [Link(self, drawn, player.words, number) for drawn, number in zip(sets, numbers, strict=True)]
@@ -241,12 +244,12 @@ class GpuGate(Gate):
 
         def unless_late() -> None:
             if not player.worker.answers_within(QUEUE_SECONDS):
-                player.late = OFTEN
                 links[-1].open()  # its number does for all
 
         seeds = seeds_of(list(sets))
         answer = player.worker.ask("go", timeout, meanwhile=unless_late, seeds=seeds, behind=numbers[0])
-        if player.host_driven:
+        player.late = player.late + 1 if links[-1].opened else 0
+        if player.late:
             return _Row(player, links, [])
         claims, places = self.claims(player, answer, len(sets))
         for link, placed in zip(links, places, strict=True):

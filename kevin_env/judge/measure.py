@@ -64,7 +64,7 @@ def enough(contest: Contest, speedup: Speedup, pairs: int, began: float) -> bool
     pace = contest.trial.bench.pace
     least, most = pace.pairs
     if pairs >= most or speedup.high < 1 / SLOW:
-        return pairs >= min(least, 2) or pairs >= most
+        return pairs >= min(least, 2)
     precise = pairs >= least and speedup.spread <= (contest.trial.options.precision or pace.precision)
     return precise or (pairs >= min(least, timing.LEAST) and time.monotonic() - began > pace.seconds)
 
@@ -162,18 +162,20 @@ class Chains:
         return [answer.seconds for answer in answers]
 
     def _called(self, player: Player, sets: list[Drawn], timeout: float | Patience) -> list[Answer] | None:
-        """One chain, mixed with links of the null model if it is not the submission's; None where it was late."""
+        """One chain, mixed with links of the null model if it is the reference's; None where it was late."""
         rows: list[tuple[Player, list[Drawn]]] = [(player, sets)]
         answers: list[Answer] = []
         if player.host_driven:
             rows, answers = [], [self._gate.host_driven(player, drawn, timeout) for drawn in sets]
-        if player is not self._own.player:
-            null = self._contest.null
+        null, mixed = self._contest.null, player is self._reference.player
+        if mixed:
             rows.append((null, self._contest.sets_of(null, max(len(sets), NULL_LINKS))))
         found = self._gate.chain(rows, timeout) if rows else []
+        if null.host_driven:
+            raise JudgeError("the judge's own calls could not be queued in time, twice: this machine is too busy")
         if found is None:
             return None
-        if player is not self._own.player:
+        if mixed:
             self._constants += [answer.seconds - self._known for answer in found[-1]]
         return answers or found[0]
 
@@ -241,15 +243,15 @@ def _spent(contest: Contest, player: Player) -> tuple[float, float]:
     return answer.seconds, (run_time(processes) - before) / 1e9
 
 
-def _scheduled(contest: Contest) -> Ran | None:
+def _scheduled(contest: Contest) -> Ran:
     """What the processes that are timed on a CPU have run and waited so far."""
     workers = (contest.trial.worker, contest.reference.worker, contest.null.worker)
     return scheduled([pid for worker in workers for pid in descendants(worker.pid)])
 
 
-def _between(contest: Contest, before: Ran | None) -> float:
+def _between(contest: Contest, before: Ran) -> float:
     """By how much judgements on a CPU vary between each other, as in `timing.BETWEEN`."""
     now = _scheduled(contest)
-    if before and now and now.waited - before.waited > timing.CROWDED * (now.ran - before.ran):
+    if now.waited - before.waited > timing.CROWDED * (now.ran - before.ran):
         return timing.BETWEEN_CROWDED
     return timing.BETWEEN["cpu"]
