@@ -27,7 +27,7 @@ class Contest:
         supply: Gives timed inputs.
         apart: The partners' gate. On a CPU it is another one: a submission that is woken while it should stand still
             could write to what it shares with a reference, which then fails, and that is the judge's failure.
-        draw: Draws the order in which the three are called.
+        draw: Draws the order in which they are called.
     """
 
     trial: Trial
@@ -93,10 +93,6 @@ class Contest:
         with ours():
             for partner in (self.reference, self.null):
                 partner.worker.settle()
-
-    def shuffled(self) -> list[Player]:
-        """All three in a random order."""
-        return self.draw.sample((self.trial.player, self.reference, self.null), 3)
 
     def sets_of(self, player: Player, count: int) -> list[Drawn]:
         """Inputs for so many calls: of the submission such as nobody has seen."""

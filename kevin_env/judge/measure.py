@@ -200,7 +200,7 @@ class Alternating:
             speedup = timing.speedup_of([Pair(reference - gate, own - gate) for reference, own, _ in turns])
             if enough(contest, speedup, len(turns), began):
                 break
-        found = result(speedup.widened(_between(contest, before)))
+        found = result(speedup.widened(timing.between(before, _scheduled(contest))))
         return found.model_copy(update={"threads": busy_threads(contest)})
 
 
@@ -247,11 +247,3 @@ def _scheduled(contest: Contest) -> Ran:
     """What the processes that are timed on a CPU have run and waited so far."""
     workers = (contest.trial.worker, contest.reference.worker, contest.null.worker)
     return scheduled([pid for worker in workers for pid in descendants(worker.pid)])
-
-
-def _between(contest: Contest, before: Ran) -> float:
-    """By how much judgements on a CPU vary between each other, as in `timing.BETWEEN`."""
-    now = _scheduled(contest)
-    if now.waited - before.waited > timing.CROWDED * (now.ran - before.ran):
-        return timing.BETWEEN_CROWDED
-    return timing.BETWEEN["cpu"]

@@ -11,6 +11,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from kevin_env.judge.patience import Ran
+
 CONFIDENCE = 0.95
 NOISY = 0.25
 """A speedup whose interval is wider than this on either side, relative to it, is noisy."""
@@ -72,6 +74,12 @@ class Speedup:
         """With an interval that covers variation between judgements too, of which half is `between` (`BETWEEN`)."""
         low, high = (math.hypot(math.log(self.ratio / end), between) for end in (self.low, self.high))
         return replace(self, low=self.ratio * math.exp(-low), high=self.ratio * math.exp(high))
+
+
+def between(before: Ran, after: Ran) -> float:
+    """`BETWEEN` on a CPU, by what the processes that are timed ran and waited from one moment to another."""
+    crowded = after.waited - before.waited > CROWDED * (after.ran - before.ran)
+    return BETWEEN_CROWDED if crowded else BETWEEN["cpu"]
 
 
 def speedup_of(pairs: Sequence[Pair]) -> Speedup:

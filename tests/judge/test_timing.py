@@ -5,18 +5,8 @@ import statistics
 import pytest
 
 from kevin_env.judge import timing
-from kevin_env.judge.timing import (
-    LAUNCH_ALLOWANCE,
-    Burst,
-    Pair,
-    burst_bounds,
-    burst_calls,
-    largest_unseen_gain,
-    least_call,
-    median_interval,
-    not_below,
-    speedup_of,
-)
+from kevin_env.judge.patience import Ran
+from kevin_env.judge.timing import Pair, median_interval, speedup_of, speedup_of_chains
 
 
 @pytest.mark.parametrize(
@@ -75,64 +65,6 @@ def test_the_ratio_does_not_depend_on_the_order_of_the_pairs() -> None:
     assert speedup_of(pairs).ratio == pytest.approx(statistics.median(range(1, 12)))
 
 
-def test_a_burst_is_believed_down_to_the_allowance_below_the_shortest_gated_call() -> None:
-    gated, allowance = 300e-6, 120e-6
-    least = least_call(1e-6, 1e-6, LAUNCH_ALLOWANCE / 16, gated, allowance)
-    assert least == pytest.approx(gated - allowance)
-    told = not_below([Pair(1e-4, call) for call in (gated, gated * 10, gated - allowance / 2, 1e-6)], least)
-    assert [pair.submission for pair in told] == pytest.approx([gated, gated * 10, gated - allowance / 2, least])
-    assert {pair.reference for pair in told} == {1e-4}
-
-
-GATE, SIZE, LEAD = 170e-6, 16, 2
-
-
-def burst(call: float, first: float = 0.0, moved: float = 0.0) -> Burst:
-    """A side whose first launch takes longer by `first`, and who moves work out of the part that is timed."""
-    return Burst((SIZE - LEAD) * call - moved, GATE + first + SIZE * call)
-
-
-def test_one_call_of_a_burst_is_its_share_of_the_part_that_is_timed() -> None:
-    (pair,) = burst_calls([(burst(11e-6), burst(7e-6))], SIZE - LEAD)
-    assert (pair.reference, pair.submission) == (pytest.approx(11e-6), pytest.approx(7e-6))
-
-
-@pytest.mark.parametrize(
-    ("first", "moved", "told"),
-    [
-        (0.0, 0.0, 100e-6),
-        (140e-6, 0.0, 100e-6),
-        (200e-6, 0.0, 100e-6 + 50e-6 / SIZE),
-        (140e-6, 1e-3, 100e-6 + 140e-6 / SIZE),
-        (0.0, 1e-3, 100e-6),
-    ],
-    ids=["plain", "launches slowly", "launches very slowly", "launches slowly and moves work", "moves work"],
-)
-def test_whoever_moves_work_out_of_what_is_timed_is_held_to_the_whole(first: float, moved: float, told: float) -> None:
-    bursts = [(burst(150e-6), burst(call, first, moved)) for call in (99.8e-6, 100e-6, 100.2e-6)]
-    calls = burst_calls(bursts, SIZE - LEAD)
-    assert (calls[1].submission == pytest.approx(100e-6)) is not bool(moved)
-    bound = burst_bounds(bursts, calls, SIZE)[1].submission
-    assert bound == pytest.approx(100e-6 + first / SIZE)
-    least = least_call(calls[1].submission, bound, LAUNCH_ALLOWANCE / SIZE, 0.0, timing.GATED_ALLOWANCE)
-    assert not_below(calls, least)[1].submission == pytest.approx(told), "what was moved does not pay"
-    assert (not_below(calls, least) == calls) is (not moved and first < 150e-6)
-
-
-def test_what_the_allowance_could_hide_is_told_and_is_nothing_for_a_gated_figure() -> None:
-    assert largest_unseen_gain(1e-4, allowed=1e-4) == pytest.approx(0.5)
-    assert largest_unseen_gain(1.0, allowed=1e-4) < 1e-4
-    assert largest_unseen_gain(1e-4, allowed=0.0) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("shortest", "call", "allowed"),
-    [(2e-4, 2e-4, 1e-4), (2.9e-4, 2e-4, 1.9e-4), (9e-4, 2e-4, 2e-4), (1e-4, 2e-4, 1e-4)],
-)
-def test_hosts_that_launch_slowly_are_allowed_more_up_to_a_bound(shortest: float, call: float, allowed: float) -> None:
-    assert timing.allowance(shortest, call) == pytest.approx(allowed)
-
-
 def test_few_pairs_have_students_interval_which_covers_as_often_as_it_says() -> None:
     draw, trials = random.Random(2), 2000
     for count in timing.STUDENT:
@@ -158,3 +90,68 @@ def test_an_interval_covers_what_varies_between_judgements() -> None:
 def test_the_speedup_of_a_call_that_is_too_short_is_noisy(submission: float, noisy: bool) -> None:
     found = speedup_of([Pair(10e-6, submission)] * 6).widened(0.004)
     assert found.noisy is noisy and found.low < found.ratio < found.high
+
+
+US = 1e-6
+CONSTANT = 285 * US
+
+
+def chain(call: float, *more: float, count: int = 12) -> list[float]:
+    """Links of one chain; `more` is added to one after the other, from the second on."""
+    return [CONSTANT + call + late for late in (0.0, *more, *[0.0] * (count - 1 - len(more)))]
+
+
+def test_the_speedup_of_chains_is_that_of_their_median_links_less_the_constant() -> None:
+    found = speedup_of_chains([chain(200 * US)], [chain(100 * US)], CONSTANT)
+    assert (found.ratio, found.reference, found.submission) == pytest.approx((2.0, 200 * US, 100 * US))
+    assert found.low < 2.0 < found.high
+    assert speedup_of_chains([[CONSTANT]], [[0.0]], CONSTANT).submission == timing.RESOLUTION
+    with pytest.raises(ValueError, match="no chains"):
+        speedup_of_chains([], [], CONSTANT)
+
+
+def test_neither_a_late_link_nor_a_late_chain_moves_it() -> None:
+    reference, usual = [chain(200 * US)] * 3, chain(100 * US)
+    clean = speedup_of_chains(reference, [usual] * 3, CONSTANT)
+    late_links = speedup_of_chains(reference, [chain(100 * US, 2e-3, 2e-3)] * 3, CONSTANT)
+    late_chain = speedup_of_chains(reference, [usual, chain(300 * US), usual], CONSTANT)
+    first = [1e-3 + usual[0], *usual[1:]]
+    assert [found.ratio for found in (late_links, late_chain)] == pytest.approx([clean.ratio] * 2)
+    assert late_links.spread < 1.5 * clean.spread
+    assert speedup_of_chains(reference, [first] * 3, CONSTANT) == clean
+
+
+def test_single_links_have_an_interval_too() -> None:
+    found = speedup_of_chains([[CONSTANT + 1.0]], [[CONSTANT + 0.5]], CONSTANT)
+    assert found.ratio == pytest.approx(2.0) and 0.005 < found.spread < 0.02
+
+
+@pytest.mark.parametrize("pairs", [1, 2])
+@pytest.mark.parametrize(("reference", "submission"), [(200, 100), (30, 60), (20, 20), (3000, 1000)])
+def test_the_interval_of_chains_covers_as_often_as_it_says(pairs: int, reference: float, submission: float) -> None:
+    """Chains and the constant err as they are said to, and links by 1 us."""
+    draw, trials, hits = random.Random(5), 1500, 0
+
+    def drawn(call: float) -> list[list[float]]:
+        shifts = [draw.gauss(0, timing.CHAIN_ERROR) for _ in range(pairs)]
+        return [[CONSTANT + call * US + shift + draw.gauss(0, US) for _ in range(12)] for shift in shifts]
+
+    for _ in range(trials):
+        constant = CONSTANT + draw.gauss(0, timing.CONSTANT_ERROR)
+        found = speedup_of_chains(drawn(reference), drawn(submission), constant)
+        hits += found.low <= reference / submission <= found.high
+    assert 0.93 <= hits / trials <= 0.975, hits / trials
+
+
+def test_chains_that_differ_more_than_they_are_said_to_widen_the_interval() -> None:
+    draw, trials, hits = random.Random(6), 1000, 0
+    for _ in range(trials):
+        reference = [chain(200 * US * math.exp(draw.gauss(0, 0.05))) for _ in range(4)]
+        found = speedup_of_chains(reference, [chain(100 * US)] * 4, CONSTANT)
+        hits += found.low <= 2.0 <= found.high
+    assert hits / trials >= 0.92, hits / trials
+
+
+@pytest.mark.parametrize(("waited", "between"), [(0.2, timing.BETWEEN["cpu"]), (0.4, timing.BETWEEN_CROWDED)])
+def test_judgements_vary_more_where_processes_wait_for_processors(waited: float, between: float) -> None:
+    assert timing.between(Ran(1.0, 5.0), Ran(2.0, 5.0 + waited)) == between

@@ -1,0 +1,261 @@
+"""From scripted times of calls and of chains to an outcome, without a device."""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.judge import measure
+from kevin_env.judge.answer import Answer
+from kevin_env.judge.api import JudgeError
+from kevin_env.judge.chain import GpuGate
+from kevin_env.judge.claims import CallClaim
+from kevin_env.judge.contest import Contest
+from kevin_env.judge.gate import OFTEN, Player
+from kevin_env.judge.measure import CHAIN_SECONDS, DISTURBED, LINKS, NULL_LINKS, WINDOWS, Alternating, Chains, enough
+from kevin_env.judge.pace import PACES, Pace
+from kevin_env.judge.timing import LEAST, Speedup
+from kevin_env.judge.unverified import Wrong
+
+US = 1e-6
+KNOWN, CONSTANT = 130 * US, 285 * US
+Seconds = Callable[[str, int], float]
+
+
+class Side:
+    """Stands where a process does."""
+
+    pid = 1 << 30
+
+    def __init__(self, name: str) -> None:
+        self.name, self.closed = name, False
+
+    def freeze(self, frozen: bool, wait: bool = True) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def answer(seconds: float) -> Answer:
+    return Answer(CallClaim(), [], [], seconds)
+
+
+class Links(GpuGate):
+    """A gate whose links take what a script says, by the player's name and how many links it has in its chain.
+
+    Attributes:
+        chains: The players of each and how many links each of them had.
+        late: How often calls of a player are not queued in time, by its name.
+    """
+
+    def __init__(self, seconds: Seconds, late: dict[str, int] | None = None) -> None:
+        self.seconds, self.late = seconds, late or {}
+        self.chains: list[dict[str, int]] = []
+
+    def chain(self, calls: Any, timeout: Any) -> list[list[Answer]] | None:
+        names = [player.worker.name for player, _ in calls]
+        assert len({*names}) == len(names)
+        for (player, _), name in zip(calls, names, strict=True):
+            player.late = player.late + 1 if self.late.get(name, 0) > 0 else 0
+            self.late[name] = self.late.get(name, 0) - 1
+        if any(player.late for player, _ in calls):
+            return None
+        self.chains.append({name: len(sets) for (_, sets), name in zip(calls, names, strict=True)})
+        return [
+            [answer(self.seconds(name, len(sets))) for _ in sets] for (_, sets), name in zip(calls, names, strict=True)
+        ]
+
+    def host_driven(self, player: Player, drawn: Any, timeout: Any) -> Answer:
+        self.chains.append({f"{player.worker.name} by its host": 1})
+        return answer(self.seconds(player.worker.name, 1))
+
+
+class Scripted(Contest):
+    """A contest whose calls take what a script says. Its inputs are numbers."""
+
+    def __init__(self, pace: Pace, gate: Any = None, seconds: Seconds = lambda name, count: 0.0, fitting: int = 99):
+        sides = [Side(name) for name in ("submission", "reference", "null")]
+        own, reference, null = (Player(side, None, ours=False) for side in sides)  # type: ignore[arg-type]
+        bench = SimpleNamespace(
+            pace=pace, device=torch.device("cuda" if gate else "cpu"), stream_seconds=lambda find: KNOWN,
+            info=SimpleNamespace(processors=2),
+        )  # fmt: skip
+        trial: Any = SimpleNamespace(
+            bench=bench, worker=sides[0], player=own, gate=gate, case=SimpleNamespace(name="main"),
+            in_time=lambda sets, told: told(None),
+        )  # fmt: skip
+        self.verified: list[int] = []
+        self.calls: list[str] = []
+        self._numbers, self._seconds = itertools.count(), seconds
+        unverified: Any = SimpleNamespace(add=lambda answer, drawn: self.verified.append(drawn))
+        super().__init__(trial, reference, null, unverified, SimpleNamespace(fitting=fitting), gate)  # type: ignore[arg-type]
+
+    def sets_of(self, player: Player, count: int) -> Any:
+        return [next(self._numbers) if player is self.trial.player else -1 for _ in range(count)]
+
+    def call(self, player: Player) -> Answer:
+        self.calls.append(player.worker.name)  # type: ignore[attr-defined]
+        return answer(self._seconds(self.calls[-1], 1))
+
+
+def links(submission: float, reference: float, noise: float = 0.0, crowded: float = 1.0) -> Seconds:
+    """Of calls of such lengths; `crowded`: how much longer the submission's are where several are queued."""
+    draw, calls = random.Random(4), {"submission": submission, "reference": reference, "null": KNOWN}
+
+    def seconds(name: str, count: int) -> float:
+        more = crowded if name == "submission" and count > 1 else 1.0
+        return more * (CONSTANT + calls[name]) + draw.gauss(0, noise)
+
+    return seconds
+
+
+PACE = PACES["cuda"]
+
+
+@pytest.mark.parametrize("reference", [1000 * US, 300 * US])
+def test_a_call_is_a_link_less_the_constant(reference: float) -> None:
+    contest = Scripted(PACE, gate := Links(links(500 * US, reference)))
+    outcome = Chains(contest).outcome()
+    assert outcome.speedup == pytest.approx(reference / (500 * US)) and outcome.queued and outcome.kind == "timed"
+    assert outcome.submission_seconds == pytest.approx(500 * US)
+    assert outcome.reference_seconds == pytest.approx(reference)
+    assert outcome.speedup_interval == (pytest.approx(outcome.speedup, rel=0.02),) * 2
+    expected = [{"submission": 1}, {"submission": LINKS}]
+    expected += [{"reference": 1, "null": NULL_LINKS}, {"reference": LINKS, "null": LINKS}]
+    assert sorted(gate.chains, key=str) == sorted(expected, key=str)
+
+
+def test_every_answer_of_the_submission_is_compared_and_its_inputs_are_fresh() -> None:
+    contest = Scripted(PACE, Links(links(500 * US, 1000 * US)))
+    Chains(contest).outcome()
+    assert contest.verified == list(range(1 + LINKS))
+
+
+@pytest.mark.parametrize(("call", "fitting", "count"), [(20e-3, 99, 2), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)])
+def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(call: float, fitting: int, count: int) -> None:
+    contest = Scripted(PACE, gate := Links(links(call, 1e-4)), fitting=fitting)
+    Chains(contest).outcome()
+    assert count == 1 or count * call < CHAIN_SECONDS
+    assert max(chain.get("submission", 0) for chain in gate.chains) == count
+
+
+def test_links_that_their_own_queue_disturbs_are_queued_one_by_one() -> None:
+    contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US, crowded=1.5)))
+    outcome = Chains(contest).outcome()
+    assert outcome.speedup == pytest.approx(2.0) and outcome.queued
+    assert gate.chains.count({"submission": 1}) == 1 + LINKS and len(contest.verified) == 1 + 2 * LINKS
+
+
+@pytest.mark.parametrize(("late", "queued"), [(OFTEN - 1, True), (OFTEN, False)])
+def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(late: int, queued: bool) -> None:
+    contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"submission": late}))
+    outcome = Chains(contest).outcome()
+    assert (outcome.speedup, outcome.queued) == (pytest.approx(2.0), queued)
+    assert gate.chains.count({"submission by its host": 1}) == (0 if queued else 1 + LINKS)
+
+
+def test_a_reference_that_its_host_drives_is_timed_against_the_same_constant() -> None:
+    contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"reference": OFTEN}))
+    outcome = Chains(contest).outcome()
+    assert outcome.speedup == pytest.approx(2.0) and outcome.queued
+    assert {"reference by its host": 1} in gate.chains and {"null": NULL_LINKS} in gate.chains
+
+
+def test_where_the_judges_own_calls_are_late_nothing_is_timed() -> None:
+    with pytest.raises(JudgeError, match="too busy"):
+        Chains(Scripted(PACE, Links(links(500 * US, 1000 * US), {"null": OFTEN}))).outcome()
+
+
+@pytest.mark.parametrize("guilty", [True, False])
+def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilty: bool) -> None:
+    seconds = links(500 * US, 1000 * US)
+
+    def slowed(name: str, count: int) -> float:
+        running = not (guilty and contest.trial.worker.closed)  # type: ignore[attr-defined]
+        return seconds(name, count) + (2 * DISTURBED if name == "null" and running else 0.0)
+
+    contest = Scripted(PACE, gate := Links(slowed))
+    if guilty:
+        with pytest.raises(Wrong) as wrong:
+            Chains(contest).outcome()
+        assert (wrong.value.outcome.kind, wrong.value.outcome.input_set) == ("early_done", "main/own")
+    else:
+        with pytest.raises(JudgeError, match="something else runs on this GPU"):
+            Chains(contest).outcome()
+    assert gate.chains[-1] == {"null": LINKS}
+
+
+@pytest.mark.parametrize(("noise", "precision", "pairs"), [(1 * US, 0.02, 1), (50 * US, 0.005, PACE.pairs[1])])
+def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(noise: float, precision: float, pairs: int) -> None:
+    pace = PACE.model_copy(update={"precision": precision, "seconds": 60.0})
+    contest = Scripted(pace, gate := Links(links(500 * US, 1000 * US, noise=noise)))
+    Chains(contest).outcome()
+    assert gate.chains.count({"submission": LINKS}) == pairs
+
+
+def found(ratio: float, half: float) -> Speedup:
+    return Speedup(ratio, ratio * (1 - half), ratio * (1 + half), 1.0, 1.0 / ratio)
+
+
+@pytest.mark.parametrize(
+    ("speedup", "pairs", "late", "is_enough"),
+    [
+        (found(1.0, 0.04), 6, False, False), (found(1.0, 0.04), 7, False, True),
+        (found(1.0, 0.06), 24, False, False), (found(1.0, 0.06), 25, False, True),
+        (found(1.0, 0.06), LEAST - 1, True, False), (found(1.0, 0.06), LEAST, True, True),
+        (found(0.05, 0.5), 1, False, False), (found(0.05, 0.5), 2, False, True), (found(0.09, 0.5), 2, False, False),
+    ],
+    ids=["few", "precise", "not precise", "most", "few when late", "late", "slow once", "much slower", "perhaps slower"],
+)  # fmt: skip
+def test_what_is_enough(speedup: Speedup, pairs: int, late: bool, is_enough: bool) -> None:
+    pace = Pace(pairs=(7, 25), seconds=0.0 if late else 60.0, precision=0.05)
+    assert enough(Scripted(pace), speedup, pairs, began=0.0 if late else measure.time.monotonic()) is is_enough
+
+
+def calls(submission: float, reference: float, null: float = 1e-3) -> Seconds:
+    return lambda name, count: {"submission": submission, "reference": reference, "null": null}[name]
+
+
+def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() -> None:
+    orders = set[tuple[str, ...]]()
+    for _ in range(20):
+        contest = Scripted(Pace(pairs=(2, 2), seconds=60.0), seconds=calls(3e-3, 5e-3))
+        outcome = Alternating(contest).outcome()
+        assert outcome.speedup == pytest.approx(2.0) and not outcome.queued
+        turns = [tuple(contest.calls[at : at + 3 * WINDOWS]) for at in (0, 3 * WINDOWS)]
+        assert all({*Counter(turn).values()} == {WINDOWS} for turn in turns)
+        orders |= {*turns}
+    assert len(orders) > 20
+
+
+def test_a_late_call_on_a_cpu_does_not_move_a_turn() -> None:
+    usual, once = calls(3e-3, 5e-3), itertools.count()
+
+    def seconds(name: str, count: int) -> float:
+        return usual(name, count) * (9 if next(once) in (0, 10, 20) else 1)
+
+    assert Alternating(Scripted(Pace(pairs=(3, 3), seconds=60.0), seconds=seconds)).outcome().speedup == pytest.approx(
+        2.0
+    )
+
+
+@pytest.mark.parametrize(("vary", "pairs"), [(0.01, 7), (0.5, 25)])
+def test_a_cpu_is_called_until_the_interval_is_as_narrow_as_asked(vary: float, pairs: int) -> None:
+    draw, usual = random.Random(1), calls(3e-3, 5e-3)
+    contest = Scripted(
+        Pace(pairs=(7, 25), seconds=60.0, precision=0.05),
+        seconds=lambda name, count: usual(name, count) * draw.uniform(1, 1 + vary),
+    )
+    outcome = Alternating(contest).outcome()
+    threads_too = 2  # one call each of the submission and of the null model
+    assert len(contest.calls) == 3 * WINDOWS * pairs + threads_too
+    assert outcome.threads is None  # none of their processes is there
