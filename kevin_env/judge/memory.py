@@ -65,7 +65,6 @@ class Image:
     Args:
         tensors: On any device.
         device: Of the copy.
-        into: Where the copy is to be made; elsewhere where it does not fit.
 
     Attributes:
         bytes: All of it, a multiple of eight.
@@ -73,12 +72,9 @@ class Image:
         tensors: The tensors themselves, as views into the image; the judge computes what it expects from these.
     """
 
-    def __init__(self, tensors: list[torch.Tensor], device: torch.device, into: torch.Tensor | None = None) -> None:
+    def __init__(self, tensors: list[torch.Tensor], device: torch.device) -> None:
         dense = [t if _is_dense(t) else t.contiguous() for t in tensors]
-        size = image_size(dense)
-        if into is None or into.numel() < size:
-            into = torch.empty(size, dtype=torch.uint8, device=device)
-        self.bytes = into[:size]
+        self.bytes = torch.empty(image_size(dense), dtype=torch.uint8, device=device)
         self.specs: list[Spec] = []
         self.tensors: list[torch.Tensor] = []
         local, end = Region(self.bytes), 0

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kevin_env.candidate.wire import LIMIT, MARK, Channel, Closed, Late, WireError
+from kevin_env.candidate.wire import LIMIT, Channel, Closed, Late, WireError
 
 Ends = tuple[Channel, Channel]
 
@@ -34,34 +34,6 @@ def test_frames_arrive_whole_and_in_order(ends: Ends) -> None:
     for i in range(3):
         ours.send({"number": i, "text": "ü" * 10})
     assert [theirs.receive(1)["number"] for _ in range(3)] == [0, 1, 2]
-
-
-def test_as_many_marks_as_may_come_before_a_frame_are_told_with_their_times(ends: Ends) -> None:
-    ours, theirs = ends
-    for message in (MARK, MARK, {"number": 1}, MARK):
-        ours.send(message)
-    start = time.perf_counter_ns()
-    assert theirs.receive(1, marks=3) == {"number": 1}
-    times = [start, *theirs.marked, theirs.arrived]
-    assert len(theirs.marked) == 2 and times == sorted(times)
-    assert theirs.receive(1) == MARK and theirs.marked == []
-
-
-@pytest.mark.timeout(60)
-def test_marks_put_nothing_off(ends: Ends) -> None:
-    ours, theirs = ends
-    ended = threading.Event()
-
-    def drip() -> None:
-        while not ended.wait(0.05):
-            ours.send(MARK)
-
-    thread = threading.Thread(target=drip)
-    thread.start()
-    with pytest.raises(Late):
-        theirs.receive(0.3, marks=1000)
-    ended.set()
-    thread.join()
 
 
 def test_a_frame_larger_than_the_sockets_buffer_arrives(ends: Ends) -> None:
@@ -216,7 +188,9 @@ def test_what_nobody_asked_for_is_noticed(ends: Ends) -> None:
     ours.send({"a": 1})
     assert theirs.pending()
     theirs.receive(1)
-    assert not theirs.pending()
+    assert not theirs.pending() and not theirs.pending(0.01)
+    threading.Timer(0.1, ours.send, [{"a": 2}]).start()
+    assert theirs.pending(5) and theirs.receive(1) == {"a": 2}
     ours.sock.sendall(frame(json.dumps({"a": 1}).encode()) + b"\0")
     theirs.receive(1)
     assert theirs.pending()

@@ -12,8 +12,8 @@ import torch
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, spec_of
 from kevin_env.judge import claims
-from kevin_env.judge.answer import Call
-from kevin_env.judge.check import check_call
+from kevin_env.judge.answer import Answer
+from kevin_env.judge.check import check_answer
 from kevin_env.judge.claims import Mappings, Output, TensorClaim, read_claims, require_skeletons
 from kevin_env.judge.reference import Case, Expected
 from kevin_env.judge.trouble import Broken
@@ -60,7 +60,8 @@ def judged(answer: dict[str, Any], places: Mappings) -> Incorrect | None:
     (claim,) = read_claims(answer, 1)
     outputs = [places.resolve(tensor).taken() for tensor in claim.tensors]
     require_skeletons([claim])
-    return check_call(Call(claim, outputs), Expected(OUTPUT, lambda: None, lambda: OUTPUT), CASE, "main/own", {})
+    answer = Answer(claim, outputs, outputs, 1.0)
+    return check_answer(answer, Expected(OUTPUT, lambda: None, lambda: OUTPUT), CASE, "main/own", {})
 
 
 def changed(path: list[Any], value: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The gate of a CPU: who stands still when, and which windows had memory mapped in them."""
+"""The gate of a CPU: who stands still when, and from when to when a call is timed."""
 
 import itertools
 import time
@@ -16,7 +16,7 @@ from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import JudgeError, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.claims import Distant, Output, TensorClaim
-from kevin_env.judge.memory import Block, Image, SharedRegion
+from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.reference import Case
 from kevin_env.judge.trial import KEPT, Trial
 from kevin_env.judge.trouble import Broken
@@ -60,41 +60,36 @@ def test_a_submission_stands_still_while_its_inputs_are_written_when_the_clock_i
         return lambda *given: (note(what), do(*given))[1]
 
     monkeypatch.setattr(gate, "time", SimpleNamespace(perf_counter_ns=noted("clock", time.perf_counter_ns)))
-    for owner, name in ((Block, "write_to"), (Block, "unchanged_in"), (Distant, "taken")):
+    for owner, name in ((Image, "write_to"), (Image, "unchanged_in"), (Distant, "taken")):
         monkeypatch.setattr(owner, name, noted(name, getattr(owner, name)))
     assert trial.checked("own")[1] is None
     before, *seen[:] = seen
     assert before[0] == "clock" and "T" not in before[1]  # from then on whoever runs all the same is timed
-    steps = ["write_to", "clock", "clock", "clock", "taken", "unchanged_in"]
+    steps = ["write_to", "clock", "clock", "taken", "unchanged_in"]
     assert seen == [(step, {"T"}) for step in steps]
     note("afterwards")
     assert "T" not in seen[-1][1]
 
 
-class Opening:
-    """Stands where a player's mappings do; so many of its outputs lie in memory that is mapped for the first time."""
+class Mapped:
+    """Stands where a player's mappings do."""
 
-    def __init__(self, new: int, inbox: SharedRegion) -> None:
-        self.new, self.inbox, self.opened = new, inbox, 7
-        self.bytes = torch.zeros(16, dtype=torch.uint8)
-
-    def __len__(self) -> int:
-        return self.opened
+    def __init__(self, inbox: SharedRegion) -> None:
+        self.inbox = inbox
 
     def next_pass(self) -> None:
         pass
 
     def resolve(self, claim: TensorClaim) -> Output:
-        self.opened += self.new
-        return Output(claim, self.bytes)
+        return Output(claim, torch.zeros(16, dtype=torch.uint8))
 
 
 def called(
-    new: int = 0, stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None, left: bool = False,
+    stood_still: bool = True, freeze: Callable[[bool], None] = lambda on: None, left: bool = False,
     told: Callable[[str], None] = lambda step: None, ready: Callable[[str], None] = lambda order: None,
     skeleton: Any = None,
 ) -> Answer:  # fmt: skip
-    """One pass of a candidate that gives its input back; arguments as `Opening` and `Worker` have them.
+    """One call of a candidate that gives its input back; arguments as `Worker` has them.
 
     `left`: whether it is at another gate; `ready`: is given each order when it can be sent; `told`: when it is, and
     that it was waited for until it ran; `skeleton`: claimed instead of the right one.
@@ -115,15 +110,14 @@ def called(
         meanwhile()
         return {"claims": [claim]}
 
-    def settle() -> None:
-        told("settled")
-
     drawn = gate.Drawn({"t": 0}, Image([x], CPU), 0)
     regions = SharedRegion(drawn.image.end, CPU), SharedRegion(drawn.image.end, CPU)
     opened = gate.Gate(CPU, *regions, 1, x.nbytes)
-    worker: Any = SimpleNamespace(ask=ask, freeze=freeze, arrivals=[0], stood_still=stood_still, settle=settle)
+    worker: Any = SimpleNamespace(
+        ask=ask, freeze=freeze, stood_still=stood_still, settle=lambda: told("settled"), memory=None
+    )
     try:
-        return opened.call(gate.Player(worker, Opening(new, regions[left]), ours=False), [drawn], 1.0)  # type: ignore[arg-type]
+        return opened.call(gate.Player(worker, Mapped(regions[left]), ours=False), drawn, 1.0)  # type: ignore[arg-type]
     finally:
         for region in regions:
             region.close()
@@ -173,24 +167,6 @@ def test_an_order_is_ready_before_its_clock_starts() -> None:
     assert steps[:3] == ["stage", "go", "stop"]
 
 
-def test_which_output_is_looked_at_and_where_nobody_can_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    chances, looks = list[float](), list[tuple[int, float]]()
-    look = gate.Gate._look
-    monkeypatch.setattr(gate.Gate, "_look", lambda *given: (chances.extend(given[-1]), look(*given))[1])
-    for _ in range(20):
-        called()
-    assert len(set(chances)) == len(chances) == 40 and 0 <= min(chances) < 0.5 < max(chances) < 1
-    region = SharedRegion(64, CPU)
-    opened = gate.Gate(CPU, region, region, 1, 4)
-    opened._snapshot = SimpleNamespace(take=lambda flat, chance: looks.append((int(flat[0]), chance)))  # type: ignore[assignment]
-    claim: Any = SimpleNamespace(stride=[1])
-    outputs = [[Output(claim, torch.full((4,), number, dtype=torch.uint8))] for number in range(4)]
-    for which, where in ((0.0, 0.1), (0.49, 0.2), (0.5, 0.3), (0.999, 0.4)):
-        opened._look(None, outputs, (which, where))  # type: ignore[arg-type]
-    assert looks == [(0, 0.1), (1, 0.2), (2, 0.3), (3, 0.4)]
-    region.close()
-
-
 @pytest.mark.parametrize("skeleton", [{"t": 1}, {"list": [{"t": 0}, {"t": 0}]}, {"list": []}, {"dict": 3}])
 def test_a_skeleton_that_does_not_fit_its_tensors_is_refused(skeleton: Any) -> None:
     with pytest.raises(Broken, match="malformed"):
@@ -203,14 +179,8 @@ def test_nobody_is_called_at_a_gate_that_it_has_left() -> None:
         called(left=True)
 
 
-@pytest.mark.parametrize(("new", "steady"), [(0, True), (1, False)])
-def test_a_window_in_which_memory_was_mapped_is_not_steady(new: int, steady: bool) -> None:
-    assert called(new=new).steady is steady
-
-
 @pytest.mark.parametrize("stood_still", [True, False])
-def test_whoever_ran_on_while_its_inputs_were_written_has_that_time_in_its_window(stood_still: bool) -> None:
-    """Even one such window would count where the quiet ones do."""
+def test_whoever_ran_on_while_its_inputs_were_written_has_that_time_in_its_call(stood_still: bool) -> None:
     stops = itertools.count()
 
     def freeze(on: bool) -> None:
@@ -218,3 +188,25 @@ def test_whoever_ran_on_while_its_inputs_were_written_has_that_time_in_its_windo
             time.sleep(0.1)
 
     assert (called(stood_still=stood_still, freeze=freeze).seconds >= 0.1) is not stood_still
+
+
+def test_of_a_call_that_claims_far_more_than_right_answers_not_all_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "CLAIMED_SLACK", 0)
+    region = SharedRegion(64, CPU)
+    opened = gate.Gate(CPU, region, region, 1, answer_bytes=128 // gate.CLAIMED_FACTOR)
+    claim = TensorClaim(device="cpu", dtype="uint8", shape=[64], stride=[1])
+    output = Output(claim, torch.zeros(64, dtype=torch.uint8))
+    assert [each.flat is not None for each in opened.taken([output] * 3)] == [True, True, False]
+    region.close()
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_a_seed_is_told_with_the_call_where_the_reference_draws_and_else_before(draws: bool) -> None:
+    drawn = gate.Drawn({"t": 0}, Image([torch.ones(4)], CPU), 7, draws=draws)
+    told: dict[str, Any] = {}
+    region = SharedRegion(drawn.image.end, CPU)
+    worker: Any = SimpleNamespace(ask=lambda order, timeout, meanwhile, **fields: told.update(fields), settle=lambda: 0)
+    player = gate.Player(worker, Mapped(region), ours=False)  # type: ignore[arg-type]
+    gate.Gate(CPU, region, region, 1, 16).stage(player, drawn, 1.0)
+    assert (told["seed"], gate.seeds_of([drawn])) == ((None, [7]) if draws else (7, [None]))
+    region.close()

@@ -214,7 +214,7 @@ def found(ratio: float, half: float) -> Speedup:
         (found(1.0, 0.06), LEAST - 1, True, False), (found(1.0, 0.06), LEAST, True, True),
         (found(0.05, 0.5), 1, False, False), (found(0.05, 0.5), 2, False, True), (found(0.09, 0.5), 2, False, False),
     ],
-    ids=["few", "precise", "not precise", "most", "few when late", "late", "slow once", "much slower", "perhaps slower"],
+    ids=["few", "precise", "not precise", "most", "few when late", "late", "once", "much slower", "perhaps slower"],
 )  # fmt: skip
 def test_what_is_enough(speedup: Speedup, pairs: int, late: bool, is_enough: bool) -> None:
     pace = Pace(pairs=(7, 25), seconds=0.0 if late else 60.0, precision=0.05)

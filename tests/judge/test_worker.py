@@ -1,6 +1,5 @@
 """How a candidate ends, and what it can do to whoever waits for it: real processes, one attack a test."""
 
-import contextlib
 import os
 import resource
 import signal
@@ -235,8 +234,7 @@ def test_of_endless_output_the_beginning_and_the_end_are_kept_and_it_blocks_noth
 THREAD = """
 libc, start = ctypes.CDLL(None), ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 thread = ctypes.c_ulong()
-libc.pthread_create(ctypes.byref(thread), None, ctypes.cast(libc.strlen, ctypes.c_void_p), None)
-libc.pthread_join(thread, None)
+libc.pthread_create(ctypes.byref(thread), None, ctypes.cast(libc.strlen, ctypes.c_void_p), None), libc.pthread_join(thread, None)
 """
 
 
@@ -245,7 +243,7 @@ libc.pthread_join(thread, None)
     [
         ("def f():\n    ctypes.string_at(0)\nf()", 3),
         ("libc = ctypes.CDLL(None)\nlibc.abort()", 3),
-        (THREAD, 6),
+        (THREAD, 5),
         ("import threading\nthreading.Thread(target=time.sleep, args=(9,)).start()\nctypes.string_at(0)", 4),
         ("os._exit(3)", None),
         ("os.close(max(map(int, os.listdir('/proc/self/fd'))))\nsys.exit()", None),
@@ -322,55 +320,18 @@ def test_answering_twice_is_broken_at_the_next_order(submit: Submit) -> None:
     assert time.monotonic() - start < 1
 
 
-MARKS = """
-import gc
-runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime")
-def go(count, marks):
-    for _ in range({sent}):
-        runtime.channel.send({{"mark": True}})
-    return {answer}
-runtime.go = go
-"""
-
-
-def test_parts_of_an_order_are_timed_when_they_are_marked(submit: Submit) -> None:
-    ran = submit(MARKS.format(sent=2, answer="{'claims': []}"))
-    start = time.perf_counter_ns()
-    assert ran.worker.ask("go", 5, count=4, marks=[1, 2]) == {"claims": []}
-    times = [start, *ran.worker.arrivals]
-    assert len(times) == 4 and times == sorted(times)
-
-
-@pytest.mark.parametrize(("sent", "whole"), [(3, True), (2, False)])
-def test_of_a_queued_order_the_first_mark_is_no_part(submit: Submit, sent: int, whole: bool) -> None:
+def test_whether_an_answer_comes_in_time_is_known_before_it_is_received(submit: Submit) -> None:
+    worker = submit("").worker
     told: list[bool] = []
-    worker = submit(MARKS.format(sent=sent, answer="{'claims': []}").replace("marks):", "marks, behind):")).worker
-    ends = contextlib.nullcontext() if whole else pytest.raises(Broken, match="before all parts")
-    with ends:
-        assert worker.ask("go", 5, queued=told.append, count=4, marks=[1, 2], behind=1) == {"claims": []}
-        assert len(worker.arrivals) == 3
-    assert len(told) == 1
 
+    def meanwhile() -> None:
+        told.append(worker.answers_within(0.1))
 
-def test_an_answer_before_all_parts_are_marked_is_broken(submit: Submit) -> None:
-    ran = submit(MARKS.format(sent=1, answer="{'claims': []}"))
-    with pytest.raises(Broken, match="before all parts"):
-        ran.worker.ask("go", 5, count=4, marks=[1, 2])
-
-
-def test_what_is_raised_between_two_marks_is_a_failure(submit: Submit) -> None:
-    ran = submit(MARKS.format(sent=1, answer="1 / 0"))
-    with pytest.raises(Failed) as failed:
-        ran.worker.ask("go", 5, count=4, marks=[1, 2])
-    assert failed.value.failure.type == "ZeroDivisionError"
-
-
-def test_a_mark_too_many_is_no_time(submit: Submit) -> None:
-    ran = submit(MARKS.format(sent=3, answer="{'claims': []}"))
-    assert "claims" not in ran.worker.ask("go", 5, count=4, marks=[1, 2])
-    time.sleep(0.2)
-    with pytest.raises(Broken, match="without being asked"):
-        ran.worker.ask("prepare", 5, device="cpu", threads=1)
+    code = "import time\ntime.sleep({})\nModelNew = 1"
+    for number, seconds in enumerate((0, 1)):
+        order = {"path": str(worker.folder / f"{number}.py"), "code": code.format(seconds), "entry": "ModelNew"}
+        assert worker.ask("load", 20, meanwhile=meanwhile, **order) == {}
+    assert told == [True, False]
 
 
 def test_descriptors_that_it_sends_fill_no_table_of_ours(submit: Submit) -> None:
