@@ -43,8 +43,8 @@ LONG_ENOUGH = 0.5e-3
 def ahead(contest: Contest) -> int:
     """Input sets that will be needed at least."""
     if contest.trial.bench.device.type == "cpu":
-        return contest.trial.bench.pace.pairs[0]
-    return min(LINKS, contest.supply.fitting)
+        return contest.trial.bench.pace.pairs[0] * WINDOWS + 1  # and one for its threads
+    return 1 + LINKS
 
 
 def measure(contest: Contest) -> Correct:

@@ -94,7 +94,7 @@ def case(size: int) -> dict[str, Any]:
     settings: dict[str, Any] = {"parameters": ["of_another_name"], "seed": 0, "compiled": False, "precision": "ieee"}
     return {
         "construct": {"init": init, "tensors": [], "state": {"of_another_name": spec}, **settings},
-        "stage": {"inputs": inputs, "sets": [[spec]]},
+        "stage": {"inputs": inputs, "specs": [spec]},
     }
 
 

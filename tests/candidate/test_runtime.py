@@ -1,4 +1,4 @@
-"""In which order a candidate calls, waits and says so; on no device."""
+"""In which order a candidate waits, calls and says that it is through; on no device."""
 
 import json
 from types import SimpleNamespace
@@ -8,56 +8,58 @@ import pytest
 import torch
 
 from kevin_env.candidate import cuda
-from kevin_env.candidate.region import Region
+from kevin_env.candidate.region import DONE, Region
 from kevin_env.candidate.runtime import Runtime
 
 
 class Noted(Runtime):
-    """Notes what it does instead of doing it; its device is waited for by `device`."""
+    """Notes what it does instead of doing it."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        super().__init__(SimpleNamespace(send_frame=lambda frame: self.notes.append("mark")))  # type: ignore[arg-type]
-        self.model = lambda number: self.notes.append(f"call {number}")
-        self.sets = [(number,) for number in range(4)]
+        super().__init__(SimpleNamespace())  # type: ignore[arg-type]
+        self.model = self._called
+        self.arguments = [3]
+        self.regions["words"] = Region(torch.zeros(2 * DONE, dtype=torch.uint8))
+        self.kept: list[list[Any]] = []
 
-    def _event(self) -> Any:
-        number = sum(note.startswith("call") for note in self.notes)
-        return SimpleNamespace(synchronize=lambda: self.notes.append(f"wait for {number}"))
+    def _called(self, number: int) -> float:
+        self.notes.append(f"call {number}")
+        self.kept.append(self.held)
+        return float(torch.rand(()))
 
     def _claim(self, output: Any) -> dict[str, Any]:
         self.notes.append("claim")
-        return {}
+        return {"output": output}
 
     def synchronize(self) -> None:
         self.notes.append("device")
 
 
-def test_a_mark_is_waited_for_with_one_call_more_queued_and_the_last_one_for_all_of_the_device() -> None:
+def test_each_call_waits_for_its_word_and_writes_it_when_it_is_through(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = Noted()
-    assert json.loads(runtime.go(4, marks=[1, 2, 4])[4:]) == {"claims": [{}] * 4}
+    start = runtime.regions["words"].start
+    for name, place in (("wait_for", start), ("write_word", start + DONE)):
+        monkeypatch.setattr(
+            cuda, name, lambda at, value, n=name, to=place: runtime.notes.append(f"{n} {at - to + value}")
+        )
+    runtime.go([None, None], behind=7)
+    each = [["wait_for", "call 3", "claim", "write_word"]] * 2
     assert runtime.notes == [
-        *("call 0", "call 1", "wait for 1", "mark", "call 2", "wait for 2", "mark", "call 3"),
-        *(*["claim"] * 4, "device", "mark", "device"),
+        note + f" {number}" * note.startswith("w") for number, notes in enumerate(each, 7) for note in notes
     ]
+    runtime.finish()
+    assert runtime.notes[-1] == "device"
 
 
-def test_of_a_queued_burst_everything_is_launched_and_told_before_anything_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Its first mark says that all is queued, and its last one is on the stream that the others are on."""
-    runtime, word = Noted(), Region(torch.zeros(4, dtype=torch.uint8))
-    runtime.regions["word"] = word
-    monkeypatch.setattr(cuda, "wait_for", lambda *given: runtime.notes.append(f"behind {given == (word.start, 7)}"))
-    runtime.go(4, marks=[1, 2, 4], behind=7)
-    assert runtime.notes == [
-        *("behind True", "call 0", "call 1", "call 2", "call 3", *["claim"] * 4, "mark"),
-        *("wait for 1", "mark", "wait for 2", "mark", "wait for 4", "mark", "device"),
-    ]
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_the_answer_is_made_before_the_device_is_waited_for(count: int) -> None:
+def test_without_words_calls_wait_for_nothing_and_outputs_are_kept_until_the_next() -> None:
     runtime = Noted()
-    runtime.go(count)
-    assert runtime.notes == [*(f"call {number}" for number in range(count)), *["claim"] * count, "device"]
+    told = json.loads(runtime.go([None, None])[4:])
+    assert runtime.notes == ["call 3", "claim"] * 2
+    assert runtime.kept == [[], []] and runtime.held == [told["claims"][1]["output"]]
+
+
+def test_a_call_is_seeded_with_what_is_told_with_it() -> None:
+    runtime = Noted()
+    same, other, again = (json.loads(runtime.go([seed])[4:]) for seed in (5, 6, 5))
+    assert same == again != other

@@ -10,14 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from leasing import taken
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.asked import Cancellation, Cancelled
-from kevin_env.judge.contest import Contest
 from kevin_env.judge.devicememory import SHARE, DeviceMemory
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.measure import measure
 from kevin_env.judge.overrides import source_of
 from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
@@ -216,44 +213,6 @@ def test_whoever_ends_itself_is_judged_again_on_other_inputs(judge: Judge) -> No
     once, recorded = (judged(judge, telling, secret=secret)[0] for secret in ("ab" * 16, again.secret))
     firsts = [judgement.log.splitlines()[0] for judgement in (once, again, recorded)]
     assert firsts[0] != firsts[1] == firsts[2]
-
-
-def test_while_it_times_the_judge_is_on_its_own_processor(judge: Judge, monkeypatch) -> None:
-    allowed, seen = os.sched_getaffinity(0), []
-    monkeypatch.setattr("kevin_env.judge.processors.judges_own", lambda device, allowed: max(allowed))
-    monkeypatch.setattr(
-        "kevin_env.judge.judge.measure", lambda *given: (seen.append(os.sched_getaffinity(0)), measure(*given))[1]
-    )
-    assert judged(judge, RIGHT)[0].outcome.category == "correct"
-    assert seen and all(each == {max(allowed)} for each in seen) and os.sched_getaffinity(0) == allowed
-
-
-def test_while_they_are_timed_submission_and_partners_have_one_processor(judge: Judge, monkeypatch) -> None:
-    allowed, seen, pids = os.sched_getaffinity(0), [], set[int]()
-    monkeypatch.setattr("kevin_env.judge.processors.timed_on", lambda device, allowed: min(allowed))
-
-    def watched(contest: Contest, flags: list[str]):
-        sides = (contest.trial.worker, contest.reference.worker, contest.null.worker)
-        each = [next(iter(descendants(side.pid))) for side in sides]
-        pids.update(each[1:])
-        seen.extend(os.sched_getaffinity(pid) for pid in each)
-        return measure(contest, flags)
-
-    monkeypatch.setattr("kevin_env.judge.judge.measure", watched)
-    assert judged(judge, RIGHT)[0].outcome.category == "correct"
-    assert len(seen) >= 3 and all(each == {min(allowed)} for each in seen)
-    assert all(os.sched_getaffinity(pid) == allowed for pid in pids)
-
-
-def test_memory_is_waited_for_before_a_submission_is_timed_while_others_can_be(judge: Judge, monkeypatch) -> None:
-    order: list[str | bool] = []
-    monkeypatch.setattr(
-        "kevin_env.judge.judge.wait_for_memory",
-        lambda contest: order.append(taken(judge.bench.lease, "exclusive", 5.0)),
-    )
-    monkeypatch.setattr("kevin_env.judge.judge.measure", lambda *given: (order.append("timed"), measure(*given))[1])
-    assert judged(judge, RIGHT)[0].outcome.category == "correct"
-    assert order[:2] == [True, "timed"]
 
 
 @pytest.mark.parametrize("failures", [1, 2])

@@ -1,6 +1,6 @@
 """Input sets that are drawn ahead are those that would be drawn under the clock, and each is used once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,13 +10,12 @@ import torch
 
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.answer import Answer
-from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.memory import Image, SharedRegion, joined
+from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.pace import Pace
 from kevin_env.judge.reference import Case
-from kevin_env.judge.supply import AT_ONCE, Supply
+from kevin_env.judge.supply import STOCK, Supply
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import Problem, load_problem
 
@@ -45,117 +44,89 @@ class Drawing:
     """Stands where a trial does; numbers what it draws."""
 
     def __init__(self, size: int = 300) -> None:
-        self.bench = SimpleNamespace(device=CPU)
+        self.bench, self.outputs = SimpleNamespace(device=CPU), [torch.empty(64)]
         self.count, self.size = 0, size
 
-    def draw(self, distribution: str, start: int = 0, into: torch.Tensor | None = None) -> Drawn:
+    def draw(self, distribution: str) -> Drawn:
         self.count += 1
         tensors = [torch.full((self.size,), float(self.count))] if self.size else []
-        return Drawn({"t": 0}, Image(tensors, CPU, start, into), self.count)
+        return Drawn({"t": 0}, Image(tensors, CPU), self.count)
 
 
-@pytest.fixture
-def trial() -> Any:
-    return Drawing()
+EACH = Image([torch.empty(300)], CPU).end + 4 * 64
+"""Bytes of a set and of the output of its call."""
 
 
 def numbers(sets: list[Drawn]) -> list[int]:
-    assert all(int(each.image.tensors[0][0]) == each.seed for each in sets)
     return [each.seed for each in sets]
 
 
-def test_sets_come_in_the_order_in_which_they_were_drawn_and_go_on_where_they_end(trial: Any) -> None:
+def test_sets_come_in_the_order_in_which_they_were_drawn_and_go_on_where_they_end() -> None:
+    trial: Any = Drawing()
     supply = Supply(trial, budget=1 << 30)
-    steps = [trial.count for _ in supply.fill(20, 3)]
-    drawn = 1 + 3  # the size of one is known when the partners' are drawn in a row
-    assert steps == [drawn, drawn + AT_ONCE, drawn + 2 * AT_ONCE, drawn + 20]
-    assert supply.held == 20 * supply.each
-    first, second = supply.take(5), supply.take(16)
-    assert (numbers(first), numbers(second)) == (list(range(5, 10)), list(range(10, 26)))
-    assert [each.image.start for each in second] == [i * supply.each for i in range(16)]
-    assert [[s["offset"] for s in each.image.specs] for each in second] == [[each.image.start] for each in second]
-    assert [len(joined([each.image for each in sets])) for sets in (first, second)] == [1, 2]
-    assert supply.held == 0 and trial.count == 25
+    supply.fill(20)
+    assert trial.count == STOCK + 20
+    assert numbers(supply.take(5) + supply.take(16)) == list(range(STOCK + 1, STOCK + 22))
 
 
-def test_the_partners_sets_are_the_same_and_lie_in_a_row_however_many_are_asked_for(trial: Any) -> None:
-    """Else their bursts would be written otherwise than the submission's, to whose windows theirs are compared."""
-    supply = Supply(trial, budget=0)
-    few, many = supply.stock(1), supply.stock(6)
-    assert len(few) == 1 and len(set(numbers(many))) == 6
-    assert [each.image.start for each in many] == [i * supply.each for i in range(6)]
-    assert [len(joined([each.image for each in supply.stock(count)])) for count in (1, 4, 6)] == [1, 1, 1]
-    assert numbers(supply.stock(4)) == numbers(many)[:4]
+@pytest.mark.parametrize(("budget", "stock"), [(STOCK, 1), (STOCK + 1, STOCK)])
+def test_the_partners_have_a_few_sets_that_come_in_turn_where_there_is_room(budget: int, stock: int) -> None:
+    trial: Any = Drawing()
+    supply = Supply(trial, budget * EACH)
+    given = numbers(supply.stock(2) + supply.stock(5))
+    assert given == [1 + number % stock for number in range(7)]
+    assert not {*given} & {*numbers(supply.take(3))}
 
 
-def test_no_more_is_drawn_ahead_than_there_is_room_for(trial: Any) -> None:
-    for budget, count in ((0, 0), (2, 2), (99, 7)):
-        supply = Supply(trial, budget * Image([torch.empty(300)], CPU).end)
-        assert len(list(supply.fill(7, 1))) == 1 + (count > 0)
-        assert supply.held == count * supply.each
-        assert len(set(numbers(supply.take(9)))) == 9
+@pytest.mark.parametrize(("budget", "ahead"), [(0, 1), (2, 2), (99, 7)])
+def test_no_more_is_drawn_ahead_than_there_is_room_for(budget: int, ahead: int) -> None:
+    trial: Any = Drawing()
+    supply = Supply(trial, budget * EACH)
+    before = trial.count
+    supply.fill(7)
+    assert (trial.count - before, supply.fitting) == (ahead, max(1, budget))
+    assert len({*numbers(supply.take(9))}) == 9
 
 
-def test_calls_on_any_distribution_are_drawn_ahead_where_there_is_room_after_the_others(trial: Any) -> None:
-    trial.distributions = ["own", "wide"]
-    for budget, ahead in ((99, 3), (5, 1), (4, 0)):
-        before, supply = trial.count, Supply(trial, budget * Image([torch.empty(300)], CPU).end)
-        list(supply.fill(4, 1, 3))
-        assert trial.count - before == 1 + 4 + ahead
-        assert len({supply.take_other().seed for _ in range(4)}) == 4 and trial.count - before == 1 + 4 + 4
-
-
-def test_inputs_without_tensors_need_no_room() -> None:
+def test_inputs_without_tensors_need_room_for_outputs_only() -> None:
     trial: Any = Drawing(size=0)
-    supply = Supply(trial, budget=5)
-    assert len(list(supply.fill(3, 2))) == 2 and len(supply.take(5)) == 5 and supply.each == 0
+    trial.outputs = []
+    assert Supply(trial, budget=5).fitting == 5 and len(Supply(trial, budget=0).take(5)) == 5
 
 
 @pytest.fixture(scope="module")
 def judge(a_judge: Callable[..., Judge]) -> Judge:
-    """One that makes enough calls in its first round."""
-    return a_judge(Pace(turns=(12, 12), seconds=60.0, windows=1, warm_ups=1))
+    return a_judge(Pace(pairs=(4, 4), seconds=60.0, warm_ups=1))
 
 
 def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> None:
-    drawn: list[bool] = []
-    draw, turn, turns = Trial.draw, Contest._turn, []
+    drawn, draw = list[bool](), Trial.draw
 
     def drawing(*given: Any) -> Drawn:
         drawn.append(judge.bench.timing.locked())
         return draw(*given)
 
-    monkeypatch.setattr("kevin_env.judge.gated.QUIET_STEADY", float("inf"))  # one round, for which all is drawn ahead
     monkeypatch.setattr(Trial, "draw", drawing)
-    monkeypatch.setattr(Contest, "_turn", lambda *given: (turns.append(1), turn(*given))[1])
     outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
-    assert outcome.category == "correct" and len(turns) == 10
-    assert len(drawn) > 10 and not any(drawn)
+    assert outcome.category == "correct" and len(drawn) > 12 and not any(drawn)
 
 
-def test_others_are_timed_while_sets_are_drawn_ahead(judge: Judge, monkeypatch) -> None:
-    lease, queued, fill = judge.bench.lease, [], Supply.fill
+def test_others_are_timed_while_partners_warm_up_and_when_sets_were_drawn_ahead(judge: Judge, monkeypatch) -> None:
     stages: list[str] = []
-
-    def filling(supply: Supply, *given: int) -> Iterator[None]:
-        for step in fill(supply, *given):
-            queued.append(stages.count("queue"))
-            yield step
-
-    monkeypatch.setattr(Supply, "fill", filling)
-    monkeypatch.setattr(lease, "wanted", lambda: True)
+    monkeypatch.setattr(judge.bench.lease, "wanted", lambda: True)
     judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), stages.append)
-    assert len(queued) > 2 and queued == list(range(queued[0], queued[0] + len(queued)))
+    before = stages[: stages.index("time")]
+    assert before[-5:] == ["queue"] * 5  # before the partners start, after each has warmed up, after drawing, and alone
 
 
 def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(judge: Judge, monkeypatch) -> None:
     shown: list[tuple[str, int, bytes]] = []
     call = Gate.call
 
-    def calling(gate: Gate, player: Player, sets: list[Drawn], *given: Any) -> Answer:
+    def calling(gate: Gate, player: Player, drawn: Drawn, *given: Any) -> Answer:
         if not player.ours:
-            shown.extend((each.input_set, each.seed, each.image.bytes.numpy().tobytes()) for each in sets)
-        return call(gate, player, sets, *given)
+            shown.append((drawn.input_set, drawn.seed, drawn.image.bytes.numpy().tobytes()))
+        return call(gate, player, drawn, *given)
 
     monkeypatch.setattr(Gate, "call", calling)
     outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome

@@ -4,16 +4,15 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.answer import Answer, Call
+from kevin_env.judge.answer import Answer
+from kevin_env.judge.claims import CallClaim
 from kevin_env.judge.gate import Drawn
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.measure import measure
 from kevin_env.judge.memory import Image
 from kevin_env.judge.pace import Pace
 from kevin_env.judge.trial import Trial
@@ -31,8 +30,7 @@ class ModelNew(torch.nn.Module):
         right = torch.softmax(x, dim=1)
         return right
 """
-PACE = Pace(turns=(2, 2), seconds=60.0, warm_ups=1, sets=2, sets_of_others=1)
-"""Two rounds, and so at least 8 timed calls where windows are long, else 20."""
+PACE = Pace(pairs=(2, 2), seconds=60.0, warm_ups=1, sets=2, sets_of_others=1)
 SCREENED = 5
 """More calls than are screened, and fewer than are made in all."""
 WRONG = RIGHT.replace("return right", f"return right * (1 + (self.calls == {SCREENED}))")
@@ -42,7 +40,7 @@ GONE = [
     )
     for n in range(SCREENED, SCREENED + 3)
 ]
-"""Wrong once, and gone in the next call: whichever of a turn's windows that is."""
+"""Wrong once, and gone in the next call."""
 BUDGETS = {"cuda": 0.25, "cpu": 0.05}, {"cuda": 0.0, "cpu": 0.0}
 
 
@@ -63,7 +61,6 @@ def test_a_wrong_timed_answer_is_told_whenever_it_is_compared(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, share: dict[str, float], code: str
 ) -> None:
     monkeypatch.setattr("kevin_env.judge.unverified.SHARE", share)
-    monkeypatch.setattr("kevin_env.judge.judge.measure", lambda *given: (given[1].append("odd"), measure(*given))[1])
     judgement, stages = judged(judge, code)
     outcome = judgement.outcome
     assert isinstance(outcome, Incorrect) and (outcome.kind, judgement.flags) == ("values", ())
@@ -79,14 +76,14 @@ def test_every_timed_answer_is_compared_before_anything_is_told(
     given, compared, alone = [], [], []
     run, check = Trial.run, Trial.check
 
-    def ran(trial: Trial, *sets: Any, **how: Any) -> Answer:
-        given.append(run(trial, *sets, **how))
+    def ran(trial: Trial, drawn: Drawn) -> Answer:
+        given.append(run(trial, drawn))
         return given[-1]
 
-    def checked(trial: Trial, answer: Answer, sets: Any) -> Incorrect | None:
+    def checked(trial: Trial, answer: Answer, drawn: Drawn) -> Incorrect | None:
         compared.append(answer)
         alone.append(judge.bench.timing.locked())
-        return check(trial, answer, sets)
+        return check(trial, answer, drawn)
 
     monkeypatch.setattr("kevin_env.judge.unverified.SHARE", share)
     monkeypatch.setattr(Trial, "run", ran)
@@ -115,8 +112,8 @@ class Checking:
     wrong: str = ""
     seen: list[str] = field(default_factory=list)
 
-    def check(self, answer: Answer, sets: list[Drawn]) -> Incorrect | None:
-        self.seen.append(sets[0].input_set)
+    def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
+        self.seen.append(drawn.input_set)
         return Incorrect(kind="values", message="", input_set=self.wrong) if self.seen[-1] == self.wrong else None
 
 
@@ -124,25 +121,25 @@ def drawn(name: str) -> Drawn:
     return Drawn({"t": 0}, Image([torch.zeros(128)], torch.device("cpu")), 0, name)
 
 
-def answer(calls: int = 1) -> Answer:
-    return Answer(1.0, 1.0, [Call(None, []) for _ in range(calls)], True, False, True, [])  # type: ignore[arg-type]
+def answer() -> Answer:
+    return Answer(CallClaim(), [], [], 1.0)
 
 
 def test_what_waits_longest_is_compared_at_once_where_too_much_waits() -> None:
     trial, size = Checking(), drawn("").image.bytes.numel()
     unverified = Unverified(trial, budget=2 * size)  # type: ignore[arg-type]
     for name in "ab":
-        unverified.add(answer(), [drawn(name)])
+        unverified.add(answer(), drawn(name))
     assert (trial.seen, len(unverified), unverified.held) == ([], 2, 2 * size)
-    unverified.add(answer(), [drawn("c")])
+    unverified.add(answer(), drawn("c"))
     assert (trial.seen, len(unverified), unverified.held) == (["a"], 2, 2 * size)
 
 
-def test_others_may_go_first_after_each_pass_and_after_a_wrong_one_nothing_is_left() -> None:
+def test_others_may_go_first_after_each_call_and_after_a_wrong_one_nothing_is_left() -> None:
     trial = Checking(wrong="b")
     unverified = Unverified(trial, budget=1 << 30)  # type: ignore[arg-type]
     for name in "abc":
-        unverified.add(answer(), [drawn(name)])
+        unverified.add(answer(), drawn(name))
     unverified.compare(until=lambda: True)
     assert (trial.seen, len(unverified)) == (["a"], 2)
     with pytest.raises(Wrong) as wrong:

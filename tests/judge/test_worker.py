@@ -234,7 +234,8 @@ def test_of_endless_output_the_beginning_and_the_end_are_kept_and_it_blocks_noth
 THREAD = """
 libc, start = ctypes.CDLL(None), ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 thread = ctypes.c_ulong()
-libc.pthread_create(ctypes.byref(thread), None, ctypes.cast(libc.strlen, ctypes.c_void_p), None), libc.pthread_join(thread, None)
+run = ctypes.byref(thread), None, ctypes.cast(libc.strlen, ctypes.c_void_p), None
+libc.pthread_create(*run), libc.pthread_join(thread, None)
 """
 
 
@@ -243,7 +244,7 @@ libc.pthread_create(ctypes.byref(thread), None, ctypes.cast(libc.strlen, ctypes.
     [
         ("def f():\n    ctypes.string_at(0)\nf()", 3),
         ("libc = ctypes.CDLL(None)\nlibc.abort()", 3),
-        (THREAD, 5),
+        (THREAD, 6),
         ("import threading\nthreading.Thread(target=time.sleep, args=(9,)).start()\nctypes.string_at(0)", 4),
         ("os._exit(3)", None),
         ("os.close(max(map(int, os.listdir('/proc/self/fd'))))\nsys.exit()", None),
