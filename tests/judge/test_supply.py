@@ -116,7 +116,7 @@ def test_others_are_timed_while_partners_warm_up_and_when_sets_were_drawn_ahead(
     monkeypatch.setattr(judge.bench.lease, "wanted", lambda: True)
     judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), stages.append)
     before = stages[: stages.index("time")]
-    assert before[-5:] == ["queue"] * 5  # before the partners start, after each has warmed up, after drawing, and alone
+    assert before[-5:] == ["load"] + ["queue"] * 4  # after each partner has warmed up, after drawing, and for all of it
 
 
 def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(judge: Judge, monkeypatch) -> None:
