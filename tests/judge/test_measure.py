@@ -90,8 +90,8 @@ class Scripted(Contest):
             info=SimpleNamespace(processors=2),
         )  # fmt: skip
         trial: Any = SimpleNamespace(
-            bench=bench, worker=sides[0], player=own, gate=gate, case=SimpleNamespace(name="main"),
-            in_time=lambda sets, told: told(None),
+            bench=bench, worker=sides[0], player=own, gate=gate, case=SimpleNamespace(name="main"), lately=1e-3,
+            in_time=lambda sets, told: told(None), much_slower=lambda seconds: seconds > 1.0,
         )  # fmt: skip
         self.verified: list[int] = []
         self.calls: list[str] = []
@@ -235,6 +235,14 @@ def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() ->
         assert all({*Counter(turn).values()} == {WINDOWS} for turn in turns)
         orders |= {*turns}
     assert len(orders) > 20
+
+
+def test_a_much_slower_submission_is_called_once_a_turn() -> None:
+    contest = Scripted(Pace(pairs=(2, 2), seconds=60.0), seconds=calls(2.0, 5e-3))
+    contest.trial.lately = 2.0
+    Alternating(contest).outcome()
+    threads_too = 1
+    assert contest.calls.count("submission") == 2 + threads_too and contest.calls.count("reference") == 2 * WINDOWS
 
 
 def test_a_late_call_on_a_cpu_does_not_move_a_turn() -> None:
