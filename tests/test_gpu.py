@@ -12,8 +12,7 @@ from corpus import FOLDER, read_entry
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.timing import GATED_ALLOWANCE, QUEUED_ALLOWANCE, largest_unseen_gain
-from kevin_env.outcome import CompileError, Correct, Incorrect
+from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, ProblemError, load_problem
 
@@ -40,6 +39,10 @@ def timed(judgement: Judgement) -> Correct:
     return outcome
 
 
+def no_gain(outcome: Outcome) -> bool:
+    return not isinstance(outcome, Correct) or outcome.speedup is None or outcome.speedup < 1.1
+
+
 def test_the_facts_name_the_gpu(pool: LocalPool) -> None:
     info = pool.describe(SOFTMAX, CUDA).result().device
     assert info.device == "cuda:0" and "NVIDIA" in info.name
@@ -51,9 +54,7 @@ def test_the_facts_name_the_gpu(pool: LocalPool) -> None:
 @pytest.mark.parametrize("name", ["honest/softmax_triton", "honest/softmax_cuda_nvcc"])
 def test_a_kernel_is_timed(pool: LocalPool, name: str) -> None:
     outcome = timed(judged(pool, name, problem="L1_23_Softmax"))
-    assert outcome.submission_seconds and 1e-4 < outcome.submission_seconds < 0.1
-    least = largest_unseen_gain(outcome.submission_seconds, QUEUED_ALLOWANCE)
-    assert outcome.max_unseen_gain is not None and outcome.max_unseen_gain >= least
+    assert outcome.submission_seconds and 1e-4 < outcome.submission_seconds < 0.1 and outcome.queued
 
 
 def test_an_error_of_tritons_compiler_names_the_line_in_the_kernel(pool: LocalPool) -> None:
@@ -70,21 +71,17 @@ def test_a_tail_that_nobody_wrote_is_uninitialized_memory(pool: LocalPool) -> No
     assert outcome.pattern and [(span.dim, span.stop == span.size) for span in outcome.pattern.where] == [(0, True)]
 
 
-def test_a_call_is_queued_where_it_can_be(pool: LocalPool) -> None:
-    queued = timed(judged(pool, "honest/softmax_triton"))
-    assert queued.submission_seconds is not None
-    assert queued.max_unseen_gain == pytest.approx(largest_unseen_gain(queued.submission_seconds, QUEUED_ALLOWANCE))
-
-
 @pytest.mark.parametrize(
-    "name",
-    ["softmax_looks_at_its_input", "softmax_own_stream_waited_for", "softmax_side_stream", "row_norms_two_streams"],
-)
-def test_whoever_cannot_be_queued_is_timed_without(pool: LocalPool, name: str) -> None:
+    ("name", "queued"),
+    [
+        ("matmul_preallocated", True), ("matmul_cuda_graph", True), ("softmax_graph_static_input", True),
+        ("softmax_side_stream", True), ("row_norms_two_streams", True), ("softmax_looks_at_its_input", False),
+        ("softmax_own_stream_waited_for", False),
+    ],
+)  # fmt: skip
+def test_calls_are_queued_wherever_they_can_be_and_timed_in_any_case(pool: LocalPool, name: str, queued: bool) -> None:
     outcome = timed(judged(pool, f"honest/{name}"))
-    assert outcome.speedup is not None and outcome.speedup > 0.2
-    assert outcome.submission_seconds is not None and outcome.max_unseen_gain is not None
-    assert outcome.max_unseen_gain >= 0.99 * largest_unseen_gain(outcome.submission_seconds, GATED_ALLOWANCE)
+    assert outcome.queued is queued and outcome.speedup is not None and 0.2 < outcome.speedup < 5
 
 
 @pytest.mark.parametrize(
@@ -104,14 +101,54 @@ def test_a_reference_is_below_the_roofline(pool: LocalPool, problem: str, bound:
     assert (held.bound, least < held.fraction < 1.1) == (bound, True), held
     assert held.fraction == pytest.approx(held.seconds / outcome.submission_seconds)
     assert held.memory_ceiling < judgement.device.bandwidth
-    assert outcome.alone_seconds is not None and outcome.alone_seconds > 0.8 * outcome.submission_seconds
     assert outcome.threads is None
 
 
+COPY = """
+import torch
+class ModelNew(torch.nn.Module):
+    calls, side = 0, torch.cuda.Stream()
+    def forward(self, x):
+        self.calls += 1
+        out = torch.softmax(x, dim=1)
+        {also}
+        return out
+"""
+TIMED_CALL = 8
+"""More calls of a case than are screened, and fewer than are made in all."""
+
+
 def test_the_reference_is_as_fast_as_itself(pool: LocalPool) -> None:
-    code = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x): return torch.softmax(x, dim=1)\n"
-    outcome = timed(pool.submit(SOFTMAX, Submission(code=code), CUDA).result(280))
-    assert outcome.speedup == pytest.approx(1.0, abs=0.1)
+    outcome = timed(pool.submit(SOFTMAX, Submission(code=COPY.format(also="pass")), CUDA).result(280))
+    assert outcome.speedup_interval is not None
+    low, high = outcome.speedup_interval
+    assert 0.995 * low <= 1.0 <= 1.005 * high and high - low < 0.1
+
+
+def test_a_kernel_that_goes_on_after_its_call_gains_nothing(pool: LocalPool) -> None:
+    """It has the device in turn with the reference and with what the reference is held against."""
+    code = COPY.format(also="with torch.cuda.stream(self.side): torch.cuda._sleep(20_000_000)")
+    outcome = pool.submit(SOFTMAX, Submission(code=code), CUDA).result(280).outcome
+    assert no_gain(outcome) and outcome.category in ("correct", "correctness"), outcome
+
+
+@pytest.mark.timeout(120)
+def test_a_hang_in_a_timed_call_ends_soon_and_the_next_judgement_is_right(pool: LocalPool) -> None:
+    code = COPY.format(also=f"self.calls == {TIMED_CALL} and torch.cuda._sleep(1 << 40)")
+    judgement = pool.submit(SOFTMAX, Submission(code=code), CUDA).result(100)
+    assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
+    assert 1.0 < judgement.seconds.time < 4.0
+    assert judged(pool, "honest/softmax_triton").outcome.category == "correct"
+
+
+@pytest.mark.parametrize(
+    "crash", ["__import__('os')._exit(5)", "out.flatten()[torch.full((4,), 1 << 40, device=x.device)]"]
+)
+def test_a_crash_in_a_timed_call_is_a_runtime_error(pool: LocalPool, crash: str) -> None:
+    code = COPY.format(also=f"self.calls == {TIMED_CALL} and {crash}")
+    judgement = pool.submit(SOFTMAX, Submission(code=code), CUDA).result(280)
+    assert judgement.outcome.category == "runtime" and judgement.seconds.time > 0
+    assert judged(pool, "honest/softmax_triton").outcome.category == "correct"
 
 
 def test_a_good_kernel_follows_an_illegal_access(pool: LocalPool) -> None:
@@ -192,11 +229,14 @@ def test_a_kernel_that_is_much_slower_gets_few_timed_calls(pool: LocalPool) -> N
 
 @pytest.mark.parametrize(
     "name",
-    ["marks_at_the_end", "marks_too_early", "burst_on_another_stream", "head_start", "fuses_a_burst_and_waits"],
-)
+    [
+        "writes_the_word_early", "says_it_is_through_and_works", "writes_a_later_word", "side_stream_not_joined",
+        "leaves_kernels_running", "head_start",
+    ],
+)  # fmt: skip
 def test_the_clock_gives_nothing_away(pool: LocalPool, name: str) -> None:
     outcome = judged(pool, f"hostile/{name}").outcome
-    assert not isinstance(outcome, Correct) or outcome.speedup is None or outcome.speedup < 1.1, outcome
+    assert no_gain(outcome), outcome
 
 
 def test_an_early_claim_is_caught(pool: LocalPool) -> None:
@@ -219,8 +259,7 @@ def test_memory_comes_back(pool: LocalPool) -> None:
 def used_memory(pool: LocalPool) -> int:
     """Bytes in use on the device by whomever, once no candidate is being replaced: contexts are made one by one.
 
-    Partners let go of what they hold when others are lent, and how much that is follows from how long bursts were. So
-    a problem is judged before of which they hold little.
+    Partners let go of what they hold when others are lent. So a problem is judged before of which they hold little.
     """
     judged(pool, "honest/matmul_preallocated")
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]

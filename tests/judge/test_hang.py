@@ -14,7 +14,7 @@ from kevin_env.judge.facts import find_facts
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.pace import PACES
 from kevin_env.judge.patience import Ran, starved
-from kevin_env.problem import load_problem
+from kevin_env.problem import Problem, load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
 RIGHT = """
@@ -29,11 +29,11 @@ class ModelNew(torch.nn.Module):
 OTHERS, MOST = 9, 1.1
 
 
-def judged(judge: Judge, before: str, **more) -> tuple[Judgement, list[str]]:
+def judged(judge: Judge, before: str, problem: Problem = SOFTMAX, **more) -> tuple[Judgement, list[str]]:
     """The judgement of a right answer that does something before each call, and its stages."""
     stages: list[str] = []
     code = RIGHT.replace("return", f"{before}; return")
-    return judge.judge(SOFTMAX, Submission(code=code), Options(device="cpu", **more), stages.append), stages
+    return judge.judge(problem, Submission(code=code), Options(device="cpu", **more), stages.append), stages
 
 
 def test_limits_follow_from_the_reference_unless_they_are_given() -> None:
@@ -78,12 +78,13 @@ def test_seconds_without_a_processor_do_not_count() -> None:
 def test_a_much_slower_submission_is_called_as_often_as_it_takes_to_tell_that(
     a_judge: Callable[..., Judge],
 ) -> None:
-    judge = a_judge(PACES["cpu"].model_copy(update={"seconds": 1.0}))
-    judgement, _ = judged(judge, "print('called', flush=True); time.sleep(0.6)")
+    judge = a_judge(PACES["cpu"].model_copy(update={"seconds": 99.0}))
+    larger = SOFTMAX.model_copy(update={"source": SOFTMAX.source.replace("300", "3000")})  # its ratio is steadier
+    judgement, _ = judged(judge, "print('called', flush=True); time.sleep(0.6)", larger)
     outcome = judgement.outcome
     assert outcome.category == "correct" and outcome.speedup is not None and outcome.speedup < 0.1
-    # two input sets of each of two cases at least, two pairs, and one call for its threads
-    assert judgement.log.count("called") <= 2 * 4 + 4
+    # four input sets of each of two cases, a few pairs, and one call for its threads
+    assert judgement.log.count("called") <= 2 * 4 + 5 + 1
 
 
 @pytest.mark.full

@@ -12,7 +12,7 @@ import torch
 
 from kevin_env.judge import measure
 from kevin_env.judge.answer import Answer
-from kevin_env.judge.api import JudgeError
+from kevin_env.judge.api import JudgeError, Options
 from kevin_env.judge.chain import GpuGate
 from kevin_env.judge.claims import CallClaim
 from kevin_env.judge.contest import Contest
@@ -91,7 +91,7 @@ class Scripted(Contest):
         )  # fmt: skip
         trial: Any = SimpleNamespace(
             bench=bench, worker=sides[0], player=own, gate=gate, case=SimpleNamespace(name="main"), lately=1e-3,
-            in_time=lambda sets, told: told(None), much_slower=lambda seconds: seconds > 1.0,
+            in_time=lambda sets, told: told(None), much_slower=lambda seconds: seconds > 1.0, options=Options(),
         )  # fmt: skip
         self.verified: list[int] = []
         self.calls: list[str] = []
@@ -194,10 +194,16 @@ def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilt
     assert gate.chains[-1] == {"null": LINKS}
 
 
-@pytest.mark.parametrize(("noise", "precision", "pairs"), [(1 * US, 0.02, 1), (50 * US, 0.005, PACE.pairs[1])])
-def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(noise: float, precision: float, pairs: int) -> None:
-    pace = PACE.model_copy(update={"precision": precision, "seconds": 60.0})
-    contest = Scripted(pace, gate := Links(links(500 * US, 1000 * US, noise=noise)))
+@pytest.mark.parametrize(
+    ("noise", "precision", "pairs"), [(1 * US, None, 1), (50 * US, None, PACE.pairs[1]), (1 * US, 0.001, PACE.pairs[1])]
+)
+def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(
+    noise: float, precision: float | None, pairs: int
+) -> None:  # fmt: skip
+    contest = Scripted(
+        PACE.model_copy(update={"seconds": 60.0}), gate := Links(links(500 * US, 1000 * US, noise=noise))
+    )
+    contest.trial.options = Options(precision=precision)
     Chains(contest).outcome()
     assert gate.chains.count({"submission": LINKS}) == pairs
 
