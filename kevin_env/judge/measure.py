@@ -28,7 +28,7 @@ LINKS = 12
 NULL_LINKS = 5
 WINDOWS = 3
 """Calls of each side in one turn on a CPU, of which the shortest counts: waking up and other work only lengthen one. A
-submission that is much slower than the reference has one."""
+submission whose calls are long, and much longer than the reference's, has one."""
 CHAIN_SECONDS = 0.05
 """Calls that take longer together are not in one chain."""
 CROWDED = 1.2
@@ -191,7 +191,7 @@ class Alternating:
         """Errors as `measure`."""
         contest, began, before = self._contest, time.monotonic(), _scheduled(self._contest)
         players = (contest.reference, contest.trial.player, contest.null)
-        slow = contest.trial.much_slower(contest.trial.lately)
+        slow = contest.trial.lately > CHAIN_SECONDS and contest.trial.much_slower(contest.trial.lately)
         places = [0, 1, 2] * WINDOWS if not slow else [0, 2] * WINDOWS + [1]
         turns: list[list[float]] = []
         while True:
