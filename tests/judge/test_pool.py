@@ -62,8 +62,6 @@ def test_the_facts_of_a_problem(pool: LocalPool) -> None:
         "`main` is too large for a CPU, the timed case is first"
     )
     assert [(i.name, i.dtype, i.shape) for i in facts.cases[0].inputs] == [("x", "float32", (64, 200))]
-    low, high = facts.cases[0].inputs[0].low, facts.cases[0].inputs[0].high
-    assert low is not None and high is not None and low < -1000 and high > 1000
     assert facts.cases[0].outputs == ("float32[64, 150]",)
     assert facts.weights == ("linear.weight: float32[150, 200]", "linear.bias: float32[150]")
     assert facts.precision == "ieee" and len(facts.distributions) == 4

@@ -147,5 +147,5 @@ def test_outputs_are_seen_where_they_are_or_as_they_are_copied(
     outcome = a_judge().judge(problem, Submission(code=OUTPUTS), Options(device="cpu"), lambda _: None).outcome
     assert outcome.category == "correct", outcome
     own = "memory" if readable else "outbox"
-    places = [claim.place for claim in answers[0].calls[0].claim.tensors]
+    places = [claim.place for claim in answers[0].claim.tensors]
     assert sorted(places, key=str) == sorted([own, "outbox", own, "outbox", "inbox"])
