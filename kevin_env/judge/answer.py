@@ -22,6 +22,7 @@ class Answer:
         seconds: From when its inputs could be read until the judge had looked at an output.
         unchanged: Whether the inputs were left as they were.
         early: Whether an output changed after it had been looked at.
+        writing: On a GPU, the seconds before that in which the input was written and the L2 flushed.
     """
 
     claim: CallClaim
@@ -30,6 +31,7 @@ class Answer:
     seconds: float
     unchanged: bool = True
     early: bool = False
+    writing: float = 0.0
 
     @property
     def bytes(self) -> int:

@@ -1,5 +1,6 @@
 """What a judge keeps ready on its device: warm candidates, partners, and what it knows of problems and device."""
 
+import math
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,6 +27,8 @@ from kevin_env.problem import Problem
 
 MEMORY_SHARE = 0.6
 """Of what is free when the judge starts."""
+ROOM = 3e-6
+"""Seconds by which the constant of a link varies from one contest to the next."""
 LEAST_FREE = 1 / 3
 """Share of what was free on a GPU that is left beside a submission which is alone: the judge's own processes need less
 than the rest."""
@@ -77,6 +80,7 @@ class Bench:
         self.beginning = threading.Lock()
         """Held while Nsight Compute is begun for `keep_begun`."""
         self._stream_seconds: float | None = None
+        self._least_constant = math.inf
         self._begun: list[tuple[Worker, frozenset[str]]] = []
         self._server = self._warmed(server or ForkServer(device.type))
         self._spares: list[Worker] = []
@@ -94,6 +98,11 @@ class Bench:
         if self._stream_seconds is None:
             self._stream_seconds = find(self.device, self.info.l2)
         return self._stream_seconds
+
+    def least_constant(self, seen: float) -> float:
+        """The least constant of a link that was seen on this device, `seen` among them, with a little room above."""
+        self._least_constant = min(self._least_constant, seen)
+        return self._least_constant + ROOM
 
     def places(self, problem: Problem) -> int:
         """How many of the device's places a submission to a problem takes. Hold no lease."""

@@ -19,9 +19,9 @@ What a submission may try, and what stops it:
 
 - To work ahead, or to fuse calls: input i + 1 is written when output i has been taken. Before that it exists nowhere
   that the candidate can read.
-- To watch the input's memory from another stream, and begin before the word: the judge's write and flush have the
-  device to themselves. A kernel that spins takes turns with them, in time slices of milliseconds, and the link gets
-  longer.
+- To watch the input's memory from another stream, and begin before the word: a kernel takes turns with the judge's
+  write and flush, in time slices of milliseconds. What these take longer than among the reference's links is a part of
+  the call.
 - To write `D` early, from another stream, from the host, or that of an earlier call: the look follows at once, at
   places that were drawn after the call was queued. An output that changes afterwards is `early_done`. What is left of
   the work takes turns with the judge's, which costs a time slice. Numbers in `D` only grow.
@@ -29,7 +29,8 @@ What a submission may try, and what stops it:
 - To keep outputs in one buffer, or to give aliases of the input: each is taken before the next call, and each input is
   compared with what was written.
 - To run on after the call, so that the reference is slowed: links of a known kernel are mixed with the reference's at
-  random. A kernel that is there at all takes turns with them, too, and no time is told.
+  random, and slowed as well. What they say of the constant is taken from the reference's links; from the submission's
+  no more than the least that this judge has seen.
 - To choose the moment of its time slices, or of page faults: outputs are mapped before the first link, and a disturbed
   link is longer, never shorter. A chain is told by its median.
 - To prepare in host code: the process is stopped. What its host does before a chain is queued knows shapes, no values.
@@ -47,7 +48,7 @@ import torch
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.claims import CallClaim, Output, require_skeletons
 from kevin_env.judge.device import finish
-from kevin_env.judge.gate import QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
+from kevin_env.judge.gate import FIRST_QUEUE_SECONDS, QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
 from kevin_env.judge.patience import Patience
 from kevin_env.judge.snapshot import Snapshot
 from kevin_env.judge.trouble import Broken
@@ -73,7 +74,7 @@ class Link:
 
     def __init__(self, gate: "GpuGate", drawn: Drawn, words: Words, number: int) -> None:
         self._gate, self._drawn, self._words, self._number = gate, drawn, words, number
-        self._began, self.ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._written, self._began, self.ended = (torch.cuda.Event(enable_timing=True) for _ in range(3))
         self._snapshot: Snapshot | None = None
         self._placed: list[Output] = []
         self._taken: list[Output] = []
@@ -90,12 +91,14 @@ class Link:
 
     def show(self) -> None:
         """Queues the writing of the input, as a part of the link."""
+        self._written.record()
         self._began.record()
         self._drawn.image.write_to(self._gate.inbox)
         self._gate.flush()
 
     def open(self) -> None:
         """Queues all that comes before the call."""
+        self._written.record()
         self._drawn.image.write_to(self._gate.inbox)
         self._gate.flush()
         self._began.record()
@@ -127,8 +130,8 @@ class Link:
         early = self._snapshot is not None and self._differs is not None and not self._snapshot.agrees()
         unchanged = self._differs is None or not bool(self._differs)
         taken = self._placed if self._differs is None else self._taken
-        seconds = self._began.elapsed_time(self.ended) / 1e3
-        return Answer(claim, taken, self._placed, seconds, unchanged, early)
+        seconds, writing = self._began.elapsed_time(self.ended) / 1e3, self._written.elapsed_time(self._began) / 1e3
+        return Answer(claim, taken, self._placed, seconds, unchanged, early, writing)
 
 
 class GpuGate(Gate):
@@ -147,11 +150,12 @@ class GpuGate(Gate):
         self.stage(player, drawn, timeout)
 
         def unless_late() -> None:
-            if player.host_driven or not player.worker.answers_within(QUEUE_SECONDS):
+            seconds = FIRST_QUEUE_SECONDS if player.first else QUEUE_SECONDS
+            if player.host_driven or not player.worker.answers_within(seconds):
                 link.open()
 
         answer = player.worker.ask("go", timeout, meanwhile=unless_late, seeds=seeds_of([drawn]), behind=number)
-        player.late = player.late + 1 if link.opened else 0
+        player.late, player.first = (player.late + 1 if link.opened else 0), False
         if not link.opened:
             link.open()
         player.worker.ask("finish", _usual(timeout))

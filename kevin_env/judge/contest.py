@@ -98,15 +98,19 @@ class Contest:
         """Inputs for so many calls: of the submission such as nobody has seen."""
         return self.supply.take(count) if player is self.trial.player else self.supply.stock(count)
 
-    def call(self, player: Player) -> Answer:
+    def call(self, player: Player, drawn: Drawn | None = None) -> Answer:
         """One timed call on a CPU, inside `still`. The submission's goes to `unverified`.
+
+        Args:
+            player: Whose.
+            drawn: Its inputs; by default timed ones.
 
         Raises:
             Wrong: when a timed call is wrong and is compared now already.
             Trouble: when the submission fails.
             JudgeError: when a partner does.
         """
-        (drawn,) = self.sets_of(player, 1)
+        drawn = drawn or self.sets_of(player, 1)[0]
         self.require_still()
         if player is not self.trial.player:
             with ours(), awake(player.worker):

@@ -34,6 +34,8 @@ CLAIMED_SLACK = 1 << 30
 QUEUE_SECONDS = 0.1
 """For queueing a call, which takes some milliseconds at most where no kernel has to be compiled or loaded. Who takes
 longer waits for the device in its call, or has more kernels than the device's queue: then the word is written."""
+FIRST_QUEUE_SECONDS = 0.5
+"""The same for a first call: CUDA loads a kernel at its first launch. It cannot behind one that runs and never ends."""
 OFTEN = 2
 """Calls in a row that were not queued, after which none is waited for."""
 
@@ -47,6 +49,7 @@ class Player:
         mappings: Of that gate and of its own memory.
         ours: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but not taken.
         words: Through which it and the judge take turns on a GPU.
+        first: Whether it has not been called yet.
         late: How many of its last calls in a row were not queued in time.
         unordered: Whether it works on streams that do not wait for torch's current one, so that its inputs have to be
             there before it is called.
@@ -57,6 +60,7 @@ class Player:
     mappings: Mappings
     ours: bool
     words: Words | None = None
+    first: bool = True
     late: int = 0
     unordered: bool = False
     claim: CallClaim | None = None

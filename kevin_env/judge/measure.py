@@ -16,7 +16,7 @@ from kevin_env.judge.chain import GpuGate
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Drawn, Player
 from kevin_env.judge.partners import PARTNER_SECONDS, ours
-from kevin_env.judge.patience import Patience, Ran
+from kevin_env.judge.patience import Ran
 from kevin_env.judge.pauses import awake
 from kevin_env.judge.timing import Pair, Speedup
 from kevin_env.judge.unverified import Wrong
@@ -33,6 +33,10 @@ CHAIN_SECONDS = 0.05
 """Calls that take longer together are not in one chain."""
 CROWDED = 1.2
 """Times as long as a single link, from which on the links of a chain are taken to be disturbed by its own queue."""
+WRITING = 100e-6
+"""Seconds that writing an input may take longer than usual; what is beyond counts as the submission's work."""
+TRIES = 4
+"""Times that a chain of the judge's own processes is tried."""
 DISTURBED = 1e-3
 """Seconds that a link has besides its call only where others share the device in time slices: some 0.29 ms else."""
 SLOW = 10
@@ -87,33 +91,42 @@ class Side:
 
 
 class Chains:
-    """Pairs of chains on a GPU. Links of the null model, which tell the constant, are mixed with the reference's.
-
-    Kernels of the submission that still run then, to slow the reference, slow these, too.
-    """
+    """Pairs of chains on a GPU."""
 
     def __init__(self, contest: Contest) -> None:
-        bench, gate = contest.trial.bench, contest.trial.gate
+        gate = contest.trial.gate
         assert isinstance(gate, GpuGate)
         self._contest = contest
         self._gate = gate
-        self._known = bench.stream_seconds(stream_seconds)
+        self._known = contest.trial.bench.stream_seconds(stream_seconds)
         self._reference, self._own = Side(contest.reference), Side(contest.trial.player)
         self._constants: list[float] = []
-        """What a link has besides the call."""
+        """What a link has besides the call, by links of the null model that are mixed with the reference's."""
 
     def outcome(self) -> Correct:
         """Errors as `measure`."""
         contest, began = self._contest, time.monotonic()
-        chains: dict[int, list[list[float]]] = {id(self._reference): [], id(self._own): []}
+        reference, own = list[list[Answer]](), list[list[Answer]]()
         while True:
-            for side in contest.draw.sample((self._reference, self._own), 2):
-                chains[id(side)].append(self._links(side))
-            both = [chains[id(side)] for side in (self._reference, self._own)]
-            speedup = timing.speedup_of_chains(both[0], both[1], self._constant())
-            speedup = speedup.widened(timing.BETWEEN["cuda"])
-            if enough(contest, speedup, len(both[0]), began):
+            for side, chains in contest.draw.sample([(self._reference, reference), (self._own, own)], 2):
+                chains.append(self._links(side))
+            speedup = self._speedup(reference, own)
+            if enough(contest, speedup, len(own), began):
                 return result(speedup, queued=not self._own.player.host_driven)
+
+    def _speedup(self, reference: list[list[Answer]], own: list[list[Answer]]) -> Speedup:
+        """What the chains of both sides say."""
+        constant = self._constant()
+        least = self._contest.trial.bench.least_constant(constant)
+        usual = statistics.median(answer.writing for answers in reference for answer in answers) + WRITING
+        speedup = timing.speedup_of_chains(
+            [[answer.seconds - constant for answer in answers] for answers in reference],
+            [
+                [answer.seconds + max(0.0, answer.writing - usual) - min(constant, least) for answer in answers]
+                for answers in own
+            ],
+        )
+        return speedup.widened(timing.BETWEEN["cuda"])
 
     def _constant(self) -> float:
         """What a link has besides the call.
@@ -126,59 +139,70 @@ class Chains:
         if constant < DISTURBED:
             return constant
         self._contest.trial.worker.close()
-        again = [link - self._known for link in self._timed(Side(self._contest.null), LINKS)]
-        if statistics.median(again) < DISTURBED:
+        self._constants = []
+        self._links(self._reference)
+        if statistics.median(self._constants) < DISTURBED:
             text = "kernels of a call ran on after it was reported finished"
             raise Wrong(Incorrect(kind="early_done", message=text, input_set=f"{self._contest.trial.case.name}/own"))
         raise JudgeError("something else runs on this GPU: stop it, or judge elsewhere")
 
-    def _links(self, side: Side) -> list[float]:
-        """The links of one chain, in seconds, as many as fit."""
+    def _links(self, side: Side) -> list[Answer]:
+        """The answers of one chain with as many links as fit."""
         if not side.call:
-            side.call = self._timed(side, 1)[0]
-        fitting = min(LINKS, self._contest.supply.fitting)
-        links = self._timed(side, max(1, min(fitting, int(CHAIN_SECONDS / side.call))))
-        if not side.single and statistics.median(links[1:] or links) > CROWDED * side.call:
-            side.single = True
-            return self._timed(side, len(links))
-        return links
+            side.call = self._timed(side, 1)[0].seconds
+        before, fitting = len(self._constants), min(LINKS, self._contest.supply.fitting)
+        answers = self._timed(side, max(1, min(fitting, int(CHAIN_SECONDS / side.call))))
+        typical = statistics.median(answer.seconds for answer in answers[1:] or answers)
+        if side.single or typical <= CROWDED * side.call:
+            return answers
+        side.single = True
+        del self._constants[before:]
+        return self._timed(side, len(answers))
 
-    def _timed(self, side: Side, count: int) -> list[float]:
-        """So many links, in seconds."""
+    def _timed(self, side: Side, count: int) -> list[Answer]:
+        """So many links. Among the submission's one is on other inputs, at a random place; it does not count."""
         contest, own = self._contest, side is self._own
-        sets = contest.sets_of(side.player, count)
+        sets, place = contest.sets_of(side.player, count), contest.draw.randrange(count + 1)
+        if own:
+            sets.insert(place, contest.supply.other())
+        single = side.single or side.player.host_driven or count == 1
         answers: list[Answer] = []
-        for few in [[drawn] for drawn in sets] if side.single or side.player.host_driven else [sets]:
-            if own:
-                with awake(side.player.worker):
-                    found = contest.trial.in_time(few, partial(self._called, side.player, few))
-            else:
-                with ours(), awake(side.player.worker), awake(contest.null.worker):
-                    found = self._called(side.player, few, PARTNER_SECONDS)
-            if found is None:
-                return self._timed(side, count)
-            answers += found
+        for few in [[drawn] for drawn in sets] if single else [sets]:
+            answers += self._own_chain(few) if own else self._chain_of_partners(side.player, few, mixed=not single)
         for answer, drawn in zip(answers, sets, strict=True) if own else ():
             contest.unverified.add(answer, drawn)
-        return [answer.seconds for answer in answers]
+        return answers[:place] + answers[place + 1 :] if own else answers
 
-    def _called(self, player: Player, sets: list[Drawn], timeout: float | Patience) -> list[Answer] | None:
-        """One chain, mixed with links of the null model if it is the reference's; None where it was late."""
-        rows: list[tuple[Player, list[Drawn]]] = [(player, sets)]
-        answers: list[Answer] = []
-        if player.host_driven:
-            rows, answers = [], [self._gate.host_driven(player, drawn, timeout) for drawn in sets]
-        null, mixed = self._contest.null, player is self._reference.player
-        if mixed:
-            rows.append((null, self._contest.sets_of(null, max(len(sets), NULL_LINKS))))
-        found = self._gate.chain(rows, timeout) if rows else []
-        if null.host_driven:
-            raise JudgeError("the judge's own calls could not be queued in time, twice: this machine is too busy")
-        if found is None:
-            return None
-        if mixed:
-            self._constants += [answer.seconds - self._known for answer in found[-1]]
-        return answers or found[0]
+    def _own_chain(self, sets: list[Drawn]) -> list[Answer]:
+        player, trial = self._own.player, self._contest.trial
+        while True:
+            with awake(player.worker):
+                if player.host_driven:
+                    return [trial.in_time([each], partial(self._gate.host_driven, player, each)) for each in sets]
+                if found := trial.in_time(sets, partial(self._gate.chain, [(player, sets)])):
+                    return found[0]
+
+    def _chain_of_partners(self, player: Player, sets: list[Drawn], mixed: bool) -> list[Answer]:
+        """Links of the reference, and of the null model: in one chain, or in a random order where they are not mixed.
+
+        The reference's own queue would hold up the null model's links where it does its own.
+        """
+        contest, null = self._contest, self._contest.null
+        other = null, contest.sets_of(null, max(len(sets), NULL_LINKS) if mixed else 1)
+        found: dict[int, list[Answer]] = {}
+        with ours(), awake(player.worker), awake(null.worker):
+            for rows in [[(player, sets), other]] if mixed else contest.draw.sample([[(player, sets)], [other]], 2):
+                found |= zip([id(each) for each, _ in rows], self._trusted(rows), strict=True)
+        self._constants += [answer.seconds - self._known for answer in found[id(null)]]
+        return found[id(player)]
+
+    def _trusted(self, rows: list[tuple[Player, list[Drawn]]]) -> list[list[Answer]]:
+        for _ in range(TRIES):
+            if len(rows) == 1 and rows[0][0].host_driven:
+                return [[self._gate.host_driven(rows[0][0], each, PARTNER_SECONDS) for each in rows[0][1]]]
+            if found := self._gate.chain(rows, PARTNER_SECONDS):
+                return found
+        raise JudgeError("the judge's own calls could not be queued in time: this machine is too busy")
 
 
 class Alternating:
@@ -194,7 +218,10 @@ class Alternating:
         slow = contest.trial.lately > CHAIN_SECONDS and contest.trial.much_slower(contest.trial.lately)
         places = [0, 1, 2] * WINDOWS if not slow else [0, 2] * WINDOWS + [1]
         turns: list[list[float]] = []
+        other = contest.draw.randrange(contest.trial.bench.pace.pairs[0])
         while True:
+            if len(turns) == other:
+                contest.call(contest.trial.player, contest.supply.other())
             windows: list[list[float]] = [[], [], []]
             for place in contest.draw.sample(places, len(places)):
                 windows[place].append(contest.call(players[place]).seconds)

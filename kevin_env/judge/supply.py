@@ -5,6 +5,7 @@ once, and follows from the secret and its number, whenever it is drawn.
 """
 
 from collections import deque
+from random import SystemRandom
 
 from kevin_env.judge.device import finish, share_of_free
 from kevin_env.judge.gate import Drawn
@@ -54,6 +55,14 @@ class Supply:
         """So many sets that nobody has seen; those that are missing are drawn now."""
         ahead = [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
         return ahead + [self._trial.draw(TIMED) for _ in range(count - len(ahead))]
+
+    def other(self) -> Drawn:
+        """One of another distribution, where the problem has any, which stands among timed ones and is not timed.
+
+        So whoever is right for timed inputs alone has to look at them.
+        """
+        others = [each for each in self._trial.distributions if each != TIMED] or [TIMED]
+        return self._trial.draw(SystemRandom().choice(others))
 
     def stock(self, count: int) -> list[Drawn]:
         """So many sets of the partners' that come next."""

@@ -118,29 +118,22 @@ def student_interval(values: Sequence[float]) -> tuple[float, float]:
     return middle * math.exp(-half), middle * math.exp(half)
 
 
-def call_of(links: Sequence[float], constant: float) -> float:
-    """The call in a chain of links: their median, less the constant. The first of several is left out."""
-    counted = links[1:] if len(links) > 2 else links
-    return max(statistics.median(counted) - constant, RESOLUTION)
+def call_of(calls: Sequence[float]) -> float:
+    """The call that a chain tells: the median. The first of several is left out."""
+    return max(statistics.median(calls[1:] if len(calls) > 2 else calls), RESOLUTION)
 
 
-def speedup_of_chains(
-    reference: Sequence[Sequence[float]], submission: Sequence[Sequence[float]], constant: float
-) -> Speedup:
+def speedup_of_chains(reference: Sequence[Sequence[float]], submission: Sequence[Sequence[float]]) -> Speedup:
     """The speedup that pairs of chains show, with the interval of this judgement alone.
 
     Args:
-        reference: Links of each of its chains.
+        reference: The calls of each of its chains: links less what they have besides the call.
         submission: The same of the submission, pair by pair.
-        constant: What a link has besides the call.
 
     Raises:
         ValueError: without chains.
     """
-    pairs = [
-        Pair(call_of(ours, constant), call_of(theirs, constant))
-        for ours, theirs in zip(reference, submission, strict=True)
-    ]
+    pairs = [Pair(call_of(ours), call_of(theirs)) for ours, theirs in zip(reference, submission, strict=True)]
     if not pairs:
         raise ValueError("no chains")
     sides = statistics.median(p.reference for p in pairs), statistics.median(p.submission for p in pairs)
