@@ -31,9 +31,7 @@ ATTACKS = {
     "timers patched in place": "swaps_code_objects rewrites_python_clocks",
     "timers patched in native code": "patches_the_vdso",
     "system and hardware clocks": "sets_the_clock sets_gpu_modes",
-    "batches of calls at once": "burst_on_another_stream fuses_a_burst fuses_a_burst_and_waits marks_at_the_end "
-    "marks_too_early",
-    "calls that are queued": "answers_behind_the_mark hurries_where_queued launches_behind_the_mark",
+    "words of the clock": "writes_the_word_early says_it_is_through_and_works writes_a_later_word",
     "graphs": "stale_graph graph_of_a_part",
     "work that one clock does not see": "computes_in_another_process",
     "caches kept warm": "persisting_l2",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # these take torch
 
 SECRET = "the-judges-own-secret-b07d1c"
 """In the environment of every fork server, where no submission may read it."""
-QUICK = Pace(turns=(1, 1), seconds=0.0, windows=1, warm_ups=1, sets=2, sets_of_others=1)
+QUICK = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1, sets=2, sets_of_others=1)
 """For tests of all but what screening finds and how exact times are."""
 
 

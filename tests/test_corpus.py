@@ -17,11 +17,10 @@ from kevin_env.judge.pace import Pace
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.sandbox.levels import LevelName
 
-HASTY = Pace(turns=(1, 1), seconds=0.0, windows=1, warm_ups=1)
+HASTY = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1)
 """For honest code, whose times decide nothing here. It is screened on all input sets."""
-NOTES = {"gated_only", "burst_bounded", "above_roofline"}
-"""The only flags that honest code may get: no burst can be verified where every call writes to the same buffer, and
-none is believed far below the gated calls, which a slow launch makes longer; better algebra may beat the roofline."""
+NOTES = {"above_roofline"}
+"""The only flags that honest code may get: better algebra may beat the roofline."""
 CLASS_OF = {name: attack for attack, names in ATTACKS.items() for name in names.split()}
 HONEST_EACH = 3
 """One of so many honest files is judged by `make test`."""

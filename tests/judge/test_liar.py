@@ -44,7 +44,7 @@ def claims(*tensors, skeleton={{"t": 0}}, **more):
     return {{"claims": [{{"skeleton": skeleton, "tensors": list(tensors) or [tensor()], **more}}]}}
 
 def go(action):
-    Runtime.go = lambda self, count: action(self, count)
+    Runtime.go = lambda self, seeds: action(self, seeds)
 
 def lie(answer):
     go(lambda s, n: answer)
@@ -53,7 +53,7 @@ def say(answer):
     Channel.send = Channel.send_frame = lambda self, *message: raw(json.dumps(answer).encode())
 
 def written(self, **more):
-    honest_go(self, 1)
+    honest_go(self, [None])
     self.regions["outbox"].tensor(tensor()).copy_(self.held[0])
     return claims(tensor(**more))
 
@@ -66,10 +66,10 @@ def raw(body):
 
 calls = 0
 def later(action, after=3):
-    def act(self, count):
+    def act(self, seeds):
         global calls
         calls += 1
-        return honest_go(self, count) if calls <= after else action(self)
+        return honest_go(self, seeds) if calls <= after else action(self)
     go(act)
 """
 PROTOCOL, NOT_WRITTEN = "runtime/protocol", "correctness/not_written"
@@ -96,11 +96,13 @@ LIES: dict[str, tuple[str, str]] = {
         "lie(there(m, offset=m.data_ptr() + 2048 + (4 << 40)))",
         PROTOCOL,
     ),
-    "memory at an odd address": ("go(lambda s, n: there(s.sets[0][0], offset=s.sets[0][0].data_ptr() + 1))", PROTOCOL),
-    "more memory than there is anywhere": (
-        "go(lambda s, n: there(s.sets[0][0], stride=[1 << 50, 1]))", PROTOCOL,
+    "memory at an odd address": (
+        "go(lambda s, n: there(s.arguments[0], offset=s.arguments[0].data_ptr() + 1))", PROTOCOL,
     ),
-    "the input's memory as the output": ("go(lambda s, n: there(s.sets[0][0]))", "correctness/values"),
+    "more memory than there is anywhere": (
+        "go(lambda s, n: there(s.arguments[0], stride=[1 << 50, 1]))", PROTOCOL,
+    ),
+    "the input's memory as the output": ("go(lambda s, n: there(s.arguments[0]))", "correctness/values"),
     # what it is not
     "another shape of its size": ("go(lambda s, n: written(s, shape=[64, 8], stride=[8, 1]))", "correctness/shape"),
     "another dtype of its size": ("go(lambda s, n: written(s, dtype='int32'))", "correctness/dtype"),
@@ -152,19 +154,19 @@ LIES: dict[str, tuple[str, str]] = {
         NOT_WRITTEN,
     ),
     "done at once, the rest later": (
-        "def act(s, n):\n    x = s.sets[0][0].clone()\n    out = s.regions['outbox'].tensor(tensor())\n"
+        "def act(s, n):\n    x = s.arguments[0].clone()\n    out = s.regions['outbox'].tensor(tensor())\n"
         "    out[0] = torch.tanh(x[0]) * 2\n"
         "    threading.Timer(0.005, lambda: out.copy_(torch.tanh(x) * 2)).start()\n    return claims()\ngo(act)",
         "correctness/early_done",
     ),
     # inputs
     "the output written over the input": (
-        "def act(s, n):\n    s.sets[0][0].copy_(torch.tanh(s.sets[0][0]) * 2)\n"
+        "def act(s, n):\n    s.arguments[0].copy_(torch.tanh(s.arguments[0]) * 2)\n"
         "    return claims(tensor(**{'in': 'inbox'}))\ngo(act)",
         "correctness/inputs_changed",
     ),
     "an input changed after its use": (
-        "def act(s, n):\n    answer = honest_go(s, n)\n    s.sets[0][0].zero_()\n    return answer\ngo(act)",
+        "def act(s, n):\n    answer = honest_go(s, n)\n    s.arguments[0].zero_()\n    return answer\ngo(act)",
         "correctness/inputs_changed",
     ),
     "a byte behind the input": (
@@ -179,7 +181,7 @@ LIES: dict[str, tuple[str, str]] = {
     "crashed when it is timed": ("later(lambda s: os.kill(os.getpid(), signal.SIGSEGV))", "runtime/signal"),
     "silence when it is timed": ("later(lambda s: time.sleep(99))", "runtime/timeout"),
     "gone after its last word": (
-        "later(lambda s: threading.Timer(0, os._exit, (5,)).start() or honest_go(s, 1))", "runtime/exit",
+        "later(lambda s: threading.Timer(0, os._exit, (5,)).start() or honest_go(s, [None]))", "runtime/exit",
     ),
 }  # fmt: skip
 

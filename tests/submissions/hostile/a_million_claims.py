@@ -14,7 +14,7 @@ import torch.nn as nn
 runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime")
 
 
-def go(count: int) -> bytes:
+def go(seeds, behind=None) -> bytes:
     body = b'{"claims":[' + b"{}," * 2_700_000 + b"{}]}"
     return len(body).to_bytes(4, "big") + body
 

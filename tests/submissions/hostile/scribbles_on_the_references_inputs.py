@@ -27,10 +27,10 @@ def scribble(inbox, rounds, SIZE: tl.constexpr):
         tl.store(inbox + tl.arange(0, SIZE), rows)
 
 
-def stage(inputs, sets, seed=None):
+def stage(inputs, specs, seed=None):
     global place
-    place = sets[0][1]["offset"]
-    return type(runtime).stage(runtime, inputs, sets, seed)
+    place = specs[1]["offset"]
+    return type(runtime).stage(runtime, inputs, specs, seed)
 
 
 def send(*args, **keywords) -> None:

@@ -3,7 +3,7 @@
 problem: matmul.py
 device: cuda
 rules: open
-expect: no gain
+expect: no reward
 """
 
 import torch

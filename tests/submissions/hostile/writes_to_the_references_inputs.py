@@ -26,11 +26,11 @@ signal.signal(signal.SIGCONT, lambda *_: None)
 calls, claimed, place = 0, None, 0
 
 
-def stage(inputs, sets, seed):
+def stage(inputs, specs, seed):
     global claimed, place
-    claimed, place = None, sets[0][1]["offset"]
+    claimed, place = None, specs[1]["offset"]
     libc.timer_settime(timer, 0, struct.pack("qqqq", 0, 0, 0, 0), None)
-    return type(runtime).stage(runtime, inputs, sets, seed)
+    return type(runtime).stage(runtime, inputs, specs, seed)
 
 
 def write():
