@@ -24,9 +24,9 @@ while True:
     while len(data) >= 4 and len(data) >= (end := 4 + int.from_bytes(data[:4], "big")):
         order, data = json.loads(data[4:end]), data[end:]
         if order["order"] == "stage":
-            place = {"device": "cpu", **order["sets"][0][0], "in": "outbox", "offset": 0}
+            place = {"device": "cpu", **order["specs"][0], "in": "outbox", "offset": 0}
         claim = {"skeleton": {"t": 0}, "tensors": [place]} if order["order"] == "go" else None
-        send({"claims": [claim] * order["count"]} if claim else {})
+        send({"claims": [claim] * len(order["seeds"])} if claim else {})
 """
 runtime = next(thing for thing in gc.get_objects() if type(thing).__name__ == "Runtime")
 descriptor = runtime.channel.sock.fileno()
