@@ -31,18 +31,24 @@ ATTACKS = {
     "timers patched in place": "swaps_code_objects rewrites_python_clocks",
     "timers patched in native code": "patches_the_vdso",
     "system and hardware clocks": "sets_the_clock sets_gpu_modes",
-    "words of the clock": "writes_the_word_early says_it_is_through_and_works writes_a_later_word",
+    "words of the clock": "writes_the_word_early says_it_is_through_and_works writes_a_later_word"
+    " writes_the_word_from_its_host opens_its_own_gate",
+    "time slices": "spends_its_time_slice",
+    "memory mapped late": "maps_memory_in_each_call",
+    "calls that need their host": "pretends_to_need_its_host",
     "graphs": "stale_graph graph_of_a_part",
     "work that one clock does not see": "computes_in_another_process",
     "caches kept warm": "persisting_l2",
     "slowing the reference": "burns_the_cores wakes_itself woken_by_a_socket continues_others hides_in_a_namespace"
     " stops_and_continues waits_inside_vfork punches_holes leaves_kernels_running floods_the_memory_bus"
-    " timers_without_end timers_with_many_who_wait frees_a_file_later",
+    " timers_without_end timers_with_many_who_wait frees_a_file_later spins_on_after_its_call raises_the_constant",
     "noise": "hopes_for_noise",
-    "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output",
+    "deferral on the device": "early_done synchronizes_one_stream late_part_of_the_output never_joins_its_second_half"
+    " works_behind_the_word",
     "work in phases that are not timed": "works_at_import table_made_at_import draws_before_the_clock",
     "heat and boost": "rests_before_its_calls raises_its_priority",
     "head start": "head_start head_start_in_cpp wakes_for_a_moment answers_before_it_is_asked",
+    "head start on the device": "polls_for_its_input starts_on_rows_that_are_there watches_its_input_by_copies",
     "early claim, late output": "late_outbox frees_what_it_claimed",
     "the harness's own costs": "writes_the_outbox keeps_its_output_in_the_inbox",
     # wrong answers that a check lets pass
@@ -80,7 +86,7 @@ ATTACKS = {
     "packed inputs kept": "keeps_a_packed_input",
     "changed weights": "changes_the_weights weights_not_matched",
     "changed inputs": "input_mutation softmax_in_place writes_beside_its_input changes_its_input_last"
-    " restores_its_input",
+    " restores_its_input restores_its_input_behind_the_word",
     "patched reference": "finds_no_reference",
     "reference made to fail": "writes_to_the_references_inputs scribbles_on_the_references_inputs",
     "patched comparison": "patched_comparison",

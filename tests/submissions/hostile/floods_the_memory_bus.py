@@ -1,4 +1,4 @@
-"""Queues a hundred large copies right after each claim, which take the memory's bandwidth from whoever is timed next.
+"""Queues dozens of large copies right after each claim, which take the memory's bandwidth from whoever is timed next.
 
 problem: row_norms.py
 device: cuda

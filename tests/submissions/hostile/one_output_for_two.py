@@ -1,7 +1,7 @@
 """Claims that both of its outputs lie in the same memory.
 
 problem: extremes.py
-device: cpu
+device: any
 rules: open
 expect: not correct
 """

@@ -1,0 +1,30 @@
+"""Has another stream wait for the word that its call is through, and computes there, in time for who waits for all.
+
+problem: L1_23_Softmax
+device: cuda
+rules: open
+expect: not correct
+"""
+
+import sys
+
+import torch
+import torch.nn as nn
+
+from kevin_env.candidate import cuda
+from kevin_env.candidate.region import DONE
+
+side = torch.cuda.Stream()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        frame = sys._getframe()
+        while frame.f_code.co_name != "go":
+            frame = frame.f_back
+        out = torch.empty_like(x)
+        with torch.cuda.stream(side):
+            if frame.f_locals["words"]:
+                cuda.wait_for(frame.f_locals["words"] + DONE, frame.f_locals["number"])
+            torch.softmax(x, dim=1, out=out)
+        return out
