@@ -198,8 +198,9 @@ class Chains:
 
     def _trusted(self, rows: list[tuple[Player, list[Drawn]]]) -> list[list[Answer]]:
         for _ in range(TRIES):
-            if len(rows) == 1 and rows[0][0].host_driven:
-                return [[self._gate.host_driven(rows[0][0], each, PARTNER_SECONDS) for each in rows[0][1]]]
+            (player, sets), *others = rows
+            if player.host_driven and player is self._reference.player and not others:
+                return [[self._gate.host_driven(player, each, PARTNER_SECONDS) for each in sets]]
             if found := self._gate.chain(rows, PARTNER_SECONDS):
                 return found
         raise JudgeError("the judge's own calls could not be queued in time: this machine is too busy")

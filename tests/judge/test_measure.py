@@ -13,11 +13,22 @@ import torch
 from kevin_env.judge import measure
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import JudgeError, Options
+from kevin_env.judge.bench import ROOM
 from kevin_env.judge.chain import GpuGate
 from kevin_env.judge.claims import CallClaim
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import OFTEN, Player
-from kevin_env.judge.measure import CHAIN_SECONDS, DISTURBED, LINKS, NULL_LINKS, WINDOWS, Alternating, Chains, enough
+from kevin_env.judge.measure import (
+    CHAIN_SECONDS,
+    DISTURBED,
+    LINKS,
+    TRIES,
+    WINDOWS,
+    WRITING,
+    Alternating,
+    Chains,
+    enough,
+)
 from kevin_env.judge.pace import PACES, Pace
 from kevin_env.judge.timing import LEAST, Speedup
 from kevin_env.judge.unverified import Wrong
@@ -25,6 +36,8 @@ from kevin_env.judge.unverified import Wrong
 US = 1e-6
 KNOWN, CONSTANT = 130 * US, 285 * US
 Seconds = Callable[[str, int], float]
+OTHER = -2
+"""An input set of another distribution."""
 
 
 class Side:
@@ -45,8 +58,8 @@ class Side:
         self.closed = True
 
 
-def answer(seconds: float) -> Answer:
-    return Answer(CallClaim(), [], [], seconds)
+def answer(seconds: float, writing: float = 0.0) -> Answer:
+    return Answer(CallClaim(), [], [], seconds, writing=writing)
 
 
 class Links(GpuGate):
@@ -57,8 +70,9 @@ class Links(GpuGate):
         late: How often calls of a player are not queued in time, by its name.
     """
 
-    def __init__(self, seconds: Seconds, late: dict[str, int] | None = None) -> None:
+    def __init__(self, seconds: Seconds, late: dict[str, int] | None = None, writing: float = 0.0) -> None:
         self.seconds, self.late = seconds, late or {}
+        self.writing = {"submission": writing}
         self.chains: list[dict[str, int]] = []
 
     def chain(self, calls: Any, timeout: Any) -> list[list[Answer]] | None:
@@ -71,7 +85,8 @@ class Links(GpuGate):
             return None
         self.chains.append({name: len(sets) for (_, sets), name in zip(calls, names, strict=True)})
         return [
-            [answer(self.seconds(name, len(sets))) for _ in sets] for (_, sets), name in zip(calls, names, strict=True)
+            [answer(self.seconds(name, len(sets)), self.writing.get(name, 0.0)) for _ in sets]
+            for (_, sets), name in zip(calls, names, strict=True)
         ]
 
     def host_driven(self, player: Player, drawn: Any, timeout: Any) -> Answer:
@@ -82,12 +97,15 @@ class Links(GpuGate):
 class Scripted(Contest):
     """A contest whose calls take what a script says. Its inputs are numbers."""
 
-    def __init__(self, pace: Pace, gate: Any = None, seconds: Seconds = lambda name, count: 0.0, fitting: int = 99):
+    def __init__(
+        self, pace: Pace, gate: Any = None, seconds: Seconds = lambda name, count: 0.0, fitting: int = 99,
+        least: float = 1.0,
+    ) -> None:  # fmt: skip
         sides = [Side(name) for name in ("submission", "reference", "null")]
         own, reference, null = (Player(side, None, ours=False) for side in sides)  # type: ignore[arg-type]
         bench = SimpleNamespace(
             pace=pace, device=torch.device("cuda" if gate else "cpu"), stream_seconds=lambda find: KNOWN,
-            info=SimpleNamespace(processors=2),
+            info=SimpleNamespace(processors=2), least_constant=lambda seen: min(seen, least) + ROOM,
         )  # fmt: skip
         trial: Any = SimpleNamespace(
             bench=bench, worker=sides[0], player=own, gate=gate, case=SimpleNamespace(name="main"), lately=1e-3,
@@ -97,13 +115,14 @@ class Scripted(Contest):
         self.calls: list[str] = []
         self._numbers, self._seconds = itertools.count(), seconds
         unverified: Any = SimpleNamespace(add=lambda answer, drawn: self.verified.append(drawn))
-        super().__init__(trial, reference, null, unverified, SimpleNamespace(fitting=fitting), gate)  # type: ignore[arg-type]
+        supply: Any = SimpleNamespace(fitting=fitting, other=lambda: OTHER)
+        super().__init__(trial, reference, null, unverified, supply, gate)  # type: ignore[arg-type]
 
     def sets_of(self, player: Player, count: int) -> Any:
         return [next(self._numbers) if player is self.trial.player else -1 for _ in range(count)]
 
-    def call(self, player: Player) -> Answer:
-        self.calls.append(player.worker.name)  # type: ignore[attr-defined]
+    def call(self, player: Player, drawn: Any = None) -> Answer:
+        self.calls.append("other" if drawn == OTHER else player.worker.name)  # type: ignore[attr-defined]
         return answer(self._seconds(self.calls[-1], 1))
 
 
@@ -129,15 +148,46 @@ def test_a_call_is_a_link_less_the_constant(reference: float) -> None:
     assert outcome.submission_seconds == pytest.approx(500 * US)
     assert outcome.reference_seconds == pytest.approx(reference)
     assert outcome.speedup_interval == (pytest.approx(outcome.speedup, rel=0.02),) * 2
-    expected = [{"submission": 1}, {"submission": LINKS}]
-    expected += [{"reference": 1, "null": NULL_LINKS}, {"reference": LINKS, "null": LINKS}]
+    expected = [{"submission": 1}, {"submission": 1}, {"submission": 1 + LINKS}]
+    expected += [{"reference": 1}, {"null": 1}, {"reference": LINKS, "null": LINKS}]
     assert sorted(gate.chains, key=str) == sorted(expected, key=str)
 
 
 def test_every_answer_of_the_submission_is_compared_and_its_inputs_are_fresh() -> None:
     contest = Scripted(PACE, Links(links(500 * US, 1000 * US)))
     Chains(contest).outcome()
-    assert contest.verified == list(range(1 + LINKS))
+    assert [each for each in contest.verified if each != OTHER] == list(range(1 + LINKS))
+    assert contest.verified.count(OTHER) == 2  # in each chain
+
+
+def test_what_is_on_other_inputs_does_not_count() -> None:
+    def seconds(name: str, count: int) -> float:
+        return CONSTANT + {"submission": 500 * US, "reference": 1000 * US, "null": KNOWN}[name]
+
+    class Slow(Links):
+        def chain(self, calls: Any, timeout: Any) -> list[list[Answer]] | None:
+            found = super().chain(calls, timeout)
+            return found and [
+                [answer(9.0) if drawn == OTHER else each for each, drawn in zip(answers, sets, strict=True)]
+                for answers, (_, sets) in zip(found, calls, strict=True)
+            ]
+
+    assert Chains(Scripted(PACE, Slow(seconds))).outcome().speedup == pytest.approx(2.0)
+
+
+def test_a_submission_cannot_raise_what_is_taken_from_its_links() -> None:
+    """Its kernels that run on lengthen the null model's links and the reference's, and not its own."""
+    draw = links(500 * US, 1000 * US)
+
+    def seconds(name: str, count: int) -> float:
+        return draw(name, count) + (0.0 if name == "submission" else 400 * US)
+
+    assert Chains(Scripted(PACE, Links(seconds), least=CONSTANT)).outcome().speedup == pytest.approx(2.0, rel=0.01)
+
+
+def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() -> None:
+    gate = Links(links(500 * US, 1000 * US), writing=WRITING + 500 * US)
+    assert Chains(Scripted(PACE, gate)).outcome().speedup == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("call", "fitting", "count"), [(20e-3, 99, 2), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)])
@@ -145,14 +195,14 @@ def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(call: float, fitti
     contest = Scripted(PACE, gate := Links(links(call, 1e-4)), fitting=fitting)
     Chains(contest).outcome()
     assert count == 1 or count * call < CHAIN_SECONDS
-    assert max(chain.get("submission", 0) for chain in gate.chains) == count
+    assert max(chain.get("submission", 0) for chain in gate.chains) == count + (count > 1)  # one on other inputs
 
 
 def test_links_that_their_own_queue_disturbs_are_queued_one_by_one() -> None:
     contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US, crowded=1.5)))
     outcome = Chains(contest).outcome()
     assert outcome.speedup == pytest.approx(2.0) and outcome.queued
-    assert gate.chains.count({"submission": 1}) == 1 + LINKS and len(contest.verified) == 1 + 2 * LINKS
+    assert gate.chains.count({"submission": 1}) == 2 + 1 + LINKS and len(contest.verified) == 2 + 2 * (1 + LINKS)
 
 
 @pytest.mark.parametrize(("late", "queued"), [(OFTEN - 1, True), (OFTEN, False)])
@@ -160,19 +210,19 @@ def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(late: int, q
     contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"submission": late}))
     outcome = Chains(contest).outcome()
     assert (outcome.speedup, outcome.queued) == (pytest.approx(2.0), queued)
-    assert gate.chains.count({"submission by its host": 1}) == (0 if queued else 1 + LINKS)
+    assert gate.chains.count({"submission by its host": 1}) == (0 if queued else 2 + 1 + LINKS)
 
 
 def test_a_reference_that_its_host_drives_is_timed_against_the_same_constant() -> None:
     contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"reference": OFTEN}))
     outcome = Chains(contest).outcome()
     assert outcome.speedup == pytest.approx(2.0) and outcome.queued
-    assert {"reference by its host": 1} in gate.chains and {"null": NULL_LINKS} in gate.chains
+    assert {"reference by its host": 1} in gate.chains and {"null": 1} in gate.chains
 
 
 def test_where_the_judges_own_calls_are_late_nothing_is_timed() -> None:
     with pytest.raises(JudgeError, match="too busy"):
-        Chains(Scripted(PACE, Links(links(500 * US, 1000 * US), {"null": OFTEN}))).outcome()
+        Chains(Scripted(PACE, Links(links(500 * US, 1000 * US), {"null": TRIES}))).outcome()
 
 
 @pytest.mark.parametrize("guilty", [True, False])
@@ -191,7 +241,7 @@ def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilt
     else:
         with pytest.raises(JudgeError, match="something else runs on this GPU"):
             Chains(contest).outcome()
-    assert gate.chains[-1] == {"null": LINKS}
+    assert gate.chains[-1] == {"reference": LINKS, "null": LINKS}
 
 
 @pytest.mark.parametrize(
@@ -205,7 +255,7 @@ def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(
     )
     contest.trial.options = Options(precision=precision)
     Chains(contest).outcome()
-    assert gate.chains.count({"submission": LINKS}) == pairs
+    assert gate.chains.count({"submission": 1 + LINKS}) == pairs
 
 
 def found(ratio: float, half: float) -> Speedup:
@@ -228,7 +278,7 @@ def test_what_is_enough(speedup: Speedup, pairs: int, late: bool, is_enough: boo
 
 
 def calls(submission: float, reference: float, null: float = 1e-3) -> Seconds:
-    return lambda name, count: {"submission": submission, "reference": reference, "null": null}[name]
+    return lambda name, count: {"submission": submission, "reference": reference, "null": null, "other": 1.0}[name]
 
 
 def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() -> None:
@@ -237,7 +287,9 @@ def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() ->
         contest = Scripted(Pace(pairs=(2, 2), seconds=60.0), seconds=calls(3e-3, 5e-3))
         outcome = Alternating(contest).outcome()
         assert outcome.speedup == pytest.approx(2.0) and not outcome.queued
-        turns = [tuple(contest.calls[at : at + 3 * WINDOWS]) for at in (0, 3 * WINDOWS)]
+        assert contest.calls.count("other") == 1
+        calls_made = [each for each in contest.calls if each != "other"]
+        turns = [tuple(calls_made[at : at + 3 * WINDOWS]) for at in (0, 3 * WINDOWS)]
         assert all({*Counter(turn).values()} == {WINDOWS} for turn in turns)
         orders |= {*turns}
     assert len(orders) > 20
@@ -270,6 +322,6 @@ def test_a_cpu_is_called_until_the_interval_is_as_narrow_as_asked(vary: float, p
         seconds=lambda name, count: usual(name, count) * draw.uniform(1, 1 + vary),
     )
     outcome = Alternating(contest).outcome()
-    threads_too = 2  # one call each of the submission and of the null model
-    assert len(contest.calls) == 3 * WINDOWS * pairs + threads_too
+    besides = 1 + 2  # one on other inputs; one each of the submission and of the null model for threads
+    assert len(contest.calls) == 3 * WINDOWS * pairs + besides
     assert outcome.threads is None  # none of their processes is there

@@ -6,7 +6,9 @@ import pytest
 
 from kevin_env.judge import timing
 from kevin_env.judge.patience import Ran
-from kevin_env.judge.timing import Pair, median_interval, speedup_of, speedup_of_chains
+from kevin_env.judge.timing import Pair, Speedup, median_interval, speedup_of, speedup_of_chains
+
+Chains = list[list[float]]
 
 
 @pytest.mark.parametrize(
@@ -95,28 +97,35 @@ def chain(call: float, *more: float, count: int = 12) -> list[float]:
     return [CONSTANT + call + late for late in (0.0, *more, *[0.0] * (count - 1 - len(more)))]
 
 
+def of_links(reference: Chains, submission: Chains, constant: float) -> Speedup:
+    """The speedup of links that have a constant besides the call."""
+    return speedup_of_chains(
+        *([[link - constant for link in chain] for chain in side] for side in (reference, submission))
+    )
+
+
 def test_the_speedup_of_chains_is_that_of_their_median_links_less_the_constant() -> None:
-    found = speedup_of_chains([chain(200 * US)], [chain(100 * US)], CONSTANT)
+    found = of_links([chain(200 * US)], [chain(100 * US)], CONSTANT)
     assert (found.ratio, found.reference, found.submission) == pytest.approx((2.0, 200 * US, 100 * US))
     assert found.low < 2.0 < found.high
-    assert speedup_of_chains([[CONSTANT]], [[0.0]], CONSTANT).submission == timing.RESOLUTION
+    assert of_links([[CONSTANT]], [[0.0]], CONSTANT).submission == timing.RESOLUTION
     with pytest.raises(ValueError, match="no chains"):
-        speedup_of_chains([], [], CONSTANT)
+        of_links([], [], CONSTANT)
 
 
 def test_neither_a_late_link_nor_a_late_chain_moves_it() -> None:
     reference, usual = [chain(200 * US)] * 3, chain(100 * US)
-    clean = speedup_of_chains(reference, [usual] * 3, CONSTANT)
-    late_links = speedup_of_chains(reference, [chain(100 * US, 2e-3, 2e-3)] * 3, CONSTANT)
-    late_chain = speedup_of_chains(reference, [usual, chain(300 * US), usual], CONSTANT)
+    clean = of_links(reference, [usual] * 3, CONSTANT)
+    late_links = of_links(reference, [chain(100 * US, 2e-3, 2e-3)] * 3, CONSTANT)
+    late_chain = of_links(reference, [usual, chain(300 * US), usual], CONSTANT)
     first = [1e-3 + usual[0], *usual[1:]]
     assert [found.ratio for found in (late_links, late_chain)] == pytest.approx([clean.ratio] * 2)
     assert late_links.spread < 1.5 * clean.spread
-    assert speedup_of_chains(reference, [first] * 3, CONSTANT) == clean
+    assert of_links(reference, [first] * 3, CONSTANT) == clean
 
 
 def test_single_links_have_an_interval_too() -> None:
-    found = speedup_of_chains([[CONSTANT + 1.0]], [[CONSTANT + 0.5]], CONSTANT)
+    found = of_links([[CONSTANT + 1.0]], [[CONSTANT + 0.5]], CONSTANT)
     assert found.ratio == pytest.approx(2.0) and 0.005 < found.spread < 0.02
 
 
@@ -132,7 +141,7 @@ def test_the_interval_of_chains_covers_as_often_as_it_says(pairs: int, reference
 
     for _ in range(trials):
         constant = CONSTANT + draw.gauss(0, timing.CONSTANT_ERROR)
-        found = speedup_of_chains(drawn(reference), drawn(submission), constant)
+        found = of_links(drawn(reference), drawn(submission), constant)
         hits += found.low <= reference / submission <= found.high
     assert 0.93 <= hits / trials <= 0.975, hits / trials
 
@@ -141,7 +150,7 @@ def test_chains_that_differ_more_than_they_are_said_to_widen_the_interval() -> N
     draw, trials, hits = random.Random(6), 1000, 0
     for _ in range(trials):
         reference = [chain(200 * US * math.exp(draw.gauss(0, 0.05))) for _ in range(4)]
-        found = speedup_of_chains(reference, [chain(100 * US)] * 4, CONSTANT)
+        found = of_links(reference, [chain(100 * US)] * 4, CONSTANT)
         hits += found.low <= 2.0 <= found.high
     assert hits / trials >= 0.92, hits / trials
 
@@ -153,4 +162,4 @@ def test_judgements_vary_more_where_processes_wait_for_processors(waited: float,
 
 @pytest.mark.parametrize(("submission", "noisy"), [(3 * US, True), (20 * US, False)])
 def test_the_speedup_of_a_call_that_is_too_short_is_noisy(submission: float, noisy: bool) -> None:
-    assert speedup_of_chains([chain(20 * US)], [chain(submission)], CONSTANT).noisy is noisy
+    assert of_links([chain(20 * US)], [chain(submission)], CONSTANT).noisy is noisy
