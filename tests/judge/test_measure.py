@@ -90,8 +90,9 @@ class Links(GpuGate):
         ]
 
     def host_driven(self, player: Player, drawn: Any, timeout: Any) -> Answer:
-        self.chains.append({f"{player.worker.name} by its host": 1})
-        return answer(self.seconds(player.worker.name, 1))
+        worker: Any = player.worker
+        self.chains.append({f"{worker.name} by its host": 1})
+        return answer(self.seconds(worker.name, 1))
 
 
 class Scripted(Contest):
@@ -122,7 +123,7 @@ class Scripted(Contest):
         return [next(self._numbers) if player is self.trial.player else -1 for _ in range(count)]
 
     def call(self, player: Player, drawn: Any = None) -> Answer:
-        self.calls.append("other" if drawn == OTHER else player.worker.name)  # type: ignore[attr-defined]
+        self.calls.append("other" if drawn == OTHER else str(getattr(player.worker, "name", "")))
         return answer(self._seconds(self.calls[-1], 1))
 
 

@@ -5,6 +5,7 @@ import resource
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -330,7 +331,11 @@ def test_whether_an_answer_comes_in_time_is_known_before_it_is_received(submit: 
 
     code = "import time\ntime.sleep({})\nModelNew = 1"
     for number, seconds in enumerate((0, 1)):
-        order = {"path": str(worker.folder / f"{number}.py"), "code": code.format(seconds), "entry": "ModelNew"}
+        order: dict[str, Any] = {
+            "path": str(worker.folder / f"{number}.py"),
+            "code": code.format(seconds),
+            "entry": "ModelNew",
+        }
         assert worker.ask("load", 20, meanwhile=meanwhile, **order) == {}
     assert told == [True, False]
 
