@@ -242,6 +242,7 @@ def test_every_keyword_reaches_the_episode() -> None:
         "noisy": "retry",
         "call_timeout": 7.5,
         "build_timeout": 90.0,
+        "precision": 0.005,
         "profile": "ncu",
         "sanitize": True,
         "stop_on": 1.5,
@@ -253,7 +254,7 @@ def test_every_keyword_reaches_the_episode() -> None:
     assert env.episode.trajectory.config == keywords
     assert isinstance(env.episode.pool, ScriptedPool)
     options = env.episode.pool.submissions[0][2]
-    assert (options.device, options.baseline, options.inputs) == ("cpu", "compile", "shipped")
+    assert (options.device, options.baseline, options.inputs, options.precision) == ("cpu", "compile", "shipped", 0.005)
     assert (options.profile, options.sanitize) == ("ncu", True)
     assert (options.call_timeout, options.build_timeout, options.retry_noisy) == (7.5, 90.0, True)
 
