@@ -125,6 +125,19 @@ def test_the_reference_is_as_fast_as_itself(pool: LocalPool) -> None:
     assert 0.995 * low <= 1.0 <= 1.005 * high and high - low < 0.1
 
 
+def test_a_reference_that_comes_to_wait_for_the_device_is_timed_call_by_call(pool: LocalPool) -> None:
+    """It is found out beside calls that are queued, and these are not left waiting."""
+    problem = Problem(
+        id="waits", name="waits", statement="",
+        source="import torch\nclass Model(torch.nn.Module):\n    calls = 0\n    def forward(self, x):\n"
+        "        self.calls += 1\n        if self.calls > 2 and x.is_cuda:\n            torch.cuda.synchronize()\n"
+        "        return torch.softmax(x, dim=1)\n"
+        "def get_inputs(): return [torch.randn(8192, 8192)]\ndef get_init_inputs(): return []\n",
+    )  # fmt: skip
+    outcome = timed(pool.submit(problem, Submission(code=COPY.format(also="pass")), CUDA).result(100))
+    assert outcome.queued and outcome.speedup is not None and 0.9 < outcome.speedup < 2
+
+
 def test_a_kernel_that_goes_on_after_its_call_gains_nothing(pool: LocalPool) -> None:
     """It has the device in turn with the reference and with what the reference is held against."""
     code = COPY.format(also="with torch.cuda.stream(self.side): torch.cuda._sleep(20_000_000)")

@@ -56,8 +56,6 @@ class Channel:
         self.sock = sock
         self.spin = spin
         self.takes_fds = takes_fds
-        self.arrived = 0
-        """When the last frame was complete, by `time.perf_counter_ns`."""
         self._buffer = bytearray()
         self._fds: list[int] = []
 
@@ -107,7 +105,6 @@ class Channel:
         deadline = None if timeout is None else time.monotonic() + timeout
         while (body := self._take()) is None:
             self._fill(deadline)
-        self.arrived = time.perf_counter_ns()
         try:
             message = json.loads(body.decode())
         except (ValueError, RecursionError) as error:

@@ -186,11 +186,6 @@ class Worker:
         return self._lifeline.limited
 
     @property
-    def arrived(self) -> int:
-        """When its last answer was complete, by `time.perf_counter_ns`."""
-        return self._channel.arrived
-
-    @property
     def log(self) -> str:
         """What it wrote to stdout and stderr so far: the beginning and the end."""
         gap = f"\n... {self._left_out} bytes left out ...\n" if self._left_out else ""
