@@ -122,6 +122,7 @@ def test_neither_a_late_link_nor_a_late_chain_moves_it() -> None:
     assert [found.ratio for found in (late_links, late_chain)] == pytest.approx([clean.ratio] * 2)
     assert late_links.spread < 1.5 * clean.spread
     assert of_links(reference, [first] * 3, CONSTANT) == clean
+    assert timing.call_of([9e-3, 1e-3, 3e-3]) == pytest.approx(2e-3), "the first of several does not count"
 
 
 def test_single_links_have_an_interval_too() -> None:
