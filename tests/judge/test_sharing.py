@@ -107,7 +107,7 @@ def test_nobody_shares_the_device_while_a_submission_is_timed(judge: Judge, monk
 
     monkeypatch.setattr("kevin_env.judge.judge.measure", timed)
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
-    assert others == [False, False]
+    assert others and not any(others)  # who is doubted is timed again
 
 
 def test_who_is_judged_alone_is_screened_while_nobody_shares_the_device(judge: Judge, monkeypatch) -> None:
