@@ -39,6 +39,8 @@ TRIES = 4
 """Times that a chain of the judge's own processes is tried."""
 DISTURBED = 1e-3
 """Seconds that a link has besides its call only where others share the device in time slices: some 0.29 ms else."""
+NEARLY = 1.25
+"""Times the least spread that chains can come to, from which on more of them hardly help."""
 SLOW = 10
 """A submission that is slower than the reference by this factor, for certain, is not measured any better."""
 LONG_ENOUGH = 0.5e-3
@@ -70,7 +72,10 @@ def enough(contest: Contest, speedup: Speedup, pairs: int, began: float) -> bool
     least, most = pace.pairs
     if pairs >= most or speedup.high < 1 / SLOW:
         return pairs >= min(least, 2)
-    precise = pairs >= least and speedup.spread <= (contest.trial.options.precision or pace.precision)
+    wanted = contest.trial.options.precision or pace.precision
+    if contest.trial.bench.device.type == "cuda":
+        wanted = max(wanted, NEARLY * timing.least_spread(speedup.reference, speedup.submission))
+    precise = pairs >= least and speedup.spread <= wanted
     return precise or (pairs >= min(least, timing.LEAST) and time.monotonic() - began > pace.seconds)
 
 

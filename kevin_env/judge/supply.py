@@ -34,6 +34,7 @@ class Supply:
         device = trial.bench.device
         self._budget = share_of_free(SHARE, device) if budget is None else budget
         self._ready: deque[Drawn] = deque()
+        self._others: deque[Drawn] = deque()
         self._stock = [trial.draw(TIMED)]
         self._handed = 0
         if self.fitting > STOCK:
@@ -46,7 +47,9 @@ class Supply:
         return max(1, self._budget // max(1, each))
 
     def fill(self, count: int) -> None:
-        """Draws so many ahead, or as many as there is room for."""
+        """Draws so many ahead, or as many as there is room for, and one of another distribution."""
+        if not self._others:
+            self._others.append(self._other())
         while len(self._ready) < min(count, self.fitting):
             self._ready.append(self._trial.draw(TIMED))
         finish(self._trial.bench.device)
@@ -61,6 +64,9 @@ class Supply:
 
         So whoever is right for timed inputs alone has to look at them.
         """
+        return self._others.popleft() if self._others else self._other()
+
+    def _other(self) -> Drawn:
         others = [each for each in self._trial.distributions if each != TIMED] or [TIMED]
         return self._trial.draw(SystemRandom().choice(others))
 

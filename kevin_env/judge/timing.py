@@ -146,6 +146,11 @@ def speedup_of_chains(reference: Sequence[Sequence[float]], submission: Sequence
     return _speedup(pairs, middle * math.exp(-half), middle * math.exp(half))
 
 
+def least_spread(reference: float, submission: float) -> float:
+    """About the least spread that any number of chains comes to, for calls of such lengths."""
+    return math.hypot(NORMAL * CONSTANT_ERROR * (1 / reference - 1 / submission), BETWEEN["cuda"])
+
+
 def _error(chains: Sequence[Sequence[float]], call: float) -> float:
     """The standard error of a call by the medians of some chains: of links within each, and of chains."""
     links = [link - statistics.median(chain) for chain in chains for link in (chain[1:] if len(chain) > 2 else chain)]

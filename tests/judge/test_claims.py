@@ -55,9 +55,9 @@ def mappings() -> Mappings:
 CASE = Case(Problem(id="p", source=SOURCE, name="p"), "main", CPU)
 
 
-def judged(answer: dict[str, Any], places: Mappings) -> Incorrect | None:
+def judged(told: dict[str, Any], places: Mappings) -> Incorrect | None:
     """All that the judge does with an answer on a CPU."""
-    (claim,) = read_claims(answer, 1)
+    (claim,) = read_claims(told, 1)
     outputs = [places.resolve(tensor).taken() for tensor in claim.tensors]
     require_skeletons([claim])
     answer = Answer(claim, outputs, outputs, 1.0)

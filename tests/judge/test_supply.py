@@ -45,7 +45,7 @@ class Drawing:
 
     def __init__(self, size: int = 300) -> None:
         self.bench, self.outputs = SimpleNamespace(device=CPU), [torch.empty(64)]
-        self.count, self.size = 0, size
+        self.count, self.size, self.distributions = 0, size, ["own", "wide"]
 
     def draw(self, distribution: str) -> Drawn:
         self.count += 1
@@ -65,8 +65,9 @@ def test_sets_come_in_the_order_in_which_they_were_drawn_and_go_on_where_they_en
     trial: Any = Drawing()
     supply = Supply(trial, budget=1 << 30)
     supply.fill(20)
-    assert trial.count == STOCK + 20
-    assert numbers(supply.take(5) + supply.take(16)) == list(range(STOCK + 1, STOCK + 22))
+    assert trial.count == STOCK + 21  # one of another distribution is the first
+    assert numbers(supply.take(5) + supply.take(16)) == list(range(STOCK + 2, STOCK + 23))
+    assert supply.other().seed == STOCK + 1
 
 
 @pytest.mark.parametrize(("budget", "stock"), [(STOCK, 1), (STOCK + 1, STOCK)])
@@ -84,7 +85,7 @@ def test_no_more_is_drawn_ahead_than_there_is_room_for(budget: int, ahead: int) 
     supply = Supply(trial, budget * EACH)
     before = trial.count
     supply.fill(7)
-    assert (trial.count - before, supply.fitting) == (ahead, max(1, budget))
+    assert (trial.count - before, supply.fitting) == (1 + ahead, max(1, budget))
     assert len({*numbers(supply.take(9))}) == 9
 
 
@@ -99,7 +100,7 @@ def judge(a_judge: Callable[..., Judge]) -> Judge:
     return a_judge(Pace(pairs=(4, 4), seconds=60.0, warm_ups=1))
 
 
-def test_while_it_times_the_judge_draws_one_set_that_is_not_timed(judge: Judge, monkeypatch) -> None:
+def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> None:
     drawn, draw = list[bool](), Trial.draw
 
     def drawing(*given: Any) -> Drawn:
@@ -108,7 +109,7 @@ def test_while_it_times_the_judge_draws_one_set_that_is_not_timed(judge: Judge, 
 
     monkeypatch.setattr(Trial, "draw", drawing)
     outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
-    assert outcome.category == "correct" and len(drawn) > 12 and drawn.count(True) == 1
+    assert outcome.category == "correct" and len(drawn) > 12 and not any(drawn)
 
 
 def test_others_are_timed_while_partners_warm_up_and_when_sets_were_drawn_ahead(judge: Judge, monkeypatch) -> None:
@@ -132,7 +133,7 @@ def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(ju
     outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
     assert outcome.category == "correct"
     names, seeds, inputs = map(list, zip(*shown, strict=True))
-    assert len(names) > 20 and names.count("cpu/own") > 10 and "odd/own" in names
+    assert len(names) > 15 and names.count("cpu/own") > 5 and "odd/own" in names
     assert len(set(inputs)) == len(set(seeds)) == len(names)
 
 
