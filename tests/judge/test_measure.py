@@ -247,7 +247,7 @@ def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilt
 
 @pytest.mark.parametrize(
     ("noise", "precision", "pairs"),
-    [(8 * US, None, 1), (50 * US, None, PACE.pairs[1]), (8 * US, 0.001, PACE.pairs[1]), (1 * US, 0.001, 1)],
+    [(8 * US, None, 1), (50 * US, None, PACE.pairs[1]), (20 * US, 0.001, PACE.pairs[1]), (1 * US, 0.001, 1)],
     ids=["narrow", "most", "asked for more", "as narrow as can be"],
 )
 def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(
