@@ -24,8 +24,8 @@ LEAST = 6
 """The fewest pairs whose extremes are a 95 % interval of their median."""
 BETWEEN = {"cpu": 0.1, "cuda": 0.012}
 """Half of the 95 % interval by which the logarithm of a speedup varies between judgements beyond what one of them
-shows, by device. On an H100 speedups of large kernels were up to 1.4 % from those by events in their own process, where no
-context changes. On a CPU ten judgements of two kernels varied by 4 and 8 % (standard deviation)."""
+shows, by device. On an H100 speedups of large kernels were up to 1.4 % from those by events in their own process, where
+no context changes. On a CPU ten judgements of two kernels varied by 4 and 8 % (standard deviation)."""
 CROWDED, BETWEEN_CROWDED = 0.3, 0.4
 """The same where processes that are timed wait for a processor for more than that share of what they run (1.2 to 2.1 at
 a load of 5 to 7 on two processors). Of 57 judgements of two references against themselves, beside judges and tests
