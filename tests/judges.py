@@ -52,7 +52,7 @@ class ScriptedClock:
         self.cases: list[str] = []
         self.worker: Worker
 
-    def __call__(self, trial: "Trial", unverified: "Unverified", watch: "Stopwatch", flags: list[str]) -> Correct:
+    def __call__(self, trial: "Trial", unverified: "Unverified", watch: "Stopwatch") -> Correct:
         self.cases.append(trial.case.name)
         self.worker = trial.worker
         return self.script[trial.case.name]

@@ -189,16 +189,11 @@ def test_a_reference_that_loses_the_context_fails_alone(pool: LocalPool) -> None
     assert [future.result(280).outcome.category for future in good] == ["correct"] * 6
 
 
-def test_a_gpu_has_its_place_whatever_cuda_calls_it() -> None:
-    """Where each process is given one GPU, all are `cuda:0`."""
-    code = "import torch; from kevin_env.judge.device import host_place; print(host_place(torch.device('cuda:0')))"
-    places = [
-        subprocess.run([sys.executable, "-c", code], env=os.environ | {"CUDA_VISIBLE_DEVICES": str(index)},
-                       capture_output=True, text=True, check=True).stdout.strip()
-        for index in range(torch.cuda.device_count())
-    ]  # fmt: skip
-    assert len(set(places)) == len(places)
-    assert all(place.endswith(f", {len(places)})") for place in places), places
+def test_the_gpus_of_a_host_are_counted_whatever_cuda_is_given() -> None:
+    code = "import torch; from kevin_env.judge.device import gpus_of_host; print(gpus_of_host(torch.device('cuda:0')))"
+    told = subprocess.run([sys.executable, "-c", code], env=os.environ | {"CUDA_VISIBLE_DEVICES": "0"},
+                          capture_output=True, text=True, check=True).stdout  # fmt: skip
+    assert int(told) >= torch.cuda.device_count()
 
 
 @pytest.mark.timeout(120)

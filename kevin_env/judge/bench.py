@@ -11,7 +11,7 @@ from kevin_env.judge.api import DeviceInfo, JudgeError
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.cases import Nature
 from kevin_env.judge.ceilings import CeilingStore
-from kevin_env.judge.device import free_memory, host_place, identity
+from kevin_env.judge.device import free_memory, gpus_of_host, identity
 from kevin_env.judge.devicememory import DeviceMemory, limit_of, nvml_usage
 from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
@@ -55,7 +55,7 @@ class Bench:
         """Bytes that a candidate may use, the same for all: a verdict does not depend on who else works here."""
         self.room = free_memory(device) if on_gpu else None
         """Bytes of a GPU that were free when the judge had its context."""
-        judges = host_place(device)[1] if on_gpu else 1
+        judges = gpus_of_host(device) if on_gpu else 1
         self.capacity = capacity_of(machine_of(judges, self.room))
         self.lease = Lease(identity(device))
         self.ceilings = CeilingStore(device, info, self.lease)

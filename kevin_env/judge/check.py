@@ -73,7 +73,7 @@ class _Target:
     def plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> bool:
         """Whether nothing is wrong, as far as that is plain without the oracle."""
         known = allowed.get(self.name)
-        return known is not None and near(tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms)()
+        return known is not None and near(tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms)
 
     def compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
         """Compares with the oracle."""

@@ -111,19 +111,15 @@ def nvml_handle(device: torch.device) -> tuple[ctypes.CDLL, ctypes.c_void_p] | N
     return None
 
 
-def host_place(device: torch.device) -> tuple[int, int]:
-    """The place of a GPU among those of the host, and how many these are.
+def gpus_of_host(device: torch.device) -> int:
+    """How many GPUs the host has.
 
-    By NVML, since CUDA counts those in `CUDA_VISIBLE_DEVICES` alone: where each process is given one, all are `cuda:0`.
+    By NVML, since CUDA counts those in `CUDA_VISIBLE_DEVICES` alone.
     """
-    found = nvml_handle(device)
-    if found is not None:
-        place, count = ctypes.c_uint(), ctypes.c_uint()
-        nvml, handle = found
-        failed = nvml.nvmlDeviceGetIndex(handle, ctypes.byref(place)) or nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
-        if not failed:
-            return place.value, count.value
-    return device.index or 0, torch.cuda.device_count()
+    found, count = nvml_handle(device), ctypes.c_uint()
+    if found is not None and not found[0].nvmlDeviceGetCount_v2(ctypes.byref(count)):
+        return count.value
+    return torch.cuda.device_count()
 
 
 def _inform_cpu() -> DeviceInfo:

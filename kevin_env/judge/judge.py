@@ -34,8 +34,8 @@ from kevin_env.judge.yardstick import beyond_doubt, held_against
 from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
 
-Clock = Callable[[Trial, Unverified, Stopwatch, list[str]], Correct]
-"""What times a trial; flags get a sentence for each thing that is odd about the times. Errors as `Contest.gated`."""
+Clock = Callable[[Trial, Unverified, Stopwatch], Correct]
+"""What times a trial. Errors as `measure`."""
 
 
 RETRIES = 2
@@ -226,7 +226,7 @@ class Judge:
     def _believed(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
         """The outcome against floor and roofline; what is doubted is measured again. Errors as `_measured`."""
         case, bench = trial.case, self.bench
-        with self._measured(trial, watch, flags) as outcome:
+        with self._measured(trial, watch) as outcome:
             clear = beyond_doubt(bench, outcome, trial, watch)
             if clear is not None:
                 bench.dismiss(trial.worker)  # it ends while what it answered is compared
@@ -234,8 +234,8 @@ class Judge:
         outcome, floor = held_against(bench, outcome, trial, watch)
         if not doubted(outcome, floor):
             return outcome
-        self._begin_again(trial, watch, flags)
-        with self._measured(trial, watch, flags) as outcome:
+        self._begin_again(trial, watch)
+        with self._measured(trial, watch) as outcome:
             pass
         outcome, floor = held_against(bench, outcome, trial, watch)
         outcome = believed(outcome, floor, flags)
@@ -247,34 +247,33 @@ class Judge:
             return explained(outcome, None, flags)
         with leased(trial, watch):
             trial.enter(smaller)
-        with self._measured(trial, watch, []) as other:
+        with self._measured(trial, watch) as other:
             return explained(outcome, (smaller.name, other), flags)
 
-    def _begin_again(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> None:
-        """Constructs the submission anew in the same case; what was odd about times that are not told is forgotten."""
+    def _begin_again(self, trial: Trial, watch: Stopwatch) -> None:
+        """Constructs the submission anew in the same case."""
         with leased(trial, watch):
             trial.enter(trial.case)
-        flags.clear()
 
     @contextmanager
-    def _measured(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Iterator[Correct]:
-        """Times a screened submission, and in the end compares all that it answered. Errors as `Contest.gated`.
+    def _measured(self, trial: Trial, watch: Stopwatch) -> Iterator[Correct]:
+        """Times a screened submission, and in the end compares all that it answered. Errors as `measure`.
 
         Up to `RETRIES` times again while the time is noisy, where that was asked for; the last time counts.
         """
         for left in reversed(range(1 + RETRIES * trial.options.retry_noisy)):
             unverified = Unverified(trial)
             try:
-                outcome = self._clock(trial, unverified, watch, flags)
+                outcome = self._clock(trial, unverified, watch)
                 if outcome.kind == "timed" or not left:
                     yield outcome
                     return
             finally:  # also of one that failed: before that it may have answered wrongly
                 with asleep(trial.worker, wait=False):
                     unverified.compare_beside_others(self.bench.lease, watch)
-            self._begin_again(trial, watch, flags)
+            self._begin_again(trial, watch)
 
-    def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
+    def _timed(self, trial: Trial, unverified: Unverified, watch: Stopwatch) -> Correct:
         """What `_measured` gives, of answers that are still to be compared. Errors as there."""
         with ExitStack() as held:
             with asleep(trial.worker, wait=False):

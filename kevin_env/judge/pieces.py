@@ -59,19 +59,9 @@ def most_of(tensor: torch.Tensor) -> int:
 
 def size_of(values: Values, *tensors: torch.Tensor) -> Size:
     """The size of the values, which are floating-point and at least one."""
-    return size_later(values, *tensors)()
-
-
-def size_later(values: Values, *tensors: torch.Tensor) -> Callable[[], Size]:
-    """As `size_of`, which only the call of what is given waits for; on a GPU it is found meanwhile."""
     rows = _rows(lambda *piece: _magnitudes(values(*piece)), (2,), torch.float64, *tensors)
-    told = _told_later(torch.stack((rows[:, 0].amax(), torch.linalg.vector_norm(rows[:, 1]))))
-
-    def size() -> Size:
-        largest, norm = told()
-        return Size(largest, norm / math.sqrt(tensors[0].numel()))
-
-    return size
+    largest, norm = torch.stack((rows[:, 0].amax(), torch.linalg.vector_norm(rows[:, 1]))).tolist()
+    return Size(largest, norm / math.sqrt(tensors[0].numel()))
 
 
 def spread_of(tensor: torch.Tensor) -> tuple[int, float]:
@@ -118,20 +108,6 @@ def largest_of(values: Values, most: int, *tensors: torch.Tensor) -> list[tuple[
         start += piece[0].numel()
     best = sorted(found, key=lambda each: -each[0])[:most]
     return [_coordinates(place, tensors[0].shape) for _, place in best]
-
-
-def _told_later(numbers: torch.Tensor) -> Callable[[], list[float]]:
-    """What gives the numbers, and waits for no more than what makes them."""
-    if not numbers.is_cuda:
-        return numbers.tolist
-    host = torch.empty_like(numbers, device="cpu", pin_memory=True).copy_(numbers, non_blocking=True)
-    copied = torch.cuda.current_stream(numbers.device).record_event()
-
-    def told() -> list[float]:
-        copied.synchronize()
-        return host.tolist()
-
-    return told
 
 
 def _rows(row: Values, shape: tuple[int, ...], dtype: torch.dtype, *tensors: torch.Tensor) -> torch.Tensor:

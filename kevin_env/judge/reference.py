@@ -62,13 +62,7 @@ class Expected:
 
     output: Any
     _make_oracle: Callable[[], Any | None]
-    _make_output: Callable[[], Any]
     _make_plain: Callable[[], Any | None] = lambda: None
-
-    @cached_property
-    def again(self) -> Any:
-        """The output of another call on the same inputs."""
-        return self._make_output()
 
     @cached_property
     def oracle(self) -> Any | None:
@@ -185,7 +179,7 @@ class Case:
         """
         make = partial(self.answer, skeleton, tensors, seed)
         oracle, plain = (partial(of, skeleton, tensors, seed) for of in (self._oracle_output, self._plain_output))
-        return Expected(make(), oracle, make, plain)
+        return Expected(make(), oracle, plain)
 
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
         """The reference's output alone; the arguments are those of `expect`."""

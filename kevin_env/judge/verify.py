@@ -20,7 +20,7 @@ import torch
 
 from kevin_env.judge.mismatch import Mismatch, of_elements, of_form, of_the_whole
 from kevin_env.judge.pattern import pattern_of
-from kevin_env.judge.pieces import Size, Values, counts_of, size_later, size_of, spread_of
+from kevin_env.judge.pieces import Size, Values, counts_of, size_of, spread_of
 from kevin_env.outcome import Pattern
 
 REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
@@ -119,7 +119,7 @@ def compare_within(
     if not (got.is_floating_point() or got.is_complex()):
         return of_elements(_differ, (got, reference), 0.0, "differ from the expected values, which are exact")
     got, reference, exact = _real(got), _real(reference), _real(reference if oracle is None else oracle)
-    if tolerance.finite and near(got, exact, tolerance.worst, tolerance.rms, in_float64=True)():
+    if tolerance.finite and near(got, exact, tolerance.worst, tolerance.rms, in_float64=True):
         return None  # also without each element's own rounding
     return _compare_floats(got, reference, exact, tolerance)
 
@@ -222,10 +222,8 @@ def find_pattern(
     return pattern_of(mask, (got, reference, exact), tolerance.worst)
 
 
-def near(
-    got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False
-) -> Callable[[], bool]:
-    """Gives, once a GPU has found it, whether `got` is finite and off from the reference by at most two distances.
+def near(got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False) -> bool:
+    """Whether `got` is finite and off from the reference by at most two distances.
 
     Args:
         got: The submission's output.
@@ -235,15 +233,10 @@ def near(
         in_float64: Whether that is found in float64; else in the precision of `got`, float32 at least.
     """
     if got.numel() == 0:
-        return lambda: True
+        return True
     wide = torch.float64 if in_float64 or got.dtype == torch.float64 else torch.float32
-    found = size_later(lambda a, b: a.to(wide) - b.to(wide), got, reference)
-
-    def within() -> bool:
-        off = found()
-        return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms  # which no NaN is
-
-    return within
+    off = size_of(lambda a, b: a.to(wide) - b.to(wide), got, reference)
+    return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms  # which no NaN is
 
 
 def all_finite(outputs: list[torch.Tensor]) -> bool:

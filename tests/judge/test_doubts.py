@@ -81,12 +81,12 @@ class Watched(ScriptedClock):
         self.again: list[bool] = []
         self.states: set[str] = set()
 
-    def __call__(self, trial: Trial, unverified: Unverified, watch: Stopwatch, flags: list[str]) -> Correct:
+    def __call__(self, trial: Trial, unverified: Unverified, watch: Stopwatch) -> Correct:
         if self.script:
-            return super().__call__(trial, unverified, watch, flags)
+            return super().__call__(trial, unverified, watch)
         self.cases.append(trial.case.name)
         self.worker = trial.worker
-        timed = self.own(trial, unverified, watch, flags)
+        timed = self.own(trial, unverified, watch)
         return timed.model_copy(update={"kind": "timed", "speedup": 1.0})
 
 
@@ -231,19 +231,6 @@ def above(seconds: float | None = 1e-3, reference: float | None = 1e-2) -> Corre
     held = roofline_of(Work(read=1, written=1, products={}, operations=1), LOW, 1e-3)
     times = {"submission_seconds": seconds, "reference_seconds": reference}
     return correct(2.0).model_copy(update={"roofline": held} | times)
-
-
-def test_flags_of_times_that_are_not_told_are_dropped(judge, seen, monkeypatch) -> None:
-    times = iter("ab")
-
-    def flagging(trial, unverified, watch, flags: list[str]) -> Correct:
-        flags.append(flag("profile_differs", next(times)))
-        return seen(trial, unverified, watch, flags)
-
-    monkeypatch.setattr(judge, "_clock", flagging)
-    source = SOURCE.replace("16}", "1500}")
-    _, judgement = judged(judge, HONEST, seen, monkeypatch, LOW, source=source)
-    assert judgement.flags[0] == "profile_differs: b" and names(judgement) == ["profile_differs", "above_roofline"]
 
 
 def test_what_is_doubted() -> None:

@@ -250,9 +250,9 @@ def test_what_bfloat16_elements_are_off_by_together_is_held_against_rounding() -
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.bfloat16, torch.float64])
 def test_every_floating_point_type_can_be_near(dtype: torch.dtype) -> None:
     values = drawn(2000).to(dtype)
-    assert near(values.clone(), values, 0.0, 0.0)()
-    assert not near(torch.ones(2000).to(dtype), values, 0.5, 0.5)()
-    assert near(values[:0], values[:0], 0.0, 0.0)()
+    assert near(values.clone(), values, 0.0, 0.0)
+    assert not near(torch.ones(2000).to(dtype), values, 0.5, 0.5)
+    assert near(values[:0], values[:0], 0.0, 0.0)
 
 
 def test_what_is_not_finite_is_never_near() -> None:
@@ -260,4 +260,4 @@ def test_what_is_not_finite_is_never_near() -> None:
     for lost in (NAN, INF):
         got = values.clone()
         got[1234] = lost
-        assert not near(got, values, INF, INF)() and near(values, values, INF, INF)()
+        assert not near(got, values, INF, INF) and near(values, values, INF, INF)
