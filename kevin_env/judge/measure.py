@@ -31,8 +31,9 @@ WINDOWS = 3
 submission whose calls are long, and much longer than the reference's, has one."""
 CHAIN_SECONDS = 0.05
 """Calls that take longer together are not in one chain."""
-CROWDED = 1.2
-"""Times as long as a single link, from which on the links of a chain are taken to be disturbed by its own queue."""
+CROWDED = 0.5e-3
+"""Seconds that links of a chain are longer than a single one where its own queue disturbs them: on an H100 a time slice
+is 2 ms."""
 WRITING = 100e-6
 """Seconds that writing an input may take longer than usual; what is beyond counts as the submission's work."""
 TRIES = 4
@@ -157,8 +158,9 @@ class Chains:
             side.call = self._timed(side, 1)[0].seconds
         before, fitting = len(self._constants), min(LINKS, self._contest.supply.fitting)
         answers = self._timed(side, max(1, min(fitting, int(CHAIN_SECONDS / side.call))))
-        typical = statistics.median(answer.seconds for answer in answers[1:] or answers)
-        if side.single or typical <= CROWDED * side.call:
+        longer = statistics.median(answer.seconds for answer in answers[1:] or answers) - side.call
+        mixed = self._constants[before:] if side is self._reference else [0.0]
+        if side.single or (longer < CROWDED and statistics.median(mixed) < DISTURBED):
             return answers
         side.single = True
         del self._constants[before:]
