@@ -15,7 +15,7 @@ from kevin_env.judge.calibration import stream_seconds
 from kevin_env.judge.chain import GpuGate
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Drawn, Player
-from kevin_env.judge.partners import PARTNER_SECONDS, ours
+from kevin_env.judge.partners import ours
 from kevin_env.judge.patience import Ran
 from kevin_env.judge.pauses import awake
 from kevin_env.judge.timing import Pair, Speedup
@@ -36,6 +36,8 @@ CROWDED = 0.5e-3
 is 2 ms."""
 WRITING = 100e-6
 """Seconds that writing an input may take longer than usual; what is beyond counts as the submission's work."""
+WARM_SECONDS = 60.0
+"""For a chain of the judge's own processes, which were called before."""
 TRIES = 4
 """Times that a chain of the judge's own processes is tried."""
 DISTURBED = 1e-3
@@ -207,8 +209,8 @@ class Chains:
         for _ in range(TRIES):
             (player, sets), *others = rows
             if player.host_driven and player is self._reference.player and not others:
-                return [[self._gate.host_driven(player, each, PARTNER_SECONDS) for each in sets]]
-            if found := self._gate.chain(rows, PARTNER_SECONDS):
+                return [[self._gate.host_driven(player, each, WARM_SECONDS) for each in sets]]
+            if found := self._gate.chain(rows, WARM_SECONDS):
                 return found
         raise JudgeError("the judge's own calls could not be queued in time: this machine is too busy")
 
