@@ -134,7 +134,10 @@ LIES: dict[str, tuple[str, str]] = {
     "nested without end": ("go(lambda s, n: raw(b'{\"claims\":' + b'[' * 100_000) or time.sleep(99))", PROTOCOL),
     # frames
     "no frame": ("go(lambda s, n: s.channel.sock.sendall(b'\\xff' * 100) or time.sleep(99))", PROTOCOL),
-    "two frames": ("go(lambda s, n: s.channel.send_frame(honest_go(s, n)) or honest_go(s, n))", PROTOCOL),
+    "two frames": (  # it is seen at the look or at the next order, whichever comes first
+        "go(lambda s, n: s.channel.send_frame(honest_go(s, n)) or honest_go(s, n))",
+        f"{PROTOCOL} or correctness/early_done",
+    ),
     "an answer before it was asked": ("raw(json.dumps(claims()).encode())", PROTOCOL),
     "the same words to every order and no work": ("say(claims()); lie(None)", NOT_WRITTEN),
     "no words to any order": ("say({})", PROTOCOL),
@@ -206,7 +209,7 @@ def test_the_liar_is_right_when_it_tells_no_lie(pool: LocalPool, problem: Proble
 def test_a_lie_is_no_right_answer(pool: LocalPool, problem: Problem, name: str) -> None:
     code, expected = LIES[name]
     outcome = judged(pool, problem, f"{LIAR}\n{code}\n").outcome
-    assert f"{outcome.category}/{outcome.kind}" == expected, outcome
+    assert f"{outcome.category}/{outcome.kind}" in expected.split(" or "), outcome
 
 
 def test_after_all_these_lies_an_honest_submission_is_judged_right(pool: LocalPool, problem: Problem) -> None:
