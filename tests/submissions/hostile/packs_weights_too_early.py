@@ -1,9 +1,9 @@
-"""Keeps a copy of the weights that its constructor drew from the seed it is given, and never looks at the others.
+"""Keeps a copy of the weights that its constructor drew from the seed it is given, which are not quite the reference's.
 
 problem: linear.py
 device: any
 rules: open
-expect: no gain
+expect: correctness/values
 """
 
 import torch
