@@ -25,7 +25,7 @@ def count() -> None:
     seen = 0
     while True:
         seen = seen + 1 if stopped() else 0
-        if seen == 1000:
+        if seen == 10_000:  # longer than stopping takes on a busy machine
             print("BREACH: runs while it should stand still", flush=True)
         if not seen:
             time.sleep(0.0002)
