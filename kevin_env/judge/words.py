@@ -8,6 +8,7 @@ import torch
 
 from kevin_env.candidate import cuda
 from kevin_env.candidate.region import DONE
+from kevin_env.judge.api import JudgeError
 from kevin_env.judge.device import finish
 from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.worker import Worker
@@ -22,6 +23,9 @@ class Words:
         worker: It is lent them.
         device: A GPU.
         timeout: Seconds that the worker may take to map them.
+
+    Raises:
+        JudgeError: where the driver cannot wait for words.
     """
 
     def __init__(self, worker: Worker, device: torch.device, timeout: float) -> None:
@@ -29,9 +33,15 @@ class Words:
         self._device = device
         self._region = SharedRegion(2 * DONE, device)
         self._region.bytes.zero_()
-        finish(device)
         try:
+            self.wait(0)
+            finish(device)
             worker.share("words", self._region, timeout)
+        except cuda.CudaError as error:
+            self.close()
+            raise JudgeError(
+                f"this driver has no stream memory operations, so that nothing can be timed: {error}"
+            ) from error
         except BaseException:
             self.close()
             raise
