@@ -267,7 +267,8 @@ def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
         with pytest.raises(JudgeError, match="a process of the judge's own failed: Failed"):
             judged(judge, RIGHT)
         return
-    assert (judged(judge, RIGHT)[0].outcome.category, len(runs)) == ("correct", ends)
+    judgement, found = judged(judge, RIGHT)
+    assert (judgement.outcome.category, found) == ("correct", ends) and len(runs) >= ends  # a doubted time is taken again
 
 
 @pytest.mark.parametrize(
