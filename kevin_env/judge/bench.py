@@ -2,12 +2,13 @@
 
 import math
 import threading
-from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 
 import torch
 
 from kevin_env.judge.api import DeviceInfo, JudgeError
+from kevin_env.judge.calibration import stream_seconds
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.cases import Nature
 from kevin_env.judge.ceilings import CeilingStore
@@ -79,7 +80,6 @@ class Bench:
         self.partners = Partners(self._warm_worker, self.capacity.partners, self.lease)
         self.beginning = threading.Lock()
         """Held while Nsight Compute is begun for `keep_begun`."""
-        self._stream_seconds: float | None = None
         self._least_constant = math.inf
         self._begun: list[tuple[Worker, frozenset[str]]] = []
         self._server = self._warmed(server or ForkServer(device.type))
@@ -93,11 +93,10 @@ class Bench:
             self._start_spare()
         self._refill_later()
 
-    def stream_seconds(self, find: Callable[[torch.device, int], float]) -> float:
-        """How long the null model's kernel takes; found once. Hold the device alone."""
-        if self._stream_seconds is None:
-            self._stream_seconds = find(self.device, self.info.l2)
-        return self._stream_seconds
+    @cached_property
+    def known_seconds(self) -> float:
+        """How long the null model's kernel takes on a GPU. Hold the device alone when it is first asked for."""
+        return stream_seconds(self.device, self.info.l2)
 
     def least_constant(self, seen: float) -> float:
         """The least constant of a link that was seen on this device, `seen` among them, with a little room above."""

@@ -7,6 +7,8 @@ import torch
 
 from kevin_env.candidate import null as model
 from kevin_env.candidate import tree
+from kevin_env.judge.chain import HEAD_START
+from kevin_env.judge.gate import FLUSH_FACTOR
 from kevin_env.judge.partners import PARTNER_SECONDS
 from kevin_env.judge.worker import Worker
 
@@ -32,10 +34,10 @@ def construct_null(null: Worker, on_gpu: bool) -> None:
 
 def stream_seconds(device: torch.device, l2: int) -> float:
     """How long the null model's kernel takes on a GPU with a cold L2, by events in this process. Hold the device."""
-    call, scratch = model.ModelNew(BYTES, device), torch.empty(2 * l2, dtype=torch.uint8, device=device)
+    call, scratch = model.ModelNew(BYTES, device), torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(CALLS)]
     call()
-    torch.cuda._sleep(1_000_000)  # pyright: ignore[reportPrivateUsage]
+    torch.cuda._sleep(HEAD_START)  # pyright: ignore[reportPrivateUsage]
     for start, stop in events:
         scratch.zero_()
         start.record()

@@ -42,6 +42,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -79,8 +80,8 @@ class Link:
         self._placed: list[Output] = []
         self._taken: list[Output] = []
         self._differs: torch.Tensor | None = None
-        self.opened = 0.0
-        """When it was, by `time.perf_counter`; 0 before."""
+        self.opened = False
+        """Whether the call may begin."""
 
     def expect(self, placed: list[Output]) -> None:
         """Says where the outputs will be. The places that are looked at are drawn now."""
@@ -103,7 +104,7 @@ class Link:
         self._gate.flush()
         self._began.record()
         self._words.open(self._number)
-        self.opened = time.perf_counter()
+        self.opened = True
 
     def wait(self) -> None:
         """Has the judge's queue wait until the call is through."""
@@ -158,14 +159,7 @@ class GpuGate(Gate):
         player.late, player.first = (player.late + 1 if link.opened else 0), False
         if not link.opened:
             link.open()
-        player.worker.ask("finish", _usual(timeout))
-        (claim,), (placed,) = self.claims(player, answer, 1)
-        link.expect(placed)
-        link.look()  # without waiting for the word: others' work is on the judge's queue, too
-        link.take(player.ours)
-        finish(self.device)
-        require_skeletons([claim])
-        return link.answer(claim)
+        return self._finished(player, link, answer, timeout)
 
     def host_driven(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """One call, timed while its process runs. Hold the device alone; errors as `Gate.call`."""
@@ -203,6 +197,15 @@ class GpuGate(Gate):
         link.show()
         finish(self.device)
         answer = player.worker.ask("go", timeout, seeds=seeds_of([drawn]))
+        return self._finished(player, link, answer, timeout)
+
+    def _finished(
+        self, player: Player, link: Link, answer: dict[str, Any], timeout: float | Patience
+    ) -> Answer:  # fmt: skip
+        """What came of a call, once the player says that it is through.
+
+        The judge's queue does not wait for the word: others' work is on it, too.
+        """
         player.worker.ask("finish", _usual(timeout))
         (claim,), (placed,) = self.claims(player, answer, 1)
         link.expect(placed)

@@ -11,7 +11,6 @@ from functools import partial
 from kevin_env.judge import timing
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.calibration import stream_seconds
 from kevin_env.judge.chain import GpuGate
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Drawn, Player
@@ -26,6 +25,7 @@ from kevin_env.outcome import Correct, Incorrect, Threads
 LINKS = 12
 """Links of a chain, of which the first does not count. The launch queue has room for some thousand kernels."""
 NULL_LINKS = 5
+"""Links of the null model that are mixed with a chain of the reference, at least."""
 WINDOWS = 3
 """Calls of each side in one turn on a CPU, of which the shortest counts: waking up and other work only lengthen one. A
 submission whose calls are long, and much longer than the reference's, has one."""
@@ -106,7 +106,7 @@ class Chains:
         assert isinstance(gate, GpuGate)
         self._contest = contest
         self._gate = gate
-        self._known = contest.trial.bench.stream_seconds(stream_seconds)
+        self._known = contest.trial.bench.known_seconds
         self._reference, self._own = Side(contest.reference), Side(contest.trial.player)
         self._constants: list[float] = []
         """What a link has besides the call, by links of the null model that are mixed with the reference's."""

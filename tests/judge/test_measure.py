@@ -105,7 +105,7 @@ class Scripted(Contest):
         sides = [Side(name) for name in ("submission", "reference", "null")]
         own, reference, null = (Player(side, None, ours=False) for side in sides)  # type: ignore[arg-type]
         bench = SimpleNamespace(
-            pace=pace, device=torch.device("cuda" if gate else "cpu"), stream_seconds=lambda find: KNOWN,
+            pace=pace, device=torch.device("cuda" if gate else "cpu"), known_seconds=KNOWN,
             info=SimpleNamespace(processors=2), least_constant=lambda seen: min(seen, least) + ROOM,
         )  # fmt: skip
         trial: Any = SimpleNamespace(
