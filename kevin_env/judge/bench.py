@@ -110,8 +110,8 @@ class Bench:
         return self.capacity.places(largest_call(self.sketches.of(problem)))
 
     def take(self) -> Worker:
-        """A warm candidate that has run nothing. Hold no lease: where none is left, who is timed comes first."""
-        return self.watched(self._take_spare() or self._new_worker(in_between=True))
+        """A warm candidate that has run nothing. Hold no lease: one is made while nobody is timed."""
+        return self.watched(self._take_spare() or self._new_worker())
 
     def take_for_tools(self) -> Worker:
         """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it."""
@@ -257,7 +257,7 @@ class Bench:
             return self._refilling
 
     def _start_spare(self) -> None:
-        worker = self._new_worker(in_between=True)
+        worker = self._new_worker()
         with self._lock:
             kept = not self._closed
             if kept:
@@ -272,15 +272,14 @@ class Bench:
     def _forked(self, tools: bool = False) -> Worker:
         return Worker(self._alive_server(), str(self.device), self.memory, tools)
 
-    def _new_worker(self, in_between: bool = False) -> Worker:
-        """A candidate that was not there yet; `in_between`: on a GPU, who is timed comes first."""
+    def _new_worker(self) -> Worker:
+        """A candidate that was not there yet."""
         try:
             worker = self._forked()
         except JudgeError:  # the fork server may have been ending
             worker = self._forked()
         try:
-            in_between = in_between and self.device.type == "cuda"
-            with self.lease.contexts_in_between() if in_between else self.lease.contexts(), ours():
+            with self.lease.contexts(), ours():
                 worker.prepare(self.info.processors)
         except BaseException:
             worker.close()

@@ -7,7 +7,6 @@ import torch
 
 from kevin_env.candidate import null as model
 from kevin_env.candidate import tree
-from kevin_env.judge.chain import HEAD_START
 from kevin_env.judge.gate import FLUSH_FACTOR
 from kevin_env.judge.partners import PARTNER_SECONDS
 from kevin_env.judge.worker import Worker
@@ -16,6 +15,8 @@ BYTES = 64 << 20
 """Read, and as many written. Memory is streamed, as a kernel that spins meets no cold TLB after a change of contexts:
 with one, links of kernels that read memory came out 3 to 7 us too long."""
 CALLS = 15
+HEAD_START = 1_000_000
+"""Clock cycles, half a millisecond, for which the queue is kept busy, so that its host is ahead of it."""
 
 
 def null_code() -> str:

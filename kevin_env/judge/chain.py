@@ -32,12 +32,13 @@ What a submission may try, and what stops it:
   random, and slowed as well. What they say of the constant is taken from the reference's links; from the submission's
   no more than the least that this judge has seen.
 - To choose the moment of its time slices, or of page faults: outputs are mapped before the first link, and a disturbed
-  link is longer, never shorter. A chain is told by its median.
+  link is longer, never shorter. A chain's time is the lower quartile of its links.
 - To prepare in host code: the process is stopped. What its host does before a chain is queued knows shapes, no values.
 
 What it may gain: no call shares a link with another. The constant is known to about 1 us, which the interval covers.
 """
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,7 @@ from typing import Any
 
 import torch
 
+from kevin_env.candidate import cuda
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.claims import CallClaim, Output, require_skeletons
 from kevin_env.judge.device import finish
@@ -59,8 +61,8 @@ STILL = 0.25
 """Seconds for which a link may take no time, until the candidate's process goes on and is asked whether it is well."""
 LOOK = 50e-6
 """Seconds between two looks at whether a link is through."""
-HEAD_START = 1_000_000
-"""Clock cycles, half a millisecond, for which the judge's queue is kept busy, so that its host is ahead of it."""
+HELD = 0.5
+"""Seconds after which the judge's queue begins, however much is still to be queued: queueing may wait for it."""
 
 
 class Link:
@@ -68,25 +70,29 @@ class Link:
 
     Args:
         gate: With the inbox.
+        player: Whose.
         drawn: The inputs.
-        words: Of the player.
         number: Of the call.
     """
 
-    def __init__(self, gate: "GpuGate", drawn: Drawn, words: Words, number: int) -> None:
-        self._gate, self._drawn, self._words, self._number = gate, drawn, words, number
+    def __init__(self, gate: "GpuGate", player: Player, drawn: Drawn, number: int) -> None:
+        self._gate, self._ours, self._drawn, self._number = gate, player.ours, drawn, number
+        self._words = words_of(player)
         self._written, self._began, self.ended = (torch.cuda.Event(enable_timing=True) for _ in range(3))
         self._snapshot: Snapshot | None = None
         self._placed: list[Output] = []
+        self._rooms: list[torch.Tensor | None] = []
         self._taken: list[Output] = []
         self._differs: torch.Tensor | None = None
         self.opened = False
         """Whether the call may begin."""
 
     def expect(self, placed: list[Output]) -> None:
-        """Says where the outputs will be. The places that are looked at are drawn now."""
+        """Says where the outputs will be: memory for them is had, and places to look at are drawn."""
         there = [output for output in placed if output.has_bytes]
         self._placed = placed
+        if not self._ours:  # outputs of trusted code are not taken
+            self._rooms = [output.room() for output in self._gate.takeable(placed)]
         if there:
             self._snapshot = Snapshot(there[self._gate.random.randrange(len(there))].bytes)
 
@@ -116,13 +122,14 @@ class Link:
         if self._snapshot is not None:
             self._snapshot.take()
 
-    def take(self, ours: bool) -> None:
-        """Queues what is done with inputs and outputs afterwards; nothing with those of trusted code (`ours`)."""
-        if ours:
+    def take(self) -> None:
+        """Queues what is done with inputs and outputs afterwards; nothing with those of trusted code."""
+        if self._ours:
             return
         if self._snapshot is not None:
             self._snapshot.take_again()
-        self._taken = self._gate.taken(self._placed)
+        takeable = self._gate.takeable(self._placed)
+        self._taken = [output.taken(room) for output, room in zip(takeable, self._rooms, strict=True)]
         self._differs = self._drawn.image.differs_from(self._gate.inbox)
         self._gate.poison()
 
@@ -138,6 +145,13 @@ class Link:
 class GpuGate(Gate):
     """The gate on a GPU."""
 
+    def __init__(self, *gate: Any) -> None:
+        super().__init__(*gate)
+        self._chains = 0
+        self._ready = torch.zeros(1, dtype=torch.int32, device=self.device)
+        """How many chains may begin, in device memory."""
+        self._side = torch.cuda.Stream(self.device)
+
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """One call, whose seconds say only about how long it took. The device may be shared meanwhile.
 
@@ -145,9 +159,8 @@ class GpuGate(Gate):
         """
         if player.unordered:
             return self.host_driven(player, drawn, timeout)
-        assert player.words is not None
-        (number,) = player.words.numbers(1)
-        link = Link(self, drawn, player.words, number)
+        (number,) = words_of(player).numbers(1)
+        link = Link(self, player, drawn, number)
         self.stage(player, drawn, timeout)
 
         def unless_late() -> None:
@@ -165,9 +178,8 @@ class GpuGate(Gate):
         """One call, timed while its process runs. Hold the device alone; errors as `Gate.call`."""
         if player.unordered:
             return self._unordered(player, drawn, timeout)
-        assert player.words is not None
-        (number,) = player.words.numbers(1)
-        link = Link(self, drawn, player.words, number)
+        (number,) = words_of(player).numbers(1)
+        link = Link(self, player, drawn, number)
         self.stage(player, drawn, timeout)
         link.expect(self._foreseen(player))
 
@@ -184,15 +196,14 @@ class GpuGate(Gate):
                 link.look()
             player.worker.ask("finish", timeout)
             self._through(player, [link], timeout)
-            link.take(player.ours)
+            link.take()
             finish(self.device)
         player.claim = claim
         require_skeletons([claim])
         return link.answer(claim)
 
     def _unordered(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        assert player.words is not None
-        link = Link(self, drawn, player.words, 0)
+        link = Link(self, player, drawn, 0)
         self.stage(player, drawn, timeout)
         link.show()
         finish(self.device)
@@ -210,7 +221,7 @@ class GpuGate(Gate):
         (claim,), (placed,) = self.claims(player, answer, 1)
         link.expect(placed)
         link.look()
-        link.take(player.ours)
+        link.take()
         finish(self.device)
         require_skeletons([claim])
         return link.answer(claim)
@@ -231,8 +242,10 @@ class GpuGate(Gate):
             if timed := all(row.claims for row in rows):
                 for row in rows:
                     row.player.worker.freeze(True)
-                torch.cuda._sleep(HEAD_START)  # pyright: ignore[reportPrivateUsage]
-                self._run(rows, timeout)
+                with self._held():
+                    self._queue(rows)
+                for row in rows:
+                    self._through(row.player, row.links, timeout)
             else:
                 for row in rows:  # what others have queued is not to wait for ever
                     row.links[-1].open()
@@ -244,9 +257,8 @@ class GpuGate(Gate):
 
     def _queued(self, player: Player, sets: Sequence[Drawn], timeout: float | Patience) -> "_Row":
         """Calls that wait for their word, and where their outputs will be; without claims if they were late."""
-        assert player.words is not None
-        numbers = player.words.numbers(len(sets))
-        links = [Link(self, drawn, player.words, number) for drawn, number in zip(sets, numbers, strict=True)]
+        numbers = words_of(player).numbers(len(sets))
+        links = [Link(self, player, drawn, number) for drawn, number in zip(sets, numbers, strict=True)]
         self.stage(player, sets[0], timeout)
 
         def unless_late() -> None:
@@ -263,8 +275,8 @@ class GpuGate(Gate):
             link.expect(placed)
         return _Row(player, links, claims)
 
-    def _run(self, rows: "Sequence[_Row]", timeout: float | Patience) -> None:
-        """Queues all links, and waits until they are through."""
+    def _queue(self, rows: "Sequence[_Row]") -> None:
+        """Queues all links, those of several players in a random order."""
         turns = [row for row in rows for _ in row.links]
         self.random.shuffle(turns)
         left = {id(row): iter(row.links) for row in rows}
@@ -273,9 +285,27 @@ class GpuGate(Gate):
             link.open()
             link.wait()
             link.look()
-            link.take(row.player.ours)
-        for row in rows:
-            self._through(row.player, row.links, timeout)
+            link.take()
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """The judge's queue waits meanwhile, so that its host is ahead of it from then on.
+
+        A link that waits for the host is up to 50 us longer, also where that is before it begins.
+        """
+        self._chains += 1
+        cuda.wait_for(self._ready.data_ptr(), self._chains)
+        late = threading.Timer(HELD, self._begin)
+        late.start()
+        try:
+            yield
+        finally:
+            late.cancel()
+            self._begin()
+
+    def _begin(self) -> None:
+        with torch.cuda.stream(self._side):
+            cuda.write_word(self._ready.data_ptr(), self._chains)
 
     def _foreseen(self, player: Player) -> list[Output]:
         """Where the outputs of a player's next call will be, if they are where the last ones were."""
@@ -304,8 +334,7 @@ class GpuGate(Gate):
             yield
         except BaseException:
             for player in players:
-                assert player.words is not None
-                player.words.release()
+                words_of(player).release()
             finish(self.device)
             raise
 
@@ -322,6 +351,12 @@ class _Row:
         """What came of them, once they are through."""
         require_skeletons(self.claims)
         return [link.answer(claim) for link, claim in zip(self.links, self.claims, strict=True)]
+
+
+def words_of(player: Player) -> Words:
+    """Those of a player on a GPU."""
+    assert player.words is not None
+    return player.words
 
 
 def places_of(claim: CallClaim) -> list[tuple[str | None, int, int]]:

@@ -89,14 +89,29 @@ class Output:
         assert self.flat is not None
         return self.flat
 
-    def taken(self) -> "Output":
-        """The same with the elements copied to memory of the judge's own."""
-        if self.flat is None or self.size == self.flat.numel():
-            return Output(self.claim, None if self.flat is None else self.flat.clone())
-        # of a column of a matrix, only the column; as plain words, which every device can copy
-        words = self.flat.view(_WORDS[DTYPES[self.claim.dtype].itemsize]).as_strided(self.claim.shape, self.stride)
-        dense = words.clone(memory_format=torch.contiguous_format)
-        return Output(self.claim, dense.flatten().view(torch.uint8), list(dense.stride()))
+    def room(self) -> torch.Tensor | None:
+        """Memory of the judge's own for its elements; None where it has no bytes."""
+        if self.flat is None:
+            return None
+        return torch.empty_like(self._elements(), memory_format=torch.contiguous_format)
+
+    def taken(self, room: torch.Tensor | None = None) -> "Output":
+        """The same with the elements copied to memory of the judge's own: to `room`, or to new memory."""
+        room = self.room() if room is None else room
+        if room is None:
+            return Output(self.claim, None)
+        room.copy_(self._elements())
+        return Output(self.claim, room.flatten().view(torch.uint8), list(room.stride()) if self._is_sparse else None)
+
+    @property
+    def _is_sparse(self) -> bool:
+        return self.size < self.bytes.numel()
+
+    def _elements(self) -> torch.Tensor:
+        """What is copied: of a column of a matrix only the column, as plain words, which every device can copy."""
+        if not self._is_sparse:
+            return self.bytes
+        return self.bytes.view(_WORDS[DTYPES[self.claim.dtype].itemsize]).as_strided(self.claim.shape, self.stride)
 
     def tensor(self) -> torch.Tensor | None:
         """The tensor in those bytes."""
@@ -122,8 +137,9 @@ class Distant(Output):
         """Whether there is memory to look at."""
         return self.size > 0
 
-    def taken(self) -> Output:
-        """The same as it is there now, in memory of the judge's own; `Broken` when it is not there."""
+    def taken(self, room: torch.Tensor | None = None) -> Output:
+        """The same as it is there now, in new memory of the judge's own; `Broken` when it is not there."""
+        del room
         return Output(self.claim, self._memory.read(self.claim.offset, self.size))
 
 

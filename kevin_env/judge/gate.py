@@ -9,6 +9,7 @@ for the look, which stops the clock. On a GPU the candidate queues its calls beh
 judge writes when the input is there: see `kevin_env.judge.chain`, whose links these are.
 """
 
+import itertools
 import random
 import time
 from dataclasses import dataclass
@@ -178,19 +179,17 @@ class Gate:
         worker.freeze(True)  # what is looked at from here on is as it was then
         stop = time.perf_counter_ns()
         require_skeletons([claim])
-        taken = placed if player.ours else self.taken(placed)
+        taken = placed if player.ours else [output.taken() for output in self.takeable(placed)]
         unchanged = player.ours or drawn.image.unchanged_in(self.inbox)
         worker.freeze(False)
         return Answer(claim, taken, placed, (stop - start) / 1e9, unchanged)
 
-    def taken(self, placed: list[Output]) -> list[Output]:
-        """Copies in memory of the judge's own; where far more is claimed than right answers have, not of all."""
-        taken: list[Output] = []
-        left = CLAIMED_FACTOR * self.answer_bytes + CLAIMED_SLACK
-        for output in placed:
-            left -= output.size
-            taken.append(output.taken() if left >= 0 else Output(output.claim, None))
-        return taken
+    def takeable(self, placed: list[Output]) -> list[Output]:
+        """The same outputs; where far more is claimed than right answers have, some without their bytes."""
+        sizes = itertools.accumulate(output.size for output in placed)
+        most = CLAIMED_FACTOR * self.answer_bytes + CLAIMED_SLACK
+        return [output if size <= most else Output(output.claim, None)
+                for output, size in zip(placed, sizes, strict=True)]  # fmt: skip
 
 
 def seeds_of(sets: list[Drawn]) -> list[int | None]:

@@ -63,7 +63,7 @@ class Judge:
     ) -> None:
         self.device = resolve(device)
         if self.device.type == "cuda":
-            with Lease(identity(self.device)).contexts_in_between():  # another judge may be timing
+            with Lease(identity(self.device)).contexts():  # another judge may be timing
                 self.enter_thread()
                 torch.zeros(1, device=self.device)
         self.info = inform(self.device)
@@ -284,7 +284,7 @@ class Judge:
                     if self.bench.lease.wanted():
                         give_way()
             with watch("queue"), asleep(trial.worker, wait=False):
-                held.enter_context(self.bench.lease.exclusive())
+                held.enter_context(self.bench.lease.timing())
                 held.enter_context(self.bench.timing)
             with watch("time"), ended_where_it_fails(trial):
                 return measure(contest)

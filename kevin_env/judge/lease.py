@@ -2,8 +2,8 @@
 
 Shared by everything that runs something on the device, exclusive for the fraction of a second in which times are
 taken. Whoever shares it for longer than a call asks in between whether it is wanted. Within a long call nobody can, as
-kernels on a GPU go on: others may share the device until it has ended. Contexts come and go beside all that. It is a
-file lock, so a process that dies gives it back.
+kernels on a GPU go on: others may share the device until it has ended. Contexts are made beside all that, but not
+while somebody is timed. It is a file lock, so a process that dies gives it back.
 """
 
 import fcntl
@@ -14,10 +14,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-PATIENCE = 2.0
-"""Seconds for which somebody who has time lets others be timed first: many on one device leave no gap for long."""
-LOOK = 0.005
-"""Seconds between two looks whether one is there."""
 STEP = 5e-4
 """Seconds between two looks whether the device is held by nobody any more."""
 
@@ -78,6 +74,12 @@ class Lease:
                     pass
             yield
 
+    @contextmanager
+    def timing(self) -> Iterator[None]:
+        """Holds the device alone while nobody makes a context."""
+        with self.exclusive(), self.contexts():
+            yield
+
     def _taken_alone(self, held: ExitStack) -> bool:
         """Waits until it holds the device alone; False where a long call is under way."""
         with ExitStack() as trying:
@@ -92,25 +94,13 @@ class Lease:
 
     @contextmanager
     def contexts(self) -> Iterator[None]:
-        """Makes a context, or keeps others from making one.
+        """Makes a context, or keeps others from making one. Whoever holds this waits for no lease.
 
-        On an H100 it takes 0.1 to 0.2 s, and lengthens some links of others by 0.15 ms. Drivers make one at a time
-        anyway. Whoever holds this waits for no lease.
+        On an H100 that takes 0.1 to 0.2 s, in which links of others are 0.15 ms longer and some a time slice. Drivers
+        make one at a time anyway.
         """
         with _locked(self._contexts, fcntl.LOCK_EX):
             yield
-
-    @contextmanager
-    def contexts_in_between(self) -> Iterator[None]:
-        """Makes one while nobody holds the device alone or waits to, if `PATIENCE` allows. Hold no lease."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            while self.wanted() and time.monotonic() < end:
-                time.sleep(LOOK)
-            with self.contexts():
-                if time.monotonic() >= end or not self.wanted():
-                    yield
-                    return
 
 
 def _free(file: Path, how: int) -> bool:

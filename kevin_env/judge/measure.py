@@ -143,13 +143,13 @@ class Chains:
             Wrong: when kernels of the submission run on after its calls.
             JudgeError: when those of others do.
         """
-        constant = statistics.median(self._constants)
+        constant = timing.lower_quartile(self._constants)
         if constant < DISTURBED:
             return constant
         self._contest.trial.worker.close()
         self._constants = []
         self._links(self._reference)
-        if statistics.median(self._constants) < DISTURBED:
+        if timing.lower_quartile(self._constants) < DISTURBED:
             text = "kernels of a call ran on after it was reported finished"
             raise Wrong(Incorrect(kind="early_done", message=text, input_set=f"{self._contest.trial.case.name}/own"))
         raise JudgeError("something else runs on this GPU: stop it, or judge elsewhere")
@@ -160,9 +160,9 @@ class Chains:
             side.call = self._timed(side, 1)[0].seconds
         before, fitting = len(self._constants), min(LINKS, self._contest.supply.fitting)
         answers = self._timed(side, max(1, min(fitting, int(CHAIN_SECONDS / side.call))))
-        longer = statistics.median(answer.seconds for answer in answers[1:] or answers) - side.call
+        longer = timing.lower_quartile([answer.seconds for answer in answers[1:] or answers]) - side.call
         mixed = self._constants[before:] if side is self._reference else [0.0]
-        if side.single or (longer < CROWDED and statistics.median(mixed) < DISTURBED):
+        if side.single or (longer < CROWDED and timing.lower_quartile(mixed) < DISTURBED):
             return answers
         side.single = True
         del self._constants[before:]

@@ -33,9 +33,12 @@ on two processors, logarithms varied by 0.16 to 0.45: one side may have both thr
 RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
 CHAIN_ERROR, CONSTANT_ERROR = 0.7e-6, 1e-6
-"""Standard deviations of the median of a chain from another one's of the same process, and of a link's constant."""
+"""Standard deviations of what a chain tells from another one's of the same process, and of a link's constant."""
 FEW_LINKS, LINK_ERROR = 4, 3e-3
 """With fewer links of a side their scatter is not known, and taken to be this share of a call."""
+OF_LOWER_HALF, OF_QUARTILE = 2.5, 1.36
+"""Of normal values: the standard deviation over the mean deviation of the lower half from the lower quartile, and
+the standard error of that quartile times the root of their number, over the standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +122,19 @@ def student_interval(values: Sequence[float]) -> tuple[float, float]:
     return middle * math.exp(-half), middle * math.exp(half)
 
 
+def lower_quartile(values: Sequence[float]) -> float:
+    """What links tell, since whatever disturbs one lengthens it: of up to four the least."""
+    return sorted(values)[(len(values) - 1) // 4]
+
+
+def counted(calls: Sequence[float]) -> Sequence[float]:
+    """Those calls of a chain that count: the first of several does not."""
+    return calls[1:] if len(calls) > 2 else calls
+
+
 def call_of(calls: Sequence[float]) -> float:
-    """The call that a chain tells: the median. The first of several is left out."""
-    return max(statistics.median(calls[1:] if len(calls) > 2 else calls), RESOLUTION)
+    """The call that a chain tells."""
+    return max(lower_quartile(counted(calls)), RESOLUTION)
 
 
 def speedup_of_chains(reference: Sequence[Sequence[float]], submission: Sequence[Sequence[float]]) -> Speedup:
@@ -153,12 +166,17 @@ def least_spread(reference: float, submission: float) -> float:
 
 
 def _error(chains: Sequence[Sequence[float]], call: float) -> float:
-    """The standard error of a call by the medians of some chains: of links within each, and of chains."""
-    links = [link - statistics.median(chain) for chain in chains for link in (chain[1:] if len(chain) > 2 else chain)]
-    # by the median deviation, which a late link does not move
-    scatter = LINK_ERROR * call if len(links) < FEW_LINKS else 1.4826 * statistics.median(map(abs, links))
-    # that of a median is 1.25 times that of a mean, where scatter is normal
-    return math.hypot(1.25 * scatter / math.sqrt(len(links)), CHAIN_ERROR / math.sqrt(len(chains)))
+    """The standard error of a call by the lower quartiles of some chains: of links within each, and of chains."""
+    count = sum(len(counted(chain)) for chain in chains)
+    scatter = LINK_ERROR * call if count < FEW_LINKS else OF_LOWER_HALF * statistics.mean(map(_deviation, chains))
+    return math.hypot(OF_QUARTILE * scatter / math.sqrt(count), CHAIN_ERROR / math.sqrt(len(chains)))
+
+
+def _deviation(chain: Sequence[float]) -> float:
+    """How the shorter half of a chain's links deviates from what it tells, on average; late ones do not show."""
+    links = sorted(counted(chain))
+    told = lower_quartile(links)
+    return statistics.mean(abs(link - told) for link in links[: (len(links) + 1) // 2])
 
 
 def _speedup(pairs: Sequence[Pair], low: float, high: float) -> Speedup:

@@ -174,22 +174,3 @@ def test_on_a_gpu_a_candidate_is_ended_while_another_is_timed(
         with bench.lease.exclusive():
             bench.retire(worker)
             assert not worker.folder.exists()
-
-
-def test_on_a_gpu_candidates_of_no_partner_are_made_between_times(
-    a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with contextlib.closing(a_bench()) as bench:
-        _wait(bench)
-        made: list[str] = []
-        for how in ("contexts", "contexts_in_between"):
-            monkeypatch.setattr(bench.lease, how, lambda how=how: made.append(how) or contextlib.nullcontext())
-        workers = [bench.take() for _ in range(bench.capacity.spares + 1)] + [bench._warm_worker()]
-        assert made == ["contexts", "contexts"]
-        monkeypatch.setattr(bench, "device", torch.device("cuda"))
-        monkeypatch.setattr(Worker, "prepare", lambda worker, threads: None)
-        workers += [bench.take(), bench._warm_worker()]
-        bench._start_spare()
-        assert made[2:] == ["contexts_in_between", "contexts", "contexts_in_between"]
-        for worker in workers:
-            worker.close()

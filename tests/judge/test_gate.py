@@ -196,7 +196,7 @@ def test_of_a_call_that_claims_far_more_than_right_answers_not_all_is_copied(mon
     opened = gate.Gate(CPU, region, region, 1, answer_bytes=128 // gate.CLAIMED_FACTOR)
     claim = TensorClaim(device="cpu", dtype="uint8", shape=[64], stride=[1])
     output = Output(claim, torch.zeros(64, dtype=torch.uint8))
-    assert [each.flat is not None for each in opened.taken([output] * 3)] == [True, True, False]
+    assert [each.flat is not None for each in opened.takeable([output] * 3)] == [True, True, False]
     region.close()
 
 

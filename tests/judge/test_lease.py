@@ -96,13 +96,16 @@ def test_whoever_waits_for_the_exclusive_lease_is_not_starved(name: str, hold: H
     held(waiting)
 
 
-def test_a_context_is_made_while_somebody_is_timed_and_no_other_is_made(name: str, hold: Hold) -> None:
-    held(hold("exclusive"))
+def test_contexts_are_made_one_by_one_and_not_while_somebody_is_timed(name: str, hold: Hold) -> None:
+    held(hold("shared"))
     maker = hold("contexts")
     held(maker)
     assert not taken(Lease(name), "contexts", 0.2)
     release(maker)
-    assert taken(Lease(name), "contexts", 2)
+    other = f"{name}-timed"
+    with Lease(other).timing():
+        assert not taken(Lease(other), "contexts", 0.2) and not taken(Lease(other), "shared", 0.1)
+    assert taken(Lease(other), "contexts", 2) and taken(Lease(other), "shared", 2)
 
 
 def test_a_killed_holder_gives_it_back(name: str, hold: Hold) -> None:
@@ -164,60 +167,3 @@ def test_beside_a_long_call_others_share_it_until_the_call_has_ended(name: str) 
         while not lease.wanted():
             assert time.monotonic() < deadline
     assert alone.wait(5)
-
-
-def test_who_has_time_makes_a_context_while_nobody_is_timed_or_waits_to_be(name: str, hold: Hold) -> None:
-    lease = Lease(name)
-    assert taken(lease, "contexts_in_between", 1)
-    shared = hold("shared")
-    held(shared)
-    assert taken(lease, "contexts_in_between", 1)
-    timed = hold("exclusive")
-    deadline = time.monotonic() + 20
-    while not lease.wanted():
-        assert time.monotonic() < deadline
-    assert not taken(lease, "contexts_in_between", 0.2) and taken(lease, "contexts", 1)
-    release(shared)
-    held(timed)
-    assert not taken(lease, "contexts_in_between", 0.2)
-    release(timed)
-    assert taken(lease, "contexts_in_between", 1)
-
-
-def test_who_has_time_waits_no_longer_than_it_has_patience(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kevin_env.judge.lease.PATIENCE", 0.5)
-    lease = Lease(name)
-    with lease.exclusive():
-        assert not taken(lease, "contexts_in_between", 0.2) and taken(lease, "contexts_in_between", 5)
-
-
-def test_who_waited_for_another_context_looks_again_whether_somebody_is_timed(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kevin_env.judge.lease.PATIENCE", 60)
-    lease, done = Lease(name), threading.Event()
-
-    def make() -> None:
-        with lease.contexts_in_between():
-            done.set()
-
-    def waits() -> bool:
-        return len([each for each in Path("/proc/self/fd").iterdir() if each.is_symlink() and is_contexts(each)]) == 2
-
-    def is_contexts(descriptor: Path) -> bool:
-        try:
-            return descriptor.readlink().name == f"{name}.contexts"
-        except FileNotFoundError:  # it has been closed meanwhile
-            return False
-
-    with ExitStack() as other, ExitStack() as timed:
-        other.enter_context(lease.contexts())
-        threading.Thread(target=make, daemon=True).start()
-        deadline = time.monotonic() + 20
-        while not waits():
-            assert time.monotonic() < deadline
-        timed.enter_context(lease.exclusive())
-        other.close()
-        assert not done.wait(0.3) and taken(lease, "contexts", 1)
-        timed.close()
-        assert done.wait(5)
