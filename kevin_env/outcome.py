@@ -140,7 +140,7 @@ class Correct(Ending):
     """Every output was right.
 
     `too_noisy`: the interval of the speedup is wide, so its lower end counts (`kevin_env.score.at_bound`). `speedup` is
-    None only where no time is believed (`kevin_env.judge.doubts`) and in older and foreign records.
+    None only in older and foreign records.
     """
 
     category: Literal["correct"] = "correct"

@@ -6,9 +6,7 @@ reference does: the bytes that it reads of inputs and weights and writes of outp
 rates are those that trusted code was seen to reach on this device.
 
 So the roofline is a yardstick and no law. Algebra, Winograd or Fourier transforms do with fewer operations than the
-reference, and a mask may spare bytes that it reads. A fraction above 1 is therefore told, and paid as 1. What no call
-can do is the judge's byte floor (`kevin_env.judge.floor`): only that, and a time that stays the same when there is far
-less work, take a speedup away.
+reference, and a mask may spare bytes that it reads. A fraction above 1 is therefore reported, and paid as 1.
 
 Pure: bytes, seconds, bytes a second, and floating-point operations (FLOPs; a multiply-add is two) a second.
 """
@@ -25,7 +23,7 @@ Arithmetic = Literal["fp32", "tf32", "fp16", "bf16", "fp64"]
 Positive = Annotated[float, Field(gt=0)]
 
 ABOVE = 1.1
-"""A fraction beyond which a time is looked at again: ceilings are measured, and so have an error of their own."""
+"""A fraction beyond which a time is flagged: ceilings are measured, and so have an error of their own."""
 
 
 class Work(Frozen):

@@ -14,7 +14,6 @@ from kevin_env.judge.cases import Nature
 from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
 from kevin_env.judge.devicememory import DeviceMemory, limit_of, nvml_usage
-from kevin_env.judge.floor import Floors
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.pace import PACES, Pace
@@ -62,7 +61,6 @@ class Bench:
         self.ceilings = CeilingStore(device, info, self.lease)
         if on_gpu:
             self.ceilings.find_all()
-        self.floors = Floors(device, self.lease, self.ceilings)
         self.rooflines = Rooflines(self.lease, self.ceilings)
         self.natures: dict[tuple[str, str, str], Nature] = {}
         """By `nature_key`."""
@@ -73,8 +71,6 @@ class Bench:
         """Of Nsight Compute's, those that this device does not have, likewise."""
         self.timing = threading.Lock()
         """Held while a submission is timed."""
-        self.yardsticks = threading.Lock()
-        """Held while floors and rooflines are in use."""
         self.contests = threading.BoundedSemaphore(self.capacity.contests)
         """Held by a submission from when its partners are made ready until it is timed."""
         self.partners = Partners(self._warm_worker, self.capacity.partners, self.lease)

@@ -58,7 +58,7 @@ class Measured(Frozen):
 class CeilingStore:
     """The ceilings of one device, each found once.
 
-    Not safe for threads: hold `Bench.yardsticks`, and not the lease.
+    Not safe for threads. Do not hold the lease.
 
     Args:
         device: Of the judge.

@@ -5,23 +5,44 @@ A flag is one text, `name: sentence`, in records, reports and `judge --json`.
 
 from typing import Literal, get_args
 
+from kevin_env.outcome import Correct, Outcome
+
 FlagName = Literal[
     "above_roofline", "does_not_grow", "below_floor", "low_coverage", "profile_differs", "burst_bounded", "gated_only"
 ]  # fmt: skip
 """What was odd:
 
-- `above_roofline`: faster, twice, than the reference's own work at this device's ceilings. Algebra may explain it.
-- `does_not_grow`: besides, as slow where the reference has far less to do. No speedup is told.
-- `below_floor`: faster, twice, than the memory can be read that matters. No speedup is told.
+- `above_roofline`: faster than the reference's own work at this device's ceilings. Better algebra may explain it.
 - `low_coverage`: hardly any of the device's time was spent in the submission's own kernels.
 - `profile_differs`: a call that was profiled took longer on the device than the timed ones in all. No coverage is told.
-- `burst_bounded`, `gated_only`: of older records only, about calls that were timed in a row.
+- `does_not_grow`, `below_floor`, `burst_bounded`, `gated_only`: only in older records.
 """
+LOW_COVERAGE = 0.05
+"""Share of the device's time below which a submission's own kernels did next to nothing."""
 
 
 def flag(name: FlagName, text: str) -> str:
     """The flag as it is recorded."""
     return f"{name}: {text}"
+
+
+def roofline_flags(outcome: Outcome) -> tuple[str, ...]:
+    """A flag where a time is above the roofline."""
+    held = outcome.roofline if isinstance(outcome, Correct) else None
+    if held is None or not held.above:
+        return ()
+    text = f"{held.fraction:.3g} times as fast as the reference's own work at this device's ceilings"
+    return (flag("above_roofline", text),)
+
+
+def coverage_flags(outcome: Outcome) -> tuple[str, ...]:
+    """A flag where a profiler saw, from outside, that others' kernels did nearly all of the work.
+
+    It decides nothing here: rules may admit that, and the judge does not know them.
+    """
+    if not isinstance(outcome, Correct) or outcome.coverage is None or outcome.coverage >= LOW_COVERAGE:
+        return ()
+    return (flag("low_coverage", f"its own kernels took {outcome.coverage:.1%} of the device's time"),)
 
 
 def flag_name(flag: str) -> str:

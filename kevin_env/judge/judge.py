@@ -15,7 +15,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import identity, inform, resolve
 from kevin_env.judge.diagnostics import without_paths
-from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
+from kevin_env.judge.flags import coverage_flags, roofline_flags
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.measure import ahead, measure
@@ -25,12 +25,12 @@ from kevin_env.judge.pauses import asleep
 from kevin_env.judge.probe.look import Look, with_profile
 from kevin_env.judge.room import ended_where_it_fails, is_crowded, leased, stays_crowded
 from kevin_env.judge.stopwatch import Stopwatch
+from kevin_env.judge.supply import TIMED
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.unverified import Unverified, Wrong
 from kevin_env.judge.verdict import hoarding, may_be_others_doing, verdict
 from kevin_env.judge.worker import Worker
-from kevin_env.judge.yardstick import beyond_doubt, held_against
 from kevin_env.outcome import Correct, Incorrect, Outcome
 from kevin_env.problem import Problem
 
@@ -111,13 +111,12 @@ class Judge:
     def _judge(self, asked: Asked, alone: bool) -> Judgement:
         worker, watch, options = self._taken(asked), asked.watch, asked.options
         trial = Trial(self.bench, asked.problem, options, options.secret or secrets.token_hex(16), worker, not alone)
-        flags: list[str] = []
         outcome, ends = None, (False, False)
         beside = not self.bench.lease.idle()
         with self.bench.lease.in_use(), ExitStack() as places:
             try:
                 asked.require_protection_by(worker)
-                outcome = self._outcome(trial, asked.submission.code, watch, flags, alone, places)
+                outcome = self._outcome(trial, asked.submission.code, watch, alone, places)
                 ends = worker.shot, worker.limited  # before it is stopped, which may find it gone
             except (torch.OutOfMemoryError, NoRoom):  # the judge's own: a neighbour may hold what it lacks
                 if alone:
@@ -135,7 +134,7 @@ class Judge:
             raise JudgeError("the submission lacked device memory that others hold: free it, or judge elsewhere")
         return Judgement(
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=trial.secret,
-            log=without_paths(worker.log, str(worker.folder)), flags=tuple(flags),
+            log=without_paths(worker.log, str(worker.folder)), flags=roofline_flags(outcome),
         )  # fmt: skip
 
     def _taken(self, asked: Asked) -> Worker:
@@ -160,14 +159,12 @@ class Judge:
         flags = (*judgement.flags, *coverage_flags(judgement.outcome))
         return judgement.model_copy(update={"seconds": asked.watch.seconds(), "flags": flags})
 
-    def _outcome(
-        self, trial: Trial, code: str, watch: Stopwatch, flags: list[str], alone: bool, places: ExitStack
-    ) -> Outcome:
+    def _outcome(self, trial: Trial, code: str, watch: Stopwatch, alone: bool, places: ExitStack) -> Outcome:
         try:
             with watch("build"):
                 trial.build(code)
             self._make_room(trial, watch, alone, places)
-            return self._screened(trial, watch, alone) or self._time(trial, watch, flags)
+            return self._screened(trial, watch, alone) or self._time(trial, watch)
         except Trouble as trouble:
             return verdict(trouble, trial.place, str(trial.worker.folder), trial.worker.fault_line)
         except (torch.OutOfMemoryError, NoRoom):
@@ -216,39 +213,16 @@ class Judge:
         for places in (self._slots, self._on_device):
             places.acquire()
 
-    def _time(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Outcome:
+    def _time(self, trial: Trial, watch: Stopwatch) -> Outcome:
+        """The outcome of a screened submission, with its roofline."""
         try:
-            return self._believed(trial, watch, flags)
+            with self._measured(trial, watch) as outcome:
+                self.bench.dismiss(trial.worker)  # it ends while what it answered is compared
         except Wrong as wrong:
-            flags.clear()  # what was odd about times that are not told
             return wrong.outcome
-
-    def _believed(self, trial: Trial, watch: Stopwatch, flags: list[str]) -> Correct:
-        """The outcome against floor and roofline; what is doubted is measured again. Errors as `_measured`."""
-        case, bench = trial.case, self.bench
-        with self._measured(trial, watch) as outcome:
-            clear = beyond_doubt(bench, outcome, trial, watch)
-            if clear is not None:
-                bench.dismiss(trial.worker)  # it ends while what it answered is compared
-                return clear
-        outcome, floor = held_against(bench, outcome, trial, watch)
-        if not doubted(outcome, floor):
-            return outcome
-        self._begin_again(trial, watch)
-        with self._measured(trial, watch) as outcome:
-            pass
-        outcome, floor = held_against(bench, outcome, trial, watch)
-        outcome = believed(outcome, floor, flags)
-        if outcome.roofline is None or not outcome.roofline.above:
-            return outcome
-        with watch("load"), asleep(trial.worker), bench.yardsticks:
-            smaller = bench.rooflines.smaller(trial.problem, case)
-        if smaller is None:
-            return explained(outcome, None, flags)
-        with leased(trial, watch):
-            trial.enter(smaller)
-        with self._measured(trial, watch) as other:
-            return explained(outcome, (smaller.name, other), flags)
+        with watch("load"), asleep(trial.worker):
+            draw = partial(trial.draw, TIMED)
+            return self.bench.rooflines.added(outcome, trial.problem.sha256, trial.case, draw)
 
     def _begin_again(self, trial: Trial, watch: Stopwatch) -> None:
         """Constructs the submission anew in the same case."""
