@@ -41,7 +41,7 @@ What it may gain: no call shares a link with another. The constant is known to a
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,8 @@ from kevin_env.candidate import cuda
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.claims import CallClaim, Output, require_skeletons
 from kevin_env.judge.device import finish
-from kevin_env.judge.gate import FIRST_QUEUE_SECONDS, QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
+from kevin_env.judge.gate import QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
+from kevin_env.judge.partners import PARTNER_SECONDS, ours
 from kevin_env.judge.patience import Patience
 from kevin_env.judge.snapshot import Snapshot
 from kevin_env.judge.trouble import Broken
@@ -164,12 +165,13 @@ class GpuGate(Gate):
         self.stage(player, drawn, timeout)
 
         def unless_late() -> None:
-            seconds = FIRST_QUEUE_SECONDS if player.first else QUEUE_SECONDS
-            if player.host_driven or not player.worker.answers_within(seconds):
+            if player.first or player.host_driven or not player.worker.answers_within(QUEUE_SECONDS):
                 link.open()
 
         answer = player.worker.ask("go", timeout, meanwhile=unless_late, seeds=seeds_of([drawn]), behind=number)
-        player.late, player.first = (player.late + 1 if link.opened else 0), False
+        if not player.first:
+            player.late = player.late + 1 if link.opened else 0
+        player.first = False
         if not link.opened:
             link.open()
         return self._finished(player, link, answer, timeout)
@@ -229,36 +231,50 @@ class GpuGate(Gate):
     def chain(
         self, calls: Sequence[tuple[Player, Sequence[Drawn]]], timeout: float | Patience
     ) -> list[list[Answer]] | None:
-        """Calls of one or several players, mixed at random, each on inputs of one form. Their processes stand still.
+        """Calls of several players, mixed at random, each on inputs of one form. Their processes stand still.
 
-        Hold the device alone; errors as `Gate.call`.
+        Hold the device alone; errors as `Gate.call`, of trusted code as `JudgeError`.
+
+        Args:
+            calls: Whose, and on which inputs.
+            timeout: For each order to a submission; trusted code has `PARTNER_SECONDS`.
 
         Returns:
             The answers of each player; None when calls of one were not queued in time, and so nothing was timed.
             `Player.late` counts that.
         """
-        rows = [self._queued(player, sets, timeout) for player, sets in calls]
-        with self._released([row.player for row in rows]):
+        with self._released([player for player, _ in calls]):
+            rows = list[_Row]()
+            for player, sets in calls:
+                with trusted(player):
+                    rows.append(self._queued(player, sets, timeout))
             if timed := all(row.claims for row in rows):
                 for row in rows:
                     row.player.worker.freeze(True)
                 with self._held():
                     self._queue(rows)
                 for row in rows:
-                    self._through(row.player, row.links, timeout)
+                    with trusted(row.player):
+                        self._through(row.player, row.links, timeout)
             else:
                 for row in rows:  # what others have queued is not to wait for ever
                     row.links[-1].open()
             for row in rows:
-                row.player.worker.freeze(False)
-                row.player.worker.ask("finish", timeout)
+                self._finish(row.player, timeout)
             finish(self.device)
         return [row.answers() for row in rows] if timed else None
+
+    def _finish(self, player: Player, timeout: float | Patience) -> None:
+        """Has a process that stood still go on, and wait until all that it has queued is done."""
+        with trusted(player):
+            player.worker.freeze(False)
+            player.worker.ask("finish", PARTNER_SECONDS if player.ours else timeout)
 
     def _queued(self, player: Player, sets: Sequence[Drawn], timeout: float | Patience) -> "_Row":
         """Calls that wait for their word, and where their outputs will be; without claims if they were late."""
         numbers = words_of(player).numbers(len(sets))
         links = [Link(self, player, drawn, number) for drawn, number in zip(sets, numbers, strict=True)]
+        timeout = PARTNER_SECONDS if player.ours else timeout
         self.stage(player, sets[0], timeout)
 
         def unless_late() -> None:
@@ -321,8 +337,7 @@ class GpuGate(Gate):
         for link in links:
             if asked or _is_through(link):
                 continue
-            player.worker.freeze(False)
-            player.worker.ask("finish", timeout)
+            self._finish(player, timeout)
             asked = True
         if asked and not all(map(_is_through, links)):
             raise Broken("its calls were said to be through before they were")
@@ -351,6 +366,11 @@ class _Row:
         """What came of them, once they are through."""
         require_skeletons(self.claims)
         return [link.answer(claim) for link, claim in zip(self.links, self.claims, strict=True)]
+
+
+def trusted(player: Player) -> AbstractContextManager[None]:
+    """Whatever goes wrong inside with a process of the judge's own is the judge's failure."""
+    return ours() if player.ours else nullcontext()
 
 
 def words_of(player: Player) -> Words:

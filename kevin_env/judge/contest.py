@@ -14,6 +14,15 @@ from kevin_env.judge.pauses import asleep, awake
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
+from kevin_env.judge.worker import Worker
+
+
+def lent(trial: Trial, until: ExitStack) -> tuple[Worker, Worker]:
+    """Processes for the reference and the null model, until a stack is closed. Hold `bench.contests` and no lease."""
+    lend = trial.bench.partners.lent
+    key = f"{trial.problem.sha256}/{trial.case.name}/{trial.options.baseline}"
+    reference = until.enter_context(lend(key, source_of(trial.problem, trial.case.name), "Model"))
+    return reference, until.enter_context(lend("null", null_code(), "ModelNew"))
 
 
 @dataclass
@@ -39,16 +48,12 @@ class Contest:
     draw: SystemRandom = field(default_factory=SystemRandom)
 
     @classmethod
-    def prepare(cls, trial: Trial, partners: ExitStack, unverified: Unverified) -> "Contest":
-        """Starts and constructs the partners, which are lent until `partners` is closed.
-
-        Hold `bench.contests` and the shared lease.
-        """
-        lent, compiled = trial.bench.partners.lent, trial.options.baseline == "compile"
-        key = f"{trial.problem.sha256}/{trial.case.name}/{trial.options.baseline}"
-        reference = partners.enter_context(lent(key, source_of(trial.problem, trial.case.name), "Model"))
-        null = partners.enter_context(lent("null", null_code(), "ModelNew"))
-        on_gpu, supply = trial.bench.device.type == "cuda", Supply(trial)
+    def prepare(cls, trial: Trial, partners: tuple[Worker, Worker], unverified: Unverified) -> "Contest":
+        """Constructs what `lent` gave. Hold `bench.contests` and the shared lease."""
+        reference, null = partners
+        compiled, on_gpu = trial.options.baseline == "compile", trial.bench.device.type == "cuda"
+        trial.bench.partners.rest_now()
+        supply = Supply(trial)
         with ours():
             trial.construct(reference, PARTNER_SECONDS, compiled)
             construct_null(null, on_gpu)

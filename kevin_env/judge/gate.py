@@ -34,9 +34,8 @@ CLAIMED_SLACK = 1 << 30
 """How many times the bytes of right answers an output may have, and how many bytes beyond that, to be taken."""
 QUEUE_SECONDS = 0.1
 """For queueing a call, which takes some milliseconds at most where no kernel has to be compiled or loaded. Who takes
-longer waits for the device in its call, or has more kernels than the device's queue: then the word is written."""
-FIRST_QUEUE_SECONDS = 0.5
-"""The same for a first call: CUDA loads a kernel at its first launch. It cannot behind one that runs and never ends."""
+longer waits for the device in its call, or has more kernels than the device's queue: then the word is written. A first
+call is not waited for: CUDA loads a kernel at its first launch, and that waits for what was queued before."""
 OFTEN = 2
 """Calls in a row that were not queued, after which none is waited for."""
 
@@ -50,7 +49,7 @@ class Player:
         mappings: Of that gate and of its own memory.
         ours: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but not taken.
         words: Through which it and the judge take turns on a GPU.
-        first: Whether it has not been called yet.
+        first: Whether it has not been called at this gate yet.
         late: How many of its last calls in a row were not queued in time.
         unordered: Whether it works on streams that do not wait for torch's current one, so that its inputs have to be
             there before it is called.

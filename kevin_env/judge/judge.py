@@ -12,7 +12,7 @@ import torch
 from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
 from kevin_env.judge.asked import Asked, Cancellation
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.contest import Contest
+from kevin_env.judge.contest import Contest, lent
 from kevin_env.judge.device import identity, inform, resolve
 from kevin_env.judge.diagnostics import without_paths
 from kevin_env.judge.flags import coverage_flags, roofline_flags
@@ -252,8 +252,10 @@ class Judge:
         with ExitStack() as held:
             with asleep(trial.worker, wait=False):
                 held.enter_context(watch.waiting_for(self.bench.contests))
+                with watch("load"):
+                    partners = lent(trial, held)
             with leased(trial, watch) as give_way:
-                contest = Contest.prepare(trial, held, unverified)
+                contest = Contest.prepare(trial, partners, unverified)
                 for _ in contest.warm(ahead(contest)):
                     if self.bench.lease.wanted():
                         give_way()

@@ -10,8 +10,8 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 STEP = 5e-4
@@ -68,21 +68,27 @@ class Lease:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Holds the device alone. While it waits it keeps newcomers out, except during long calls."""
-        with ExitStack() as held:
-            while not self._taken_alone(held):
-                with _locked(self._long, fcntl.LOCK_EX):
-                    pass
+        with self._alone(nullcontext):
             yield
 
     @contextmanager
     def timing(self) -> Iterator[None]:
-        """Holds the device alone while nobody makes a context."""
-        with self.exclusive(), self.contexts():
+        """Holds the device alone while no context is made. One that is being made is waited for before all others."""
+        with self._alone(self.contexts):
             yield
 
-    def _taken_alone(self, held: ExitStack) -> bool:
+    @contextmanager
+    def _alone(self, also: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+        with ExitStack() as held:
+            while not self._taken_alone(held, also):
+                with _locked(self._long, fcntl.LOCK_EX):
+                    pass
+            yield
+
+    def _taken_alone(self, held: ExitStack, also: Callable[[], AbstractContextManager[None]]) -> bool:
         """Waits until it holds the device alone; False where a long call is under way."""
         with ExitStack() as trying:
+            trying.enter_context(also())
             trying.enter_context(_locked(self._gate, fcntl.LOCK_EX))
             while _free(self._long, fcntl.LOCK_EX):
                 with suppress(BlockingIOError):
@@ -94,7 +100,7 @@ class Lease:
 
     @contextmanager
     def contexts(self) -> Iterator[None]:
-        """Makes a context, or keeps others from making one. Whoever holds this waits for no lease.
+        """Makes a context, or keeps others from making one. Hold no lease.
 
         On an H100 that takes 0.1 to 0.2 s, in which links of others are 0.15 ms longer and some a time slice. Drivers
         make one at a time anyway.

@@ -49,7 +49,7 @@ class Partners:
     def lent(self, key: str, code: str, entry: str) -> Iterator[Worker]:
         """A process that has loaded `code`, for one contest; a new one where none with this key is free.
 
-        Hold the shared lease when it starts. After an error of the judge's it is ended: the next contest gets another.
+        Hold no lease when it starts. After an error of the judge's it is ended: the next contest gets another.
 
         Raises:
             JudgeError: when it does not start.
@@ -58,7 +58,6 @@ class Partners:
             worker = self._taken(key) or self._started(code, entry)
             sound = True
             try:
-                self._rest()
                 yield worker
             except (JudgeError, torch.OutOfMemoryError):  # what it holds is what the judge lacks
                 sound = False
@@ -69,7 +68,7 @@ class Partners:
     def rest(self) -> None:
         """Has those that were used and are free let go of what they hold. Hold no lease."""
         with self._lease.shared():
-            self._rest()
+            self.rest_now()
 
     def end_free(self) -> None:
         """Ends those that are free: each holds a context."""
@@ -125,7 +124,8 @@ class Partners:
                 return
         worker.close()
 
-    def _rest(self) -> None:
+    def rest_now(self) -> None:
+        """As `rest`; hold the shared lease."""
         with self._resting:
             with self._lock:
                 tired = [each for each in self._free if each[1] in self._tired]

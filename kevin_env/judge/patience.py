@@ -13,7 +13,8 @@ class Patience:
 
     Attributes:
         seconds: For so long it may run. Seconds that its processes wait for a processor do not count.
-        usual: What a later call may take. If a first call has launched all its work, the rest may take no longer.
+        usual: What a later call may take. A first call may take no longer once it has launched all its work, or while
+            its process does nothing but wait for the device: a kernel may have to be loaded behind one that hangs.
         pause: Called after each `LOOK`, to let others go first. Its seconds do not count.
     """
 

@@ -72,6 +72,16 @@ def scheduled(processes: list[int]) -> Ran:
     return Ran(sum(ran for ran, _, _ in found) / 1e9, sum(waited for _, waited, _ in found) / 1e9)
 
 
+def faults(processes: list[int]) -> tuple[int, int]:
+    """How many there are, and their page faults so far: a process that waits for a kernel has none."""
+    total = 0
+    for pid in processes:
+        with contextlib.suppress(OSError, ValueError):
+            fields = _after_name(pid)
+            total += int(fields[7]) + int(fields[9])
+    return len(processes), total
+
+
 def arrivals(processes: list[int]) -> dict[str, int]:
     """How often each of their threads has been given a processor so far, by its place in /proc."""
     return {thread: count for thread, (_, _, count) in _scheduled(processes).items()}

@@ -60,9 +60,10 @@ class Words:
         cuda.wait_for(self._region.start + DONE, number)
 
     def release(self) -> None:
-        """Ends all waiting of the judge's queue, whatever the candidate does."""
+        """Ends all waiting, of the judge's queue and of calls that are queued, whatever the candidate does."""
         with torch.cuda.stream(torch.cuda.Stream(self._device)):
             cuda.write_word(self._region.start + DONE, _LAST)
+            cuda.write_word(self._region.start, self._next - 1)
 
     def close(self) -> None:
         """Gives the memory back."""

@@ -23,12 +23,20 @@ from kevin_env.judge.patience import LOOK, Patience, starved
 from kevin_env.judge.processmemory import ProcessMemory, memory_below
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut
-from kevin_env.judge.usage import descendants, scheduled
+from kevin_env.judge.usage import descendants, faults, scheduled
 
 LOG_HEAD = LOG_TAIL = 8_000
 """Bytes that are kept of a log's beginning and of its end, where the message before an `abort()` is."""
 REPORT_SECONDS = 0.25
 """In which a process that hangs has to report where: its signal handler takes less than a millisecond."""
+
+
+class _Waits(Late):
+    """Its process only waits, and that for longer than a usual call."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
 
 
 class Worker:
@@ -117,11 +125,11 @@ class Worker:
             answer = self._patiently(timeout) if isinstance(timeout, Patience) else self._channel.receive(seconds)
         except Closed:
             raise self._lifeline.why_ended() or Broken("it closed its channel") from None
-        except Late:
+        except Late as late:
             with suppress(Ended):
                 self._lifeline.report()
                 self._faults.line(REPORT_SECONDS)
-            raise TimedOut(seconds) from None
+            raise TimedOut(late.seconds if isinstance(late, _Waits) else seconds) from None
         except WireError as error:
             raise Broken(str(error)) from None
         if "failure" in answer:
@@ -212,17 +220,22 @@ class Worker:
 
     def _patiently(self, patience: Patience) -> dict[str, Any]:
         """Its answer. Raises as `Channel.receive`."""
-        left, before = patience.seconds, None
+        left, waits = patience.seconds, 0.0
+        before, seen = None, (0, 0)
         while True:
             began = time.monotonic()
             try:
                 return self._channel.receive(min(LOOK, left))
             except Late:
-                elapsed, now = time.monotonic() - began, scheduled(list(descendants(self.pid)))
-                left -= elapsed - (starved(elapsed, before, now) if before else 0.0)
-                before = now
+                elapsed, processes = time.monotonic() - began, list(descendants(self.pid))
+                now, found = scheduled(processes), faults(processes)
+                elapsed -= starved(elapsed, before, now) if before else 0.0
+                left, waits = left - elapsed, waits + elapsed if found == seen else 0.0
+                before, seen = now, found
                 if left <= 0:
                     raise
+                if waits > patience.usual and self.device != "cpu":
+                    raise _Waits(patience.usual) from None
                 patience.pause()
 
     def _greeted(self) -> tuple[Sandbox, LevelName, int]:

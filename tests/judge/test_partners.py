@@ -88,12 +88,13 @@ def test_the_oldest_goes_where_there_are_too_many(partners: Partners, started: l
         assert [each.waiting for each in started] == [True, False, True, True]  # b
 
 
-def test_one_that_is_free_holds_nothing_when_the_next_is_lent(partners: Partners, started: list[Worker]) -> None:
+def test_one_that_is_free_lets_go_when_it_is_asked_to(partners: Partners, started: list[Worker]) -> None:
     region = SharedRegion(1 << 20, torch.device("cpu"))
     with partners.lent("a", CODE, "Model") as first:
         first.share("inbox", region, 10)
         held = maps(first)
     with partners.lent("b", CODE, "Model"):
+        partners.rest_now()
         assert held and maps(first) < held
     with partners.lent("a", CODE, "Model") as again:
         assert again is first and again.waiting

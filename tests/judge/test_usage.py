@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kevin_env.judge.usage import ancestors, arrivals, descendants, more_memory_than, stored, threads
+from kevin_env.judge.usage import ancestors, arrivals, descendants, faults, more_memory_than, stored, threads
 
 MIB = 1 << 20
 SHARED = """
@@ -84,3 +84,16 @@ def test_a_thread_that_was_given_a_processor_is_told_from_one_that_stood_still()
         time.sleep(0.1)
         assert arrivals(pids) != stood
     assert arrivals(pids) == {}
+
+
+def test_a_process_that_waits_has_no_page_faults() -> None:
+    with running("kept = [bytearray(1 << 20)]") as waiting:
+        before = faults(waiting)
+        time.sleep(0.1)
+        assert before == faults(waiting) and before[0] == 1 and before[1] > 0
+    with running("import threading, time\ndef grow():\n    while True: mmap.mmap(-1, 4096).write(b'x'); time.sleep(0.01)\n"
+                 "threading.Thread(target=grow, daemon=True).start()") as busy:  # fmt: skip
+        before = faults(busy)
+        deadline = time.monotonic() + 10
+        while faults(busy)[1] < before[1] + 100:
+            assert time.monotonic() < deadline

@@ -16,6 +16,7 @@ from kevin_env.judge import keeper, lifeline
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.memory import SharedRegion
+from kevin_env.judge.patience import Patience
 from kevin_env.judge.sandbox import privileges
 from kevin_env.judge.trouble import Broken, Ended, Failed, TimedOut
 from kevin_env.judge.worker import LOG_HEAD, LOG_TAIL, Worker
@@ -132,6 +133,21 @@ def test_sleeping_for_ever_times_out(submit: Submit) -> None:
     ran = submit("import time\ntime.sleep(1000)", seconds=0.3)
     assert isinstance(ran.end, TimedOut) and ran.end.seconds == 0.3
     assert 0.25 < ran.seconds < 3
+
+
+@pytest.mark.parametrize(("work", "limit"), [("pass", 0.6), ("mmap.mmap(-1, 4096).write(b'x')", 2.5)])
+def test_on_a_gpu_a_process_that_only_waits_has_no_longer_than_a_usual_call(
+    submit: Submit, work: str, limit: float
+) -> None:
+    """As one does that waits for a kernel which never ends; one that compiles has page faults."""
+    worker = submit("import time").worker
+    worker.device = "cuda"
+    code = f"import mmap, time\nwhile True:\n    {work}\n    time.sleep(0.01)\nclass ModelNew: pass"
+    start = time.monotonic()
+    with pytest.raises(TimedOut) as found:
+        worker.ask("load", Patience(2.5, 0.6), path=str(worker.folder / "x.py"), code=code, entry="ModelNew")
+    assert found.value.seconds == limit
+    assert limit <= time.monotonic() - start < limit + 2
 
 
 def test_stopping_itself_times_out_and_it_still_dies(submit: Submit) -> None:
