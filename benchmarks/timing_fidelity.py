@@ -4,9 +4,10 @@ Fixed kernels are judged in turn, each time in a fresh process of the candidate.
 
 `cv`: `speedup_cv`, the coefficient of variation of a kernel's speedup; the largest of all kernels.
 `coverage`: `coverage`, the share of intervals that contain the true speedup, and `half_width`, the median of the
-wider sides of intervals, relative to the speedup. On a GPU the truth is what CUDA events tell within the processes that
-launch the kernels (`inside.py`; the median of several processes). On a CPU references are judged against
-themselves, and it is 1.
+wider sides of intervals, relative to the speedup. On a GPU the truth is measured within the processes that launch the
+kernels (`inside.py`; medians of several processes), by CUDA events and by CUPTI. The two differ by microseconds: events
+include the gaps between kernels, CUPTI does not. An interval counts if it meets the range between them. On a CPU references are
+judged against themselves, and the truth is 1.
 `stage`: `time_stage`, for how long the device was held to time a submission: the median of kernels below 1 ms.
 
 `load`: `speedup_under_load`, the median speedup while 16 (on a CPU 2) other submissions are compiled and judged by
@@ -72,12 +73,14 @@ def themselves(kernels: Sequence[Kernel]) -> list[Kernel]:
 
 
 def true_speedups(kernels: Sequence[Kernel]) -> dict[str, list[float]]:
-    """What each of some processes tells of each kernel on a GPU."""
-    told = [times_inside(kernels) for _ in range(TRUTHS)]
-    return {
-        each.name: [of[each.name]["reference"]["events"] / of[each.name]["submission"]["events"] for of in told]
-        for each in kernels
-    }
+    """What each tool tells of each kernel on a GPU: medians of some processes."""
+    told = [times_inside(kernels, "cupti") for _ in range(TRUTHS)]
+    found: dict[str, list[float]] = {}
+    for name in (each.name for each in kernels):
+        sides = [(of[name]["reference"], of[name]["submission"]) for of in told]
+        ratios = [[a[tool] / b[tool] for a, b in sides if tool in a and tool in b] for tool in ("events", "cupti")]
+        found[name] = [statistics.median(each) for each in ratios if each]
+    return found
 
 
 def speedups(judgements: Sequence[Judged]) -> list[float]:
@@ -99,18 +102,18 @@ def coverage_rows(found: Found, truths: Mapping[str, Sequence[float]], device: s
     """How often intervals contain the truth, and how wide they are."""
     contained, widths = list[bool](), list[float]()
     for name, judgements in found.items():
-        truth = statistics.median(truths[name])
+        least, most = min(truths[name]), max(truths[name])
         told = [(each.outcome.speedup, *each.outcome.speedup_interval) for each in judgements
                 if each.outcome.speedup and each.outcome.speedup_interval]  # fmt: skip
         if not told:
             continue
-        inside = [low <= truth <= high for _, low, high in told]
+        inside = [low <= most and least <= high for _, low, high in told]
         sides = [max(high - speedup, speedup - low) / speedup for speedup, low, high in told]
         row = plain_row(f"coverage: {name}", statistics.mean(inside), "share", n=len(told))
         results.put(row | {
-            "truth": truth, "truth_from_to": [min(truths[name]), max(truths[name])],
+            "truth_from_to": [least, most],
             "speedup": statistics.median(speedup for speedup, *_ in told), "half_width": statistics.median(sides),
-            "above": sum(low > truth for _, low, _ in told), "below": sum(high < truth for *_, high in told),
+            "above": sum(low > most for _, low, _ in told), "below": sum(high < least for *_, high in told),
         })  # fmt: skip
         contained += inside
         widths += sides

@@ -88,10 +88,11 @@ def test_a_thread_that_was_given_a_processor_is_told_from_one_that_stood_still()
 
 def test_a_process_that_waits_has_no_page_faults() -> None:
     with running("kept = [bytearray(1 << 20)]") as waiting:
+        time.sleep(0.3)  # until it reads
         before = faults(waiting)
         time.sleep(0.1)
         assert before == faults(waiting) and before[0] == 1 and before[1] > 0
-    with running("import threading, time\ndef grow():\n    while True: mmap.mmap(-1, 4096).write(b'x'); time.sleep(0.01)\n"
+    with running("import mmap, threading, time\ndef grow():\n    while True: mmap.mmap(-1, 4096, 34).write(b'x'); time.sleep(0.01)\n"
                  "threading.Thread(target=grow, daemon=True).start()") as busy:  # fmt: skip
         before = faults(busy)
         deadline = time.monotonic() + 10

@@ -135,7 +135,7 @@ def test_sleeping_for_ever_times_out(submit: Submit) -> None:
     assert 0.25 < ran.seconds < 3
 
 
-@pytest.mark.parametrize(("work", "limit"), [("pass", 0.6), ("mmap.mmap(-1, 4096).write(b'x')", 2.5)])
+@pytest.mark.parametrize(("work", "limit"), [("pass", 0.6), ("mmap.mmap(-1, 4096, 34).write(b'x')", 2.5)])
 def test_on_a_gpu_a_process_that_only_waits_has_no_longer_than_a_usual_call(
     submit: Submit, work: str, limit: float
 ) -> None:
