@@ -6,8 +6,8 @@ Fixed kernels are judged in turn, each time in a fresh process of the candidate.
 `coverage`: `coverage`, the share of intervals that contain the true speedup, and `half_width`, the median of the
 wider sides of intervals, relative to the speedup. On a GPU the truth is measured within the processes that launch the
 kernels (`inside.py`; medians of several processes), by CUDA events and by CUPTI. The two differ by microseconds: events
-include the gaps between kernels, CUPTI does not. An interval counts if it meets the range between them. On a CPU references are
-judged against themselves, and the truth is 1.
+include the gaps between kernels, CUPTI does not. An interval counts if it meets the range between them. On a CPU
+references are judged against themselves, and the truth is 1.
 `stage`: `time_stage`, for how long the device was held to time a submission: the median of kernels below 1 ms.
 
 `load`: `speedup_under_load`, the median speedup while 16 (on a CPU 2) other submissions are compiled and judged by

@@ -5,6 +5,7 @@ calls the model; what is answered is where the outputs lie. On a GPU all calls a
 device memory, which the judge writes once the inputs are there; `finish` waits until they are through.
 """
 
+import gc
 import importlib.util
 import sys
 from pathlib import Path
@@ -103,6 +104,15 @@ class Runtime(programs.Orders):
         mapped = map_handle(handle, size, self.device) if handle else map_file(self.channel.take_fds()[0], size)
         self.regions[name] = mapped
         return {}
+
+    def forget(self) -> Message:
+        """Lets go of what was loaded, and undoes what it may have set: other trusted code is to be loaded."""
+        self.entry = None
+        sys.modules.pop("submission", None)
+        torch.set_default_dtype(torch.float32)
+        self.model, self.arguments, self.held = None, [], []
+        gc.collect()
+        return self.rest()
 
     def rest(self) -> Message:
         """Lets go of the model, of what the judge shared, and of device memory that is kept for reuse."""

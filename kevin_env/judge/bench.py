@@ -80,7 +80,8 @@ class Bench:
         self._begun: list[tuple[Worker, frozenset[str]]] = []
         self._server = self._warmed(server or ForkServer(device.type))
         self._spares: list[Worker] = []
-        self._refilling = False
+        self._coming = 0
+        """Spares that are being started."""
         self._lock = threading.Lock()
         self._closed = False
         usage = nvml_usage(device) if on_gpu else None
@@ -229,28 +230,25 @@ class Bench:
         return server
 
     def _refill_later(self) -> None:
-        """Has what is missing of the spares started, one after the other."""
+        """Has what is missing of the spares started, all at once: that takes a driver less than one by one."""
         with self._lock:
-            if self._refilling or self._closed:
+            missing = 0 if self._closed else max(0, self.capacity.spares - len(self._spares) - self._coming)
+            self._coming += missing
+        for left in range(missing, 0, -1):
+            try:
+                threading.Thread(target=self._refill, daemon=True).start()
+            except RuntimeError:  # this machine gives no more threads; whoever needs one next starts it
+                with self._lock:
+                    self._coming -= left
                 return
-            self._refilling = True
-        try:
-            threading.Thread(target=self._refill, daemon=True).start()
-        except RuntimeError:  # this machine gives no more threads; whoever needs one next starts it
-            self._refilling = False
 
     def _refill(self) -> None:
         try:
-            while self._lacks_spares():
+            with suppress(Exception):  # whoever needs one next meets the error where it can be raised
                 self._start_spare()
-        except Exception:  # whoever needs one next meets the error where it can be raised
-            self._refilling = False
-
-    def _lacks_spares(self) -> bool:
-        """Whether one is to be started; if not, whoever takes one from now on has others started."""
-        with self._lock:
-            self._refilling = not self._closed and len(self._spares) < self.capacity.spares
-            return self._refilling
+        finally:
+            with self._lock:
+                self._coming -= 1
 
     def _start_spare(self) -> None:
         worker = self._new_worker()

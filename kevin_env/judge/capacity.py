@@ -9,7 +9,7 @@ from pathlib import Path
 GIB = 1 << 30
 CONTEXT = 3 * GIB // 4
 """Device memory of one process that has a CUDA context and nothing else: 720 MB on an H200."""
-PARTNERS, MOST_PARTNERS = 3, 20
+PARTNERS, MOST_PARTNERS = 3, 8
 """How many partners a judge keeps (`kevin_env.judge.partners`), and on a GPU with room for many contexts."""
 ROOMY = 40
 """Contexts from which on a GPU has room for many: then one submission's partners are made ready while another's are
@@ -76,7 +76,7 @@ def capacity_of(machine: Machine) -> Capacity:
     if machine.device_memory is None:
         return Capacity(max(slots, 1), max(slots, 1), 1)
     contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT)
-    contests, partners = (2, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
+    contests, partners = (3, MOST_PARTNERS) if contexts >= ROOMY else (1, PARTNERS)
     contexts -= partners
     spares = max(1, min(MOST_WARM, slots // WARM_SHARE, contexts // WARM_CONTEXTS))
     slots = max(1, min(slots, contexts - spares))

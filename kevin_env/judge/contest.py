@@ -9,20 +9,18 @@ from kevin_env.judge.answer import Answer
 from kevin_env.judge.calibration import construct_null, null_code
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.overrides import source_of
-from kevin_env.judge.partners import PARTNER_SECONDS, ours
+from kevin_env.judge.partners import PARTNER_SECONDS, Partner, ours
 from kevin_env.judge.pauses import asleep, awake
 from kevin_env.judge.supply import Supply
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.unverified import Unverified
-from kevin_env.judge.worker import Worker
 
 
-def lent(trial: Trial, until: ExitStack) -> tuple[Worker, Worker]:
+def lent(trial: Trial, until: ExitStack) -> tuple[Partner, Partner]:
     """Processes for the reference and the null model, until a stack is closed. Hold `bench.contests` and no lease."""
     lend = trial.bench.partners.lent
-    key = f"{trial.problem.sha256}/{trial.case.name}/{trial.options.baseline}"
-    reference = until.enter_context(lend(key, source_of(trial.problem, trial.case.name), "Model"))
-    return reference, until.enter_context(lend("null", null_code(), "ModelNew"))
+    reference = until.enter_context(lend(f"{trial.problem.sha256}/{trial.case.name}/{trial.options.baseline}"))
+    return reference, until.enter_context(lend("null"))
 
 
 @dataclass
@@ -48,11 +46,13 @@ class Contest:
     draw: SystemRandom = field(default_factory=SystemRandom)
 
     @classmethod
-    def prepare(cls, trial: Trial, partners: tuple[Worker, Worker], unverified: Unverified) -> "Contest":
-        """Constructs what `lent` gave. Hold `bench.contests` and the shared lease."""
-        reference, null = partners
+    def prepare(cls, trial: Trial, partners: tuple[Partner, Partner], unverified: Unverified) -> "Contest":
+        """Loads and constructs the models of partners. Hold `bench.contests` and the shared lease."""
+        reference, null = (partner.worker for partner in partners)
         compiled, on_gpu = trial.options.baseline == "compile", trial.bench.device.type == "cuda"
         trial.bench.partners.rest_now()
+        partners[0].load(source_of(trial.problem, trial.case.name), "Model")
+        partners[1].load(null_code(), "ModelNew")
         supply = Supply(trial)
         with ours():
             trial.construct(reference, PARTNER_SECONDS, compiled)

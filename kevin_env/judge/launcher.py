@@ -22,6 +22,11 @@ _PASSED = (
 END_SECONDS = 10.0
 
 
+QUEUES = "4"
+"""Hardware queues of a candidate's context, of which CUDA makes eight by default: a context takes as much longer to
+make and to end as it has more, and programs with more streams than queues have some of them wait for each other."""
+
+
 class ForkServer:
     """The process that candidates are forked from. One per judge, safe to use from many threads.
 
@@ -37,6 +42,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
         environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else importing cpp_extension starts CUDA before the fork
+        environment["CUDA_DEVICE_MAX_CONNECTIONS"] = QUEUES
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         self._process = subprocess.Popen(

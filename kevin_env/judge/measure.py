@@ -14,6 +14,7 @@ from kevin_env.judge.api import JudgeError
 from kevin_env.judge.chain import GpuGate
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Drawn, Player
+from kevin_env.judge.pace import STUDY
 from kevin_env.judge.partners import ours
 from kevin_env.judge.patience import Ran
 from kevin_env.judge.pauses import awake
@@ -74,15 +75,16 @@ def measure(contest: Contest) -> Correct:
 
 def enough(contest: Contest, speedup: Speedup, pairs: int, began: float) -> bool:
     """Whether no further pair is needed of those that began at a time, by `time.monotonic`."""
-    pace = contest.trial.bench.pace
-    least, most = pace.pairs
+    pace, asked_for = contest.trial.bench.pace, contest.trial.options.precision
+    times = STUDY if asked_for else 1
+    least, most = pace.pairs[0], times * pace.pairs[1]
     if pairs >= most or speedup.high < 1 / SLOW:
         return pairs >= min(least, 2)
-    wanted = contest.trial.options.precision or pace.precision
+    wanted = asked_for or pace.precision
     if contest.trial.bench.device.type == "cuda":
         wanted = max(wanted, NEARLY * timing.least_spread(speedup.reference, speedup.submission))
     precise = pairs >= least and speedup.spread <= wanted
-    return precise or (pairs >= min(least, timing.LEAST) and time.monotonic() - began > pace.seconds)
+    return precise or (pairs >= min(least, timing.LEAST) and time.monotonic() - began > times * pace.seconds)
 
 
 @dataclass

@@ -5,9 +5,11 @@ wrong with them is the judge's failure. One that is not in use is kept for the n
 lets go of model and memory when the next one is lent, or when none has been in use for a while.
 """
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,12 +25,63 @@ IDLE_SECONDS = 10.0
 """After which what the last calls left is given back, up to 16 GB of a GPU: a policy that lives there may need it."""
 
 
+class NoRoom(JudgeError):
+    """A process of the judge's own lacked memory, which others may hold."""
+
+
+class ours:
+    """Whatever goes wrong with a process that runs no submission is the judge's failure.
+
+    No generator: since Python 3.12 one that does not pass an error on leaves it, and the tensors in its frames, in a
+    cycle until the next collection.
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Trouble):
+            lacked = isinstance(error, Failed) and error.failure.kind == "out_of_memory"
+            text = f"a process of the judge's own failed: {type(error).__name__}: {error}"
+            raise (NoRoom if lacked else JudgeError)(text) from error
+
+
+@dataclass
+class Partner:
+    """A process that runs trusted code, for one contest.
+
+    Attributes:
+        worker: It.
+        loaded: Whether it has loaded the code that it is wanted for.
+        fresh: Whether it has loaded nothing yet.
+    """
+
+    worker: Worker
+    loaded: bool = False
+    fresh: bool = False
+
+    def load(self, code: str, entry: str) -> None:
+        """Has it load this code, in place of any other. Hold the shared lease.
+
+        Raises:
+            JudgeError: when that fails.
+        """
+        if self.loaded:
+            return
+        with ours():
+            if not self.fresh:
+                self.worker.ask("forget", PARTNER_SECONDS)
+            path = self.worker.folder / f"{secrets.token_hex(8)}.py"
+            self.worker.ask("load", PARTNER_SECONDS, path=str(path), code=code, entry=entry)
+        self.loaded = True
+
+
 class Partners:
     """Processes that run trusted code; safe to use from many threads.
 
     Args:
         start: Gives a warm candidate.
-        most: How many there may be; those that were used longest ago go first. What is in use stays.
+        most: How many there may be, but for those in use.
         lease: Of the device.
     """
 
@@ -46,24 +99,26 @@ class Partners:
         """Held while some of those that are free are asked to rest, and are not among the free."""
 
     @contextmanager
-    def lent(self, key: str, code: str, entry: str) -> Iterator[Worker]:
-        """A process that has loaded `code`, for one contest; a new one where none with this key is free.
+    def lent(self, key: str) -> Iterator[Partner]:
+        """A process for one contest. Hold no lease when it starts: a new one makes a context.
 
-        Hold no lease when it starts. After an error of the judge's it is ended: the next contest gets another.
+        One that has loaded what the key stands for, if it is free; else a new one, or if there are too many the one
+        that was used longest ago. After an error of the judge's it is ended: the next contest gets another.
 
         Raises:
             JudgeError: when it does not start.
         """
         with self._idle, self._counted():
-            worker = self._taken(key) or self._started(code, entry)
+            partner = self._taken(key) or Partner(self._start(), fresh=True)
             sound = True
             try:
-                yield worker
+                yield partner
             except (JudgeError, torch.OutOfMemoryError):  # what it holds is what the judge lacks
                 sound = False
                 raise
             finally:
-                self._keep(key, worker, tired=True) if sound else worker.close()
+                name = key if partner.loaded else ""
+                self._keep(name, partner.worker, tired=True) if sound else partner.worker.close()
 
     def rest(self) -> None:
         """Has those that were used and are free let go of what they hold. Hold no lease."""
@@ -94,27 +149,18 @@ class Partners:
             with self._lock:
                 self._used -= 1
 
-    def _taken(self, key: str) -> Worker | None:
+    def _taken(self, key: str) -> Partner | None:
+        """One that is free; None where one is to be started."""
         with self._resting, self._lock:
             dead = [each for each in self._free if not each[1].waiting]  # ended by something outside
             self._free = [each for each in self._free if each not in dead]
             place = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
-            found = None if place is None else self._free.pop(place)[1]
-            surplus = 0 if found else max(0, self._used + len(self._free) - self._most)
-            ended, self._free = self._free[:surplus], self._free[surplus:]
-        for _, worker in (*dead, *ended):
+            if place is None and self._free and self._used + len(self._free) > self._most:
+                place = 0
+            name, found = (key, None) if place is None else self._free.pop(place)
+        for _, worker in dead:
             worker.close()
-        return found
-
-    def _started(self, code: str, entry: str) -> Worker:
-        worker = self._start()
-        try:
-            with ours():
-                worker.ask("load", PARTNER_SECONDS, path=str(worker.folder / "partner.py"), code=code, entry=entry)
-        except JudgeError:
-            worker.close()
-            raise
-        return worker
+        return None if found is None else Partner(found, loaded=name == key)
 
     def _keep(self, key: str, worker: Worker, tired: bool) -> None:
         with self._lock:
@@ -138,24 +184,3 @@ class Partners:
                     worker.close()
                 else:
                     self._keep(key, worker, tired=False)
-
-
-class NoRoom(JudgeError):
-    """A process of the judge's own lacked memory, which others may hold."""
-
-
-class ours:
-    """Whatever goes wrong with a process that runs no submission is the judge's failure.
-
-    No generator: since Python 3.12 one that does not pass an error on leaves it, and the tensors in its frames, in a
-    cycle until the next collection.
-    """
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Trouble):
-            lacked = isinstance(error, Failed) and error.failure.kind == "out_of_memory"
-            text = f"a process of the judge's own failed: {type(error).__name__}: {error}"
-            raise (NoRoom if lacked else JudgeError)(text) from error

@@ -32,11 +32,11 @@ a load of 5 to 7 on two processors). Of 57 judgements of two references against 
 on two processors, logarithms varied by 0.16 to 0.45: one side may have both threads on one processor."""
 RESOLUTION = 1e-6
 """No call is taken to be shorter than this."""
-CHAIN_ERROR, CONSTANT_ERROR = 0.7e-6, 1e-6
+CHAIN_ERROR, CONSTANT_ERROR = 0.5e-6, 1e-6
 """Standard deviations of what a chain tells from another one's of the same process, and of a link's constant."""
 FEW_LINKS, LINK_ERROR = 4, 3e-3
 """With fewer links of a side their scatter is not known, and taken to be this share of a call."""
-OF_LOWER_HALF, OF_QUARTILE = 2.5, 1.36
+OF_LOWER_HALF, OF_QUARTILE = 2.6, 1.36
 """Of normal values: the standard deviation over the mean deviation of the lower half from the lower quartile, and
 the standard error of that quartile times the root of their number, over the standard deviation."""
 

@@ -269,7 +269,7 @@ def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
         return
     judgement, found = judged(judge, RIGHT)
     assert (judgement.outcome.category, found) == ("correct", ends)
-    assert len(runs) >= ends  # a doubted time is taken again
+    assert len(runs) >= ends
 
 
 @pytest.mark.parametrize(

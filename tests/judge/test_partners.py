@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,13 @@ def maps(worker: Worker) -> int:
 MOST = 3
 
 
+@contextmanager
+def lent(partners: Partners, key: str) -> Iterator[Worker]:
+    with partners.lent(key) as partner:
+        partner.load(CODE, "Model")
+        yield partner.worker
+
+
 @pytest.fixture
 def started() -> list[Worker]:
     return []
@@ -52,51 +60,65 @@ def partners(server: ForkServer, started: list[Worker]) -> Iterator[Partners]:
 
 def test_one_that_is_free_serves_again(partners: Partners, started: list[Worker]) -> None:
     for _ in range(2):
-        with partners.lent("a", CODE, "Model") as first:
+        with lent(partners, "a") as first:
             assert first is started[0] and first.waiting
-    with partners.lent("b", CODE, "Model") as other:
+    with lent(partners, "b") as other:
         assert other is started[1]
 
 
 def test_nobody_gets_one_that_is_in_use(partners: Partners, started: list[Worker]) -> None:
-    with partners.lent("a", CODE, "Model") as first, partners.lent("a", CODE, "Model") as second:
+    with lent(partners, "a") as first, lent(partners, "a") as second:
         assert first is not second
-    with partners.lent("a", CODE, "Model"), partners.lent("a", CODE, "Model"):
+    with lent(partners, "a"), lent(partners, "a"):
         assert len(started) == 2
 
 
 def test_it_is_ended_after_a_fault_of_the_judge(partners: Partners, started: list[Worker]) -> None:
-    with pytest.raises(JudgeError), partners.lent("a", CODE, "Model"), ours():
+    with pytest.raises(JudgeError), lent(partners, "a"), ours():
         raise Ended
     assert not started[0].waiting
-    with partners.lent("a", CODE, "Model"):
+    with lent(partners, "a"):
         assert len(started) == 2
 
 
 def test_it_is_kept_after_a_fault_of_the_submission(partners: Partners, started: list[Worker]) -> None:
-    with pytest.raises(Ended), partners.lent("a", CODE, "Model"):
+    with pytest.raises(Ended), lent(partners, "a"):
         raise Ended
-    with partners.lent("a", CODE, "Model") as again:
+    with lent(partners, "a") as again:
         assert again is started[0] and again.waiting
 
 
-def test_the_oldest_goes_where_there_are_too_many(partners: Partners, started: list[Worker]) -> None:
+def test_the_one_used_longest_ago_loads_other_code_where_there_are_too_many(
+    partners: Partners, started: list[Worker]
+) -> None:
     for key in ("a", "b", "a", "c"):
-        with partners.lent(key, CODE, "Model"):
+        with lent(partners, key):
             pass
-    with partners.lent("d", CODE, "Model"):
-        assert [each.waiting for each in started] == [True, False, True, True]  # b
+    with lent(partners, "d") as other:
+        assert other is started[1]  # b
+    with lent(partners, "a") as first, lent(partners, "c") as last:
+        assert [first, last] == [started[0], started[2]]
+    assert len(started) == MOST
+
+
+def test_one_that_was_to_load_something_and_did_not_is_not_taken_for_it(
+    partners: Partners, started: list[Worker]
+) -> None:
+    with pytest.raises(Ended), partners.lent("a"):
+        raise Ended
+    with partners.lent("a") as again:
+        assert not again.loaded
 
 
 def test_one_that_is_free_lets_go_when_it_is_asked_to(partners: Partners, started: list[Worker]) -> None:
     region = SharedRegion(1 << 20, torch.device("cpu"))
-    with partners.lent("a", CODE, "Model") as first:
+    with lent(partners, "a") as first:
         first.share("inbox", region, 10)
         held = maps(first)
-    with partners.lent("b", CODE, "Model"):
+    with lent(partners, "b"):
         partners.rest_now()
         assert held and maps(first) < held
-    with partners.lent("a", CODE, "Model") as again:
+    with lent(partners, "a") as again:
         assert again is first and again.waiting
     region.close()
 
@@ -106,8 +128,8 @@ def test_one_that_is_free_lets_go_once_none_was_in_use_for_a_while(
 ) -> None:
     monkeypatch.setattr(partners, "_idle", Idle(0.1, partners.rest))
     region = SharedRegion(1 << 20, torch.device("cpu"))
-    with partners.lent("b", CODE, "Model"):
-        with partners.lent("a", CODE, "Model") as first:
+    with lent(partners, "b"):
+        with lent(partners, "a") as first:
             first.share("inbox", region, 10)
             held = maps(first)
         time.sleep(0.5)
@@ -116,14 +138,14 @@ def test_one_that_is_free_lets_go_once_none_was_in_use_for_a_while(
     while maps(first) == held and time.monotonic() < deadline:
         time.sleep(0.01)
     assert maps(first) < held
-    with partners.lent("a", CODE, "Model") as again:
+    with lent(partners, "a") as again:
         assert again is first and again.waiting
     region.close()
 
 
 def test_they_let_go_while_nobody_is_timed(partners: Partners, started: list[Worker]) -> None:
     region = SharedRegion(1 << 20, torch.device("cpu"))
-    with partners.lent("a", CODE, "Model") as first:
+    with lent(partners, "a") as first:
         first.share("inbox", region, 10)
         held = maps(first)
     with partners._lease.exclusive():
@@ -140,7 +162,7 @@ def test_one_that_lets_go_is_waited_for_instead_of_another_being_started(
     partners: Partners, started: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, go_on, taken = threading.Event(), threading.Event(), list[Worker]()
-    with partners.lent("a", CODE, "Model") as first:
+    with lent(partners, "a") as first:
         pass
 
     def rest(*order: object) -> None:
@@ -148,7 +170,7 @@ def test_one_that_lets_go_is_waited_for_instead_of_another_being_started(
         go_on.wait(10)
 
     def take() -> None:
-        with partners.lent("a", CODE, "Model") as again:
+        with lent(partners, "a") as again:
             taken.append(again)
 
     monkeypatch.setattr(first, "ask", rest)
@@ -165,27 +187,27 @@ def test_one_that_lets_go_is_waited_for_instead_of_another_being_started(
 
 
 def test_one_that_ended_while_it_was_free_is_not_lent(partners: Partners, started: list[Worker]) -> None:
-    with partners.lent("a", CODE, "Model") as first:
+    with lent(partners, "a") as first:
         pass
     for pid in descendants(first.pid):
         os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 10
     while first.waiting and time.monotonic() < deadline:
         time.sleep(0.01)
-    with partners.lent("a", CODE, "Model") as again:
+    with lent(partners, "a") as again:
         assert again is not first and again.waiting
 
 
 def test_one_that_is_in_use_at_the_end_is_ended_when_it_is_given_back(
     partners: Partners, started: list[Worker]
 ) -> None:
-    with partners.lent("a", CODE, "Model"):
+    with lent(partners, "a"):
         partners.close()
         assert started[0].waiting
     assert not started[0].waiting
 
 
 def test_code_that_does_not_load_is_the_judges_failure(partners: Partners, started: list[Worker]) -> None:
-    with pytest.raises(JudgeError, match="a process of the judge's own failed"), partners.lent("a", "1 / 0", "Model"):
-        pass
+    with pytest.raises(JudgeError, match="a process of the judge's own failed"), partners.lent("a") as partner:
+        partner.load("1 / 0", "Model")
     assert not started[0].waiting

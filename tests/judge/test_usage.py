@@ -14,6 +14,14 @@ import pytest
 from kevin_env.judge.usage import ancestors, arrivals, descendants, faults, more_memory_than, stored, threads
 
 MIB = 1 << 20
+GROWS = """
+import mmap, threading, time
+def grow():
+    while True:
+        mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).write(b"x")
+        time.sleep(0.01)
+threading.Thread(target=grow, daemon=True).start()
+"""
 SHARED = """
 import mmap, os
 shared = mmap.mmap(-1, 200 << 20)
@@ -92,8 +100,7 @@ def test_a_process_that_waits_has_no_page_faults() -> None:
         before = faults(waiting)
         time.sleep(0.1)
         assert before == faults(waiting) and before[0] == 1 and before[1] > 0
-    with running("import mmap, threading, time\ndef grow():\n    while True: mmap.mmap(-1, 4096, 34).write(b'x'); time.sleep(0.01)\n"
-                 "threading.Thread(target=grow, daemon=True).start()") as busy:  # fmt: skip
+    with running(GROWS) as busy:
         before = faults(busy)
         deadline = time.monotonic() + 10
         while faults(busy)[1] < before[1] + 100:

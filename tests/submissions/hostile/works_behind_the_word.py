@@ -20,7 +20,7 @@ side = torch.cuda.Stream()
 class ModelNew(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        torch.softmax(torch.empty(16, 16384, device="cuda"), dim=1)  # loaded here: behind the word it would wait for ever
+        torch.softmax(torch.empty(16, 16384, device="cuda"), dim=1)  # loaded now: behind the word it would wait for ever
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         frame = sys._getframe()
