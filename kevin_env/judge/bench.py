@@ -107,7 +107,7 @@ class Bench:
         return self.capacity.places(largest_call(self.sketches.of(problem)))
 
     def take(self) -> Worker:
-        """A warm candidate that has run nothing. Hold no lease: one is made while nobody is timed."""
+        """A warm candidate that has run nothing. Hold no lease: a context takes a while."""
         return self.watched(self._take_spare() or self._new_worker())
 
     def take_for_tools(self) -> Worker:
@@ -273,7 +273,7 @@ class Bench:
         except JudgeError:  # the fork server may have been ending
             worker = self._forked()
         try:
-            with self.lease.contexts(), ours():
+            with ours():
                 worker.prepare(self.info.processors)
         except BaseException:
             worker.close()

@@ -23,7 +23,7 @@ HOST_SHARE = 0.5
 CORE_SHARE = {"cpu": 0.5, "cuda": 0.75}
 """Of the cores for submissions, by device; the rest is for who is timed and for the judge."""
 MOST = 24
-PLACES = 6
+PLACES = 8
 """Submissions that are on a GPU at once, at most. Each place has an equal share of its memory."""
 COPIES = 8
 """Device memory that judging takes, as a multiple of a call's inputs and outputs: inputs in private and in shared

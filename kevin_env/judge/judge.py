@@ -13,11 +13,10 @@ from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submiss
 from kevin_env.judge.asked import Asked, Cancellation
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import Contest, lent
-from kevin_env.judge.device import identity, inform, resolve
+from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.diagnostics import without_paths
 from kevin_env.judge.flags import coverage_flags, roofline_flags
 from kevin_env.judge.launcher import ForkServer
-from kevin_env.judge.lease import Lease
 from kevin_env.judge.measure import ahead, measure
 from kevin_env.judge.pace import Pace
 from kevin_env.judge.partners import NoRoom
@@ -63,9 +62,8 @@ class Judge:
     ) -> None:
         self.device = resolve(device)
         if self.device.type == "cuda":
-            with Lease(identity(self.device)).contexts():  # another judge may be timing
-                self.enter_thread()
-                torch.zeros(1, device=self.device)
+            self.enter_thread()
+            torch.zeros(1, device=self.device)
         self.info = inform(self.device)
         self.bench = Bench(self.device, self.info, server, pace)
         self._slots = threading.Semaphore(self.bench.capacity.slots)
@@ -260,7 +258,7 @@ class Judge:
                     if self.bench.lease.wanted():
                         give_way()
             with watch("queue"), asleep(trial.worker, wait=False):
-                held.enter_context(self.bench.lease.timing())
+                held.enter_context(self.bench.lease.exclusive())
                 held.enter_context(self.bench.timing)
             with watch("time"), ended_where_it_fails(trial):
                 return measure(contest)

@@ -2,16 +2,16 @@
 
 Shared by everything that runs something on the device, exclusive for the fraction of a second in which times are
 taken. Whoever shares it for longer than a call asks in between whether it is wanted. Within a long call nobody can, as
-kernels on a GPU go on: others may share the device until it has ended. Contexts are made beside all that, but not
-while somebody is timed. It is a file lock, so a process that dies gives it back.
+kernels on a GPU go on: others may share the device until it has ended. Contexts come and go beside all that. It is a
+file lock, so a process that dies gives it back.
 """
 
 import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 STEP = 5e-4
@@ -32,14 +32,17 @@ class Lease:
         self._gate = folder / f"{device}.gate"
         self._long = folder / f"{device}.long"
         self._users = folder / f"{device}.users"
-        self._makers = folder / f"{device}.makers"
-        self._contexts = folder / f"{device}.contexts"
 
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Holds the device together with others."""
-        with _together(self._gate, self._file):
+        with _locked(self._gate, fcntl.LOCK_SH):  # whoever waits for the exclusive lease keeps newcomers out
+            lock = _locked(self._file, fcntl.LOCK_SH)
+            lock.__enter__()
+        try:
             yield
+        finally:
+            lock.__exit__(None, None, None)
 
     def wanted(self) -> bool:
         """Whether somebody holds it alone or waits to."""
@@ -64,27 +67,15 @@ class Lease:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Holds the device alone. While it waits it keeps newcomers out, except during long calls."""
-        with self._alone(nullcontext):
-            yield
-
-    @contextmanager
-    def timing(self) -> Iterator[None]:
-        """Holds the device alone while no context is made. One that is being made is waited for before all others."""
-        with self._alone(self._no_contexts):
-            yield
-
-    @contextmanager
-    def _alone(self, also: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
         with ExitStack() as held:
-            while not self._taken_alone(held, also):
+            while not self._taken_alone(held):
                 with _locked(self._long, fcntl.LOCK_EX):
                     pass
             yield
 
-    def _taken_alone(self, held: ExitStack, also: Callable[[], AbstractContextManager[None]]) -> bool:
+    def _taken_alone(self, held: ExitStack) -> bool:
         """Waits until it holds the device alone; False where a long call is under way."""
         with ExitStack() as trying:
-            trying.enter_context(also())
             trying.enter_context(_locked(self._gate, fcntl.LOCK_EX))
             while _free(self._long, fcntl.LOCK_EX):
                 with suppress(BlockingIOError):
@@ -93,32 +84,6 @@ class Lease:
                     return True
                 time.sleep(STEP)
         return False
-
-    @contextmanager
-    def contexts(self) -> Iterator[None]:
-        """Makes a context, together with others that make one. Hold no lease.
-
-        On an H100 that takes 0.1 to 0.2 s, in which links of others are 0.15 ms longer and some a time slice.
-        """
-        with _together(self._makers, self._contexts):
-            yield
-
-    @contextmanager
-    def _no_contexts(self) -> Iterator[None]:
-        with _locked(self._makers, fcntl.LOCK_EX), _locked(self._contexts, fcntl.LOCK_EX):
-            yield
-
-
-@contextmanager
-def _together(gate: Path, file: Path) -> Iterator[None]:
-    """Shares a lock. Whoever waits to hold it alone holds its gate, and keeps newcomers out."""
-    with _locked(gate, fcntl.LOCK_SH):
-        lock = _locked(file, fcntl.LOCK_SH)
-        lock.__enter__()
-    try:
-        yield
-    finally:
-        lock.__exit__(None, None, None)
 
 
 def _free(file: Path, how: int) -> bool:

@@ -2,7 +2,6 @@
 
 from kevin_env.frozen import Frozen
 
-
 STUDY = 8
 """How many times as many pairs, and as many seconds, there are at most where a precision was asked for."""
 

@@ -43,8 +43,8 @@ def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> N
 
 
 def test_what_is_scarce_decides() -> None:
-    place = 0.6 * 139 * GIB / 6
-    assert capacity_of(H200) == Capacity(12, on_device=6, spares=6, contests=3, partners=8, place=place)  # cores
+    place = 0.6 * 139 * GIB / 8
+    assert capacity_of(H200) == Capacity(12, on_device=8, spares=6, contests=3, partners=8, place=place)  # cores
     place = 0.6 * 24 * GIB / 6
     assert capacity_of(CONSUMER) == Capacity(6, on_device=6, spares=3, contests=1, partners=3, place=place)  # memories
     assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
@@ -54,7 +54,7 @@ def test_what_is_scarce_decides() -> None:
 
 def test_a_submission_takes_places_by_the_size_of_its_calls() -> None:
     found = capacity_of(H200)
-    assert [found.places(call) for call in (0, GIB // 2, GIB, 2 * GIB, 8 * GIB, 100 * GIB)] == [1, 1, 1, 2, 5, 6]
+    assert [found.places(call) for call in (0, GIB // 2, GIB, 2 * GIB, 8 * GIB, 100 * GIB)] == [1, 1, 1, 2, 7, 8]
     assert capacity_of(LAPTOP).places(100 * GIB) == 1
 
 
@@ -148,7 +148,7 @@ def test_a_candidate_that_cannot_be_made_ready_is_ended(
         made: list[Worker] = []
         forked = Bench._forked
         monkeypatch.setattr(Bench, "_forked", lambda bench: made.append(forked(bench)) or made[-1])
-        monkeypatch.setattr(bench.lease, "contexts", _no_files_left)
+        monkeypatch.setattr(Worker, "prepare", lambda worker, threads: _no_files_left())
         with pytest.raises(OSError, match="too many"):
             bench._new_worker()
         assert not made[0].folder.exists()

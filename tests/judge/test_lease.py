@@ -96,29 +96,6 @@ def test_whoever_waits_for_the_exclusive_lease_is_not_starved(name: str, hold: H
     held(waiting)
 
 
-def test_contexts_are_made_together_and_not_while_somebody_is_timed(name: str, hold: Hold) -> None:
-    held(hold("shared"))
-    maker = hold("contexts")
-    held(maker)
-    assert taken(Lease(name), "contexts", 2)
-    other = f"{name}-timed"
-    with Lease(other).timing():
-        assert not taken(Lease(other), "contexts", 0.2) and not taken(Lease(other), "shared", 0.1)
-    assert taken(Lease(other), "contexts", 2) and taken(Lease(other), "shared", 2)
-
-
-def test_who_is_to_be_timed_waits_for_contexts_that_are_being_made_and_for_no_others(name: str, hold: Hold) -> None:
-    maker = hold("contexts")
-    held(maker)
-    timed = hold("timing")
-    deadline = time.monotonic() + 20
-    while taken(Lease(name), "contexts", 0.1):  # until it has started
-        assert time.monotonic() < deadline
-    assert taken(Lease(name), "shared", 2)  # it keeps nobody from the device meanwhile
-    release(maker)
-    held(timed)
-
-
 def test_a_killed_holder_gives_it_back(name: str, hold: Hold) -> None:
     holder = hold("exclusive")
     held(holder)

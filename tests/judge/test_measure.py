@@ -346,3 +346,15 @@ def test_a_cpu_is_called_until_the_interval_is_as_narrow_as_asked(vary: float, p
     besides = 1 + 2  # one on other inputs; one each of the submission and of the null model for threads
     assert len(contest.calls) == 3 * WINDOWS * pairs + besides
     assert outcome.threads is None  # none of their processes is there
+
+
+def test_a_chain_in_which_others_make_a_context_is_taken_again() -> None:
+    """All links are longer then, the null model's among them."""
+    usual, shaken = links(500 * US, 1000 * US), 6  # the number of the second chain in which some are mixed
+
+    def seconds(name: str, count: int) -> float:
+        return usual(name, count) + (150 * US if len(gate.chains) == shaken else 0.0)
+
+    outcome = Chains(Scripted(PACE, gate := Links(seconds), least=CONSTANT)).outcome()
+    assert outcome.speedup == pytest.approx(2.0, rel=1e-3)
+    assert [len(each) for each in gate.chains] == [1, 1, 2, 1, 1, 2, 2]
