@@ -7,8 +7,8 @@ Both sides queue everything in advance. For each call i:
     candidate's queue: wait W >= i | output i = model(input) | D = i
 
 `W` and `D` are words in device memory (`kevin_env.judge.words`). The time between the events is a *link*: the call and
-a constant, the change of contexts there and back. No host code, launch or wake-up lies in it, and the candidate's
-process is stopped until the last link is through.
+a constant, the change of contexts there and back. No host code, launch or wake-up lies in it: the judge's
+queue is held until all links are in it, and the candidate's process is stopped until the last one is through.
 
 A call that needs its host while the device works (it waits for the device, or has more kernels than the launch queue)
 cannot be queued. It is timed one link at a time, with its process running. The look is at where its last output was; if
@@ -28,9 +28,9 @@ What a submission may try, and what stops it:
 - To write `W` itself: it begins on an input that is not there.
 - To keep outputs in one buffer, or to give aliases of the input: each is taken before the next call, and each input is
   compared with what was written.
-- To run on after the call, so that the reference is slowed: links of a known kernel are mixed with the reference's at
-  random, and slowed as well. What they say of the constant is taken from the reference's links; from the submission's
-  no more than the least that this judge has seen.
+- To run on after the call, so that the reference is slowed: links of a known kernel are mixed at random with those of
+  either side, and slowed as well. Those among the reference's tell the constant that is subtracted; from the
+  submission's links it is no more than the least that this judge has seen.
 - To choose the moment of its time slices, or of page faults: outputs are mapped before the first link, and a disturbed
   link is longer, never shorter. A chain's time is the lower quartile of its links.
 - To prepare in host code: the process is stopped. What its host does before a chain is queued knows shapes, no values.

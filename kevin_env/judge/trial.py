@@ -47,7 +47,7 @@ FEW_SETS, SCREENING_SECONDS = 2, 2.0
 """On how many input sets of a case one is screened at least, once that has taken so many seconds."""
 SLACK = 1 << 20, 256 << 20
 """Bytes that inbox and outbox are larger than the first input set needs: a quarter of that, but within these bounds."""
-KEPT = 1 / 64
+KEPT = 1 / 16
 """Share of a GPU that torch may keep in the judge: to ask the driver for it again takes milliseconds."""
 
 
