@@ -183,12 +183,14 @@ class Chains:
         """So many links; again where others made a context meanwhile, as the null model's among them show."""
         for _ in range(TRIES):
             answers, null = self._chain(side, count)
-            constant = timing.lower_quartile(null) if null else 0.0
-            if constant <= self._contest.trial.bench.least_constant(constant) + SHAKEN:
+            if not null or self._is_usual(timing.lower_quartile(null)):
                 break
         if side is self._reference:
             self._constants += null
         return answers
+
+    def _is_usual(self, constant: float) -> bool:
+        return constant <= self._contest.trial.bench.least_constant(constant) + SHAKEN
 
     def _chain(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
         """So many links, and what those of the null model have besides its call; none where it is not called.

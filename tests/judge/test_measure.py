@@ -106,8 +106,9 @@ class Scripted(Contest):
         own, reference, null = (Player(side, None, ours=False) for side in sides)  # type: ignore[arg-type]
         bench = SimpleNamespace(
             pace=pace, device=torch.device("cuda" if gate else "cpu"), known_seconds=KNOWN,
-            info=SimpleNamespace(processors=2), least_constant=lambda seen: min(seen, least) + ROOM,
+            info=SimpleNamespace(processors=2), least_constant=self.least_constant,
         )  # fmt: skip
+        self.least = least
         trial: Any = SimpleNamespace(
             bench=bench, worker=sides[0], player=own, gate=gate, case=SimpleNamespace(name="main"), lately=1e-3,
             in_time=lambda sets, told: told(None), much_slower=lambda seconds: seconds > 1.0, options=Options(),
@@ -118,6 +119,10 @@ class Scripted(Contest):
         unverified: Any = SimpleNamespace(add=lambda answer, drawn: self.verified.append(drawn))
         supply: Any = SimpleNamespace(fitting=fitting, other=lambda: OTHER)
         super().__init__(trial, reference, null, unverified, supply, gate)  # type: ignore[arg-type]
+
+    def least_constant(self, seen: float) -> float:
+        self.least = min(self.least, seen)
+        return self.least + ROOM
 
     def sets_of(self, player: Player, count: int) -> Any:
         return [next(self._numbers) if player is self.trial.player else -1 for _ in range(count)]
