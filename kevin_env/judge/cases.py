@@ -50,14 +50,14 @@ def timed_case(problem: Problem, device: torch.device) -> str:
 
 
 def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
-    """Every case that a verdict covers on this device; the timed one last.
+    """Every case that a verdict covers on this device; the timed one last. On a GPU that is all but `cpu`.
 
     Raises:
         ProblemError: when the problem's own code fails.
     """
     timed = timed_case(problem, device)
     for name in (*(case for case in problem.cases if case != timed), timed):
-        if name == timed or device.type != "cpu" or (name != "main" and _fits_cpu(problem, name)):
+        if name == timed or (name != "cpu" if device.type != "cpu" else name != "main" and _fits_cpu(problem, name)):
             yield Case(problem, name, device)
 
 
@@ -88,16 +88,25 @@ def seconds_of(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor])
     return min(found)
 
 
-def plan(distributions: list[str], timed: bool, secret: str, case: str, pace: Pace) -> list[str]:
-    """The distribution of each input set that is screened in a case, in an order that the secret decides."""
+def plan(distributions: list[str], timed: bool, secret: str, case: str, pace: Pace, only: bool = False) -> list[str]:
+    """The distribution of each input set that is screened in a case, in an order that the secret decides.
+
+    Args:
+        distributions: Of the case.
+        timed: Whether it is the one that is timed.
+        secret: Of the judgement.
+        case: Its name.
+        pace: How many sets there are.
+        only: Whether there is no other case, so that it meets every distribution.
+    """
     order = random.Random(seed_from(secret, case, "plan"))
     if not timed:
         return order.sample(distributions, min(pace.sets_of_others, len(distributions)))
-    planned = list(distributions)
-    while len(planned) < pace.sets:
+    planned, count = list(distributions), max(pace.sets, len(distributions) if only else 0)
+    while len(planned) < count:
         planned.append(order.choice(distributions))
     order.shuffle(planned)
-    return planned[: pace.sets]
+    return planned[:count]
 
 
 def handed_over(case: Case) -> list[torch.Tensor]:

@@ -141,7 +141,8 @@ class Trial:
             self.enter(case)
             yield None
             began = self._spent
-            planned = plan(self.distributions, case is cases[-1], self.secret, case.name, self.bench.pace)
+            timed, only = case is cases[-1], len(cases) == 1
+            planned = plan(self.distributions, timed, self.secret, case.name, self.bench.pace, only)
             for number, distribution in enumerate(planned):
                 if number >= FEW_SETS and self._spent - began > SCREENING_SECONDS and self.much_slower(self.lately):
                     break

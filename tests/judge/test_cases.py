@@ -37,6 +37,13 @@ def test_the_timed_case_meets_every_distribution_and_at_least_five_sets() -> Non
             assert set(planned) == set(distributions) and len(planned) >= PACE.sets == 5
 
 
+def test_a_gpu_screens_few_full_size_sets_but_where_there_is_no_other_case() -> None:
+    pace = PACES["cuda"]
+    assert len(plan(ALL, True, "ab", "main", pace)) == 2 and set(plan(ALL, True, "ab", "main", pace, True)) == set(ALL)
+    found = [case.name for case in open_cases(problem(), torch.device("meta"))]
+    assert found == ["huge", "odd", "main"]
+
+
 def test_other_cases_meet_each_distribution_once() -> None:
     for i in range(50):
         planned = plan(ALL, False, f"{i:032x}", "odd", PACE)

@@ -143,7 +143,7 @@ def test_torch_keeps_little_between_cases_and_nothing_at_last(
     monkeypatch: pytest.MonkeyPatch, kept: int, between: bool, at_last: bool
 ) -> None:
     """What the judge keeps of a small device, a submission may lack; what it gives back it has to ask for again."""
-    bench: Any = SimpleNamespace(device=torch.device("cuda"), room=64)
+    bench: Any = SimpleNamespace(device=torch.device("cuda"), room=16)
     worker: Any = SimpleNamespace()
     trial, given_back = Trial(bench, SOFTMAX, Options(), "00" * 16, worker), list[None]()
     monkeypatch.setattr("kevin_env.judge.trial.kept_memory", lambda device: kept)

@@ -12,6 +12,8 @@ from kevin_env.judge.lint.target import SECRET, InputSet, Target, outputs_of
 from kevin_env.judge.pace import PACES
 from kevin_env.judge.reference import Case, distributions_of, seed_from
 
+OWN_SETS = 4
+"""Further input sets of the problem's own distribution."""
 OTHER = 1000
 """What is added to an input set's number for the one from another seed."""
 Outputs = Callable[[], list[torch.Tensor]]
@@ -51,7 +53,7 @@ def outlive_first(case: Case, first: InputSet) -> Survivors:
 
 
 def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors]:
-    """Who is accepted in the timed case: on a verdict's input sets, and on as many of the problem's own alone.
+    """Who is accepted in the timed case: on sets of each distribution, and on some of the problem's own alone.
 
     Args:
         case: The timed case, with its weights drawn.
@@ -62,7 +64,7 @@ def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors
     """
     first = functools.partial(outputs_of, case, "own", 0)
     further = [name for name in distributions_of(case) if name != "own"]
-    own = ["own"] * (PACES[case.device.type].sets - 1)
+    own = ["own"] * OWN_SETS
     return _outlive_all(case, start, further, first), _outlive_all(case, start, own, first)
 
 
