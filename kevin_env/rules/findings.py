@@ -1,65 +1,55 @@
-"""What breaks a rule, and what launches kernels, in what `forward` reaches. Before the first layer of the reader."""
+"""What breaks a rule, and what launches kernels, in what `forward` reaches."""
 
 import ast
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+Kind = Literal["torch_compute", "fallback"]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, order=True)
 class Finding:
     """One place where what `forward` reaches breaks a rule."""
 
-    kind: Literal["torch_compute", "fallback"]
     line: int
+    kind: Kind
     what: str
 
 
+@dataclass
+class Seen:
+    """What was seen in one piece of code: findings, and whether it may launch a kernel."""
+
+    findings: list[Finding] = field(default_factory=list[Finding])
+    launches: bool = False
+
+    def add(self, other: "Seen") -> None:
+        """Takes over what was seen elsewhere."""
+        self.findings += [each for each in other.findings if each not in self.findings]
+        self.launches = self.launches or other.launches
+
+
 class Findings:
-    """Findings, with where the reading stands."""
+    """Notes what is seen while `forward` is followed."""
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self.launches = False
-        self._captures = False
-        self.reached = False
-        """Whether what is being read runs when `forward` is called."""
+        self.seen = Seen()
 
-    def report(self, kind: Literal["torch_compute", "fallback"], node: ast.AST, what: str) -> None:
-        """Notes a broken rule, when `forward` reaches it."""
-        finding = Finding(kind, getattr(node, "lineno", 1), what)
-        if self.reached and finding not in self.findings:
-            self.findings.append(finding)
+    def report(self, node: ast.AST, what: str, kind: Kind = "torch_compute") -> None:
+        """Notes a broken rule."""
+        self.seen.add(Seen([Finding(getattr(node, "lineno", 1), kind, what)]))
 
     def launch(self) -> None:
-        """Notes that an own kernel is launched, when `forward` reaches it."""
-        self.launches = self.launches or self.reached
+        """Notes that a kernel may be launched."""
+        self.seen.launches = True
 
     @contextmanager
-    def watching_launches(self) -> Generator[list[bool]]:
-        """Gives a list that has an entry afterwards if what was read meanwhile launches a kernel."""
-        before, self.launches = self.launches, False
-        found: list[bool] = []
+    def apart(self) -> Generator[Seen]:
+        """What is read meanwhile is seen by itself."""
+        before, self.seen = self.seen, Seen()
         try:
-            yield found
+            yield self.seen
         finally:
-            if self.launches:
-                found.append(True)
-            self.launches = self.launches or before
-
-    def capture(self, begins: bool) -> None:
-        """What is read between begin and end runs whenever the graph that captures it is replayed."""
-        if begins and not self.reached:
-            self.reached = self._captures = True
-        elif not begins and self._captures:
-            self.reached = self._captures = False
-
-    @contextmanager
-    def reaching(self) -> Generator[None]:
-        """What is read meanwhile runs when `forward` is called."""
-        before, self.reached = self.reached, True
-        try:
-            yield
-        finally:
-            self.reached = before
+            self.seen = before
