@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import kevin_env
-from kevin_env.parsing import meaning_of, nodes_of, parse, tree_of, walk
+from kevin_env.parsing import meaning_of, nodes_of, parse, walk
 
 PACKAGE = Path(kevin_env.__file__).parent
 

@@ -15,7 +15,7 @@ from kevin_env.parsing import tree_of
 from kevin_env.problem import data_folder
 from kevin_env.rules import Rules, check_rules
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.operations import torch_operations
+from kevin_env.rules.vocabulary import torch_operations
 
 MODEL = "class ModelNew(nn.Module):\n    def forward(self, x):\n"
 EXTENSION = "mine = load_inline(name='mine', cpp_sources={!r})\n" + MODEL + "        return mine.f(x)\n"
@@ -183,11 +183,11 @@ FALLBACKS = {
     "a handler that logs": "try:\n    y = launch(x, x)\nexcept:  # HERE\n    print('failed')\n    y = x * 2\nreturn y",
     "behind a handler that passes": "try:\n    return ext.f(x)\nexcept RuntimeError:  # HERE\n    pass\nreturn x @ x",
     "a layer": "try:\n    return ext.f(x)\nexcept RuntimeError as e:  # HERE\n    return nn.ReLU()(x)",
-    "a handler in a loop": "for _ in range(2):\n    try:\n        y = ext.f(x)\n    except Exception:  # HERE\n        y = x.exp()",
+    "a handler in a loop": "while 1:\n    try:\n        y = ext.f(x)\n    except OSError:  # HERE\n        y = x.exp()",
     "the second handler": (
         "try:\n    return ext.f(x)\nexcept ValueError:\n    raise\nexcept Exception:  # HERE\n    return x.exp()"
     ),
-    "a kernel that is launched in a function": "try:\n    return launch(x, x)\nexcept Exception:  # HERE\n    return x.cos()",
+    "a launch in a function": "try:\n    return launch(x, x)\nexcept Exception:  # HERE\n    return x.cos()",
 }
 
 
@@ -206,7 +206,7 @@ def test_a_handler_that_computes_with_torch_falls_back(name):
         "try:\n    return ext.f(x)\nexcept Exception:\n    torch.cuda.synchronize()\n    return launch(x, x)",
         "try:\n    y = ext.f(x)\nexcept triton.OutOfResources:\n    y = ext.g(x)\nreturn y",
         "try:\n    import fancy\nexcept ImportError:\n    fancy = None\nreturn ext.f(x)",
-        "try:\n    held = self.cache[x.shape]\nexcept KeyError:\n    held = self.cache[x.shape] = ext.g(x)\nreturn held",
+        "try:\n    held = self.held[x.shape]\nexcept KeyError:\n    held = self.held[x.shape] = ext.g(x)\nreturn held",
         "try:\n    return ext.f(x)\nfinally:\n    torch.cuda.synchronize()",
     ],
 )
@@ -239,7 +239,7 @@ def test_what_may_be_small_is_left_to_what_runs_where_glue_is_admitted(lines, na
 @pytest.mark.parametrize(
     "lines",
     [
-        "if self.packed is None:\n    self.packed = torch.cat([self.q, self.k]).contiguous()\nreturn ext.f(x, self.packed)",
+        "if self.w is None:\n    self.w = torch.cat([self.q, self.k]).contiguous()\nreturn ext.f(x, self.w)",
         "w = F.pad(torch.stack([self.a, self.b]), (0, 3))\nreturn ext.f(x, w)",
         "seed = torch.randint(0, 2**31, (1,)).item()\nreturn ext.f(x, seed)",
         "h = torch.randn(2, x.size(0), 3, device=x.device)\nreturn ext.f(x, h)",
@@ -384,7 +384,7 @@ def test_a_file_without_a_kernel_has_none(mode):
     "lines", ["return x.clone()", "return torch.zeros_like(x)", "return self.y", "k = kernel\nreturn x"]
 )
 def test_a_kernel_that_forward_surely_does_not_launch_is_none(lines, mode):
-    init = "class ModelNew(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.y = torch.ones(3)\n"
+    init = "class ModelNew(nn.Module):\n    def __init__(self):\n        self.y = torch.ones(3)\n"
     forward = f"    def forward(self, x):  # HERE\n{textwrap.indent(lines, ' ' * 8)}\n"
     found = _checked(init + forward, mode)
     assert isinstance(found, RulesViolation) and found.kind == "no_kernel"
@@ -519,8 +519,8 @@ def test_code_that_is_deep_long_or_calls_itself_is_read_soon(lines):
 @pytest.mark.parametrize(
     "text",
     ["/*" * 20_000, "at::a" * 20_000, "at::" * 30_000, "a::" * 30_000 + "(", "at::a<" * 20_000, "#if 0\n" * 20_000,
-     '"' * 40_001, "x." * 40_000, "cudnn" + "Forward" * 10_000, "cublasS" * 20_000, "void a (" * 20_000, "\\\n" * 20_000,
-     "torch::Tensor " * 20_000, "auto x = at::empty" * 10_000, "TORCH_LIBRARY_IMPL (" * 10_000],
+     '"' * 40_001, "x." * 40_000, "cudnn" + "Forward" * 10_000, "cublasS" * 20_000, "void a (" * 20_000,
+     "\\\n" * 20_000, "torch::Tensor " * 20_000, "auto x = at::empty" * 10_000, "TORCH_LIBRARY_IMPL (" * 10_000],
 )  # fmt: skip
 def test_sources_that_a_pattern_could_be_lost_in_take_no_time(text):
     assert isinstance(_checked(EXTENSION.format(text + "{;} at::matmul(x, x); __global__")), RulesViolation | None)

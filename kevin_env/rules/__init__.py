@@ -15,14 +15,15 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
-from kevin_env.parsing import defines, lacks_forward, nodes_of, tree_of, walk
+from kevin_env.parsing import defines, lacks_forward, marked, nodes_of, tree_of, walk
 from kevin_env.rules import cpp
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.dispatcher import interferes
-from kevin_env.rules.findings import Finding
+from kevin_env.rules.evaluator import Finding
 from kevin_env.rules.kernels import may_hold_a_kernel
 from kevin_env.rules.reader import Reader
-from kevin_env.rules.values import Imported
+from kevin_env.rules.things import Imported
+from kevin_env.rules.values import thing
 
 Rules = Literal["kernel", "partial", "open"]
 
@@ -63,19 +64,9 @@ def _parse(code: str) -> ast.Module | CompileError:
             return tree_of(code)
     except SyntaxError as error:
         message = f"{type(error).__name__}: {error.msg}"
-        return CompileError(kind="syntax", message=message, line=error.lineno, details=_place(code, error))
+        return CompileError(kind="syntax", message=message, line=error.lineno, details=marked(code, error))
     except ValueError as error:
         return CompileError(kind="syntax", message=f"The code is not valid text: {error}.")
-
-
-def _place(code: str, error: SyntaxError) -> str:
-    """The source line with its number and, where Python tells it, a mark under the column."""
-    lines = code.split("\n")
-    if error.lineno is None or not 0 < error.lineno <= len(lines):
-        return ""
-    source, label = lines[error.lineno - 1].rstrip(), f"{error.lineno:>5} | "
-    column = min(max(error.offset or 1, 1), len(source) + 1)
-    return f"{label}{source}\n{' ' * (len(label) - 2)}| {' ' * (column - 1)}^"
 
 
 def _check(tree: ast.Module, mode: Rules, glue: bool) -> RulesViolation | None:
@@ -111,7 +102,7 @@ def _reference(tree: ast.Module, reader: Reader) -> RulesViolation | None:
         lineage = [node for node in reader.lineage(model) if isinstance(node, ast.ClassDef)]
         bases = [(base, value) for node in lineage for base, value in zip(node.bases, reader.bases[node], strict=True)]
         named = [value for base, value in bases if getattr(base, "id", getattr(base, "attr", "")) == "Model"]
-        modules = all(value.things == {Imported("torch.nn.Module")} for value in named)
+        modules = all(value == thing(Imported("torch.nn.Module")) for value in named)
         if not modules or any(node.name == "Model" for node in lineage):
             return _inherits("ModelNew inherits from the reference Model", model.lineno)
     program = [node for node in tree.body if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)]

@@ -5,26 +5,8 @@ import sys
 
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.evaluator import Evaluator
-from kevin_env.rules.operations import computes, stem
-from kevin_env.rules.values import (
-    KERNEL,
-    LARGE,
-    MAYBE,
-    NONE,
-    PLAIN,
-    SOME,
-    UNKNOWN,
-    Arguments,
-    Function,
-    Imported,
-    Own,
-    Scope,
-    Thing,
-    Value,
-    container,
-    join,
-    thing,
-)
+from kevin_env.rules.things import Arguments, Function, Imported, Own, Scope, Thing, Value
+from kevin_env.rules.values import KERNEL, LARGE, MAYBE, NONE, PLAIN, SOME, UNKNOWN, container, join, one, part, thing
 
 _ATTRIBUTES = frozenset({"add_module", "register_module", "register_buffer", "register_parameter"})
 _ADDING = frozenset({"append", "add", "insert", "extend", "update", "setdefault"}) | _ATTRIBUTES
@@ -73,11 +55,11 @@ class Calls(Evaluator):
             starred = isinstance(each, ast.Starred)
             value = self.evaluate(each.value if isinstance(each, ast.Starred) else each, scope)
             if rest or (starred and not value.exact):
-                rest.append(value.one() if starred else value)
+                rest.append(one(value) if starred else value)
             else:
                 positional += value.parts if starred else (value,)
         keywords = [(each.arg, self.evaluate(each.value, scope)) for each in node.keywords]
-        rest += [value.one() for name, value in keywords if name is None]
+        rest += [one(value) for name, value in keywords if name is None]
         named = tuple((name, value) for name, value in keywords if name is not None)
         return Arguments(tuple(positional), named, join([*rest, PLAIN]) if rest else None)
 
@@ -86,7 +68,7 @@ class Calls(Evaluator):
     ) -> Value | None:
         """Methods of tensors, modules and containers; None for any other call."""
         name, own = method.attr, [each for each in receiver.things if isinstance(each, Own)]
-        if receiver.tensor:
+        if receiver.tensor and not (receiver.tensor == "maybe" and name in words.PLAIN_METHODS):
             return self._call_tensor_method(receiver, name, arguments, node)
         if any(self.has(each, name) for each in own):
             return None
@@ -97,55 +79,51 @@ class Calls(Evaluator):
         made = any(getattr(each, "made", False) for each in receiver.things)
         if name in words.ITSELF and (made or receiver.parts):
             return receiver
-        if made and own and (name in _ATTRIBUTES and isinstance(key := node.args[0], ast.Constant) and node.args[1:]):
+        if made and own and name in _ATTRIBUTES and node.args[1:] and isinstance(key := node.args[0], ast.Constant):
             self.assign(ast.Attribute(method.value, str(key.value), ast.Store()), arguments.positional[1], scope)
             return NONE
-        if made and own and name in words.CONTENTS:
-            return container(value for each in own for value in self.members.get(each, {}).values())
         if made and name in words.CONTENTS:
-            return container([receiver])
+            return container([value for each in own for value in self.members.get(each, {}).values()] or [receiver])
         if receiver.parts and name in _LISTING:
             return container(receiver.parts)
         if name in _ADDING and not receiver.things:
-            added = [each.one() if name in ("extend", "update") else each for each in arguments.all()]
+            added = [one(each) if name in ("extend", "update") else each for each in arguments.all()]
             self.add_to(method.value, join(added), scope)
         if receiver.parts and name in _TAKING:
             key = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
-            return receiver.at(key) if isinstance(key, str) else receiver.one()
-        known = not (receiver.things or receiver.is_none) or (made and name in words.MODULE_METHODS)
-        if known or receiver.things == UNKNOWN.things:
-            harmless = name in words.PLAIN_METHODS | words.MODULE_METHODS
-            return (PLAIN if known else UNKNOWN) if harmless else None
-        return None
+            return part(receiver, key) if isinstance(key, str) else one(receiver)
+        known = made or not (receiver.things or receiver.is_none)
+        harmless = name in words.MODULE_METHODS or (not made and name in words.PLAIN_METHODS)
+        return (PLAIN if known else UNKNOWN) if harmless and (known or receiver.things == UNKNOWN.things) else None
 
     def _call_tensor_method(self, receiver: Value, name: str, arguments: Arguments, node: ast.AST) -> Value:
         if name in words.SAME_SIZE:
             return receiver if receiver.tensor == "large" else SOME
         if name in words.PARTS:
             return container([SOME]) if name in words.SEVERAL else SOME
-        if computes(name):
+        if words.computes(name):
             given = Arguments((receiver, *arguments.all()))
             return self._operation(f"the tensor method .{name}()", name, given, node)
         return UNKNOWN if name.startswith("_") else PLAIN
 
     def _operation(self, what: str, name: str, given: Arguments, node: ast.AST) -> Value:
         """An operation of torch. To move what is not large, such as weights, may be preparation."""
-        if given.large() or (given.tensors() and not self.glue and stem(name) not in words.MOVES):
+        if given.large() or (given.tensors() and not self.glue and words.stem(name) not in words.MOVES):
             self.report(node, what)
-        return LARGE if given.large() and stem(name) not in words.REDUCTIONS else SOME
+        return LARGE if given.large() and words.stem(name) not in words.REDUCTIONS else SOME
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
         """What calling any of `callee` gives, and of a container calling each of its parts."""
         given = [self._call(each, arguments, node) for each in (UNKNOWN if callee.is_none else callee).things]
-        for part in callee.parts:
-            given.append(self.call(part, arguments, node))
+        for each in callee.parts:
+            given.append(self.call(each, arguments, node))
             arguments = Arguments((given[-1],)) if callee.exact else arguments
         return join(given[-1:] if callee.exact else given)
 
     def _call(self, each: Thing, arguments: Arguments, node: ast.AST) -> Value:
         match each:
             case "kernel":
-                self.launch()
+                self.seen.launches = True
                 return MAYBE if arguments.tensors() else KERNEL
             case Function():
                 return self.run(each, arguments)
@@ -163,7 +141,7 @@ class Calls(Evaluator):
                 self.call(self.attribute(made, "__init__"), arguments, node)
                 return made
             case _:
-                self.launch()
+                self.seen.launches = True
                 return join([self._handed_over(arguments), UNKNOWN])
 
     def _handed_over(self, arguments: Arguments) -> Value:
@@ -180,27 +158,25 @@ class Calls(Evaluator):
         if path in words.EXTENSION_MAKERS:
             return KERNEL
         if path in ("builtins.map", "builtins.filter"):
-            return container(
-                [self.call(first, Arguments(tuple(each.one() for each in arguments.positional[1:])), node)]
-            )
+            each = Arguments(tuple(one(value) for value in arguments.positional[1:]))
+            return container([self.call(first, each, node)])
         if path == "torch.utils.checkpoint.checkpoint":
             return self.call(first, Arguments(arguments.positional[1:]), node)
         if root == "torch":
             return self._call_torch(path, arguments, node)
-        computing = root in words.COMPUTING_PACKAGES and last != "rearrange"
-        computing = computing or (root == "numpy" and (last in words.NUMPY or ".linalg." in path or ".fft." in path))
-        computing = computing or (
-            root == "builtins" and last in words.BUILTINS_COMPUTE and first.tensor in ("some", "large")
-        )
+        computing = {
+            "builtins": last in words.BUILTINS_COMPUTE and first.tensor in ("some", "large"),
+            "numpy": last in words.NUMPY or ".linalg." in path or ".fft." in path,
+        }.get(root, root in words.COMPUTING_PACKAGES and last != "rearrange")
         if computing and arguments.tensors():
             return self._operation(f"{last}() on a tensor" if root == "builtins" else path, last, arguments, node)
         self._handed_over(arguments)
-        if root == "numpy" or path in words.PLAIN_BUILTINS or root in words.PLAIN_MODULES:
+        if root == "numpy" or root in words.PLAIN_MODULES or (root == "builtins" and last in words.PLAIN_BUILTINS):
             return SOME if root == "numpy" and first.tensor else PLAIN
-        if root in {"builtins", *words.COMPUTING_PACKAGES, *sys.stdlib_module_names}:
+        if root == "builtins" or root in words.COMPUTING_PACKAGES or root in sys.stdlib_module_names:
             return UNKNOWN
         if root != "triton":  # whose functions configure or decorate; its kernels launch
-            self.launch()
+            self.seen.launches = True
         return KERNEL
 
     def _wrapped(self, path: str, arguments: Arguments) -> Value:
@@ -212,11 +188,11 @@ class Calls(Evaluator):
                 parts = [*first.parts, *(value for _, value in arguments.keywords)]
                 return container(parts, names=names if len(names) == len(parts) else ())
             case "enumerate":
-                return container([container([PLAIN, first.one()], exact=True)])
+                return container([container([PLAIN, one(first)], exact=True)])
             case "zip":
-                return container([container([each.one() for each in arguments.positional], exact=True)])
+                return container([container([one(each) for each in arguments.positional], exact=True)])
             case "next":
-                return first.one()
+                return one(first)
             case "list" | "tuple" | "set" | "reversed" | "iter" | "sorted" | "deque":
                 return container([SOME]) if first.tensor else first
             case "wraps":
@@ -229,8 +205,8 @@ class Calls(Evaluator):
         match path.split(".")[1:]:
             case ["ops" | "classes", space, name, *_]:
                 if space in words.BUILT_IN_OPERATORS:
-                    return self._operation(path, name, arguments, node) if computes(name) else SOME
-                self.launch()
+                    return self._operation(path, name, arguments, node) if words.computes(name) else SOME
+                self.seen.launches = True
                 return MAYBE
             case ["nn", *_, str(layer), method] if layer[0].isupper():
                 if method in words.ITSELF:
@@ -241,9 +217,7 @@ class Calls(Evaluator):
                 return self._call("unknown" if layer in words.CONTAINERS else made, arguments, node)
             case ["nn", *spaces, name] if name[0].isupper() and "functional" not in spaces:
                 return self._module(path, name, arguments)
-            case ["nn", "functional", name]:
-                return PLAIN if name in words.FREE_FUNCTIONS else self._operation(path, name, arguments, node)
-            case ["linalg" | "fft" | "special" | "sparse", *_, name]:
+            case ["nn", "functional", name] | ["linalg" | "fft" | "special" | "sparse", *_, name]:
                 return self._operation(path, name, arguments, node)
             case ["Tensor", name]:
                 return self._call_tensor_method(arguments.first(), name, Arguments(arguments.positional[1:]), node)
@@ -256,11 +230,11 @@ class Calls(Evaluator):
                 return PLAIN
 
     def _call_function(self, path: str, name: str, arguments: Arguments, node: ast.AST) -> Value:
-        if name in words.LIKE | words.SAME_SIZE:
+        if name in words.SAME_SIZE:
             return LARGE if arguments.first().tensor == "large" else SOME
         if name in words.ALLOCATE | words.PARTS:
             return container([SOME]) if name in words.SEVERAL else SOME
-        return self._operation(path, name, arguments, node) if computes(name) else PLAIN
+        return self._operation(path, name, arguments, node) if words.computes(name) else PLAIN
 
     def _module(self, path: str, name: str, arguments: Arguments) -> Value:
         """An instance of a class of `torch.nn`."""

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.operations import computes, stem
 
 _BLANK = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 """Strings and comments."""
@@ -97,4 +96,4 @@ def _is_operation(path: str) -> bool:
 
 
 def _computes(name: str) -> bool:
-    return computes(name) and stem(name) not in words.MOVES | words.ALLOCATE
+    return words.computes(name) and words.stem(name) not in words.MOVES | words.ALLOCATE

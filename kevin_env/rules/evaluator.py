@@ -2,30 +2,14 @@
 
 import ast
 import builtins
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.findings import Findings, Seen
-from kevin_env.rules.values import (
-    KERNEL,
-    LARGE,
-    MAYBE,
-    NONE,
-    PLAIN,
-    SOME,
-    UNKNOWN,
-    Arguments,
-    Function,
-    Imported,
-    Own,
-    Scope,
-    Thing,
-    Value,
-    container,
-    join,
-    thing,
-)
+from kevin_env.rules.things import Arguments, Function, Imported, Own, Scope, Thing, Value
+from kevin_env.rules.values import KERNEL, LARGE, MAYBE, NONE, PLAIN, SOME, UNKNOWN, container, join, one, part, thing
 
 _MOST_STEPS = 100_000
 _SIGNS: dict[type[ast.AST], str] = {
@@ -42,11 +26,33 @@ class TooLong(Exception):
     """The file takes too many steps to read: what was found until then stands."""
 
 
-class Evaluator(Findings):
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One place where what `forward` reaches breaks a rule."""
+
+    line: int
+    kind: Literal["torch_compute", "fallback"]
+    what: str
+
+
+@dataclass
+class Seen:
+    """What was seen in one piece of code: findings, and whether it may launch a kernel."""
+
+    findings: list[Finding] = field(default_factory=list[Finding])
+    launches: bool = False
+
+    def add(self, other: "Seen") -> None:
+        """Takes over what was seen elsewhere."""
+        self.findings += [each for each in other.findings if each not in self.findings]
+        self.launches = self.launches or other.launches
+
+
+class Evaluator:
     """Evaluates expressions. What calls do the next layer knows."""
 
     def __init__(self, glue: bool) -> None:
-        super().__init__()
+        self.seen = Seen()
         self.glue = glue
         """Whether torch may compute on small tensors: then only operations on large ones are sure to count."""
         self.globals = Scope()
@@ -54,6 +60,19 @@ class Evaluator(Findings):
         """Names of each class, and what attributes of its instances were set to."""
         self.bases: dict[ast.ClassDef, list[Value]] = {}
         self._steps = 0
+
+    def report(self, node: ast.AST, what: str) -> None:
+        """Notes that something computes."""
+        self.seen.add(Seen([Finding(getattr(node, "lineno", 1), "torch_compute", what)]))
+
+    @contextmanager
+    def apart(self) -> Generator[Seen]:
+        """What is read meanwhile is seen by itself."""
+        before, self.seen = self.seen, Seen()
+        try:
+            yield self.seen
+        finally:
+            self.seen = before
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
         """What calling any of `callee` gives."""
@@ -110,25 +129,23 @@ class Evaluator(Findings):
             case ast.Dict(keys=keys, values=values):
                 held = [self.evaluate(value, scope) for value in values]
                 names = tuple(key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
-                parts = (value if key else value.one() for key, value in zip(keys, held, strict=True))
+                parts = (value if key else one(value) for key, value in zip(keys, held, strict=True))
                 return container(parts, names=names if len(names) == len(held) else ())
             case ast.ListComp(elt=element) | ast.SetComp(elt=element) | ast.GeneratorExp(elt=element):
                 return self._comprehension(node.generators, element, scope)
             case ast.DictComp(value=element):
                 return self._comprehension(node.generators, element, scope)
             case ast.Starred(value=value):
-                return self.evaluate(value, scope).one()
-            case ast.Await(value=value) | ast.YieldFrom(value=value):
-                return self.evaluate(value, scope)
+                return one(self.evaluate(value, scope))
             case _:
                 for child in [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]:
                     self.evaluate(child, scope)
-                return UNKNOWN if isinstance(node, ast.Yield) else PLAIN
+                return PLAIN if isinstance(node, ast.Constant | ast.JoinedStr) else UNKNOWN
 
     def _comprehension(self, generators: list[ast.comprehension], element: ast.expr, scope: Scope) -> Value:
         inner = Scope(scope.parent if scope.owner else scope)
         for each in generators:
-            self.assign(each.target, self.evaluate(each.iter, inner).one(), inner)
+            self.assign(each.target, one(self.evaluate(each.iter, inner)), inner)
             for test in each.ifs:
                 self.evaluate(test, inner)
         return container([self.evaluate(element, inner)])
@@ -158,7 +175,7 @@ class Evaluator(Findings):
             return UNKNOWN
         found = [self._attribute_of(each, name) for each in value.things]
         if value.parts:
-            entry = value.at(name) if name in value.names else UNKNOWN
+            entry = part(value, name) if name in value.names else UNKNOWN
             found.append(value if name in ("forward", "__call__") else entry)
         return join(found)
 
@@ -226,13 +243,13 @@ class Evaluator(Findings):
             self.report(node, "indexing with a tensor")
         match node.slice:
             case ast.Constant(value=int() | str() as place):
-                held = value.at(place)
+                held = part(value, place)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(place))):
-                held = value.at(-place)
+                held = part(value, -place)
             case ast.Slice():
-                held = value.one() if value.tensor else container(value.parts)
+                held = one(value) if value.tensor else container(value.parts)
             case _:
-                held = value.one()
+                held = one(value)
         own = [thing(each) if each == "kernel" or (isinstance(each, Imported) and each.made) else UNKNOWN
                for each in value.things if not isinstance(each, Function)]  # fmt: skip
         return held if value.tensor else join([*([held] if value.parts else []), *own])
@@ -254,7 +271,7 @@ class Evaluator(Findings):
                 starred = any(isinstance(each, ast.Starred) for each in elements)
                 exact = value.exact and len(value.parts) == len(elements) and not starred
                 for place, each in enumerate(elements):
-                    self.assign(each, value.at(place) if exact else value.one(), scope)
+                    self.assign(each, part(value, place) if exact else one(value), scope)
             case ast.Starred(value=inner):
                 self.assign(inner, container([value]), scope)
             case _:

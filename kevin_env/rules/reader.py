@@ -5,25 +5,9 @@ from collections.abc import Sequence
 
 from kevin_env.parsing import nodes_of, walk
 from kevin_env.rules.calls import Calls
-from kevin_env.rules.evaluator import TooLong
-from kevin_env.rules.findings import Seen
-from kevin_env.rules.values import (
-    LARGE,
-    MAYBE,
-    NONE,
-    PLAIN,
-    SOME,
-    UNKNOWN,
-    Arguments,
-    Function,
-    Imported,
-    Own,
-    Scope,
-    Value,
-    container,
-    join,
-    thing,
-)
+from kevin_env.rules.evaluator import Finding, Seen, TooLong
+from kevin_env.rules.things import Arguments, Function, Imported, Own, Scope, Value
+from kevin_env.rules.values import LARGE, MAYBE, NONE, PLAIN, SOME, UNKNOWN, container, join, one, thing
 
 _MOST_RUNS = 300
 """Functions that are read; in a file that calls more, with other arguments each time, the rest is not known."""
@@ -70,7 +54,7 @@ class Reader(Calls):
         key = (function, arguments)
         if key not in self._results:
             if len(self._results) >= _MOST_RUNS or len(self._returned) >= _DEEPEST:
-                self.launch()
+                self.seen.launches = True
                 return UNKNOWN
             self._results[key] = UNKNOWN, Seen()  # for a recursive call
             with self.apart() as seen:
@@ -120,7 +104,7 @@ class Reader(Calls):
                         return
                     self._branch(scope, then, orelse)
                 case ast.Try() | ast.TryStar():
-                    after = rest if rest and _ends([*node.body, *node.orelse]) else []
+                    after = rest if _ends([*node.body, *node.orelse]) else ()
                     self._execute_try(node, after, scope)
                     if after:
                         return
@@ -135,8 +119,6 @@ class Reader(Calls):
                 return None if known is None else not known
             case ast.Attribute(value=ast.Name(id="self"), attr="training"):
                 return None if self._sets_mode else True
-            case ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]):
-                return False
             case _:
                 return None
 
@@ -164,14 +146,15 @@ class Reader(Calls):
         self.seen.add(tried)
         before, after = dict(scope.names), [scope.names]
         for handler in node.handlers:
-            goes_on = [] if _ends(handler.body) else rest
+            goes_on = () if _ends(handler.body) else rest
             scope.names = dict(before)
             if handler.name:
                 scope.names[handler.name] = PLAIN
             with self.apart() as seen:
                 self.execute([*handler.body, *goes_on], scope)
             if tried.launches and seen.findings and not seen.launches and not isinstance(handler.body[-1], ast.Raise):
-                self.report(handler, "an `except` branch that continues without the kernel", "fallback")
+                found = Finding(handler.lineno, "fallback", "an `except` branch that continues without the kernel")
+                self.seen.add(Seen([found]))
             self.seen.launches |= seen.launches
             after.append(scope.names)
         scope.names = _joined(after)
@@ -213,7 +196,7 @@ class Reader(Calls):
     def _execute_block(self, node: ast.stmt, scope: Scope) -> None:
         match node:
             case ast.For(target=target, iter=over, body=body) | ast.AsyncFor(target=target, iter=over, body=body):
-                self.assign(target, self.evaluate(over, scope).one(), scope)
+                self.assign(target, one(self.evaluate(over, scope)), scope)
                 self._branch(scope, [*body, *node.orelse], [])
             case ast.While(test=test, body=body):
                 self.evaluate(test, scope)
@@ -277,14 +260,13 @@ def _ends(body: Sequence[ast.stmt]) -> bool:
 
 def _given_to_forward(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Arguments:
     """What `forward` is called with: its first parameter is as large as its tensors get; others may be small."""
-    parameters = [*node.args.posonlyargs, *node.args.args][1:]
-    parameters = parameters[: len(parameters) - len(node.args.defaults)]
-    marked = {each.value.id for each in walk(node)
-              if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.attr in _MARKS}  # fmt: skip
-    iterated = {each.iter.id for each in walk(node)
-                if isinstance(each, ast.For | ast.comprehension) and isinstance(each.iter, ast.Name)}  # fmt: skip
-    given: list[Value] = []
-    for place, each in enumerate(parameters):
+    nodes, given = walk(node), list[Value]()
+    marked = {
+        getattr(each.value, "id", "") for each in nodes if isinstance(each, ast.Attribute) and each.attr in _MARKS
+    }
+    iterated = {getattr(each.iter, "id", "") for each in nodes if isinstance(each, ast.For | ast.comprehension)}
+    parameters = [*node.args.posonlyargs, *node.args.args]
+    for place, each in enumerate(parameters[1 : len(parameters) - len(node.args.defaults)]):
         annotation = ast.unparse(each.annotation) if each.annotation else ""
         if any(word in annotation.lower() for word in ("list", "tuple", "dict", "sequence")):
             given.append(container([SOME]))

@@ -1,27 +1,28 @@
-"""Names of torch, Python and other packages, by what their calls do. No logic.
+"""Names of torch, Python and other packages, by what their calls do.
 
 Paths are resolved through imports (`F.relu` is `torch.nn.functional.relu`), never as spelled.
 """
+
+import functools
+from importlib import resources
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-LIKE = _words("empty_like zeros_like ones_like full_like rand_like randn_like clone")
-"""Functions of `torch` that allocate a tensor of the shape of their first argument."""
-ALLOCATE = LIKE | _words(
+ALLOCATE = _words(
     "empty empty_strided empty_permuted zeros ones full tensor as_tensor asarray from_numpy frombuffer from_dlpack "
     "scalar_tensor Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor BoolTensor "
-    "arange linspace eye rand randn randint randperm tril_indices triu_indices complex"
+    "arange linspace eye rand rand_like randn randn_like randint randperm tril_indices triu_indices complex"
 )
 """Functions of `torch` that make a tensor of what is no tensor."""
 SAME_SIZE = _words(
-    "reshape transpose permute squeeze unsqueeze flatten unflatten ravel movedim moveaxis swapaxes swapdims t adjoint "
-    "view view_as reshape_as contiguous detach detach_ data requires_grad_ clone copy_ zero_ fill_ squeeze_ unsqueeze_ "
-    "transpose_ t_ to type type_as float double half bfloat16 int long bool cuda cpu pin_memory numpy astype copy T mT "
-    "H mH resolve_conj resolve_neg view_as_real view_as_complex broadcast_to expand expand_as atleast_1d atleast_2d "
-    "atleast_3d"
+    "empty_like zeros_like ones_like full_like clone reshape transpose permute squeeze unsqueeze flatten unflatten "
+    "ravel movedim moveaxis swapaxes swapdims t adjoint view view_as reshape_as contiguous detach detach_ data copy_ "
+    "requires_grad_ zero_ fill_ squeeze_ unsqueeze_ transpose_ t_ to type type_as float double half bfloat16 int long "
+    "bool cuda cpu pin_memory numpy astype copy T mT H mH resolve_conj resolve_neg view_as_real view_as_complex "
+    "broadcast_to expand expand_as atleast_1d atleast_2d atleast_3d"
 )
 """Functions and methods that give a tensor of as many elements as they are given, or more."""
 PARTS = _words(
@@ -31,8 +32,8 @@ PARTS = _words(
 """Those that give a part of it, several parts, or a new tensor."""
 SEVERAL = _words("split chunk tensor_split hsplit vsplit dsplit unbind split_with_sizes")
 MOVES = _words(
-    "cat concat concatenate stack hstack vstack dstack column_stack row_stack pad constant_pad_nd repeat tile roll flip "
-    "fliplr flipud rot90 repeat_interleave"
+    "cat concat concatenate stack hstack vstack dstack column_stack row_stack pad constant_pad_nd repeat tile roll "
+    "flip fliplr flipud rot90 repeat_interleave"
 )
 """Operations that only move elements. Moving weights into a cache is preparation; moving an input is not."""
 REDUCTIONS = _words(
@@ -40,9 +41,6 @@ REDUCTIONS = _words(
     "count_nonzero aminmax vector_norm matrix_norm mse_loss l1_loss cross_entropy nll_loss kl_div item equal allclose"
 )
 """Operations whose result is small."""
-FREE_FUNCTIONS = _words("handle_torch_function has_torch_function boolean_dispatch one_hot")
-"""Functions of `torch.nn.functional` that are not known to compute."""
-
 CONTAINERS = _words("ModuleList ModuleDict ParameterList ParameterDict Sequential")
 PARAMETERS = _words("Parameter Buffer UninitializedParameter")
 NO_LAYERS = PARAMETERS | _words("Module Identity Flatten Unflatten")
@@ -54,17 +52,13 @@ ITSELF = _words(
 """Methods of an `nn.Module` that give the module itself, or a copy of it."""
 CONTENTS = _words("children modules named_children named_modules get_submodule parameters named_parameters buffers")
 """Methods of an `nn.Module` that give what it holds."""
-MODULE_METHODS = (
-    ITSELF
-    | CONTENTS
-    | _words(
-        "zero_grad state_dict load_state_dict add_module register_module register_buffer register_parameter "
-        "named_buffers get_parameter get_buffer extra_repr compile training register_forward_hook "
-        "register_forward_pre_hook register_load_state_dict_post_hook _register_load_state_dict_pre_hook __init__ "
-        "save_for_backward mark_dirty mark_non_differentiable set_materialize_grads _get_name"
-    )
+MODULE_METHODS = _words(
+    "zero_grad state_dict load_state_dict add_module register_module register_buffer register_parameter "
+    "named_buffers get_parameter get_buffer extra_repr compile training register_forward_hook "
+    "register_forward_pre_hook register_load_state_dict_post_hook _register_load_state_dict_pre_hook __init__ "
+    "save_for_backward mark_dirty mark_non_differentiable set_materialize_grads _get_name"
 )
-"""Methods that every `nn.Module`, or context of an autograd function, has, and that launch no kernel."""
+"""Other methods that every `nn.Module`, or context of an autograd function, has, and that launch no kernel."""
 LAYERS_WITHIN = _words(
     "encoder decoder layers self_attn multihead_attn out_proj linear1 linear2 norm norm1 norm2 norm3 dropout1 dropout2 "
     "dropout3 activation head tail module"
@@ -98,20 +92,14 @@ EXTENSION_MAKERS = _words(
 FAKES = _words("register_fake impl_abstract register_autograd register_vmap")
 """Functions of `torch.library` that take functions which do not run when the operator is called."""
 BUILTINS_COMPUTE = _words("abs sum min max pow round")
-PLAIN_BUILTINS = frozenset(
-    f"builtins.{name}"
-    for name in _words(
-        "abs all any ascii bin bool bytes callable chr complex divmod float format hasattr hash hex id input int "
-        "isinstance issubclass len max min oct ord pow print range repr round slice str sum setattr delattr property "
-        "staticmethod classmethod"
-    )
+PLAIN_BUILTINS = BUILTINS_COMPUTE | _words(
+    "all any ascii bin bool bytes callable chr complex divmod float format hasattr hash hex id input int isinstance "
+    "issubclass len oct ord print range repr slice str setattr delattr property staticmethod classmethod"
 )
 PLAIN_MODULES = _words(
     "math time os sys logging warnings hashlib re json struct pathlib tempfile subprocess ctypes typing"
 )
 """What of Python's own gives nothing that could be called and launch a kernel."""
-PURE_PACKAGES = _words("torch numpy scipy")
-"""Packages that give no way to write a kernel, except by `EXTENSION_MAKERS`."""
 COMPUTING_PACKAGES = _words(
     "einops opt_einsum jax tensorflow sklearn cv2 torchvision torchaudio xformers flash_attn transformers numexpr "
     "onnxruntime apex transformer_engine bitsandbytes flashinfer liger_kernel vllm kornia torchmetrics pandas polars "
@@ -127,3 +115,22 @@ NUMPY = _words("matmul dot vdot inner outer tensordot einsum convolve correlate"
 """Functions of NumPy that have no use on tensors but what a kernel should compute."""
 REFERENCE_PACKAGES = _words("kevin_env reference problem problems")
 """Where `Model` could be imported from."""
+
+
+@functools.cache
+def torch_operations() -> frozenset[str]:
+    """Stems of the names of torch's own operators that compute: `add` for `add_` and `add_out`, too.
+
+    A test names those of a new torch that are missing; views, questions and casts stay out.
+    """
+    return _words((resources.files("kevin_env.rules") / "torch_operations.txt").read_text(encoding="utf-8"))
+
+
+def stem(name: str) -> str:
+    """`add` for `add_` and `add_out`."""
+    return name.removesuffix("_out").strip("_")
+
+
+def computes(name: str) -> bool:
+    """Whether a function or a method of torch of that name, without its namespace, computes."""
+    return stem(name) in torch_operations()
