@@ -115,6 +115,11 @@ PLACES = {
         "class Own(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return OP\n",
         "return Own.apply(x)",
     ),
+    "an autograd function that is kept": (
+        "class Own(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        ctx.save_for_backward(x)\n        return OP\nwork = Own.apply\n",
+        "return work(x)",
+    ),
     "a static method": ("class Own:\n    @staticmethod\n    def f(x):\n        return OP\n", "return Own.f(x)"),
     "a class method": ("class Own:\n    @classmethod\n    def f(cls, x):\n        return OP\n", "return Own().f(x)"),
     "a base": ("class Base:\n    def f(self, x):\n        return OP\nclass Own(Base): pass\n", "return Own().f(x)"),

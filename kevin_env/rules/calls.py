@@ -72,10 +72,6 @@ class Calls(Evaluator):
             return self._call_tensor_method(receiver, name, arguments, node)
         if any(self.has(each, name) for each in own):
             return None
-        if name == "apply" and any(self.has(each, "forward") for each in own if not each.made):  # an autograd function
-            new = any(self.has(each, "setup_context") for each in own)
-            given = arguments if new else Arguments((PLAIN, *arguments.positional), arguments.keywords, arguments.rest)
-            return self.call(self.attribute(receiver, "forward"), given, node)
         made = any(getattr(each, "made", False) for each in receiver.things)
         if name in words.ITSELF and (made or receiver.parts):
             return receiver
@@ -92,8 +88,8 @@ class Calls(Evaluator):
         if receiver.parts and name in _TAKING:
             key = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
             return part(receiver, key) if isinstance(key, str) else one(receiver)
-        known = made or not (receiver.things or receiver.is_none)
-        harmless = name in words.MODULE_METHODS or (not made and name in words.PLAIN_METHODS)
+        known = made or bool(own) or not (receiver.things or receiver.is_none)
+        harmless = name in words.MODULE_METHODS or (not own and not made and name in words.PLAIN_METHODS)
         return (PLAIN if known else UNKNOWN) if harmless and (known or receiver.things == UNKNOWN.things) else None
 
     def _call_tensor_method(self, receiver: Value, name: str, arguments: Arguments, node: ast.AST) -> Value:

@@ -200,6 +200,8 @@ class Evaluator:
         """An attribute of an object, or of a class, as the first class in the lineage has it."""
         for each in lineage:
             if isinstance(each, Imported):
+                if name == "apply" and each.path.endswith("autograd.Function"):
+                    return self._applied(owner)
                 if name in ("forward", "__call__", "__init__"):
                     return thing(Imported(f"{each.path}.{name}"))
                 continue
@@ -208,6 +210,13 @@ class Evaluator:
             if found := self.members.get(Own(each), {}).get(name):
                 return replace(found, things=frozenset(_bound(one, owner) for one in found.things))
         return UNKNOWN
+
+    def _applied(self, owner: Own) -> Value:
+        """The `forward` of an autograd function, bound to its context where it has one."""
+        forward = self.inherited(self.lineage(owner.node), owner, "forward")
+        bound = owner if not self.has(owner, "setup_context") else None
+        things = [replace(each, owner=bound) if isinstance(each, Function) else each for each in forward.things]
+        return Value(things=frozenset[Thing](things))
 
     def lineage(self, node: ast.ClassDef) -> "list[ast.ClassDef | Imported]":
         """The class and all that it inherits from, in order."""
@@ -238,6 +247,8 @@ class Evaluator:
 
     def _subscript(self, node: ast.Subscript, scope: Scope) -> Value:
         value, index = self.evaluate(node.value, scope), self.evaluate(node.slice, scope)
+        if value.is_none:  # it was set in a way that is not seen
+            return UNKNOWN
         sure = value.tensor == "large" or (value.tensor == "some" and not self.glue)
         if sure and any(each.tensor in ("some", "large") for each in (index, *index.parts)):
             self.report(node, "indexing with a tensor")
