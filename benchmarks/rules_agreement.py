@@ -46,13 +46,28 @@ def verdicts_of(root: Path, mode: str, files: Sequence[Path]) -> tuple[Verdicts,
     return {file: verdict for file, (verdict, _) in zip(files, found, strict=True)}, [seconds for _, seconds in found]
 
 
+def correct_in(run: Path) -> set[str]:
+    """The files of a run that KernelBench's evaluator found correct, where it left its results."""
+    results = run / "eval_results.json"
+    found = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
+    samples = {problem: given if isinstance(given, list) else [given] for problem, given in found.items()}
+    return {
+        f"problem_{problem}_sample_{sample['sample_id']}_kernel.py"
+        for problem, given in samples.items()
+        for sample in given
+        if sample.get("correctness")
+    }
+
+
 def counted(mode: str, verdicts: Verdicts) -> Iterator[Row]:
-    """The share of each model's files, on each level and of all, that has each verdict."""
+    """The share of each model's files, of all and of correct ones, on each level, that has each verdict."""
     groups: dict[str, list[str]] = {}
+    correct = {run: correct_in(run) for run in {file.parent for file in verdicts}}
     for file, verdict in verdicts.items():
-        level = re.match(r"level_(\d+)_", file.name)
-        model = re.sub(r"-l\d$", "", file.parent.name)
-        for group in (f"{model}.L{level[1] if level else '?'}", f"all.L{level[1] if level else '?'}", "all"):
+        _, level, sample = file.name.split("_", 2)
+        models = [re.sub(r"-l\d$", "", file.parent.name), "all"]
+        models += ["correct"] if sample in correct[file.parent] else []
+        for group in (*(f"{model}.L{level}" for model in models), *models[1:]):
             groups.setdefault(group, []).append(verdict)
     for group in sorted(groups):
         for verdict, count in Counter(groups[group]).most_common():
@@ -72,7 +87,7 @@ def main() -> None:
     parser.add_argument("--show", nargs=2, metavar=("OLD", "NEW"), help="Name the files of this pair of verdicts.")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    files = [file for run in given.runs for file in sorted(run.resolve().glob("level_*_kernel.py"))]
+    files = [file for run in given.runs for file in sorted(run.absolute().glob("level_*_kernel.py"))]
     rows, new, start = list[Row](), Verdicts(), time.perf_counter()
     for mode in ("partial", "kernel"):
         new, seconds = verdicts_of(ROOT, mode, files)
@@ -86,7 +101,7 @@ def main() -> None:
             print(*(file for file in files if [old[file], new[file]] == given.show), sep="\n")
     write_result(given.json, "cpu", {"python": platform.python_version()}, rows)
     for row in rows:
-        if row["name"].startswith(("all", "old", "kernel", "partial")):
+        if row["name"].startswith(("all", "correct", "old", "kernel", "partial")):
             print(f"{row['name']:60} {row['value']:9.4g} of {row['n']}")
     print(f"{len(files)} files in {time.perf_counter() - start:.0f} s", file=sys.stderr)
 

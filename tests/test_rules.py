@@ -366,6 +366,7 @@ def test_what_could_keep_the_recorder_from_seeing_is_refused(code):
         "SRC = 'TORCH_LIBRARY_IMPL(mine, CUDA, m) { at::AutoDispatchBelowADInplaceOrView guard; }'",
         "lib = ctypes.CDLL('./libmine.so')",
         "# torch._C is not used here",
+        "if hasattr(torch._C, '_jit_set_nvfuser_enabled'):\n    torch._C._jit_set_nvfuser_enabled(True)",
     ],
 )
 def test_what_kernels_need_of_torchs_inside_is_no_interference(code):

@@ -42,6 +42,7 @@ def interferes(tree: ast.Module) -> tuple[str, int] | None:
         paths += [(f"{node.module}.{alias.name}", node.lineno) for alias in node.names]
     chains = nodes_of(tree, ast.Attribute)
     inner = {node.value for node in chains}
+    inner |= {node.args[0] for node in nodes_of(tree, ast.Call) if _path(node.func, names) == "hasattr" and node.args}
     paths += [(_path(node, names), node.lineno) for node in chains if node not in inner]
     texts = [(node.value, node.lineno) for node in nodes_of(tree, ast.Constant) if isinstance(node.value, str)]
     found = [(path, line) for path, line in (*paths, *texts) if _is_forbidden(path)]
