@@ -1067,6 +1067,23 @@ class ModelNew(nn.Module):
 }
 
 CPP = {
+    "registers and classes by the names of tensors": """
+using Vec = at::vec::Vectorized<float>;
+struct Sum { float add(float v) { return v; } };
+torch::Tensor f(torch::Tensor x, torch::Tensor y) {
+    at::parallel_for(0, x.numel(), 1, [&](int64_t b, int64_t e) { Vec y = Vec::loadu(p); y.exp().store(q); Sum x; x.add(1.f); });
+    return torch::empty_like(x);
+}
+""",
+    "a function by the name of a vendor's, and settings": """
+void cblas_sgemm(const float* a, float* b) { b[0] = a[0]; }
+torch::Tensor f(torch::Tensor x) {
+    cblas_sgemm(x.data_ptr<float>(), x.data_ptr<float>());
+    cudnnSetOpTensorDescriptor(descriptor, 0);
+    cudnnCreateOpTensorDescriptor(&descriptor);
+    return torch::empty_like(x);
+}
+""",
     "vectorized": """
 #include <ATen/cpu/vec/vec.h>
 at::Tensor g(at::Tensor x) { using V = at::vec::Vectorized<float>;

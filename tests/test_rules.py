@@ -120,7 +120,7 @@ PLACES = {
         "        ctx.save_for_backward(x)\n        return OP\nwork = Own.apply\n",
         "return work(x)",
     ),
-    "a static method": ("class Own:\n    @staticmethod\n    def f(x):\n        return OP\n", "return Own.f(x)"),
+    "a static method": ("class Own:\n    @staticmethod\n    def f(x):\n        return OP\n", "return Own().f(x)"),
     "a class method": ("class Own:\n    @classmethod\n    def f(cls, x):\n        return OP\n", "return Own().f(x)"),
     "a base": ("class Base:\n    def f(self, x):\n        return OP\nclass Own(Base): pass\n", "return Own().f(x)"),
     "super": (
@@ -159,9 +159,15 @@ UNREACHED = {
         "return Own.apply(x)",
     ),
     "a function that nobody calls": ("def work(x):\n    return OP\n", "return ext.f(x)"),
-    "the main program": ("if __name__ == '__main__':\n    x = torch.ones(3)\n    print(OP)\n", "return ext.f(x)"),
+    "the main program": (
+        "if __name__ == '__main__':\n    from model import Model\n    x = torch.ones(3)\n    print(OP)\n",
+        "return ext.f(x)",
+    ),
     "module level": ("x = torch.ones(3)\nif x.numel():\n    y = OP\n", "return ext.f(x)"),
-    "what is checked before an error": ("", "if x.dim() > 9:\n    n = OP\n    raise ValueError(n)\nreturn ext.f(x)"),
+    "what is checked before an error": (
+        "",
+        "y = ext.f(x)\nif x.dim() > 9:\n    n = OP\n    raise ValueError(n)\nreturn y",
+    ),
     "the other way of a kernel": ("", "if x.is_cuda:\n    return ext.f(x)\nelse:\n    return OP"),
     "a guard": ("", "if not x.is_cuda:\n    return OP\nreturn ext.f(x)"),
     "a guard before a launch in a function": ("", "if x.dtype != torch.float32:\n    return OP\nreturn launch(x, x)"),
@@ -210,6 +216,8 @@ def test_a_handler_that_computes_with_torch_falls_back(name):
         "try:\n    return ext.f(x)\nexcept Exception as error:\n    raise RuntimeError(x.sum()) from error",
         "try:\n    return ext.f(x)\nexcept Exception:\n    torch.cuda.synchronize()\n    return launch(x, x)",
         "try:\n    y = ext.f(x)\nexcept triton.OutOfResources:\n    y = ext.g(x)\nreturn y",
+        "try:\n    return ext.f(x)\nexcept Exception:\n    n = x.sum()\n    raise RuntimeError(n)",
+        "y = ext.f(x)\ntry:\n    import fancy\nexcept ImportError:\n    y = x.sum()\nreturn y",
         "try:\n    import fancy\nexcept ImportError:\n    fancy = None\nreturn ext.f(x)",
         "try:\n    held = self.held[x.shape]\nexcept KeyError:\n    held = self.held[x.shape] = ext.g(x)\nreturn held",
         "try:\n    return ext.f(x)\nfinally:\n    torch.cuda.synchronize()",
@@ -252,6 +260,7 @@ def test_what_may_be_small_is_left_to_what_runs_where_glue_is_admitted(lines, na
         "count, y = ext.f(x)\nreturn ext.g(y, count * 2)",
         "a, b = x.shape\nn, m = x.stride()\nreturn ext.f(x, a * b + n // m, len(x.shape) - 1, max(a, b) ** 2)",
         "n = 0\nfor part in x.split(2):\n    n += part.numel()\nreturn ext.f(x, n)",
+        "w = torch.empty(3)\nreturn ext.f(x) if w != None else ext.g(x)",
         "sizes = [t.numel() * 2 for t in (x, x)]\nreturn ext.f(x, sum(sizes))",
         "for i, t in enumerate([x, x]):\n    ext.f(t, i * 2 + 1)\nreturn x",
         "ext.f(x, **{'n': x.numel() * 2, 'out': x})\nn, y = (lambda t: (t.numel(), t))(x)\nreturn ext.f(y, n * 2)",
@@ -381,13 +390,15 @@ def test_a_file_without_a_kernel_has_none(mode):
     found = check_rules(f"{NO_KERNEL}        return self.anything(x)\n", mode)
     assert isinstance(found, RulesViolation) and (found.kind, found.line) == ("no_kernel", 5)
     assert check_rules(f"import warp\n{NO_KERNEL}        return self.anything(x)\n", mode) is None
+    for more in ("from torch._inductor.async_compile import AsyncCompile\n", "from .own import work\n"):
+        assert check_rules(f"{more}{NO_KERNEL}        return self.anything(x)\n", mode) is None
     for builds in ("ctypes.CDLL('k.so')", "torch.utils.cpp_extension.load('k', [])", "exec(open('k.py').read())"):
         assert check_rules(f"import ctypes\n{NO_KERNEL}        return {builds}.f(x)\n", mode) is None
 
 
 @pytest.mark.parametrize("mode", ["kernel", "partial"])
 @pytest.mark.parametrize(
-    "lines", ["return x.clone()", "return torch.zeros_like(x)", "return self.y", "k = kernel\nreturn x"]
+    "lines", ["return x.clone()", "return torch.zeros_like(x)", "return self.y", "n = triton.cdiv(3, 2)\nreturn x"]
 )
 def test_a_kernel_that_forward_surely_does_not_launch_is_none(lines, mode):
     init = "class ModelNew(nn.Module):\n    def __init__(self):\n        self.y = torch.ones(3)\n"
@@ -403,6 +414,15 @@ def test_partial_admits_torch_beside_a_kernel_and_no_reference():
     assert found is not None and found.kind == "inherits_reference"
     found = check_rules(f"{NO_KERNEL}        return torch.compile(F.softmax)(x)\n", "partial")
     assert found is not None and found.kind == "no_kernel"
+
+
+def test_a_model_that_leaves_training_mode_may_compute_in_it():
+    init = "class ModelNew(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.eval()\n"
+    forward = (
+        "    def forward(self, x):\n        if self.training:\n            return F.relu(x)\n        return ext.f(x)\n"
+    )
+    assert _checked(init + forward) is None
+    assert _checked(init.replace("self.eval()", "pass") + forward) is not None
 
 
 def test_a_module_that_is_called_is_no_crash():
@@ -512,13 +532,21 @@ def test_the_tree_that_others_read_too_stays_as_it_was(name):
         "y = x.numel()" + " + 1" * 5000 + "\nreturn ext.f(x, y)",
         "\n".join(f"if x.numel() == {n}:\n    return ext.f(x, {n})" for n in range(2000)) + "\nreturn ext.f(x)",
         "f = lambda g: g(g)\nreturn ext.f(f(f))",
-        "y = []\nfor _ in range(9):\n    y = [y, y]\n    y.append(y)\nreturn ext.f(y)",
+        "y = []\n" + "y = [y, y]\n" * 60 + "y.append(y)\nreturn ext.f(y)",
+        "".join(f"f{n} = lambda g: (f{n - 1}(lambda: g), f{n - 1}(lambda: g))\n" for n in range(1, 30))
+        + "return f29(ext)",
         "def f(a):\n    return f([a]) if a else f(lambda: a)\nreturn ext.f(f(x))",
     ],
 )
 def test_code_that_is_deep_long_or_calls_itself_is_read_soon(lines):
     found = check_rules(HEAD + _model(lines))
     assert found is None or isinstance(found, CompileError)
+
+
+def test_code_that_calls_too_deeply_to_be_read_is_left_to_what_runs():
+    chain = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(400))
+    assert _forward("return f0(x)", f"{chain}def f400(x):\n    return x.relu()\n") is None
+    assert _forward("return ext.f(x" + ".view(-1)" * 400 + ")") is None
 
 
 @pytest.mark.timeout(60)

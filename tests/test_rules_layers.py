@@ -42,6 +42,7 @@ IDIOMS = {
     "called by forward": ("", "self.m = LAYER", "self.m.forward(x)"),
     "called by __call__": ("", "self.m = LAYER", "self.m.__call__(x)"),
     "Sequential": ("", "self.m = nn.Sequential(LAYER, nn.Identity())", "self.m(x)"),
+    "Sequential after another": ("", "self.m = nn.Sequential(nn.Sequential(nn.Identity()), LAYER)", "self.m(x)"),
     "Sequential itself": ("", "self.m = nn.Sequential(nn.Softmax(1))CALL", "self.m(x)"),
     "ModuleList": ("", "self.m = nn.ModuleList([LAYER])", "self.m[0](x)"),
     "ModuleList itself": ("", "self.m = nn.ModuleList([nn.Softmax(1)])CALL", "[m(x) for m in self.m]"),

@@ -9,9 +9,6 @@ from kevin_env.rules.evaluator import Finding, Seen, TooLong
 from kevin_env.rules.things import Arguments, Function, Imported, Own, Scope, Value
 from kevin_env.rules.values import LARGE, MAYBE, NONE, PLAIN, SOME, UNKNOWN, container, join, one, thing
 
-_MOST_RUNS = 300
-"""Functions that are read; in a file that calls more, with other arguments each time, the rest is not known."""
-_DEEPEST = 24
 _BINDING = frozenset({"staticmethod", "classmethod", "property", "cached_property", "setter", "deleter"})
 """Decorators that say how a method is called."""
 _MARKS = frozenset(
@@ -53,9 +50,6 @@ class Reader(Calls):
         """What the function returns for such arguments; its body is read once for them."""
         key = (function, arguments)
         if key not in self._results:
-            if len(self._results) >= _MOST_RUNS or len(self._returned) >= _DEEPEST:
-                self.seen.launches = True
-                return UNKNOWN
             self._results[key] = UNKNOWN, Seen()  # for a recursive call
             with self.apart() as seen:
                 self._returned.append([])
