@@ -440,47 +440,6 @@ class ModelNew(nn.Module):
             thread.join()
         return out
 """,
-    "a thread class of one's own": """
-from threading import Thread
-class Worker(Thread):
-    def __init__(self, x):
-        super().__init__()
-        self.x = x
-    def run(self):
-        self.y = launch(self.x, self.x)
-class ModelNew(nn.Module):
-    def forward(self, x):
-        worker = Worker(x)
-        worker.start()
-        worker.join()
-        return worker.y
-""",
-    "a pool that maps": """
-from concurrent.futures import ThreadPoolExecutor
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.pool = ThreadPoolExecutor(2)
-    def run(self, x, out, n):
-        kernel[(n * 2,)](x, x, out, n)
-    def forward(self, x):
-        out = torch.empty_like(x)
-        list(self.pool.map(self.run, x.chunk(2), out.chunk(2), [x.numel() // 2] * 2))
-        return out
-""",
-    "futures of a pool": """
-from concurrent import futures
-def blocks(n):
-    return n * 2
-class ModelNew(nn.Module):
-    def forward(self, x):
-        with futures.ThreadPoolExecutor() as pool:
-            n = pool.submit(blocks, x.numel()).result() + 1
-            waiting = {pool.submit(launch, part, y=part): n for part in x.chunk(2)}
-            futures.wait(waiting)
-        out = torch.empty_like(x)
-        return ext.f([future.result() for future in waiting], out)
-""",
     "a class of another name": """
 class Fast(nn.Module):
     def forward(self, x):
@@ -601,23 +560,6 @@ class ModelNew(nn.Module):
     def forward(self, x, dim=-1, dims=(1, 2)):
         height, width = _pair(3)
         return self.run(x, height * width + dim % 2 + dims[0] * 2)
-""",
-    "tensors and numbers in one container": """
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.plans, self.kept = [], {}
-    def forward(self, x):
-        if not self.plans:
-            self.plans.append((torch.empty_like(x), x.numel()))
-        out, n = self.plans[0]
-        space = self.kept.setdefault(x.device, {})
-        if "n" not in space:
-            space["out"] = torch.empty_like(x)
-            space["n"] = x.numel()
-        state = dict(out=out, n=n)
-        kernel[(n * 2 + space["n"] * 2 + state.get("n") * 2,)](x, space["out"], state.pop("out"), n)
-        return out
 """,
     "vector instructions by torch's names": """
 mine = load_inline(name="mine", cpp_sources='''

@@ -215,7 +215,9 @@ class Evaluator:
         """The `forward` of an autograd function, bound to its context where it has one."""
         forward = self.inherited(self.lineage(owner.node), owner, "forward")
         bound = owner if not self.has(owner, "setup_context") else None
-        things = [replace(each, owner=bound) if isinstance(each, Function) else each for each in forward.things]
+        things: list[Thing] = [
+            replace(each, owner=bound) if isinstance(each, Function) else each for each in forward.things
+        ]
         return Value(things=frozenset[Thing](things))
 
     def lineage(self, node: ast.ClassDef) -> "list[ast.ClassDef | Imported]":
