@@ -24,8 +24,8 @@ NOTES = {"above_roofline"}
 """The only flags that honest code may get: better algebra may beat the roofline."""
 CLASS_OF = {name: attack for attack, names in ATTACKS.items() for name in names.split()}
 LEFT_TO_THE_RECORDER = {
-    "another_model_by_new", "callback_as_a_kernel", "hides_in_a_string", "numpy_through_pointers",
-    "overloads_an_operator", "replaces_what_is_allowed", "torch_inside_a_kernel",
+    "another_model_by_new", "callback_as_a_kernel", "hides_in_a_string", "overloads_an_operator",
+    "replaces_what_is_allowed", "torch_inside_a_kernel",
 }  # fmt: skip
 """What only a call shows."""
 HONEST_EACH = 3

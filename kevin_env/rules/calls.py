@@ -158,11 +158,14 @@ class Calls(Evaluator):
             return container([self.call(first, each, node)])
         if path == "torch.utils.checkpoint.checkpoint":
             return self.call(first, Arguments(arguments.positional[1:]), node)
+        if root == "numpy" and last in words.NUMPY_PRODUCTS:
+            self.report(node, path)
+            return SOME
         if root == "torch":
             return self._call_torch(path, arguments, node)
         computing = {
             "builtins": last in words.BUILTINS_COMPUTE and first.tensor in ("some", "large"),
-            "numpy": last in words.NUMPY or ".linalg." in path or ".fft." in path,
+            "numpy": last in ("dot", "outer") or ".linalg." in path or ".fft." in path,
         }.get(root, root in words.COMPUTING_PACKAGES and last != "rearrange")
         if computing and arguments.tensors():
             return self._operation(f"{last}() on a tensor" if root == "builtins" else path, last, arguments, node)

@@ -111,8 +111,8 @@ BUILT_IN_OPERATORS = _words(
     "torchaudio"
 )
 """Namespaces of `torch.ops` that are torch's own."""
-NUMPY = _words("matmul dot vdot inner outer tensordot einsum convolve correlate")
-"""Functions of NumPy that have no use on tensors but what a kernel should compute."""
+NUMPY_PRODUCTS = _words("matmul vdot inner tensordot einsum convolve correlate")
+"""Functions of NumPy that have no use but what a kernel should compute, whatever array they are given."""
 REFERENCE_PACKAGES = _words("kevin_env reference problem problems")
 """Where `Model` could be imported from."""
 
