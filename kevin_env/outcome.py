@@ -38,7 +38,7 @@ class RulesViolation(Ending):
     """The submission does what the rules forbid; `kind` is the rule, `line` the place."""
 
     category: Literal["rules"] = "rules"
-    kind: Literal["torch_compute", "fallback", "inherits_reference", "no_kernel", "decoy_kernel"]
+    kind: Literal["torch_compute", "fallback", "inherits_reference", "no_kernel", "decoy_kernel", "dispatcher"]
 
 
 class CompileError(Ending):

@@ -29,6 +29,16 @@ def parse(code: str, filename: str = "<unknown>") -> ast.Module:
     return ast.parse(code, filename)
 
 
+def marked(code: str, error: SyntaxError) -> str:
+    """The source line with its number and, where Python tells it, a mark under the column."""
+    lines = code.split("\n")
+    if error.lineno is None or not 0 < error.lineno <= len(lines):
+        return ""
+    source, label = lines[error.lineno - 1].rstrip(), f"{error.lineno:>5} | "
+    column = min(max(error.offset or 1, 1), len(source) + 1)
+    return f"{label}{source}\n{' ' * (len(label) - 2)}| {' ' * (column - 1)}^"
+
+
 def text_of(source: bytes) -> str:
     """A file of Python code as text, as Python itself reads it: byte order mark, coding cookie, any ends of lines.
 

@@ -1,4 +1,9 @@
-"""Submissions for the rules: honest ones that must pass, and hacks that must be named at the line marked HERE."""
+"""Submissions for the rules: honest ones that must pass, and violations that must be named at the line marked HERE.
+
+None of them is run.
+"""
+
+# ruff: noqa: E501
 
 HEAD = """
 import ctypes, functools, operator
@@ -418,64 +423,6 @@ class Base(Model):
 class ModelNew(Base):
     pass
 """,
-    "threads": """
-import threading
-class ModelNew(nn.Module):
-    def run(self, stream, x, *, out, n):
-        with torch.cuda.stream(stream):
-            kernel[(n * 2,)](x, x, out, n)
-    def forward(self, x):
-        out = torch.empty_like(x)
-        threads = []
-        for a, b in zip(x.chunk(2), out.chunk(2)):
-            kwargs = {"out": b, "n": a.numel()}
-            threads.append(threading.Thread(target=self.run, args=(torch.cuda.Stream(), a), kwargs=kwargs, daemon=True))
-            threads[-1].start()
-        for thread in threads:
-            thread.join()
-        return out
-""",
-    "a thread class of one's own": """
-from threading import Thread
-class Worker(Thread):
-    def __init__(self, x):
-        super().__init__()
-        self.x = x
-    def run(self):
-        self.y = launch(self.x, self.x)
-class ModelNew(nn.Module):
-    def forward(self, x):
-        worker = Worker(x)
-        worker.start()
-        worker.join()
-        return worker.y
-""",
-    "a pool that maps": """
-from concurrent.futures import ThreadPoolExecutor
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.pool = ThreadPoolExecutor(2)
-    def run(self, x, out, n):
-        kernel[(n * 2,)](x, x, out, n)
-    def forward(self, x):
-        out = torch.empty_like(x)
-        list(self.pool.map(self.run, x.chunk(2), out.chunk(2), [x.numel() // 2] * 2))
-        return out
-""",
-    "futures of a pool": """
-from concurrent import futures
-def blocks(n):
-    return n * 2
-class ModelNew(nn.Module):
-    def forward(self, x):
-        with futures.ThreadPoolExecutor() as pool:
-            n = pool.submit(blocks, x.numel()).result() + 1
-            waiting = {pool.submit(launch, part, y=part): n for part in x.chunk(2)}
-            futures.wait(waiting)
-        out = torch.empty_like(x)
-        return ext.f([future.result() for future in waiting], out)
-""",
     "a class of another name": """
 class Fast(nn.Module):
     def forward(self, x):
@@ -566,54 +513,6 @@ class ModelNew(nn.Module):
         lib.run(x.data_ptr(), out.ctypes.data)
         return torch.from_numpy(np.expand_dims(out, 0)[0])
 """,
-    "except branches where no kernel fails": """
-import os, subprocess, tempfile
-def folder():
-    try:
-        os.makedirs("cache", exist_ok=True)
-        return "cache"
-    except OSError:
-        return tempfile.mkdtemp()
-def library():
-    try:
-        return ctypes.CDLL(folder() + "/k.so")
-    except OSError:
-        subprocess.check_call(["g++", "k.cpp"])
-        return ctypes.CDLL(folder() + "/k.so")
-class ModelNew(nn.Module):
-    def forward(self, x):
-        out = torch.empty_like(x)
-        library().run(x.data_ptr(), out.data_ptr())
-        return out
-""",
-    "old and rare names": """
-from torch.nn.modules.utils import _pair
-class ModelNew(nn.Module):
-    @torch.jit.unused
-    def run(self, x, height):
-        y = x.new(x.shape) if x.is_inference() or x._is_view() else torch.IntTensor([height * 2]).to(x.device)
-        return ext.f(x, y)
-    def forward(self, x, dim=-1, dims=(1, 2)):
-        height, width = _pair(3)
-        return self.run(x, height * width + dim % 2 + dims[0] * 2)
-""",
-    "tensors and numbers in one container": """
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.plans, self.kept = [], {}
-    def forward(self, x):
-        if not self.plans:
-            self.plans.append((torch.empty_like(x), x.numel()))
-        out, n = self.plans[0]
-        space = self.kept.setdefault(x.device, {})
-        if "n" not in space:
-            space["out"] = torch.empty_like(x)
-            space["n"] = x.numel()
-        state = dict(out=out, n=n)
-        kernel[(n * 2 + space["n"] * 2 + state.get("n") * 2,)](x, space["out"], state.pop("out"), n)
-        return out
-""",
     "vector instructions by torch's names": """
 mine = load_inline(name="mine", cpp_sources='''
 torch::Tensor f(torch::Tensor x) {
@@ -633,32 +532,737 @@ class ModelNew(nn.Module):
         first, *others = sorted([a, b], key=lambda t: t.shape[0])
         return ext.f(larger, first, others)
 """,
+    "a graph that could not be made": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        try:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self.out = launch(x, x)
+        except RuntimeError:
+            torch.cuda.synchronize()
+            graph = None
+        return launch(x, x)
+""",
+    "views as a compiler writes them": """
+reinterpret_tensor = torch.ops.inductor._reinterpret_tensor
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(torch.ops.inductor._reinterpret_tensor(reinterpret_tensor(x, (3, 4), (4, 1), 0), (12,), (1,), 0))
+""",
+    "a chain of many methods": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x{MANY})
+""".replace("{MANY}", ".view(-1)" * 60),
+    "operators of its own class": """
+class Op:
+    def __init__(self, w):
+        self.w = w
+    def __matmul__(self, x):
+        return ext.f(x, self.w)
+    def __mul__(self, x):
+        return ext.g(x, self.w)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.op = Op(2)
+    def forward(self, x):
+        return self.op @ (self.op * x)
+""",
+    "bounds of a type": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x, torch.finfo(x.dtype).min, torch.iinfo(torch.int32).max, torch.finfo(torch.float32).max / 2)
+""",
+    "asks torch what it is": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        flags = ["-DNEW"] if int(torch.__version__.split(".")[0]) >= 2 else []
+        flags += ["-I" + torch.__file__, *torch.__path__, str(torch.compiled_with_cxx11_abi())]
+        return ext.f(x, len(flags) * 2)
+""",
+    "asks whether there is a graph": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        assert x.grad_fn is None
+        return ext.f(x)
+""",
+    "numbers set by name": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        setattr(self, "block", 1024)
+        object.__setattr__(self, "warps", 4)
+    def forward(self, x):
+        return ext.f(x, self.block * 2, self.warps + 1)
+""",
+    "alias": """
+class Fast(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+ModelNew = Fast
+""",
+    "alias annotated": """
+class Fast(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+ModelNew: type = Fast
+""",
+    "class in if": """
+if True:
+    class ModelNew(nn.Module):
+        def forward(self, x):
+            return ext.f(x)
+""",
+    "size numel": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        n = torch.Size([2, 3]).numel()
+        return ext.f(x, n * 2)
+""",
+    "generator": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        g = torch.Generator(device=x.device).manual_seed(3)
+        return ext.f(x, g.initial_seed())
+""",
+    "mha out_proj": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(8, 2)
+    def forward(self, x):
+        w = self.attn.out_proj.weight.t().contiguous()
+        return ext.f(x, self.attn.in_proj_weight, w, self.attn.out_proj.bias.detach())
+""",
+    "== None": """
+class ModelNew(nn.Module):
+    def forward(self, x, bias=None):
+        if bias != None:
+            return ext.f(x, bias)
+        return ext.g(x)
+""",
+    "class level module": """
+class ModelNew(nn.Module):
+    _ext = None
+    def __init__(self):
+        super().__init__()
+        if ModelNew._ext is None:
+            ModelNew._ext = load_inline(name="x", cpp_sources="", cuda_sources="")
+    def forward(self, x):
+        return ModelNew._ext.f(x)
+""",
+    "class level module self.__class__": """
+class ModelNew(nn.Module):
+    _ext = None
+    def __init__(self):
+        super().__init__()
+        if self.__class__._ext is None:
+            self.__class__._ext = load_inline(name="x", cpp_sources="", cuda_sources="")
+        if type(self)._ext is None:
+            type(self)._ext = load_inline(name="x", cpp_sources="", cuda_sources="")
+    def forward(self, x):
+        return self._ext.f(x)
+""",
+    "dict buffers get": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        state = dict(out=torch.empty_like(x), n=x.numel(), rows=x.shape[0])
+        kernel[(state.get("n") * 2,)](x, x, state.get("out"), state["rows"] * 2)
+        return state.pop("out")
+""",
+    "star args": """
+class ModelNew(nn.Module):
+    def forward(self, *inputs):
+        x, y = inputs
+        b, n = x.shape[0], x.shape[-1]
+        return ext.f(*inputs, b * n)
+""",
+    "decorators": """
+def timed(fn):
+    @functools.wraps(fn)
+    def inner(*args, **kwargs):
+        return fn(*args, **kwargs)
+    return inner
+class ModelNew(nn.Module):
+    @torch.no_grad()
+    @timed
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "enum dispatch": """
+import enum
+class Kind(enum.Enum):
+    A = 1
+    B = 2
+class ModelNew(nn.Module):
+    def forward(self, x):
+        kind = Kind.A if x.shape[0] > 3 else Kind.B
+        match kind:
+            case Kind.A:
+                return ext.f(x)
+            case Kind.B:
+                return ext.g(x)
+""",
+    "scalar float of tensor": """
+class ModelNew(nn.Module):
+    def forward(self, x, t):
+        a = float(t)
+        return ext.f(x, a * 2, 1 - a)
+""",
+    "complex": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty(x.shape, dtype=torch.complex64, device=x.device)
+        ext.f(x, torch.view_as_real(out), out.real, out.imag)
+        return out
+""",
+    "einops": """
+from einops import rearrange
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return rearrange(ext.f(rearrange(x, "b c h w -> b h w c")), "b h w c -> b c h w")
+""",
+    "walrus": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        if (n := x.numel()) % 4 == 0:
+            return ext.f4(x, n // 4)
+        return ext.f1(x, n)
+""",
+    "workspace size from ext": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        n = ext.workspace_bytes(x.shape[0], x.shape[1])
+        ws = torch.empty(n // 4 + 1, device=x.device)
+        return ext.f(x, ws)
+""",
+    "except ImportError module level": """
+try:
+    import triton.language.extra.libdevice as libdevice
+except ImportError:
+    from triton.language import math as libdevice
+class ModelNew(nn.Module):
+    def forward(self, x, y):
+        return launch(x, y)
+""",
+    "getattr module by dtype name": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        name = "f_" + str(x.dtype).split(".")[-1]
+        return getattr(ext, name)(x)
+""",
+    "method alias": """
+class ModelNew(nn.Module):
+    def run(self, x):
+        return ext.f(x)
+    forward = run
+""",
+    "forward bound ext": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.op = ext.f
+    def forward(self, x): return self.op(x)
+""",
+    "map of tensors": """
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        a, b = map(lambda t: t.contiguous(), (a, b))
+        pa, pb = (t.data_ptr() for t in (a, b))
+        return ext.f(a, b, pa + 4, pb + 8)
+""",
+    "sorted by key": """
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        big = max((a, b), key=lambda t: t.numel())
+        names = sorted([("a", a.numel()), ("b", b.numel())], key=lambda p: p[1])
+        return ext.f(big, names[0][1] * 2)
+""",
+    "dim=-1": """
+class ModelNew(nn.Module):
+
+    def forward(self, x, dim=-1, dims=(1, 2)):
+        d = dim % x.dim()
+        return ext.f(x, d + 1, dims[0] * 2)
+""",
+    "pre_hook": """
+from triton.tools.tensor_descriptor import TensorDescriptor
+def init_to_zero(name):
+    return lambda nargs: nargs[name].zero_()
+def set_block(nargs):
+    nargs["desc"].block_shape = [nargs["BLOCK_M"], nargs["BLOCK_K"]]
+cfgs = [triton.Config({"B": 32 * i}, num_warps=4, pre_hook=init_to_zero("c")) for i in range(1, 3)]
+def prune(configs, named_args, **kw):
+    return [c for c in configs if c.kwargs["B"] * 2 <= named_args["n"]] or configs
+@triton.autotune(cfgs, key=["n"], prune_configs_by={"early_config_prune": prune}, restore_value=["c"])
+@triton.heuristics(values={"EVEN": lambda a: a["n"] % a["B"] == 0})
+@triton.jit(do_not_specialize=["n"], launch_metadata=lambda g, k, a: {})
+def kk(x, c, n, B: tl.constexpr, EVEN: tl.constexpr):
+    pass
+def alloc_fn(size: int, alignment: int, stream):
+    return torch.empty(size, device="cuda", dtype=torch.int8)
+triton.set_allocator(alloc_fn)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        c = torch.empty_like(x)
+        desc = TensorDescriptor(x, x.shape, x.stride(), [32, 32])
+        d2 = TensorDescriptor.from_tensor(c, block_shape=[32, 32])
+        kk[lambda m: (triton.cdiv(x.numel(), m["B"]),)](desc, d2, x.numel())
+        print(kk.best_config, kk.cache)
+        return c
+""",
+    "arg kinds": """
+from typing import Optional, Union, List, Tuple
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor, scale: Optional[float] = None, k: "int" = 3, *, causal: bool = False):
+        s = scale * 2 if scale is not None else x.shape[-1] ** -0.5
+        return ext.f(x, s * k, causal)
+""",
+    "weakref": """
+import weakref
+CACHE = weakref.WeakKeyDictionary()
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "typing protocol & generics": """
+from typing import Callable, Protocol, TypeVar, Generic
+T = TypeVar("T")
+class Launcher(Protocol):
+    def __call__(self, x: torch.Tensor) -> torch.Tensor: ...
+class Registry(Generic[T]):
+    def __init__(self):
+        self.items: dict[str, T] = {}
+    def register(self, name):
+        def deco(fn):
+            self.items[name] = fn
+            return fn
+        return deco
+    def __getitem__(self, name):
+        return self.items[name]
+REG: Registry[Launcher] = Registry()
+@REG.register("fast")
+def fast(x, y):
+    return launch(x, y)
+class ModelNew(nn.Module):
+    def forward(self, x, y):
+        return REG["fast"](x, y)
+""",
+    "ops by dict of lambdas": """
+OPS = {"a": lambda x: ext.f(x), "b": lambda x: ext.g(x, 2)}
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return OPS["a" if x.numel() > 3 else "b"](x)
+""",
+    "return none and scalars": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = ext.f(x)
+        return {"y": y, "n": x.numel() * 2, "aux": None}
+""",
+    "walk modules": """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(3, 3)
+        self.packed = {}
+    def pack(self):
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Linear):
+                self.packed[name] = module.weight.t().contiguous()
+        for child in self.children():
+            self.packed["c"] = child.weight
+        for p in self.parameters():
+            p.requires_grad_(False)
+    def forward(self, x):
+        if not self.packed:
+            self.pack()
+        return ext.f(x, self.packed["a"], list(self.packed.values()))
+""",
+    "entries counted from the end": """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        plan = (x, torch.empty_like(x), x.numel())
+        kernel[(triton.cdiv(plan[-1], 256) + plan[-1] % 2,)](plan[-3], plan[0], plan[-2], plan[-1])
+        return plan[-2]
+""",
+    "importlib for optional": r"""
+import importlib
+HAS = importlib.util.find_spec("triton") is not None
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+""",
+    "pad by zeros": r"""
+class ModelNew(nn.Module):
+    def forward(self, x):
+        n = x.shape[-1]
+        m = (n + 15) // 16 * 16
+        p = torch.zeros(*x.shape[:-1], m, dtype=x.dtype, device=x.device)
+        p[..., :n].copy_(x)
+        return ext.f(p)[..., :n].contiguous()
+""",
+    "pad by slice assign": r"""
+class ModelNew(nn.Module):
+    def forward(self, x):
+        p = torch.zeros((x.size(0), 128), dtype=x.dtype, device=x.device)
+        p[:, : x.size(1)] = x
+        return ext.f(p)
+""",
+    "string names": r"""
+OPS = {"float16": "f_half", "float32": "f_float"}
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return getattr(ext, OPS[str(x.dtype).split(".")[-1]])(x)
+""",
+    "percent source": r"""
+SRC = "#define N %d\n__global__ void k(float* x) { x[0] *= N; }" % 128
+lib = load_inline(name="l", cpp_sources="torch::Tensor f(torch::Tensor x);", cuda_sources=SRC, functions=["f"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.f(x)
+""",
+    "exec of launcher": r"""
+ns = {"kernel": kernel, "torch": torch, "triton": triton}
+exec("def run(x):\n    o = torch.empty_like(x)\n    kernel[(1,)](x, x, o, x.numel())\n    return o\n", ns)
+run = ns["run"]
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return run(x)
+""",
+    "gc collect": r"""
+import gc
+class ModelNew(nn.Module):
+    def forward(self, x):
+        gc.collect()
+        return ext.f(x)
+""",
+    "own sgemm ext": r"""
+lib = load_inline(name="g", cpp_sources="torch::Tensor sgemm(torch::Tensor a, torch::Tensor b);", cuda_sources="__global__ void sgemm_kernel(const float* a) {}\ntorch::Tensor sgemm(torch::Tensor a, torch::Tensor b) { auto c = torch::empty_like(a); sgemm_kernel<<<1, 2>>>(a.data_ptr<float>()); return c; }", functions=["sgemm"])
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return lib.sgemm(x, x)
+""",
+    "getattr join": r"""
+class ModelNew(nn.Module):
+    def forward(self, x):
+        name = "_".join(["f", str(x.dim())])
+        return getattr(ext, name)(x)
+""",
+    "big format": r"""
+S = "{:>5}".format("x")
+getattr(ext, "f")
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return ext.f(x)
+""",
 }
 
-HACKS = {
-    "forward wrapped by an own decorator": (
-        "torch_compute",
-        """
-def noted(method):
-    @functools.wraps(method)
-    def wrapped(self, x):
-        return method(self, ext.f(x))
-    return wrapped
-class ModelNew(nn.Module):
-    @noted
-    def forward(self, x):
-        return x.softmax(-1)  # HERE
+CPP = {
+    "registers and classes by the names of tensors": """
+using Vec = at::vec::Vectorized<float>;
+struct Sum { float add(float v) { return v; } };
+torch::Tensor f(torch::Tensor x, torch::Tensor y) {
+    at::parallel_for(0, x.numel(), 1, [&](int64_t b, int64_t e) { Vec y = Vec::loadu(p); y.exp().store(q); Sum x; x.add(1.f); });
+    return torch::empty_like(x);
+}
 """,
-    ),
-    "a partial function as forward, which is no method": (
-        "torch_compute",
-        """
-def whole(x):
-    return ext.f(x).softmax(-1)  # HERE
-class ModelNew(nn.Module):
-    forward = functools.partial(whole)
+    "a function by the name of a vendor's, and settings": """
+void cblas_sgemm(const float* a, float* b) { b[0] = a[0]; }
+torch::Tensor f(torch::Tensor x) {
+    cblas_sgemm(x.data_ptr<float>(), x.data_ptr<float>());
+    cudnnSetOpTensorDescriptor(descriptor, 0);
+    cudnnCreateOpTensorDescriptor(&descriptor);
+    return torch::empty_like(x);
+}
 """,
-    ),
+    "vectorized": """
+#include <ATen/cpu/vec/vec.h>
+at::Tensor g(at::Tensor x) { using V = at::vec::Vectorized<float>;
+    auto v = V::loadu(x.data_ptr<float>());
+    auto y = v.exp();
+    auto s = at::vec::vec_reduce_all<float>([](V a, V b) { return a + b;
+    }, v, 8);
+    auto z = at::vec::fmadd(v, v, v);
+    auto r = at::vec::maximum(v, y);
+    return x;
+    }
+""",
+    "threads, and code that is not compiled": """
+#include <torch/extension.h>
+extern "C" void mkl_set_num_threads(int);
+#if 0
+torch::Tensor old(torch::Tensor x) {
+#ifdef FAST
+    return x.softmax(1);
+#else
+    return at::softmax(x, -1);
+#endif
+}
+#else
+torch::Tensor old(torch::Tensor x);
+#endif
+torch::Tensor f(torch::Tensor x) {
+    mkl_set_num_threads(1);
+    mkl_set_dynamic(0);
+    omp_set_num_threads(8);
+    openblas_set_num_threads(1);
+    at::set_num_threads(1);
+#  if 0  // slower
+    return torch::relu(x);
+#  endif
+    return torch::empty_like(x);
+}
+""",
+    "pointer math": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+const float* p = x.data_ptr<float>(); float* q = out.data_ptr<float>(); p += 3; float a = *p * 2 + *q; for (auto it = p; it != p + 3; ++it) a += *it; return x;
+}
+""",
+    "sizes": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+int64_t n = x.size(0) * x.size(1) + 3; auto m = x.numel() / 2; int b = (x.size(0) + 255) / 256; if (x.dim() != 2 || x.size(0) < 1) throw 1; return x.view({x.size(0) * 2, -1});
+}
+""",
+    "auto size": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto n = x.size(0), m = x.size(1); auto t = n * m - 1; return x;
+}
+""",
+    "accessor": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto a = x.accessor<float, 2>(); auto b = y.packed_accessor32<float, 2>(); float v = a[0][1] * b[1][0] + a[0][0]; a[0][0] += v; return x;
+}
+""",
+    "item": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+float a = x.item<float>() * 2; double b = 3 * y.item().toDouble(); int c = -x.item<int>(); return x;
+}
+""",
+    "strides": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto st = x.strides(); int64_t o = st[0] * 3 + st[1]; auto sz = x.sizes(); int64_t p = sz[0] * sz[1]; return x;
+}
+""",
+    "comparison of meta": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+TORCH_CHECK(x.sizes() == y.sizes() && x.dtype() == y.dtype() && x.device() == y.device()); TORCH_CHECK(x.scalar_type() == torch::kFloat32, "a" + std::to_string(x.dim())); return x;
+}
+""",
+    "defined": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+if (!x.defined() || !y.is_contiguous()) return x; bool b = !x.is_cuda() && x.numel() > 0; return x;
+}
+""",
+    "addresses": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto p = &x; auto& r = x; foo(&x, &y); return *p;
+}
+""",
+    "deref of optional": r"""
+
+at::Tensor f(c10::optional<at::Tensor> o) {
+at::Tensor t = o.has_value() ? *o : at::empty({0}); const float* p = o ? o->data_ptr<float>() : nullptr; return t;
+}
+""",
+    "stream out": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+std::cout << x << "\n" << x.sizes() << std::endl; TORCH_CHECK(false, "got ", x.sizes()); return x;
+}
+""",
+    "stream string": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+std::ostringstream o; o << "x" << x; std::cerr << y; return x;
+}
+""",
+    "templates": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+std::vector<at::Tensor> v; std::map<int, at::Tensor> m; std::tuple<at::Tensor, at::Tensor> t{x, y}; return std::get<0>(t);
+}
+""",
+    "lambda floats": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto g = [](float x, float y) { return x * y + x; }; float a = g(1, 2); at::parallel_for(0, 3, 1, [&](int64_t b, int64_t e) { for (auto i = b; i < e; ++i) q[i] = p[i] * 2; }); return x;
+}
+""",
+    "local shadows": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+{ float x = 3; x *= 2; s = -x + x; } for (int y = 0; y < 3; ++y) { s += y * 2; } return x;
+}
+""",
+    "int64 cast": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+const auto n = static_cast<int>(x.size(0)) * 2; int k = (int)x.size(1) * 3; auto r = float(x.numel()) / 2; return x;
+}
+""",
+    "options": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto o = torch::empty({x.size(0) + 1, y.size(1) * 2}, x.options()); auto o2 = at::zeros({(x.size(0) + 3) / 4}, y.options().dtype(at::kInt)); return o;
+}
+""",
+    "smem": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+size_t bytes = 2 * x.size(1) * sizeof(float) + y.element_size() * 3; k<<<dim3(x.size(0), 2), 256, bytes, st>>>(x.data_ptr<float>() + 3, y.const_data_ptr<float>() + x.size(1) * 2, s * 2); return x;
+}
+""",
+    "pointer cast": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto p = reinterpret_cast<const float4*>(x.data_ptr<float>()) + 1; auto q = (float*)x.data_ptr() + 3; auto r = static_cast<float*>(y.data_ptr()) - 1; return x;
+}
+""",
+    "data_ptr plus": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+float* p = x.data_ptr<float>() + 1; auto q = x[0].data_ptr<float>() + 3; auto r = x.view({-1}).data_ptr<float>() + 4; auto t = x.contiguous().size(0) * 2; return x;
+}
+""",
+    "bool check of tensor ids": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+if (x.is_same(y)) return x; if (x.data_ptr() == y.data_ptr()) return y; return x;
+}
+""",
+    "vector size": r"""
+
+at::Tensor f(std::vector<at::Tensor> v) {
+int n = v.size() * 2 - 1; for (size_t i = 0; i < v.size() - 1; ++i) g(v[i].data_ptr<float>() + i, v[i].size(0) * 2); return v[0];
+}
+""",
+    "iterators": r"""
+
+at::Tensor f(std::vector<at::Tensor> v) {
+for (auto it = v.begin(); it != v.end(); ++it) g(*it); auto a = v.begin() + 1; auto n = v.end() - v.begin(); g(*(v.begin() + 1)); return v[0];
+}
+""",
+    "index math": r"""
+
+at::Tensor f(std::vector<at::Tensor> v, int s) {
+int i = 0; auto r = v[i + 1]; auto q = v[2 * i - 1].narrow(0, i * 2, s - 1); return r;
+}
+""",
+    "default args": r"""
+
+at::Tensor f(at::Tensor x, double s = -1.0, int64_t n = 2 * 3, bool b = !false) {
+return x;
+}
+""",
+    "map": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+static std::map<int, at::Tensor> cache; auto it = cache.find(3); if (it != cache.end() && it->second.size(0) > 2) return it->second; return cache[1 + 2];
+}
+""",
+    "names sum mean": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+float sum = 0, mean = 0; double exp = 2; int max = x.size(0); sum += mean * exp; mean = sum / max; auto norm = -sum; return x;
+}
+""",
+    "out in one source, pointers": r"""
+static void run(const float* in, float* out, const float* weight, const float* bias, int64_t n) { for (int64_t i = 0; i < n; ++i) out[i] = in[i] * weight[i] + bias[i]; }
+torch::Tensor forward(torch::Tensor in, torch::Tensor weight, torch::Tensor bias) { auto out = torch::empty_like(in); run(in.data_ptr<float>(), out.data_ptr<float>(), weight.data_ptr<float>(), bias.data_ptr<float>(), in.numel()); return out; }
+""",
+    "tuple type": r"""
+
+std::tuple<at::Tensor, at::Tensor> f(at::Tensor x, at::Tensor y) {
+return {x, y};
+}
+""",
+    "ptr and multiply decl": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+const at::Tensor *px = &x; at::Tensor *py{nullptr}; using T = at::Tensor; T *pz = &x; return *px;
+}
+""",
+    "arrow": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto *impl = x.unsafeGetTensorImpl(); auto n = impl->numel() * 2; auto k = x.storage().nbytes() * 2; auto st = x.storage_offset() + 1; return x;
+}
+""",
+    "const cast": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto n = x.size(-1); auto m = x.size( - 1) * n; auto z = x.select(-1, 0); return z.transpose(-2, -1).narrow(-1, 0, n - 1);
+}
+""",
+    "tensoroptions eq": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto dt = x.dtype() == torch::kHalf ? 2 : 4; int e = dt * 2; bool half = x.scalar_type() == at::kHalf; return x;
+}
+""",
+    "simd avx": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+__m256 a = _mm256_loadu_ps(p); a = a * a + a; __m512 b = _mm512_setzero_ps(); b += b; return x;
+}
+""",
+    "auto loads": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto a = _mm256_loadu_ps(x.data_ptr<float>()); auto b = _mm256_mul_ps(a, a); auto c = a * b; return x;
+}
+""",
+    "auto of data": r"""
+
+torch::Tensor f(torch::Tensor x, const at::Tensor& y, double s) {
+auto xp = x.data_ptr<float>(); auto v = xp[0] * xp[1]; auto yp = y.data<float>(); auto w = -yp[0]; xp += 2; return x;
+}
+""",
+    "lambda binding": r"""
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", [](at::Tensor x, int64_t n) { auto y = at::empty_like(x); launch(x.data_ptr<float>(), y.data_ptr<float>(), n * 2, x.size(0) - 1); return y; }); }
+""",
+    "same name across fns": r"""
+static float dot(const float* a, const float* b, int n) { float s = 0; for (int i = 0; i < n; ++i) s += a[i] * b[i]; return s; }
+at::Tensor mv(at::Tensor a, at::Tensor b) { auto s = at::empty({a.size(0)}, a.options()); s.data_ptr<float>()[0] = dot(a.data_ptr<float>(), b.data_ptr<float>(), 3) * 2; return s; }
+""",
+    "members named as tensors": r"""
+struct Args { const float* w; float* y; int n; }; struct State { at::Tensor w, y; }; static void run(const Args& a) { for (int i = 0; i < a.n; ++i) a.y[i] = a.w[i] * 2 + a.w[0]; }
+at::Tensor f(State s) { Args a{s.w.data_ptr<float>(), s.y.data_ptr<float>(), 3}; run(a); return s.y; }
+""",
+    "class with scalar members": r"""
+class C { at::Tensor w_; int n_; float s_; public: float g(float x) { return x * s_ + n_; } int64_t rows() const { return w_.size(0) * n_; } };
+""",
+    "float overload": r"""
+float mix(float x, float y) { return x * y; }
+at::Tensor mix(at::Tensor x, at::Tensor y) { auto o = at::empty_like(x); float v = mix(1.f, 2.f) * 3; return o; }
+""",
+    "template dispatch": r"""
+template <typename scalar_t> void run(const at::Tensor& x, at::Tensor& out) { const scalar_t* in = x.data_ptr<scalar_t>(); scalar_t* o = out.data_ptr<scalar_t>(); for (int64_t i = 0; i < x.numel(); ++i) o[i] = in[i] * in[i] - scalar_t(1); }
+""",
+    "sum var is tensor in other fn": r"""
+static float total(const std::vector<float>& sum) { float s = 0; for (auto v : sum) s += v * v; return s; }
+at::Tensor f(at::Tensor sum) { return sum.view({-1}); }
+""",
+    "int tensors names a b c": r"""
+void gemm(const float* a, const float* b, float* c, int m, int n, int k) { for (int i = 0; i < m; ++i) for (int j = 0; j < n; ++j) { float s = 0; for (int p = 0; p < k; ++p) s += a[i * k + p] * b[p * n + j]; c[i * n + j] = s; } }
+at::Tensor f(at::Tensor a, at::Tensor b) { auto c = at::empty({a.size(0), b.size(1)}, a.options()); gemm(a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>(), a.size(0), b.size(1), a.size(1)); return c; }
+""",
+}
+"""Sources of an extension whose function `f` is called: they allocate, ask, and compute on numbers and registers."""
+
+VIOLATIONS = {
     "a torch function": (
         "torch_compute",
         """
@@ -675,14 +1279,6 @@ class ModelNew(nn.Module):
         return x @ w  # HERE
 """,
     ),
-    "F": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return F.softmax(ext.f(x), -1)  # HERE
-""",
-    ),
     "a function imported under another name": (
         "torch_compute",
         """
@@ -690,14 +1286,6 @@ from torch.nn.functional import gelu as fast
 class ModelNew(nn.Module):
     def forward(self, x):
         return fast(x)  # HERE
-""",
-    ),
-    "a tensor method": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ext.f(x).sum(-1)  # HERE
 """,
     ),
     "arithmetic": (
@@ -782,69 +1370,12 @@ class ModelNew(nn.Module):
         return ext.f(helper(x))
 """,
     ),
-    "a method of the model": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def _finish(self, t):
-        return t.mean()  # HERE
-    def forward(self, x):
-        return self._finish(ext.f(x))
-""",
-    ),
-    "a lambda on the model": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.act = lambda t: t.sigmoid()  # HERE
-    def forward(self, x):
-        return self.act(ext.f(x))
-""",
-    ),
-    "getattr with a name in pieces": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x, w):
-        return getattr(torch, 'mat' + 'mul')(x, w)  # HERE
-""",
-    ),
-    "getattr with a hidden name": (
-        "torch_compute",
-        """
-NAME = 'lumtam'[::-1]
-class ModelNew(nn.Module):
-    def forward(self, x, w):
-        return getattr(torch, NAME)(x, w)  # HERE
-""",
-    ),
-    "torch's dictionary": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x, w):
-        return torch.__dict__['matmul'](x, w)  # HERE
-""",
-    ),
     "an operator of torch.ops": (
         "torch_compute",
         """
 class ModelNew(nn.Module):
     def forward(self, x, w):
         return torch.ops.aten.mm.default(x, w)  # HERE
-""",
-    ),
-    "an own operator that computes with torch": (
-        "torch_compute",
-        """
-@torch.library.custom_op('mine::op', mutates_args=())
-def op(x: torch.Tensor) -> torch.Tensor:
-    return torch.relu(x)  # HERE
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.ops.mine.op(x)
 """,
     ),
     "a compiled torch function": (
@@ -856,32 +1387,6 @@ class ModelNew(nn.Module):
         self.f = torch.compile(F.softmax)
     def forward(self, x):
         return self.f(x, -1)  # HERE
-""",
-    ),
-    "a graph of torch operators": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.x = torch.empty(3)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.out = torch.relu(self.x)  # HERE
-    def forward(self, x):
-        self.x.copy_(x)
-        self.graph.replay()
-        return self.out
-""",
-    ),
-    "a kernel that is not launched": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x, y):
-        if x.numel() < 0:
-            return launch(x, y)
-        return torch.exp(x) * y  # HERE
 """,
     ),
     "a kernel launched on a dummy": (
@@ -904,30 +1409,12 @@ class ModelNew(nn.Module):
         return ext.f(x)
 """,
     ),
-    "a function that is only passed around": (
-        "torch_compute",
-        """
-def apply(f, *args):
-    return f(*args)  # HERE
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return apply(torch.tanh, ext.f(x))
-""",
-    ),
     "map": (
         "torch_compute",
         """
 class ModelNew(nn.Module):
     def forward(self, x):
         return list(map(torch.tanh, [x]))[0]  # HERE
-""",
-    ),
-    "the module operator": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x, w):
-        return operator.matmul(x, w)  # HERE
 """,
     ),
     "NumPy": (
@@ -954,22 +1441,6 @@ class ModelNew(nn.Module):
         return torch.Tensor.softmax(x, -1)  # HERE
 """,
     ),
-    "a parameter with a false annotation": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x: int, y: float):
-        return ext.f(x) * 2 if y.shape else x  # HERE
-""",
-    ),
-    "a gather by index": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x, i):
-        return ext.f(x[:, i])  # HERE
-""",
-    ),
     "forward assigned from outside": (
         "torch_compute",
         """
@@ -988,33 +1459,6 @@ class ModelNew(nn.Module):
         return torch.relu(x)  # HERE
     def forward(self, x):
         return ext.f(x)
-""",
-    ),
-    "a hook": (
-        "torch_compute",
-        """
-def hook(module, args, out):
-    return torch.relu(out)  # HERE
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.register_forward_hook(hook)
-    def forward(self, x):
-        return ext.f(x)
-""",
-    ),
-    "a property": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.w = nn.Parameter(torch.ones(3))
-    @property
-    def packed(self):
-        return self.w.softmax(0)  # HERE
-    def forward(self, x):
-        return launch(x, self.packed)
 """,
     ),
     "the pasted reference": (
@@ -1052,33 +1496,6 @@ class ModelNew(nn.Module):
         return k(x)
 """,
     ),
-    "eval": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ext.f(eval('x + 1'))  # HERE
-""",
-    ),
-    "torch by import_module": (
-        "torch_compute",
-        """
-import importlib
-t = importlib.import_module('torch')
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return t.relu(x)  # HERE
-""",
-    ),
-    "a star import": (
-        "torch_compute",
-        """
-from torch import *
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return softmax(x, -1)  # HERE
-""",
-    ),
     "a fallback to torch": (
         "fallback",
         """
@@ -1088,56 +1505,6 @@ class ModelNew(nn.Module):
             return ext.f(x)
         except Exception:  # HERE
             return torch.relu(x)
-""",
-    ),
-    "a fallback that waits first": (
-        "fallback",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        try:
-            return ext.f(x)
-        except Exception:  # HERE
-            torch.cuda.synchronize()
-            return x.clone()
-""",
-    ),
-    "a function kept on a tensor": (
-        "torch_compute",
-        """
-def work(x):
-    return x.relu()  # HERE
-class ModelNew(nn.Module):
-    def forward(self, x):
-        x.run = work
-        return x.run(ext.f(x))
-""",
-    ),
-    "a function kept on another": (
-        "torch_compute",
-        """
-def work(x):
-    return x.relu()  # HERE
-def run(x):
-    return run.work(ext.f(x))
-run.work = work
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return run(x)
-""",
-    ),
-    "a fallback to a helper, in a helper": (
-        "fallback",
-        """
-def safe(x, y):
-    try:
-        out = launch(x, y)
-    except:  # HERE
-        out = x.clone()
-    return out
-class ModelNew(nn.Module):
-    def forward(self, x, y):
-        return safe(x, y)
 """,
     ),
     "the input": (
@@ -1194,50 +1561,6 @@ from reference import Model as M  # HERE
 class ModelNew(nn.Module):
     def forward(self, x):
         return ext.f(x)
-""",
-    ),
-    "a value from the round before": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        last = 0
-        for i in range(3):
-            twice = last * 2  # HERE
-            last = ext.f(x, twice)
-        return last
-""",
-    ),
-    "a number that is asked for its shape": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x, y: float):
-        n = y.shape
-        return ext.f(x, y * 2)  # HERE
-""",
-    ),
-    "a static method": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    @staticmethod
-    def act(t):
-        return t.sum()  # HERE
-    def forward(self, x):
-        return self.act(ext.f(x))
-""",
-    ),
-    "a function with the name of the method that calls it": (
-        "torch_compute",
-        """
-def run(t):
-    return torch.relu(t)  # HERE
-class ModelNew(nn.Module):
-    def run(self, x):
-        return run(x)
-    def forward(self, x):
-        return self.run(ext.f(x))
 """,
     ),
     "a tensor out of a tuple": (
@@ -1329,29 +1652,6 @@ class ModelNew(nn.Module):
         return ext.f(self.net["fc"](x))  # HERE
 """,
     ),
-    "a layer of a ModuleDict as attribute": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net = nn.ModuleDict([("fc", nn.Linear(3, 4))])
-    def forward(self, x):
-        return ext.f(self.net.fc(x))  # HERE
-""",
-    ),
-    "a layer of a Sequential by a name that is not written out": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net = nn.Sequential()
-        self.net.add_module("fc", nn.Linear(3, 4))
-    def forward(self, x, name="fc"):
-        return ext.f(getattr(self.net, name)(x))  # HERE
-""",
-    ),
     "the forward of a Sequential": (
         "torch_compute",
         """
@@ -1363,17 +1663,6 @@ class ModelNew(nn.Module):
         return ext.f(self.net.forward(x))  # HERE
 """,
     ),
-    "a weight of a ParameterDict as attribute": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weights = nn.ParameterDict(dict(w=nn.Parameter(torch.ones(3))))
-    def forward(self, x):
-        return ext.f(self.weights.w * 2)  # HERE
-""",
-    ),
     "layers in a dictionary or in pairs": (
         "torch_compute",
         """
@@ -1383,162 +1672,6 @@ class ModelNew(nn.Module):
         self.net = nn.ModuleDict({"a": nn.Flatten()} if flat else [("a", nn.Linear(3, 4))])
     def forward(self, x):
         return ext.f(self.net["a"](x))  # HERE
-""",
-    ),
-    "a tensor or a list of it": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        y = ext.f(x) if x.is_cuda else [x]
-        return y.view(-1) * 2  # HERE
-""",
-    ),
-    "a tensor out of pairs": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        named = dict([("x", x)])
-        return ext.f(named["x"] * 2)  # HERE
-""",
-    ),
-    "a thread beside a kernel": (
-        "torch_compute",
-        """
-import threading
-class ModelNew(nn.Module):
-    def run(self, x, out):
-        out.copy_(torch.softmax(x, 1))  # HERE
-    def forward(self, x):
-        out = ext.f(x)
-        thread = threading.Thread(target=self.run, args=(x, out))
-        thread.start()
-        thread.join()
-        return out
-""",
-    ),
-    "a thread that multiplies": (
-        "torch_compute",
-        """
-from threading import Thread
-class ModelNew(nn.Module):
-    def forward(self, x):
-        out = ext.f(x)
-        def run(n, y, factor):
-            y *= factor  # HERE
-        Thread(None, run, "name", [n for n in (1, out)], dict(factor=2)).start()
-        return out
-""",
-    ),
-    "a timer": (
-        "torch_compute",
-        """
-import threading
-class ModelNew(nn.Module):
-    def forward(self, x):
-        out = ext.f(x)
-        timer = threading.Timer(0, lambda y: y * 2, (out,))  # HERE
-        timer.start()
-        return out
-""",
-    ),
-    "a thread class of one's own that computes": (
-        "torch_compute",
-        """
-import threading
-class Worker(threading.Thread):
-    def run(self):
-        self.y = torch.softmax(self.x, 1)  # HERE
-class ModelNew(nn.Module):
-    def forward(self, x):
-        worker = Worker()
-        worker.x = ext.f(x)
-        worker.start()
-        return worker.y
-""",
-    ),
-    "a thread that is never started": (
-        "no_kernel",
-        """
-import threading
-class ModelNew(nn.Module):
-    def forward(self, x):  # HERE
-        thread = threading.Thread(target=launch, args=(x, x))
-        thread.daemon = thread.is_alive()
-        return x.clone()
-""",
-    ),
-    "a pool that is handed torch": (
-        "torch_compute",
-        """
-from concurrent.futures import ThreadPoolExecutor
-class ModelNew(nn.Module):
-    def forward(self, x):
-        with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(torch.softmax, ext.f(x), -1)  # HERE
-        return future.result()
-""",
-    ),
-    "what a future gives": (
-        "torch_compute",
-        """
-import concurrent.futures as cf
-class ModelNew(nn.Module):
-    def forward(self, x):
-        pool = cf.ThreadPoolExecutor(1)
-        waiting = {pool.submit(launch, x, x): 0}
-        futures = [pool.submit(ext.f, x)]
-        for future in cf.as_completed(futures):
-            y = future.result() * 2  # HERE
-        return y
-""",
-    ),
-    "futures as keys": (
-        "torch_compute",
-        """
-import concurrent.futures as cf
-class ModelNew(nn.Module):
-    def act(self, x):
-        return x.sigmoid()  # HERE
-    def forward(self, x):
-        pool = cf.ThreadPoolExecutor(1)
-        futures = {pool.submit(self.act, part): n for n, part in enumerate(ext.f(x).chunk(2))}
-        return ext.f([future.result() for future in cf.as_completed(futures)])
-""",
-    ),
-    "what a pool maps": (
-        "torch_compute",
-        """
-from concurrent.futures import ThreadPoolExecutor as Pool
-class ModelNew(nn.Module):
-    def forward(self, x):
-        with Pool(2) as pool:
-            parts = list(pool.map(launch, x.chunk(2), x.chunk(2)))
-        return parts[0] + parts[1]  # HERE
-""",
-    ),
-    "a pool of multiprocessing": (
-        "torch_compute",
-        """
-from multiprocessing.pool import ThreadPool
-def scale(n, y):
-    return y * n  # HERE
-class ModelNew(nn.Module):
-    def forward(self, x):
-        with ThreadPool(2) as pool:
-            return pool.starmap(scale, [(2, ext.f(x))])[0]
-""",
-    ),
-    "a call on a pool of multiprocessing": (
-        "torch_compute",
-        """
-import multiprocessing.pool as mp
-class ModelNew(nn.Module):
-    def forward(self, x):
-        pool = mp.ThreadPool(2)
-        late = pool.apply_async(launch, (x, x))
-        return pool.apply(launch, (late.get(), x)) * 2  # HERE
 """,
     ),
     "a class of another name that computes": (
@@ -1567,38 +1700,12 @@ else:
     ModelNew = Plain
 """,
     ),
-    "no kernel in one of two branches": (
-        "no_kernel",
-        """
-if torch.cuda.is_available():
-    class ModelNew(nn.Module):
-        def forward(self, x):
-            return ext.f(x)
-else:
-    class ModelNew(nn.Module):
-        def forward(self, x):  # HERE
-            return x.clone()
-""",
-    ),
     "the forward of a layer by super with two arguments": (
         "torch_compute",
         """
 class ModelNew(nn.Linear):
     def forward(self, x):
         return ext.f(super(ModelNew, self).forward(x))  # HERE
-""",
-    ),
-    "layers that the module gives of itself": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.a = nn.Linear(3, 3)
-    def forward(self, x):
-        for name, module in self.named_children():
-            x = module(ext.f(x))  # HERE
-        return x
 """,
     ),
     "a layer within a layer": (
@@ -1612,60 +1719,6 @@ class ModelNew(nn.Module):
         return self.attn.out_proj(ext.f(x))  # HERE
 """,
     ),
-    "parameters that the module gives of itself": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        weight = next(self.parameters())
-        return ext.f(x, weight * 2)  # HERE
-""",
-    ),
-    "arithmetic on tensors from C++": (
-        "torch_compute",
-        """
-mine = load_inline(name="mine", cpp_sources='''
-__global__ void scale(float* x) {}
-torch::Tensor scale_cuda(torch::Tensor x) { return scale(x); }
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale_cuda); }
-void run(torch::Tensor x);
-''')
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return mine.scale(x) * 2  # HERE
-""",
-    ),
-    "torch's own operators beside a registration": (
-        "torch_compute",
-        """
-load_inline(name="lib", cpp_sources="TORCH_LIBRARY(mylib, m) {}", is_python_module=False)
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return torch.ops.mylib.f(torch.ops.mkldnn._linear_pointwise(x))  # HERE
-""",
-    ),
-    "an operator's name without a registration": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return ext.f(torch.ops.other.f(x))  # HERE
-""",
-    ),
-    "a fallback through a helper that was read before": (
-        "fallback",
-        """
-def run(x):
-    return ext.f(x)
-class ModelNew(nn.Module):
-    def forward(self, x):
-        y = run(x)
-        try:
-            return run(x)
-        except RuntimeError:  # HERE
-            return y.clone()
-""",
-    ),
     "a function put into a dictionary with others": (
         "torch_compute",
         """
@@ -1674,25 +1727,6 @@ TABLE.update({"g": torch.relu})
 class ModelNew(nn.Module):
     def forward(self, x):
         return ext.f(TABLE["g"](x))  # HERE
-""",
-    ),
-    "a function put into a dictionary by its name": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        table = {"f": ext.f}
-        table["h"] = torch.tanh  # HERE
-        return table["f"](table.get("h")(x))
-""",
-    ),
-    "what is taken instead of an entry": (
-        "torch_compute",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        table = {"f": ext.f}
-        return ext.f(table.get("g", torch.tanh)(x))  # HERE
 """,
     ),
     "the largest row": (

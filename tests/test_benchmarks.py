@@ -530,3 +530,17 @@ def test_a_recorded_run_is_told_as_figures(tmp_path: Path, script: Script) -> No
     assert rows["score of a turn, second half"] == pytest.approx(3.8)
     (best, other) = script("eval_solutions").best(episodes)
     assert (best["value"], other["value"]) == (2.0, 4.0)
+
+
+def test_verdicts_of_the_rules_are_counted_by_model_and_level(script: Script, tmp_path: Path) -> None:
+    module, run = script("rules_agreement"), tmp_path / "some-model-l1"
+    run.mkdir()
+    file = run / "level_1_problem_3_sample_0_kernel.py"
+    file.write_text("x = 1\n")
+    (run / "eval_results.json").write_text('{"3": [{"sample_id": 0, "correctness": true}]}')
+    verdicts, seconds = module.verdicts_of(module.ROOT, "kernel", [file])
+    rows = {row["name"]: row["value"] for row in module.counted("kernel", verdicts)}
+    assert len(seconds) == 1 and set(rows) == {
+        f"{group}.kernel.format/no_model" for group in ("some-model.L1", "all.L1", "all", "correct.L1", "correct")
+    }
+    assert module.pairs_of(verdicts, verdicts) == {("format/no_model", "format/no_model"): 1}

@@ -16,12 +16,18 @@ from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.pace import Pace
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.sandbox.levels import LevelName
+from kevin_env.rules import check_rules
 
 HASTY = Pace(pairs=(1, 1), seconds=0.0, warm_ups=1)
 """For honest code, whose times decide nothing here. It is screened on all input sets."""
 NOTES = {"above_roofline"}
 """The only flags that honest code may get: better algebra may beat the roofline."""
 CLASS_OF = {name: attack for attack, names in ATTACKS.items() for name in names.split()}
+LEFT_TO_THE_RECORDER = {
+    "another_model_by_new", "callback_as_a_kernel", "hides_in_a_string", "overloads_an_operator",
+    "replaces_what_is_allowed", "torch_inside_a_kernel",
+}  # fmt: skip
+"""What only a call shows."""
 HONEST_EACH = 3
 """One of so many honest files is judged by `make test`."""
 
@@ -36,6 +42,8 @@ def parameters(*devices: str) -> list:
         left_out = number % HONEST_EACH if honest else group in seen
         seen.add(group)
         marks = [pytest.mark.xdist_group(group), *([pytest.mark.full] if left_out else [])]
+        if entry.path.stem in LEFT_TO_THE_RECORDER:
+            marks.append(pytest.mark.xfail(reason="left to the recorder"))
         found.append(pytest.param(entry, id=entry.name, marks=marks))
     return found
 
@@ -89,6 +97,14 @@ def test_one_file_of_every_class_that_runs_here_and_thirty_honest_ones_are_judge
     here = {entry.path.stem for entry in read_corpus("cpu", "any")}
     assert {CLASS_OF[name] for name in names & CLASS_OF.keys()} == {CLASS_OF[name] for name in here & CLASS_OF.keys()}
     assert len(names - CLASS_OF.keys()) >= 30
+
+
+def test_the_reader_sees_all_but_what_only_a_call_shows() -> None:
+    """And honest files pass it."""
+    found = {entry: check_rules(entry.code, entry.rules) for entry in read_corpus("cpu", "cuda", "any")}
+    assert {e.path.stem for e in found if e.expect.startswith("rules/") and not found[e]} == LEFT_TO_THE_RECORDER
+    assert [e.name for e in found if e.path.parent.name == "honest" and found[e]] == []
+    assert [e.name for e, verdict in found.items() if verdict and not e.met_by(verdict)] == []
 
 
 def test_there_are_enough_files_of_each_kind() -> None:

@@ -1,4 +1,4 @@
-"""A layer of torch is one behind every method that gives the module itself; what is not known is no kernel."""
+"""A layer of torch is one behind every method that gives the module itself; each kind of kernel is one."""
 
 import inspect
 
@@ -30,7 +30,7 @@ METHODS = {
 } | {"to"}
 """Methods of a module that give the module itself, as the installed torch declares them."""
 CALLS = {"no method": ""} | {name: f".{name}({GIVEN.get(name, '')})" for name in sorted(METHODS)}
-CALLS |= {"two methods": ".cuda().eval()", "by a name": ".__getattribute__('half')()"}
+CALLS |= {"two methods": ".cuda().eval()"}
 LAYERS = {"layer": "nn.Softmax(dim=1)", "recurrent": "nn.LSTM(4, 4)"}
 
 IDIOMS = {
@@ -42,6 +42,7 @@ IDIOMS = {
     "called by forward": ("", "self.m = LAYER", "self.m.forward(x)"),
     "called by __call__": ("", "self.m = LAYER", "self.m.__call__(x)"),
     "Sequential": ("", "self.m = nn.Sequential(LAYER, nn.Identity())", "self.m(x)"),
+    "Sequential after another": ("", "self.m = nn.Sequential(nn.Sequential(nn.Identity()), LAYER)", "self.m(x)"),
     "Sequential itself": ("", "self.m = nn.Sequential(nn.Softmax(1))CALL", "self.m(x)"),
     "ModuleList": ("", "self.m = nn.ModuleList([LAYER])", "self.m[0](x)"),
     "ModuleList itself": ("", "self.m = nn.ModuleList([nn.Softmax(1)])CALL", "[m(x) for m in self.m]"),
@@ -59,7 +60,6 @@ IDIOMS = {
     "setattr": ("", "setattr(self, 'm', LAYER)", "getattr(self, 'm')(x)"),
     "modules": ("", "self.m = LAYER", "next(self.m.modules())(x)"),
     "children": ("", "self.m = LAYER", "[m(x) for m in self.children()]"),
-    "class of torch": ("", "self.m = type(LAYER)(4)", "self.m(x)"),
     "handed to something unknown": ("", "self.m = self.prepared(LAYER)", "self.m(x)"),
     "own class": (
         "class Own(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)",
@@ -90,7 +90,7 @@ def submission(idiom: str, layer: str, call: str) -> str:
 
 
 def test_every_method_of_torch_that_gives_the_module_is_known() -> None:
-    assert {"cuda", "eval", "requires_grad_", "to", "apply"} <= METHODS <= words.MODULE_ITSELF
+    assert {"cuda", "eval", "requires_grad_", "to", "apply"} <= METHODS <= words.ITSELF
 
 
 @pytest.mark.parametrize("idiom", IDIOMS)
@@ -109,7 +109,6 @@ def test_a_layer_is_one_behind_every_method(idiom: str, method: str) -> None:
         "nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 2).layers[0](x)",
         "nn.Module.cuda(nn.ReLU())(x)",
         "nn.Softmax.cuda(nn.Softmax(1))(x)",
-        "[getattr(nn.ReLU(), name)()(x) for name in ('cuda', 'eval')]",
     ],
 )
 def test_layers_that_are_reached_in_other_ways_are_found(used: str) -> None:
@@ -122,14 +121,6 @@ def test_weights_of_a_layer_may_be_taken_behind_every_method(method: str) -> Non
     made = f"self.m = nn.Conv2d(3, 4, 3){CALLS[method]}; self.n = nn.Sequential(nn.Linear(3, 4)){CALLS[method]}"
     used = "ext.f(x, self.m.weight.view(-1), self.m.stride[0] * 2, self.n[0].weight.t(), self.n[0].in_features + 1)"
     assert check_rules(HEAD + MODEL.format(before="", made=made, used=used)) is None
-
-
-@pytest.mark.parametrize(
-    "used", ["self.anything(x)", "anything(x)", "self.anything.cuda()(x)", "self.a['b'](x)", "f(g)(x)"]
-)
-def test_what_is_not_known_launches_no_kernel(used: str) -> None:
-    found = check_rules(HEAD + MODEL.replace("        ext.f(x)\n", "").format(before="", made="pass", used=used))
-    assert isinstance(found, RulesViolation) and found.kind == "no_kernel"
 
 
 KERNELS = {

@@ -1,200 +1,246 @@
-"""What a call does, by what is called. Third layer of the reader."""
+"""What calls do, by what is called. Second layer of the reader."""
 
 import ast
 import sys
 
-from kevin_env.rules import library
 from kevin_env.rules import vocabulary as words
-from kevin_env.rules.atoms import (
-    LOST,
-    TENSOR,
-    UNKNOWN,
-    Arguments,
-    Atom,
-    Class,
-    Filling,
-    Function,
-    Future,
-    Holder,
-    Imported,
-    Instance,
-    Items,
-    Kernel,
-    Partial,
-    TensorMethod,
-    Thread,
-    TorchModule,
-    Value,
-    join,
-)
-from kevin_env.rules.members import made_of
-from kevin_env.rules.operations import OPAQUE, is_operation
-from kevin_env.rules.python_calls import PythonCalls
-from kevin_env.rules.values import has_tensor, items, mapping
+from kevin_env.rules.evaluator import Evaluator
+from kevin_env.rules.things import Arguments, Function, Imported, Own, Scope, Thing, Value
+from kevin_env.rules.values import KERNEL, LARGE, MAYBE, NONE, PLAIN, SOME, UNKNOWN, container, join, one, part, thing
 
-KERNEL: Value = frozenset({Kernel()})
-EXTENSION: Value = frozenset({Kernel(gives_tensors=True)})
+_ATTRIBUTES = frozenset({"add_module", "register_module", "register_buffer", "register_parameter"})
+_ADDING = frozenset({"append", "add", "insert", "extend", "update", "setdefault"}) | _ATTRIBUTES
+_TAKING = frozenset({"get", "pop", "setdefault", "get_submodule"})
+_LISTING = frozenset({"values", "items"}) | words.CONTENTS
 
 
-class Calls(PythonCalls):
+class Calls(Evaluator):
     """Follows calls into the submission's functions, and judges calls of everything else."""
 
+    def run(self, function: Function, arguments: Arguments) -> Value:
+        """What a function of the submission's returns."""
+        raise NotImplementedError
+
+    def evaluate_call(self, node: ast.Call, scope: Scope) -> Value:
+        """What a call gives, as it is written."""
+        function, arguments = node.func, self._arguments(node, scope)
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name)):
+                return self._call_parent(name, arguments, node, scope)
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                return self.attribute(arguments.first(), name)
+            case ast.Call(func=ast.Name(id="setattr"), args=[of, ast.Constant(value=str(name)), _]):
+                self.assign(ast.Attribute(of, name, ast.Store()), arguments.positional[2], scope)
+                return NONE
+            case ast.Call(func=ast.Attribute(value=of) as method):
+                receiver = self.evaluate(of, scope)
+                found = self._call_method(receiver, method, arguments, node, scope)
+                return self.call(self.attribute(receiver, method.attr), arguments, node) if found is None else found
+            case _:
+                return self.call(self.evaluate(function, scope), arguments, node)
+
+    def _call_parent(self, name: str, arguments: Arguments, node: ast.AST, scope: Scope) -> Value:
+        """A method of `super()`."""
+        home = scope.home("super()")
+        for of, owner in zip(*(home.names[each].things for each in ("super()", "self()")), strict=True) if home else ():
+            if isinstance(of, Own) and isinstance(owner, Own):
+                found = self.inherited(self.lineage(of.node)[1:], owner, name)
+                itself = found == UNKNOWN and name in words.ITSELF
+                return thing(owner) if itself else self.call(found, arguments, node)
+        return UNKNOWN
+
+    def _arguments(self, node: ast.Call, scope: Scope) -> Arguments:
+        positional, rest = list[Value](), list[Value]()
+        for each in node.args:
+            starred = isinstance(each, ast.Starred)
+            value = self.evaluate(each.value if isinstance(each, ast.Starred) else each, scope)
+            if rest or (starred and not value.exact):
+                rest.append(one(value) if starred else value)
+            else:
+                positional += value.parts if starred else (value,)
+        keywords = [(each.arg, self.evaluate(each.value, scope)) for each in node.keywords]
+        rest += [one(value) for name, value in keywords if name is None]
+        named = tuple((name, value) for name, value in keywords if name is not None)
+        return Arguments(tuple(positional), named, join([*rest, PLAIN]) if rest else None)
+
+    def _call_method(
+        self, receiver: Value, method: ast.Attribute, arguments: Arguments, node: ast.Call, scope: Scope
+    ) -> Value | None:
+        """Methods of tensors, modules and containers; None for any other call."""
+        name, own = method.attr, [each for each in receiver.things if isinstance(each, Own)]
+        if receiver.tensor and not (receiver.tensor == "maybe" and name in words.PLAIN_METHODS):
+            return self._call_tensor_method(receiver, name, arguments, node)
+        if any(self.has(each, name) for each in own):
+            return None
+        made = any(getattr(each, "made", False) for each in receiver.things)
+        if name in words.ITSELF and (made or receiver.parts):
+            return receiver
+        if made and own and name in _ATTRIBUTES and node.args[1:] and isinstance(key := node.args[0], ast.Constant):
+            self.assign(ast.Attribute(method.value, str(key.value), ast.Store()), arguments.positional[1], scope)
+            return NONE
+        if made and name in words.CONTENTS:
+            return container([value for each in own for value in self.members.get(each, {}).values()] or [receiver])
+        if receiver.parts and name in _LISTING:
+            return container(receiver.parts)
+        if name in _ADDING and not receiver.things:
+            added = [one(each) if name in ("extend", "update") else each for each in arguments.all()]
+            self.add_to(method.value, join(added), scope)
+        if receiver.parts and name in _TAKING:
+            key = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+            return part(receiver, key) if isinstance(key, str) else one(receiver)
+        known = made or bool(own) or not (receiver.things or receiver.is_none)
+        harmless = name in words.MODULE_METHODS or (not own and not made and name in words.PLAIN_METHODS)
+        return (PLAIN if known else UNKNOWN) if harmless and (known or receiver.things == UNKNOWN.things) else None
+
+    def _call_tensor_method(self, receiver: Value, name: str, arguments: Arguments, node: ast.AST) -> Value:
+        if name in words.SAME_SIZE:
+            return receiver if receiver.tensor == "large" else SOME
+        if name in words.PARTS:
+            return container([SOME]) if name in words.SEVERAL else SOME
+        if words.computes(name):
+            given = Arguments((receiver, *arguments.all()))
+            return self._operation(f"the tensor method .{name}()", name, given, node)
+        return UNKNOWN if name.startswith("_") else PLAIN
+
+    def _operation(self, what: str, name: str, given: Arguments, node: ast.AST) -> Value:
+        """An operation of torch. To move what is not large, such as weights, may be preparation."""
+        if given.large() or (given.tensors() and not self.glue and words.stem(name) not in words.MOVES):
+            self.report(node, what)
+        return LARGE if given.large() and words.stem(name) not in words.REDUCTIONS else SOME
+
     def call(self, callee: Value, arguments: Arguments, node: ast.AST) -> Value:
-        """What calling any of `callee` gives: what is not known, the layers that it is handed."""
-        if not callee:
-            return self._call_unknown(arguments)
-        return join(self._call(atom, arguments, node) for atom in callee)
+        """What calling any of `callee` gives, and of a container calling each of its parts."""
+        given = [self._call(each, arguments, node) for each in (UNKNOWN if callee.is_none else callee).things]
+        for each in callee.parts:
+            given.append(self.call(each, arguments, node))
+            arguments = Arguments((given[-1],)) if callee.exact else arguments
+        return join(given[-1:] if callee.exact else given)
 
-    def _call_unknown(self, arguments: Arguments) -> Value:
-        """What is not known launches the kernel that it is handed, and may give back a layer."""
-        handed = arguments.all()
-        if any(isinstance(atom, Kernel) for atom in handed):
-            self.launch()
-        return frozenset(atom for atom in handed if isinstance(atom, TorchModule))
-
-    def _call(self, atom: Atom, arguments: Arguments, node: ast.AST) -> Value:
-        match atom:
-            case Kernel(gives_tensors, numbers):
-                self.launch()
-                tensors = gives_tensors and has_tensor(arguments.all())
-                given = TENSOR if tensors else KERNEL  # an object with methods that launch
-                return items(*(UNKNOWN if each else given for each in numbers), exact=True) if numbers else given
+    def _call(self, each: Thing, arguments: Arguments, node: ast.AST) -> Value:
+        match each:
+            case "kernel":
+                self.seen.launches = True
+                return MAYBE if arguments.tensors() else KERNEL
             case Function():
-                return self.run(atom, arguments)
+                return self.run(each, arguments)
+            case Imported(path, made=True):
+                if arguments.large() or not self.glue:
+                    self.report(node, path)
+                return LARGE if arguments.large() else SOME
             case Imported(path):
                 return self._call_imported(path, arguments, node)
-            case TensorMethod(name):
-                return self._call_tensor_method(name, node)
-            case TorchModule(path):
-                return self._call_torch_module(path, node)
-            case Class():
-                return self.construct(atom, arguments, node)
-            case Instance():
-                return self.call(self.entries(atom), arguments, node)
-            case Items():
-                return self.call(atom.inner, arguments, node)
-            case Filling(cell):
-                cell.add(None, arguments.all())
-                return UNKNOWN
-            case Partial(callee, given):
-                return self.call(callee, given.with_more(arguments), node)
-            case Thread(callee, given):
-                return self.call(callee, given, node)
-            case Future(result):
-                return result
-            case Holder():
-                self.unread(arguments.all())
-                return LOST
+            case Own(own, made=True):
+                name = "__call__" if self.has(each, "__call__") else "forward"
+                return self.call(self.inherited(self.lineage(own), each, name), arguments, node)
+            case Own(own):
+                made = thing(Own(own, made=True))
+                self.call(self.attribute(made, "__init__"), arguments, node)
+                return made
             case _:
-                return UNKNOWN
+                self.seen.launches = True
+                return join([self._handed_over(arguments), UNKNOWN])
 
-    def construct(self, atom: Class, arguments: Arguments, node: ast.AST) -> Value:
-        """An instance of the submission's class, its `__init__` read."""
-        instance: Value = frozenset({Instance(atom.node)})
-        self.call(self.attribute(instance, "__init__"), arguments, node)
-        return instance
+    def _handed_over(self, arguments: Arguments) -> Value:
+        """What is not read calls the functions that it is given, and may give back a layer."""
+        handed = [each for value in arguments.all() for held in (value, *value.parts) for each in held.things]
+        for each in [each for each in handed if isinstance(each, Function)]:
+            self.run(each, Arguments(rest=UNKNOWN))
+        return Value(things=frozenset(each for each in handed if isinstance(each, Imported) and each.made))
 
     def _call_imported(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        callables = frozenset(atom for atom in arguments.first() if isinstance(atom, Function | Kernel | Class))
-        if path in words.WRAPPERS:
-            return arguments.first() or frozenset({Imported(path)})
-        if path in library.APPLIERS:
-            return self._apply(path.rsplit(".", 1)[-1], arguments, node)
-        if path in library.MAPPINGS:
-            return mapping(arguments) | (arguments.first() & (OPAQUE | LOST))
-        if path == "builtins.dict.fromkeys":
-            return items(*arguments.positional[1:2], self.elements(arguments.first()))
+        root, last, first = path.split(".")[0], path.rsplit(".", 1)[-1], arguments.first()
+        if path in words.WRAPPERS or path.startswith(("torch.library.", "dataclasses.")):
+            return self._wrapped(path, arguments)
         if path in words.EXTENSION_MAKERS:
-            return EXTENSION
-        if path in words.LIBRARY_MAKERS:
             return KERNEL
-        match path.split(".")[0]:
-            case _ if ".np." in path or ".numpy." in path:  # as a module has it that is not NumPy
-                return self._call_numpy(path[max(path.rfind(".np."), path.rfind(".numpy.")) + 1 :], arguments, node)
-            case "torch":
-                return self._call_torch(path, arguments, node)
-            case "numpy" | "scipy" | "cupy":
-                return self._call_numpy(path, arguments, node)
-            case "builtins":
-                return self._call_builtin(path.removeprefix("builtins."), arguments, node)
-            case "operator" | "_operator":
-                return self._call_operator(path, arguments, node)
-            case "triton":
-                return KERNEL if callables else frozenset({Imported(path)})
-            case "cuda" if path.rsplit(".", 1)[-1] in words.LAUNCHERS:
-                return self._call(Kernel(), arguments, node)
-            case root if root in sys.stdlib_module_names:
-                return self._call_stdlib(path, arguments, arguments.first() if root == "functools" else callables, node)
+        if path in ("builtins.map", "builtins.filter"):
+            each = Arguments(tuple(one(value) for value in arguments.positional[1:]))
+            return container([self.call(first, each, node)])
+        if path == "torch.utils.checkpoint.checkpoint":
+            return self.call(first, Arguments(arguments.positional[1:]), node)
+        if root == "numpy" and last in words.NUMPY_PRODUCTS:
+            self.report(node, path)
+            return SOME
+        if root == "torch":
+            return self._call_torch(path, arguments, node)
+        computing = {
+            "builtins": last in words.BUILTINS_COMPUTE and first.tensor in ("some", "large"),
+            "numpy": last in ("dot", "outer") or ".linalg." in path or ".fft." in path,
+        }.get(root, root in words.COMPUTING_PACKAGES and last != "rearrange")
+        if computing and arguments.tensors():
+            return self._operation(f"{last}() on a tensor" if root == "builtins" else path, last, arguments, node)
+        self._handed_over(arguments)
+        if root == "numpy" or root in words.PLAIN_MODULES or (root == "builtins" and last in words.PLAIN_BUILTINS):
+            return SOME if root == "numpy" and first.tensor else PLAIN
+        if root == "builtins" or root in words.COMPUTING_PACKAGES or root in sys.stdlib_module_names:
+            return UNKNOWN
+        if root != "triton":  # whose functions configure or decorate; its kernels launch
+            self.seen.launches = True
+        return KERNEL
+
+    def _wrapped(self, path: str, arguments: Arguments) -> Value:
+        """Decorators and containers; one that is called first gives one that gives back what it is given."""
+        first = arguments.first()
+        match path.rsplit(".", 1)[-1]:
+            case "dict" | "OrderedDict" | "SimpleNamespace" | "defaultdict":
+                names = first.names + tuple(name for name, _ in arguments.keywords)
+                parts = [*first.parts, *(value for _, value in arguments.keywords)]
+                return container(parts, names=names if len(names) == len(parts) else ())
+            case "enumerate":
+                return container([container([PLAIN, one(first)], exact=True)])
+            case "zip":
+                return container([container([one(each) for each in arguments.positional], exact=True)])
+            case "next":
+                return one(first)
+            case "list" | "tuple" | "set" | "reversed" | "iter" | "sorted" | "deque":
+                return container([SOME]) if first.tensor else first
+            case "wraps":
+                return thing(Imported("copy.copy"))
             case _:
-                self.foreign += [atom for atom in arguments.all() if isinstance(atom, Function)]
-                given = self._call_unknown(arguments)
-                return KERNEL if callables else given
+                given = first.things or first.parts or first.tensor
+                return first if given else thing(Imported("copy.copy"))  # a decorator that changes nothing
 
     def _call_torch(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        path = path[path.rfind(".torch.") + 1 :]  # torch again, as a module of its own has it
-        last = (parts := path.split("."))[-1]
-        if path.startswith("torch.Tensor."):
-            return self._call_tensor_method(last, node)
-        if len(parts) == 1 or path.startswith(words.TORCH_COMPUTING_NAMESPACES):
-            return self._computes(path, node)
-        if parts[1] == "classes" and self.own_operators:
-            return EXTENSION
-        if parts[1] == "ops" and len(parts) > 3:
-            return self._call_operator_of_library(parts[2], path, arguments, node)
-        if f"{path}.".startswith(words.TORCH_NAMESPACES):
-            return self._call_allowed_namespace(path, arguments)
-        if parts[1:2] == ["nn"] and len(parts) > 2 and parts[2] not in ("functional", "init") and last[0].isupper():
-            return made_of(path, arguments)
-        if len(parts) == 2 and last in words.TORCH_TENSOR:
-            return TENSOR
-        if len(parts) == 2 and last in words.TORCH_TENSORS:
-            return items(TENSOR)
-        if parts[1] in words.TORCH_OTHER or last.startswith(("is_", "get_", "set_")):
-            return frozenset({Imported(path)})
-        return self._computes(path, node)
+        match path.split(".")[1:]:
+            case ["ops" | "classes", space, name, *_]:
+                if space in words.BUILT_IN_OPERATORS:
+                    return self._operation(path, name, arguments, node) if words.computes(name) else SOME
+                self.seen.launches = True
+                return MAYBE
+            case ["nn", *_, str(layer), method] if layer[0].isupper():
+                if method in words.ITSELF:
+                    return arguments.first()
+                if method == "__init__" or layer in words.NO_LAYERS:
+                    return PLAIN
+                made = Imported(path.rsplit(".", 1)[0], made=True)
+                return self._call("unknown" if layer in words.CONTAINERS else made, arguments, node)
+            case ["nn", *spaces, name] if name[0].isupper() and "functional" not in spaces:
+                return self._module(path, name, arguments)
+            case ["nn", "functional", name] | ["linalg" | "fft" | "special" | "sparse", *_, name]:
+                return self._operation(path, name, arguments, node)
+            case ["Tensor", name]:
+                return self._call_tensor_method(arguments.first(), name, Arguments(arguments.positional[1:]), node)
+            case ["_C", "_nn" | "_VariableFunctions", name] | [name]:
+                return self._call_function(path, name, arguments, node)
+            case [space, *_]:
+                self._handed_over(arguments)
+                return UNKNOWN if space.startswith("_") or space in ("jit", "package", "hub", "export", "fx") else PLAIN
+            case _:
+                return PLAIN
 
-    def _call_allowed_namespace(self, path: str, arguments: Arguments) -> Value:
-        if path.endswith((".CUDAGraph.capture_begin", ".CUDAGraph.capture_end")):
-            self.capture(path.endswith("begin"))
-        handed = arguments.all()
-        if path.startswith("torch.utils._pytree."):
-            return self.unread(handed)
-        functions = [atom for atom in self.runnable(handed) if isinstance(atom, Function)]
-        last = path.rsplit(".", 1)[-1]
-        if path.startswith("torch.library.") and last not in words.FAKES:
-            self.registered += functions
-        if path.startswith("torch.nn.Module.") and "forward" in path:
-            self.watchers += self.to_be_called(handed)
-        return frozenset(atom for atom in handed if isinstance(atom, Function | Kernel)) or frozenset({Imported(path)})
+    def _call_function(self, path: str, name: str, arguments: Arguments, node: ast.AST) -> Value:
+        if name in words.SAME_SIZE:
+            return LARGE if arguments.first().tensor == "large" else SOME
+        if name in words.ALLOCATE | words.PARTS:
+            return container([SOME]) if name in words.SEVERAL else SOME
+        return self._operation(path, name, arguments, node) if words.computes(name) else PLAIN
 
-    def _call_operator_of_library(self, library: str, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        if path in words.VIEWING_OPERATORS:
-            return TENSOR
-        if library in words.BUILT_IN_OPERATORS or not (self.own_operators or self.registered):
-            return self._computes(path, node)
-        if self.own_operators:
-            self.launch()
-        given = TENSOR if self.own_operators else UNKNOWN
-        return given | join(self.run(function, arguments) for function in self.registered)
-
-    def _call_tensor_method(self, name: str, node: ast.AST) -> Value:
-        if name in words.TENSOR_OTHER:
-            return UNKNOWN
-        if name in words.TENSOR_TENSORS:
-            return items(TENSOR)
-        if name not in words.TENSOR_TENSOR:
-            self.report("torch_compute", node, f"the tensor method .{name}()")
-        return TENSOR
-
-    def _call_torch_module(self, path: str, node: ast.AST) -> Value:
-        if path.rsplit(".", 1)[-1] in words.FREE_MODULES:
-            return TENSOR
-        return self._computes(path, node)
-
-    def _call_numpy(self, path: str, arguments: Arguments, node: ast.AST) -> Value:
-        name = path.split(".", 1)[-1]
-        if name in words.NUMPY_HARMLESS | words.NUMPY_VIEWS:
-            return TENSOR if name in words.NUMPY_VIEWS and self.reached else arguments.all() & TENSOR
-        handed = arguments.all()
-        computes = name.startswith(words.NUMPY_PRODUCTS) or has_tensor(handed) or any(map(is_operation, handed))
-        return self._computes(path, node) if computes else UNKNOWN
+    def _module(self, path: str, name: str, arguments: Arguments) -> Value:
+        """An instance of a class of `torch.nn`."""
+        if name in words.PARAMETERS:
+            return SOME
+        if name in words.CONTAINERS:
+            alone = len(arguments.all()) == 1 and arguments.first().parts
+            held = arguments.first() if alone else container(arguments.all(), exact=True)
+            return container(held.parts, exact=held.exact and name == "Sequential", names=held.names)
+        return PLAIN if name in words.NO_LAYERS else thing(Imported(path, made=True))

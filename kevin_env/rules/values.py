@@ -1,62 +1,66 @@
-"""What is done with sets of atoms: containers are made, opened and handed over as arguments."""
+"""Values that are known, and how values are put together and taken apart."""
 
-from itertools import zip_longest
+from collections.abc import Iterable
 
-from kevin_env.rules.atoms import TENSOR, UNKNOWN, Arguments, Items, Value, join, opened
+from kevin_env.rules.things import IsTensor, Thing, Value
 
+_MOST_PARTS = 64
 _DEEPEST = 4
+_LEAST: tuple[IsTensor, ...] = ("", "maybe", "some", "large")
 
 
-def has_tensor(value: Value) -> bool:
-    """Whether it may be a tensor."""
-    return value >= TENSOR
+def thing(*things: Thing) -> Value:
+    """What is one of these."""
+    return Value(things=frozenset(things))
 
 
-def items(*each: Value, exact: bool = False, names: tuple[str, ...] = (), fixed: bool = False) -> Value:
-    """A container of these; where they are nested too deeply, of what they hold at any depth."""
-    depth = 1 + max((atom.depth for atom in join(each) if isinstance(atom, Items)), default=0)
-    return frozenset({Items(each, exact, depth, names, fixed) if depth <= _DEEPEST else Items((leaves(join(each)),))})
+PLAIN = Value()
+"""A number, a text, a type: nothing that computes or launches when it is called."""
+NONE = Value(is_none=True)
+MAYBE = Value("maybe")
+SOME = Value("some")
+LARGE = Value("large")
+UNKNOWN = thing("unknown")
+KERNEL = thing("kernel")
 
 
-def with_entry(container: Items, name: str | None, value: Value) -> Value:
-    """The container after one more assignment to an entry; its name is kept where all names are known."""
-    if name is None or container.exact or (container.each and not container.names):
-        return frozenset({container}) | items(value)
-    entries = dict(zip(container.names, container.each, strict=True))
-    entries[name] = entries.get(name, UNKNOWN) | value
-    return items(*entries.values(), names=tuple(entries))
+def one(value: Value) -> Value:
+    """Any part of a container; of a tensor a part of it."""
+    if value.tensor:
+        return MAYBE if value.tensor == "maybe" else SOME
+    return join([*value.parts, *([UNKNOWN] if "unknown" in value.things else [])])
 
 
-def mapping(arguments: Arguments) -> Value:
-    """A dictionary made of these: what the given one holds, the second of each given pair, and the keywords."""
-    kept = frozenset(atom for atom in arguments.first() if isinstance(atom, Items) and atom.names)
-    given = opened(arguments.first() - kept)
-    pairs = [atom.each[1] for atom in given if isinstance(atom, Items) and atom.exact and len(atom.each) == 2]
-    others = join((given, *pairs, arguments.rest))
-    names, values = tuple(k for k, _ in arguments.keywords), tuple(v for _, v in arguments.keywords)
-    return (
-        kept | (items(others) if others else UNKNOWN) | (items(*values, names=names) if names else UNKNOWN) or items()
-    )
+def part(value: Value, place: int | str) -> Value:
+    """The part of a container in that place, or of that name."""
+    if isinstance(place, str):
+        return value.parts[value.names.index(place)] if place in value.names else one(value)
+    return value.parts[place] if value.exact and -len(value.parts) <= place < len(value.parts) else one(value)
 
 
-def leaves(value: Value) -> Value:
-    """What the value and the containers in it hold, at any depth."""
-    held = join(leaves(atom.inner) for atom in value if isinstance(atom, Items))
-    return held | frozenset(atom for atom in value if not isinstance(atom, Items))
+def container(parts: Iterable[Value], exact: bool = False, names: tuple[str, ...] = ()) -> Value:
+    """A list, a tuple, a dictionary or a module of others that holds them; `names` are the keys of all of them."""
+    held = tuple(parts)
+    depth = 1 + max((each.depth for each in held), default=0)
+    if depth > _DEEPEST:
+        return UNKNOWN
+    if (exact or names) and len(held) <= _MOST_PARTS:
+        return Value(parts=held, exact=exact, names=names, depth=depth)
+    return Value(parts=(join(held),) if held else (), depth=depth)
 
 
-def spread(value: Value, named: Value = UNKNOWN) -> Arguments:
-    """The arguments of a call that is given `*value` and `**named`."""
-    exact = [atom.each for atom in value if isinstance(atom, Items) and atom.exact]
-    loose = opened(frozenset(atom for atom in value if not (isinstance(atom, Items) and atom.exact)))
-    kept = [atom for atom in named if isinstance(atom, Items) and atom.names]
-    keywords = {name: join(atom.named(name) for atom in kept) for atom in kept for name in atom.names}
-    rest = loose | opened(named - frozenset(kept))
-    return Arguments(tuple(map(join, zip_longest(*exact, fillvalue=UNKNOWN))), tuple(keywords.items()), rest)
-
-
-def unpacked(value: Value, count: int) -> tuple[Value, ...]:
-    """`value` taken apart into `count` targets."""
-    exact = [atom.each for atom in value if isinstance(atom, Items) and atom.exact and len(atom.each) == count]
-    loose = opened(frozenset(a for a in value if not (isinstance(a, Items) and a.exact and len(a.each) == count)))
-    return tuple(join((loose, *(each[i] for each in exact))) for i in range(count))
+def join(values: Iterable[Value]) -> Value:
+    """Everything that one of the values may be; a tensor where each is one. None adds nothing to the others."""
+    given = list(values)
+    some = [value for value in given if not value.is_none] or given
+    if len(set(some)) < 2:
+        return some[0] if some else PLAIN
+    kinds = {value.tensor for value in some}
+    tensor: IsTensor = next(kind for kind in _LEAST if kind in kinds)
+    things = frozenset[Thing]().union(*(value.things for value in some))
+    held, first = [value for value in some if value.parts], some[0]
+    if len(held) == len(some) and len({(each.exact, each.names, len(each.parts)) for each in some}) == 1:
+        parts = [join(column) for column in zip(*(value.parts for value in some), strict=True)]
+        return Value(tensor, things, tuple(parts), first.exact, first.names, depth=max(each.depth for each in some))
+    parts = container(each for value in held for each in value.parts)
+    return Value(tensor, things | parts.things, parts.parts, depth=parts.depth)

@@ -3,7 +3,7 @@
 problem: softmax.py
 device: any
 rules: kernel
-expect: rules/torch_compute
+expect: rules/no_kernel
 """
 
 import torch

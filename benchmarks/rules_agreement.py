@@ -1,0 +1,110 @@
+"""Verdicts of the rules on public outputs, before anything is run: by model, level and mode, as counts.
+
+Each RUN is a folder of files that are named as KernelBench names them (`level_1_problem_23_sample_0_kernel.py`) and is
+called by its model (`qwen3-l1`). With --old, a checkout of an earlier version says what it says of the same files under
+`kernel`, and the pairs of verdicts are counted; --show names the files of one pair, to be read. No text of a
+submission gets into the result.
+
+    python benchmarks/rules_agreement.py --old ../main --json benchmarks/results/rules_agreement.cpu.json RUN...
+"""
+
+import argparse
+import json
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from resultfile import Row, median_row, plain_row, write_result
+
+ROOT = Path(__file__).parents[1]
+READ = """
+import json, sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from kevin_env.rules import check_rules
+found = []
+for name in json.load(sys.stdin):
+    code, start = Path(name).read_text(encoding="utf-8"), time.perf_counter()
+    verdict = check_rules(code, sys.argv[2])
+    found.append(["accepted" if verdict is None else f"{verdict.category}/{verdict.kind}", time.perf_counter() - start])
+print(json.dumps(found))
+"""
+Verdicts = dict[Path, str]
+
+
+def verdicts_of(root: Path, mode: str, files: Sequence[Path]) -> tuple[Verdicts, list[float]]:
+    """What a checkout says of each file, and the seconds it took: in a process of its own, as both have one name."""
+    command = [sys.executable, "-c", READ, str(root.resolve()), mode]
+    names = json.dumps([str(file) for file in files])
+    found = json.loads(subprocess.run(command, input=names, capture_output=True, text=True, check=True).stdout)
+    return {file: verdict for file, (verdict, _) in zip(files, found, strict=True)}, [seconds for _, seconds in found]
+
+
+def correct_in(run: Path) -> set[str]:
+    """The files of a run that KernelBench's evaluator found correct, where it left its results."""
+    results = run / "eval_results.json"
+    found = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
+    samples = {problem: given if isinstance(given, list) else [given] for problem, given in found.items()}
+    return {
+        f"problem_{problem}_sample_{sample['sample_id']}_kernel.py"
+        for problem, given in samples.items()
+        for sample in given
+        if sample.get("correctness")
+    }
+
+
+def counted(mode: str, verdicts: Verdicts) -> Iterator[Row]:
+    """The share of each model's files, of all and of correct ones, on each level, that has each verdict."""
+    groups: dict[str, list[str]] = {}
+    correct = {run: correct_in(run) for run in {file.parent for file in verdicts}}
+    for file, verdict in verdicts.items():
+        _, level, sample = file.name.split("_", 2)
+        models = [re.sub(r"-l\d$", "", file.parent.name), "all"]
+        models += ["correct"] if sample in correct[file.parent] else []
+        for group in (*(f"{model}.L{level}" for model in models), *models[1:]):
+            groups.setdefault(group, []).append(verdict)
+    for group in sorted(groups):
+        for verdict, count in Counter(groups[group]).most_common():
+            share = count / len(groups[group])
+            yield plain_row(f"{group}.{mode}.{verdict}", share, "fraction", len(groups[group])) | {"count": count}
+
+
+def pairs_of(old: Verdicts, new: Verdicts) -> Counter[tuple[str, str]]:
+    """How often each verdict of the old version meets each of the new one."""
+    return Counter((verdict, new[file]) for file, verdict in old.items())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    parser.add_argument("--old", type=Path, help="A checkout of an earlier version.")
+    parser.add_argument("--show", nargs=2, metavar=("OLD", "NEW"), help="Name the files of this pair of verdicts.")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    files = [file for run in given.runs for file in sorted(run.absolute().glob("level_*_kernel.py"))]
+    rows, new, start = list[Row](), Verdicts(), time.perf_counter()
+    for mode in ("partial", "kernel"):
+        new, seconds = verdicts_of(ROOT, mode, files)
+        rows += [*counted(mode, new), median_row(f"{mode}.seconds", seconds)]
+        rows.append(plain_row(f"{mode}.seconds.p99", statistics.quantiles(seconds, n=100)[98], "s", len(seconds)))
+    if given.old:
+        old, _ = verdicts_of(given.old, "kernel", files)
+        for (before, after), count in pairs_of(old, new).most_common():
+            rows.append(plain_row(f"old.{before}.new.{after}", count, "files", len(files)))
+        if given.show:
+            print(*(file for file in files if [old[file], new[file]] == given.show), sep="\n")
+    write_result(given.json, "cpu", {"python": platform.python_version()}, rows)
+    for row in rows:
+        if row["name"].startswith(("all", "correct", "old", "kernel", "partial")):
+            print(f"{row['name']:60} {row['value']:9.4g} of {row['n']}")
+    print(f"{len(files)} files in {time.perf_counter() - start:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
