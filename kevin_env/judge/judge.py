@@ -31,7 +31,7 @@ from kevin_env.judge.unverified import Unverified, Wrong
 from kevin_env.judge.verdict import hoarding, may_be_others_doing, verdict
 from kevin_env.judge.worker import Worker
 from kevin_env.judge.yardstick import beyond_doubt, held_against
-from kevin_env.outcome import Correct, Incorrect, Outcome
+from kevin_env.outcome import Correct, Incorrect, Outcome, RulesViolation
 from kevin_env.problem import Problem
 
 Clock = Callable[[Trial, Unverified, Stopwatch], Correct]
@@ -193,7 +193,7 @@ class Judge:
         if 1 < count == self.bench.capacity.on_device:
             self.bench.clear()
 
-    def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
+    def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | RulesViolation | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
         with ExitStack() as long, leased(trial, watch, alone) as give_way:
             takes_long = cache(lambda: long.enter_context(self.bench.lease.long_call()))

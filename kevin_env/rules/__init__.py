@@ -1,7 +1,9 @@
 """What a submission may do, read from its syntax tree before anything runs.
 
 Under the rules `kernel`, in what `ModelNew.forward` reaches, torch may allocate, view, shape, cast, ask, and handle
-devices, streams, events and graphs; the computing is done by kernels of the submission's own. `open` admits any code.
+devices, streams, events and graphs; the computing is done by kernels of the submission's own. Under `partial` any of
+it may be torch's as long as one own kernel runs, which only a call shows (`kevin_env.rules.recorded`). `open` admits
+any code.
 Comments, strings and docstrings never matter. This reading is there to tell a model early and precisely what is
 not asked of it. It is not a defence: code that hides what it does passes here and is the judge's business.
 """
@@ -9,20 +11,18 @@ not asked of it. It is not a defence: code that hides what it does passes here a
 import ast
 import warnings
 from collections.abc import Sequence
-from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
 from kevin_env.parsing import defines, lacks_forward, nodes_of, tree_of
 from kevin_env.rules.atoms import Class, Imported, Value
 from kevin_env.rules.findings import Finding
 from kevin_env.rules.plain import plain
+from kevin_env.rules.recorded import Rules as Rules
 from kevin_env.rules.rewriter import changed
 from kevin_env.rules.submission import SubmissionReader
 from kevin_env.rules.syntax import last_name
 from kevin_env.rules.texts import written_out
 from kevin_env.rules.vocabulary import MODULE_PATHS
-
-Rules = Literal["kernel", "open"]
 
 _REFERENCE_PACKAGES = frozenset({"kevin_env", "reference", "problem", "problems"})
 _MOST_NAMED = 4
@@ -48,12 +48,12 @@ def check_rules(code: str, mode: Rules = "kernel") -> CompileError | FormatError
             return _NO_MODEL
         if lacks_forward(tree, "ModelNew"):
             return _NO_FORWARD
-        return None if mode == "open" else _check_kernel(plain(written_out(_as_imported(tree))))
+        return None if mode == "open" else _check_kernel(plain(written_out(_as_imported(tree))), mode)
     except (RecursionError, MemoryError):
         return CompileError(kind="syntax", message=_TOO_DEEP)
 
 
-def _check_kernel(tree: ast.Module) -> FormatError | RulesViolation | None:
+def _check_kernel(tree: ast.Module, mode: Rules) -> FormatError | RulesViolation | None:
     """Of every class that the name may stand for: it may be given to another class, also here one and there another."""
     reader = SubmissionReader(tree)
     named = [node for node in nodes_of(tree, ast.ClassDef) if node.name == "ModelNew"]
@@ -61,7 +61,7 @@ def _check_kernel(tree: ast.Module) -> FormatError | RulesViolation | None:
     for model in models:
         own = reader if model is models[0] else SubmissionReader(tree)
         own.read_forward(model)
-        found = _check_reference(tree, model, own) or _check_forward(model, own)
+        found = _check_reference(tree, model, own) or (_check_forward(model, own) if mode == "kernel" else None)
         if found is not None:
             return found
     return None if models else _NO_MODEL
