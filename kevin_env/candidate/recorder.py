@@ -46,7 +46,7 @@ class Recorder:
         kernels: Names of the submission's own kernels that ran, in order; it adds to them.
         operations: Whether operations are recorded; else only kernels.
         harmless: Names of operations that are left out.
-        namespaces: Those of operators that are torch's; any other operator is a kernel of the submission's.
+        namespaces: Those of operators that are torch's; of others what they do counts.
         vendors: Pattern of the symbols of vendors' libraries, to be matched from their beginning.
     """
 
@@ -109,10 +109,7 @@ class Recorder:
         """Records an operation on tensors that made others, or wrote to them."""
         weights = bool(given) and all(_storage(each) in self._packed for each in given)
         (self._packed.update if weights else self._packed.difference_update)(map(_storage, made))
-        if name in self._harmless or not self._counts():
-            return
-        if name.partition("::")[0] not in self._namespaces:
-            self._kernels[name[:LONGEST]] = None
+        if name in self._harmless or name.partition("::")[0] not in self._namespaces or not self._counts():
             return
         elements = max((each.numel() for each in (*given, *made)), default=0)
         key = (name[:LONGEST], self._line(sys._getframe(1)), weights)
@@ -160,10 +157,13 @@ class Recorder:
     def _called(self, frame: FrameType, event: str, function: Any) -> None:
         """Python's hook: a function in C is about to be called."""
         if event == "c_call":
-            first, *rest = str(getattr(function, "__module__", "")).split(".")
-            operator = first == "torch" and rest[:1] == ["ops"] and not self._namespaces.issuperset(rest[1:2])
-            called = [path for path, library in self._libraries.items() if operator or first in library.modules]
-            self._kernels.update({_name(path): None for path in called})
+            module = str(getattr(function, "__module__", ""))
+            operator = module.startswith("torch._ops.") and module.split(".")[2] not in self._namespaces
+            for path, library in self._libraries.items():
+                if operator or module.partition(".")[0] in library.modules:
+                    self._kernels[_name(path)] = None
+            if all(_name(path) in self._kernels for path in self._libraries):
+                sys.setprofile(None)  # there is no more to find out
 
 
 class _Mode(TorchDispatchMode):
