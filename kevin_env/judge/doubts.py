@@ -9,7 +9,7 @@ work that is done grows with it: one that stays the same gets no speedup, one th
 
 from kevin_env.judge.flags import flag
 from kevin_env.judge.floor import Floor
-from kevin_env.outcome import Correct, Outcome
+from kevin_env.outcome import Correct
 from kevin_env.roofline import ABOVE
 
 SAME = 0.9
@@ -18,8 +18,6 @@ CLEARLY = 0.5
 """Share of the reference's time that the smaller case may take at most for the comparison to tell anything."""
 SHORTEST = 50e-6
 """Calls that are shorter have next to no work, and tell nothing of growth."""
-LOW_COVERAGE = 0.05
-"""Share of the device's time below which a submission's own kernels did next to nothing."""
 
 
 def doubted(outcome: Correct, floor: Floor | None) -> bool:
@@ -89,13 +87,3 @@ def explained(outcome: Correct, smaller: tuple[str, Correct] | None, flags: list
     text += f", and the far smaller case `{smaller[0]}` takes {part:.3g} us, this one {whole:.3g} us"
     flags.append(flag("does_not_grow", text))
     return without_speedup(outcome, f"all outputs are right; the time is {text}: no speedup is reported")
-
-
-def coverage_flags(outcome: Outcome) -> tuple[str, ...]:
-    """A flag where a profiler saw, from outside, that others' kernels did nearly all of the work.
-
-    It decides nothing here: rules may admit that, and the judge does not know them.
-    """
-    if not isinstance(outcome, Correct) or outcome.coverage is None or outcome.coverage >= LOW_COVERAGE:
-        return ()
-    return (flag("low_coverage", f"its own kernels took {outcome.coverage:.1%} of the device's time"),)

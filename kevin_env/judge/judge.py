@@ -15,7 +15,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.device import identity, inform, resolve
 from kevin_env.judge.diagnostics import without_paths
-from kevin_env.judge.doubts import believed, coverage_flags, doubted, explained
+from kevin_env.judge.doubts import believed, doubted, explained
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.measure import ahead, measure
@@ -156,9 +156,8 @@ class Judge:
             return judgement
         with asked.watch("profile"), self.bench.lease.in_use():
             profile = Look(self.bench, asked.problem, asked.submission.code, asked.options).at(judgement.outcome)
-        judgement = with_profile(judgement, profile)
-        flags = (*judgement.flags, *coverage_flags(judgement.outcome))
-        return judgement.model_copy(update={"seconds": asked.watch.seconds(), "flags": flags})
+        judgement = with_profile(judgement, profile, asked.options.rules)
+        return judgement.model_copy(update={"seconds": asked.watch.seconds()})
 
     def _outcome(
         self, trial: Trial, code: str, watch: Stopwatch, flags: list[str], alone: bool, places: ExitStack

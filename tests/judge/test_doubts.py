@@ -13,7 +13,7 @@ from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.ceilings import CeilingStore
-from kevin_env.judge.doubts import SHORTEST, coverage_flags, doubted, explained, grows
+from kevin_env.judge.doubts import SHORTEST, doubted, explained, grows
 from kevin_env.judge.flags import flag, flag_name
 from kevin_env.judge.floor import Floor
 from kevin_env.judge.judge import Clock, Judge
@@ -267,14 +267,8 @@ def test_what_grows(whole: Correct, part: Correct, grown: bool) -> None:
     assert [flag_name(flag) for flag in flags] == ["above_roofline" if grown else "does_not_grow"]
 
 
-@pytest.mark.parametrize(("coverage", "names"), [(None, []), (0.9, []), (0.05, []), (0.04, ["low_coverage"])])
-def test_a_low_coverage_has_a_flag(coverage: float | None, names: list[str]) -> None:
-    outcome = correct(2.0).model_copy(update={"coverage": coverage})
-    assert [flag_name(flag) for flag in coverage_flags(outcome)] == names
-
-
 def test_flags_have_names_also_among_those_that_had_none() -> None:
-    assert flag_name(flag("low_coverage", "1 %: nearly nothing")) == "low_coverage"
+    assert flag_name(flag("record_contradicted", "1 %: nearly nothing")) == "record_contradicted"
     for old in ("bursts tell 3 us a call; what else", "", "reference: another"):
         assert flag_name(old) == ""
 
