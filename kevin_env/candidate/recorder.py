@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 MOST, LONGEST = 64, 160
 """Entries of each list that is told, and characters of a name."""
-_LAUNCHERS = (
+LAUNCHERS = (
     ("triton.runtime.jit", "JITFunction", "run"),
     ("triton.runtime.interpreter", "GridExecutor", "__call__"),
     ("triton.compiler.compiler", "CompiledKernel", "__getitem__"),
@@ -73,7 +73,7 @@ class Recorder:
             self._packed = {_storage(each) for each in (*model.parameters(), *model.buffers())}
         self._libraries = {} if self._preparing else self._loaded()
         with ExitStack() as undone:
-            for module, owner, method in _LAUNCHERS:
+            for module, owner, method in LAUNCHERS:
                 undone.enter_context(_replaced(getattr(sys.modules.get(module), owner, None), method, self._counting))
             if self._libraries:  # the hook would slow down whatever Triton compiles
                 undone.enter_context(_replaced(torch.cuda.CUDAGraph, "replay", self._counting_replays))
@@ -131,7 +131,7 @@ class Recorder:
         with Path("/proc/self/maps").open(encoding="utf-8", errors="replace") as maps:
             paths = {line.split(None, 5)[5].rstrip("\n") for line in maps if " r-xp " in line and "/" in line}
         folder = str(Path(self._path).parent)
-        return {path: _library(path) for path in paths if path.startswith(folder) and not path.startswith(caches)}
+        return {path: library_at(path) for path in paths if path.startswith(folder) and not path.startswith(caches)}
 
     def _counting(self, launch: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(launch)
@@ -206,7 +206,7 @@ class Library:
 
 
 @cache
-def _library(path: str) -> Library:
+def library_at(path: str) -> Library:
     symbols: list[tuple[str, bool]] = []
     with suppress(OSError, struct.error, ValueError, IndexError):  # it is gone, or no ELF file of 64 bits
         symbols = list(_symbols(Path(path).read_bytes()))

@@ -131,7 +131,7 @@ def violation(record: Record, mode: Rules, glue: float, largest: int) -> RulesVi
         text = f"A library that your code built calls `{printable(record.symbols[0])}`"
         return RulesViolation(kind="torch_compute", message=f"{text}, which computes instead of your kernels.")
     if not record.kernels:
-        return RulesViolation(kind="no_kernel", message="The output was right, but none of your kernels ran.")
+        return RulesViolation(kind="no_kernel", message="None of your kernels ran.")
     return None
 
 
