@@ -47,6 +47,8 @@ PROFILED_LOG_LIMIT = 100
 """The same of one with a profile that found something."""
 OUTPUT_LIMIT = 100
 """Characters that are shown of an output's path."""
+MOST_PAIRS = 2
+"""Of a weight with a buffer that are shown."""
 LINE_LIMIT = 160
 """Characters that are shown of a line of the submission."""
 NOTES_LIMIT = 200
@@ -219,7 +221,7 @@ def _render_outcome(outcome: Outcome, baseline: str, room: int, source_line: str
                 tolerance=outcome.tolerance,
                 differences=outcome.differences,
                 pattern=outcome.pattern,
-                paired=[tuple(map(inline, pair)) for pair in outcome.paired],
+                paired=[[inline(name, OUTPUT_LIMIT) for name in pair] for pair in outcome.paired[:MOST_PAIRS]],
                 passed=describe_input_sets(outcome.passed),
             )
         case RulesViolation():

@@ -207,24 +207,27 @@ class Library:
 
 @cache
 def library_at(path: str) -> Library:
-    symbols: list[tuple[str, bool]] = []
+    """A library, read once; one without anything where there is none."""
+    modules, undefined = list[str](), list[str]()
     with suppress(OSError, struct.error, ValueError, IndexError):  # it is gone, or no ELF file of 64 bits
-        symbols = list(_symbols(Path(path).read_bytes()))
-    modules = [name.removeprefix("PyInit_") for name, defined in symbols if defined and name.startswith("PyInit_")]
-    return Library(frozenset(modules), tuple(name for name, defined in symbols if not defined))
+        data = Path(path).read_bytes()
+        for start, defined in _symbols(data):
+            if not defined:
+                undefined.append(data[start : data.index(b"\0", start)].decode(errors="replace"))
+            elif data.startswith(b"PyInit_", start):
+                modules.append(data[start + 7 : data.index(b"\0", start)].decode(errors="replace"))
+    return Library(frozenset(modules), tuple(undefined))
 
 
-def _symbols(data: bytes) -> Iterator[tuple[str, bool]]:
-    """The dynamic symbols of an ELF file, and whether it defines them (System V ABI, chapter 4)."""
+def _symbols(data: bytes) -> Iterator[tuple[int, bool]]:
+    """Where the names of an ELF file's dynamic symbols begin, and which of them it defines (System V ABI, part 4)."""
     (offset,), (size, count) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 58)
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + size * number) for number in range(count)]
     for section in sections:
-        if section[1] != _DYNAMIC_SYMBOLS:
-            continue
-        strings = sections[section[6]][4]
-        for name, *_, index, _, _ in struct.iter_unpack("<IBBHQQ", data[section[4] : section[4] + section[5]]):
-            start = strings + name
-            yield data[start : data.index(b"\0", start)].decode(errors="replace"), index != 0
+        if section[1] == _DYNAMIC_SYMBOLS:
+            entries = data[section[4] : section[4] + section[5]]
+            for name, _, _, index, _, _ in struct.iter_unpack("<IBBHQQ", entries):
+                yield sections[section[6]][4] + name, index != 0
 
 
 @contextmanager
