@@ -60,7 +60,9 @@ def test_solutions_are_not_taken_for_problems() -> None:
 
 def check(path: Path, bench: Bench) -> None:
     """Verifies a solution as the judge does, in a candidate's process, on every input set, without timing it."""
-    assert screen(bench, load_problem(problem_of(path)), path.read_text(), Options(device="cpu", rules="kernel")) is None
+    assert (
+        screen(bench, load_problem(problem_of(path)), path.read_text(), Options(device="cpu", rules="kernel")) is None
+    )
 
 
 def judged_apart(params: list) -> list:
@@ -92,5 +94,7 @@ def test_a_triton_solution_is_right_in_the_interpreter(path: Path, bench: Bench)
 @pytest.mark.parametrize("path", files("cuda", "triton"))
 def test_a_solution_is_right_on_a_gpu(path: Path, pool: LocalPool) -> None:
     submission = Submission(code=path.read_text(), language=language_of(path))  # type: ignore[arg-type]
-    outcome = pool.submit(load_problem(problem_of(path)), submission, Options(device="cuda", rules="kernel")).result().outcome
+    outcome = (
+        pool.submit(load_problem(problem_of(path)), submission, Options(device="cuda", rules="kernel")).result().outcome
+    )
     assert outcome.category == "correct", outcome

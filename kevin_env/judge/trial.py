@@ -40,7 +40,7 @@ from kevin_env.problem import Problem, ProblemError
 from kevin_env.rules.recorded import Record, recording, violation
 
 T = TypeVar("T")
-Wrong = Incorrect | RulesViolation
+Fault = Incorrect | RulesViolation
 
 ALL_CALLS = 10
 """All that it is told, but to build, may take so many times what a first call may: in most of it nobody is timed."""
@@ -120,14 +120,14 @@ class Trial:
         if self.bench.device.type == "cuda":
             precompile(self.worker, self.bench.sketches.of(self.problem), left)
 
-    def screen(self) -> Wrong | None:
+    def screen(self) -> Fault | None:
         """What `screening` finds wrong first, all at once. Hold the lease; errors as there."""
         return next((wrong for wrong in self.screening() if wrong is not None), None)
 
     def screening(
         self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext,
         pause: Callable[[], None] = lambda: None,
-    ) -> Iterator[Wrong | None]:  # fmt: skip
+    ) -> Iterator[Fault | None]:  # fmt: skip
         """Constructs and checks the submission in every case, step by step; ends at the first wrong answer.
 
         Hold the lease, but between the steps.

@@ -6,6 +6,7 @@ from corpus import FOLDER, read_entry
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.judge import Judge
 from kevin_env.outcome import Incorrect, RulesViolation
+from kevin_env.problem import Problem
 from kevin_env.rules import Rules
 
 SOFTMAX = read_entry(FOLDER / "hostile" / "torch_computes.py").task
@@ -30,6 +31,16 @@ class ModelNew(torch.nn.Module):
         self.calls += 1
         return torch.softmax(x, 1) * (self.calls == 1 or x.shape[1] == 500)
 """
+LINEAR = read_entry(FOLDER / "honest" / "linear_own_state.py").task
+PAIRED = """import torch
+class ModelNew(torch.nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.register_buffer("folded", torch.empty(outputs, inputs))
+        self.bias = torch.nn.Parameter(torch.empty(outputs))
+    def forward(self, x):
+        return torch.relu(torch.nn.functional.linear(x, 2 * self.folded, self.bias))
+"""
 FORGED = """import sys, torch
 sys.modules["kevin_env.candidate.runtime"].Recorder.told = lambda self: ANSWER
 class ModelNew(torch.nn.Module):
@@ -38,9 +49,9 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def judged(judge: Judge, code: str, rules: Rules, glue: float = 0.0) -> Judgement:
+def judged(judge: Judge, code: str, rules: Rules, glue: float = 0.0, problem: Problem = SOFTMAX) -> Judgement:
     options = Options(device="cpu", rules=rules, glue=glue, inputs="shipped")
-    return judge.judge(SOFTMAX, Submission(code=code), options, lambda _: None)
+    return judge.judge(problem, Submission(code=code), options, lambda _: None)
 
 
 def test_a_layer_that_the_reader_does_not_see_is_found_by_what_it_runs(judge: Judge) -> None:
@@ -79,3 +90,8 @@ def test_who_tells_no_record_breaks_the_protocol(judge: Judge, answer: str) -> N
     code = FORGED.replace("ANSWER", answer)
     assert judged(judge, code, "kernel").outcome.kind == "protocol"
     assert judged(judge, code, "open").outcome.category == "correct"
+
+
+def test_wrong_values_name_the_weight_that_went_into_a_buffer(judge: Judge) -> None:
+    outcome = judged(judge, PAIRED, "open", problem=LINEAR).outcome
+    assert isinstance(outcome, Incorrect) and outcome.paired == (("linear.weight", "folded"),)

@@ -36,7 +36,11 @@ def test_it_is_right_on_a_cpu(kernel: Path, bench: Bench) -> None:
 @pytest.mark.parametrize("kernel", kernels("cuda", "triton"))
 def test_it_is_right_on_a_gpu(kernel: Path, pool: LocalPool) -> None:
     problem = parse_problem(kernel.parent / "reference.py")
-    outcome = pool.submit(problem, Submission(code=kernel.read_text()), Options(device="cuda", rules="kernel")).result().outcome
+    outcome = (
+        pool.submit(problem, Submission(code=kernel.read_text()), Options(device="cuda", rules="kernel"))
+        .result()
+        .outcome
+    )
     assert outcome.category == "correct", outcome
 
 
