@@ -235,8 +235,8 @@ def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
 def read_paired(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """What a constructed model says of weights that went by shape into its buffers. Errors as `read_claims`."""
     try:
-        return tuple(_PAIRED.validate_python(answer["paired"]))
-    except (ValidationError, LookupError) as error:
+        return tuple(_PAIRED.validate_python(answer.get("paired", [])))
+    except ValidationError as error:
         raise Broken("its description of its weights is malformed") from error
 
 
