@@ -61,9 +61,7 @@ def test_solutions_are_not_taken_for_problems() -> None:
 
 def check(path: Path, bench: Bench) -> None:
     """Verifies a solution as the judge does, in a candidate's process, on every input set, without timing it."""
-    assert (
-        screen(bench, load_problem(problem_of(path)), path.read_text(), ON_CPU) is None
-    )
+    assert screen(bench, load_problem(problem_of(path)), path.read_text(), ON_CPU) is None
 
 
 def judged_apart(params: list) -> list:
@@ -95,7 +93,5 @@ def test_a_triton_solution_is_right_in_the_interpreter(path: Path, bench: Bench)
 @pytest.mark.parametrize("path", files("cuda", "triton"))
 def test_a_solution_is_right_on_a_gpu(path: Path, pool: LocalPool) -> None:
     submission = Submission(code=path.read_text(), language=language_of(path))  # type: ignore[arg-type]
-    outcome = (
-        pool.submit(load_problem(problem_of(path)), submission, ON_GPU).result().outcome
-    )
+    outcome = pool.submit(load_problem(problem_of(path)), submission, ON_GPU).result().outcome
     assert outcome.category == "correct", outcome

@@ -4,6 +4,7 @@ All of it is seen in the submission's own process, which it may have rewritten: 
 decided by the judge (`kevin_env.rules.recorded`), which also says which operations are not worth recording.
 """
 
+import gc
 import os
 import re
 import struct
@@ -11,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from ctypes import CDLL
 from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
@@ -28,9 +30,13 @@ LAUNCHERS = (
     ("triton.compiler.compiler", "CompiledKernel", "__getitem__"),
     ("torch.cuda._utils", "_CudaKernel", "__call__"),
     ("torch.cuda.jiterator", "_JittedFunction", "__call__"),
+    ("cuda.bindings.driver", "cuLaunchKernel"),
+    ("cuda.bindings.driver", "cuLaunchKernelEx"),
 )
-"""Methods that launch a kernel which was written in Python or compiled from a string."""
-_PACKAGES = ("cupy", "numba", "pycuda")
+"""What launches a kernel that was written in Python or compiled from a string: a module, and the path in it."""
+_DRIVER = frozenset(["cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cudaLaunchKernel"])
+"""The same through ctypes: a library keeps each function that was ever taken from it."""
+_PACKAGES = ("cupy", "numba", "pycuda", "cuda.core", "cutlass", "tilelang")
 """Packages with kernels of their own, of which no launch is seen: to have imported one counts."""
 _CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 """Folders of libraries that others made."""
@@ -43,7 +49,8 @@ class Recorder:
 
     Args:
         path: The submission's file.
-        kernels: Names of the submission's own kernels that ran, in order; it adds to them.
+        earlier: Names of the submission's own kernels that were launched or captured so far, to which it adds; which of
+            them a graph holds that is replayed is not known.
         operations: Whether operations are recorded; else only kernels.
         harmless: Names of operations that are left out.
         namespaces: Those of operators that are torch's; of others what they do counts.
@@ -51,11 +58,12 @@ class Recorder:
     """
 
     def __init__(
-        self, path: str, kernels: dict[str, None], operations: bool, harmless: list[str], namespaces: list[str],
+        self, path: str, earlier: dict[str, None], operations: bool, harmless: list[str], namespaces: list[str],
         vendors: str,
     ) -> None:  # fmt: skip
         self._path = path
-        self._kernels = kernels
+        self._earlier = earlier
+        self._kernels: dict[str, None] = {}
         self._records = operations
         self._harmless, self._namespaces = frozenset(harmless), frozenset(namespaces)
         self._vendors = re.compile(vendors)
@@ -64,6 +72,8 @@ class Recorder:
         self._packed: set[int] = set()
         """Storages that hold weights, or copies of nothing else."""
         self._libraries: dict[str, Library] = {}
+        self._hooked: dict[str, Library] = {}
+        """Of the libraries that were there before the call, those whose calls are looked for."""
 
     @contextmanager
     def watch(self, model: Any = None) -> Iterator[None]:
@@ -71,14 +81,16 @@ class Recorder:
         self._preparing = model is None
         if isinstance(model, torch.nn.Module):
             self._packed = {_storage(each) for each in (*model.parameters(), *model.buffers())}
-        self._libraries = {} if self._preparing else self._loaded()
+        self._libraries = self._hooked = {} if self._preparing else self._loaded()
         with ExitStack() as undone:
-            for module, owner, method in LAUNCHERS:
-                undone.enter_context(_replaced(getattr(sys.modules.get(module), owner, None), method, self._counting))
+            for module, *path in LAUNCHERS:
+                owner: Any = sys.modules.get(module)
+                for name in path[:-1]:
+                    owner = getattr(owner, name, None)
+                undone.enter_context(_replaced(owner, path[-1], self._counting))
+            undone.enter_context(_replaced(torch.cuda.CUDAGraph, "replay", self._counting_replays))
             if self._libraries:  # the hook would slow down whatever Triton compiles
-                undone.enter_context(_replaced(torch.cuda.CUDAGraph, "replay", self._counting_replays))
-                undone.callback(threading.setprofile, None)
-                undone.callback(sys.setprofile, None)
+                undone.callback(self._unhook)
                 threading.setprofile(self._called)
                 sys.setprofile(self._called)
             if self._records:
@@ -89,11 +101,17 @@ class Recorder:
 
     def told(self) -> dict[str, Any]:
         """The record, as JSON."""
+        self._kernels.update(dict.fromkeys(filter(sys.modules.__contains__, _PACKAGES)))
+        compiled = getattr(sys.modules.get("torch._higher_order_ops.triton_kernel_wrap"), "kernel_side_table", None)
+        if compiled is not None:  # kernels of Triton that were compiled as parts of a function
+            self._kernels.update({_title(kernel): None for kernel in compiled.id_to_kernel.values()})
         loaded = self._loaded()
         for path, library in loaded.items():
             if path not in self._libraries or not library.modules:  # of which no call is seen
                 self._kernels[_name(path)] = None
-        self._kernels.update({name: None for name in _PACKAGES if name in sys.modules})
+        if not self._kernels and any(_DRIVER & vars(each).keys() for each in gc.get_objects() if type(each) is CDLL):
+            self._kernels["ctypes"] = None
+        self._earlier.update(self._kernels)
         called = [library for path, library in loaded.items() if _name(path) in self._kernels]
         symbols = [name for library in called for name in library.undefined if self._vendors.match(name)]
         return {
@@ -139,30 +157,34 @@ class Recorder:
             function = getattr(kernel, "fn", kernel)
             file = getattr(getattr(function, "__code__", None), "co_filename", "")
             if not kwargs.get("warmup") and not file.startswith(_INSTALLED) and self._counts():
-                self._kernels[str(getattr(function, "__name__", "kernel"))[:LONGEST]] = None
+                (self._earlier if self._preparing else self._kernels)[_title(kernel)] = None
             return launch(kernel, *args, **kwargs)
 
         return counted
 
     def _counting_replays(self, replay: Callable[..., Any]) -> Callable[..., Any]:
-        """What a graph holds that was captured while the model was constructed may be of any library."""
-
         @wraps(replay)
         def counted(graph: Any) -> Any:
-            self._kernels.update({_name(path): None for path in self._libraries})
+            self._kernels.update(self._earlier | {_name(path): None for path in self._libraries})
             return replay(graph)
 
         return counted
+
+    def _unhook(self) -> None:
+        """Of the threads that were started meanwhile, each lets go of the hook at its next event."""
+        self._hooked = {}
+        threading.setprofile(None)
+        sys.setprofile(None)
 
     def _called(self, frame: FrameType, event: str, function: Any) -> None:
         """Python's hook: a function in C is about to be called."""
         if event == "c_call":
             module = str(getattr(function, "__module__", ""))
             operator = module.startswith("torch._ops.") and module.split(".")[2] not in self._namespaces
-            for path, library in self._libraries.items():
+            for path, library in self._hooked.items():
                 if operator or module.partition(".")[0] in library.modules:
                     self._kernels[_name(path)] = None
-            if all(_name(path) in self._kernels for path in self._libraries):
+            if all(_name(path) in self._kernels for path in self._hooked):
                 sys.setprofile(None)  # there is no more to find out
 
 
@@ -232,11 +254,11 @@ def _symbols(data: bytes) -> Iterator[tuple[int, bool]]:
 
 @contextmanager
 def _replaced(owner: Any, name: str, by: Callable[[Any], Any]) -> Iterator[None]:
-    """For as long as it is entered, a method is what `by` makes of it; nothing happens without an owner."""
-    if owner is None:
+    """For as long as it is entered, a function is what `by` makes of it, where there is one."""
+    original = getattr(owner, name, None)
+    if original is None:
         yield
         return
-    original = getattr(owner, name)
     setattr(owner, name, by(original))
     try:
         yield
@@ -260,6 +282,10 @@ def _storage(tensor: torch.Tensor) -> int:
         return tensor.untyped_storage()._cdata
     except (NotImplementedError, RuntimeError):  # of another layout
         return id(tensor)
+
+
+def _title(kernel: Any) -> str:
+    return str(getattr(getattr(kernel, "fn", kernel), "__name__", "kernel"))[:LONGEST]
 
 
 def _name(path: str) -> str:

@@ -131,7 +131,6 @@ class Runtime(programs.Orders):
         self.model, self.arguments, self.held = None, [], []
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
         reseed(seed)
-        # a graph that was captured in an earlier case may be replayed: kernels are never forgotten
         self.recorder = Recorder(self.path, self.kernels, **record) if record else None
         recorded = self.recorder.watch() if self.recorder and self.context else nullcontext()
         with torch.no_grad(), Creation() as creation, recorded:

@@ -1,6 +1,7 @@
 """What a recorder sees of a call, in this process."""
 
 import _ctypes
+import ctypes
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -124,6 +125,21 @@ def test_kernels_that_are_launched_count_but_not_those_of_packages(monkeypatch: 
     assert Launcher.run is run
 
 
+def test_a_launch_through_ctypes_counts() -> None:
+    library = ctypes.CDLL(None)
+    assert record_of(lambda model, x: None).kernels == []
+    library.cuLaunchKernel = library.abs
+    assert record_of(lambda model, x: None).kernels == ["ctypes"]
+    del library.cuLaunchKernel
+
+
+def test_a_kernel_that_was_compiled_with_the_code_round_it_counts() -> None:
+    table = pytest.importorskip("torch._higher_order_ops.triton_kernel_wrap").kernel_side_table
+    number = table.add_kernel(Launcher(names_of))
+    assert record_of(lambda model, x: None, "partial").kernels == ["names_of"]
+    del table.kernel_to_id[table.id_to_kernel.pop(number)]
+
+
 def test_the_symbols_of_a_library_are_read() -> None:
     library = library_at(_ctypes.__file__)
     assert library.modules == {"_ctypes"}
@@ -132,11 +148,29 @@ def test_the_symbols_of_a_library_are_read() -> None:
 
 
 def test_no_more_is_told_than_a_judge_reads() -> None:
-    recorded = Recorder(__file__, {f"k{n}": None for n in range(99)}, **recording("kernel"))
+    recorded = Recorder(__file__, {}, **recording("kernel"))
     for number in range(99):
         recorded.note(f"aten::op{number}{'x' * 999}", [], [])
     told = Record.model_validate(recorded.told())
-    assert len(told.operations) == len(told.kernels) == recorder.MOST
+    assert len(told.operations) == recorder.MOST
+
+
+class Graph:
+    """A graph as torch has them."""
+
+    def replay(self) -> None:
+        """Runs what was captured."""
+
+
+def test_a_replay_counts_as_the_kernels_that_were_launched_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    recorded = Recorder(__file__, {"captured_kernel": None}, **recording("kernel"))
+    with recorded.watch(Given(lambda model, x: x)):
+        pass
+    assert recorded.told()["kernels"] == []
+    with recorded.watch(Given(lambda model, x: x)):
+        Graph().replay()
+    assert recorded.told()["kernels"] == ["captured_kernel"]
 
 
 @pytest.mark.gpu
