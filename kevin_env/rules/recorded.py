@@ -40,9 +40,9 @@ _COPY = _operations(
     "_cast_Float _cast_Half _cast_Double record_stream"
 )
 _ASK = _operations(
-    "_local_scalar_dense item size sym_size stride sym_stride sym_numel storage_offset sym_storage_offset numel dim "
-    "is_contiguous is_pinned is_same_size is_set_to is_complex is_floating_point is_signed is_conj is_neg result_type "
-    "_version _has_same_storage_numel"
+    "_local_scalar_dense item is_nonzero size sym_size stride sym_stride sym_numel storage_offset sym_storage_offset "
+    "numel dim is_contiguous is_pinned is_same_size is_set_to is_complex is_floating_point is_signed is_conj is_neg "
+    "result_type _version _has_same_storage_numel"
 ) | {"profiler::_record_function_enter", "profiler::_record_function_enter_new", "profiler::_record_function_exit"}
 HARMLESS = _ALLOCATE | _VIEW | _COPY | _ASK
 """Operations that compute nothing, which need not be recorded."""
