@@ -126,7 +126,7 @@ def test_kernels_that_are_launched_count_but_not_those_of_packages(monkeypatch: 
 
 
 def test_a_launch_through_ctypes_counts() -> None:
-    library = ctypes.CDLL(None)
+    library: Any = ctypes.CDLL(None)
     assert record_of(lambda model, x: None).kernels == []
     library.cuLaunchKernel = library.abs
     assert record_of(lambda model, x: None).kernels == ["ctypes"]
