@@ -73,7 +73,7 @@ class Recorder:
         """Storages that hold weights, or copies of nothing else."""
         self._libraries: dict[str, Library] = {}
         self._hooked: dict[str, Library] = {}
-        """Of the libraries that were there before the call, those whose calls are looked for."""
+        """Those of them that are modules of Python, as long as their calls are looked for."""
 
     @contextmanager
     def watch(self, model: Any = None) -> Iterator[None]:
@@ -81,7 +81,8 @@ class Recorder:
         self._preparing = model is None
         if isinstance(model, torch.nn.Module):
             self._packed = {_storage(each) for each in (*model.parameters(), *model.buffers())}
-        self._libraries = self._hooked = {} if self._preparing else self._loaded()
+        self._libraries = {} if self._preparing else self._loaded()
+        self._hooked = {path: library for path, library in self._libraries.items() if library.modules}
         with ExitStack() as undone:
             for module, *path in LAUNCHERS:
                 owner: Any = sys.modules.get(module)
@@ -89,7 +90,7 @@ class Recorder:
                     owner = getattr(owner, name, None)
                 undone.enter_context(_replaced(owner, path[-1], self._counting))
             undone.enter_context(_replaced(torch.cuda.CUDAGraph, "replay", self._counting_replays))
-            if self._libraries:  # the hook would slow down whatever Triton compiles
+            if self._hooked:  # the hook would slow down whatever Triton compiles
                 undone.callback(self._unhook)
                 threading.setprofile(self._called)
                 sys.setprofile(self._called)
