@@ -55,13 +55,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--rules", default="open", choices=("kernel", "open"))
+    parser.add_argument("--rules", default="open", choices=("kernel", "partial", "open"))
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     errors, reports = make_console(stream="stderr"), list[Report]()
     runs = {folder: read_run(folder, errors) for folder in given.runs}
     with LocalPool() as pool:
-        info, options = pool.device(given.device), Options(device=given.device)
+        info, options = pool.device(given.device), Options(device=given.device, rules=given.rules)
         terms = Terms(rules=given.rules, inputs=options.inputs, baseline=options.baseline, hardware=info.name)
         for folder, kernels in runs.items():
             ended = rejudge(kernels, folder, pool, options, terms, errors)

@@ -10,6 +10,7 @@ from kevin_env.cli_options import (
     BuildTimeout,
     CallTimeout,
     Device,
+    Glue,
     Inputs,
     Noisy,
     Precision,
@@ -27,7 +28,10 @@ Files = Annotated[
 Run = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Judge all kernels of a KernelBench run again.")]
 RulesOrDefault = Annotated[
     str | None,
-    typer.Option(help="kernel: own kernels do the computing. open: any code, the default for --kernelbench-run."),
+    typer.Option(
+        help="kernel: own kernels do the computing. partial: at least one runs. open: any code, the default for "
+        "--kernelbench-run."
+    ),
 ]
 
 
@@ -40,6 +44,7 @@ def judge(
     out: Annotated[Path | None, typer.Option(help="Folder for the results of --kernelbench-run.")] = None,
     device: Device = "auto",
     rules: RulesOrDefault = None,
+    glue: Glue = 0.0,
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
     noisy: Noisy = "lower",
@@ -61,7 +66,7 @@ def judge(
 
     default = "open" if kernelbench_run else "kernel"
     settings = read_settings(
-        device=device, rules=rules or default, baseline=baseline, inputs=inputs, noisy=noisy,
+        device=device, rules=rules or default, glue=glue, baseline=baseline, inputs=inputs, noisy=noisy,
         call_timeout=call_timeout, build_timeout=build_timeout, precision=precision, profile=profile, sanitize=sanitize,
     )  # fmt: skip
     if kernelbench_run is None:

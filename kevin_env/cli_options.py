@@ -14,7 +14,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Turns = Annotated[int, typer.Option(help="How many turns an episode has.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, several as cuda:0,1, or auto: a GPU when there is one.")]
 Language = Annotated[str, typer.Option(help="What to write in: auto, cuda, triton or cpp.")]
-Rules = Annotated[str, typer.Option(help="kernel: own kernels do the computing. open: any code.")]
+Rules = Annotated[
+    str, typer.Option(help="kernel: own kernels do the computing. partial: at least one runs. open: any code.")
+]
+Glue = Annotated[
+    float, typer.Option(help="With --rules kernel: share of the largest tensor's elements that torch may compute on.")
+]
 Inputs = Annotated[str, typer.Option(help="varied: further distributions too. shipped: the problem's own alone.")]
 Baseline = Annotated[str, typer.Option(help="What the speedup is relative to: eager or compile.")]
 Score = Annotated[str, typer.Option(help="What a turn is worth: kevin, kernrl, ...")]

@@ -14,6 +14,7 @@ from kevin_env.cli_options import (
     CallTimeout,
     Device,
     Examples,
+    Glue,
     Hints,
     Index,
     Inputs,
@@ -53,6 +54,7 @@ def play(
     device: Device = "auto",
     language: Language = "auto",
     rules: Rules = "kernel",
+    glue: Glue = 0.0,
     score: Score = "kevin",
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
@@ -97,6 +99,7 @@ def play(
         override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
         inputs=inputs, templates=templates, hints=hints, examples=examples, index=index, profile=profile,
         sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout, precision=precision,
+        glue=glue,
     )  # fmt: skip
     starts = _starts(problem, resume, samples, settings)
     if resume is not None:

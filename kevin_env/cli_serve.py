@@ -10,6 +10,7 @@ from kevin_env.cli_options import (
     CallTimeout,
     Device,
     Examples,
+    Glue,
     Hints,
     Index,
     Inputs,
@@ -37,6 +38,7 @@ def serve(
     device: Device = "auto",
     language: Language = "auto",
     rules: Rules = "kernel",
+    glue: Glue = 0.0,
     score: Score = "kevin",
     baseline: Baseline = "eager",
     inputs: Inputs = "varied",
@@ -72,6 +74,7 @@ def serve(
         override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
         inputs=inputs, templates=templates, hints=hints, examples=examples, index=index, profile=profile,
         sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout, precision=precision,
+        glue=glue,
     )  # fmt: skip
     require_examples(settings)
     problems = find_problems(problem) if problem else None

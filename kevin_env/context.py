@@ -205,6 +205,7 @@ def _task_settings(facts: Facts, settings: Settings, example: bool) -> TaskSetti
         language=resolve_language(settings.language, facts.device),
         max_turns=settings.max_turns,
         rules=settings.rules,
+        glue=settings.glue,
         baseline=settings.baseline,
         pay_repeats=settings.pay_repeats,
         scoring=" ".join([_scoring(settings.score), *_conditions(settings)]),

@@ -13,6 +13,7 @@ from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool
 from kevin_env.profile import ProfileKind
 from kevin_env.record import Turn
+from kevin_env.rules import Rules
 from kevin_env.score import Bound, Noisy, ReturnsKind, Score
 from kevin_env.selection import ProblemChoice, ProblemSource, draw_problem, problem_source
 from kevin_env.settings import Language, Settings, Templates
@@ -67,7 +68,10 @@ class KevinEnv(gymnasium.Env[str, str]):
         returns: `"sum"` or `"max"` of the discounted scores.
         device: `"auto"` (a GPU when there is one), `"cpu"`, `"cuda"`, `"cuda:1"` or `"cuda:0,1"`.
         language: what the prompt asks for: `"cuda"`, `"triton"`, `"cpp"`, or `"auto"` (Triton on a GPU, C++ without).
-        rules: `"kernel"` (the computing is done in the submission's own kernels) or `"open"` (any code).
+        rules: `"kernel"` (all computing is done in the submission's own kernels), `"partial"` (at least one own kernel
+            runs, the rest may be torch) or `"open"` (any code).
+        glue: under the rules `"kernel"`, torch may also compute on fewer elements than this share of the largest
+            tensor, such as 0.01.
         score: a name, or a function from an outcome to a finite number.
         bound: which end of a speedup the score pays: its `"median"`, or the `"lower"` end of its interval.
         pay_repeats: whether code that an earlier turn gave is paid again, as in the paper. By default it is paid once.
@@ -112,7 +116,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         returns: ReturnsKind = "sum",
         device: str = "auto",
         language: Language = "auto",
-        rules: Literal["kernel", "open"] = "kernel",
+        rules: Rules = "kernel",
+        glue: float = 0.0,
         score: str | Score = "kevin",
         bound: Bound = "median",
         pay_repeats: bool = False,
@@ -137,11 +142,11 @@ class KevinEnv(gymnasium.Env[str, str]):
     ) -> None:
         self.settings = Settings.of({
             "max_turns": max_turns, "gamma": gamma, "returns": returns, "device": device, "language": language,
-            "rules": rules, "score": score, "bound": bound, "pay_repeats": pay_repeats, "noisy": noisy,
-            "templates": templates, "context": context, "context_tokens": context_tokens, "tokenizer": tokenizer,
-            "hints": hints, "examples": examples, "index": index, "baseline": baseline, "inputs": inputs,
-            "call_timeout": call_timeout, "build_timeout": build_timeout, "precision": precision, "profile": profile,
-            "sanitize": sanitize, "stop_on": stop_on,
+            "rules": rules, "glue": glue, "score": score, "bound": bound, "pay_repeats": pay_repeats,
+            "noisy": noisy, "templates": templates, "context": context, "context_tokens": context_tokens,
+            "tokenizer": tokenizer, "hints": hints, "examples": examples, "index": index, "baseline": baseline,
+            "inputs": inputs, "call_timeout": call_timeout, "build_timeout": build_timeout, "precision": precision,
+            "profile": profile, "sanitize": sanitize, "stop_on": stop_on,
         })  # fmt: skip
         require_context(self.settings)
         self.problems = self._source = problem_source(problem)

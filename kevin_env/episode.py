@@ -138,7 +138,7 @@ class Episode:
         number = len(self.turns) + 1
         question = Question(
             problem=self.problem, number=number, messages=self._messages, earlier=self.turns,
-            options=self.settings.options(turn_secret(self._secret, number)), rules=self.settings.rules,
+            options=self.settings.options(turn_secret(self._secret, number)),
             score=resolve_score(self.settings.score), bound=self.settings.bound, noisy=self.settings.noisy,
             pay_repeats=self.settings.pay_repeats, tokenizer=self.settings.tokenizer,
             hints=self.settings.hints, templates=self.settings.templates,

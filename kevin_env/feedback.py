@@ -12,12 +12,21 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from kevin_env.judge.api import Facts
-from kevin_env.outcome import CompileError, Correct, Incorrect, Outcome, RuntimeFailure, held_roofline
+from kevin_env.outcome import (
+    CompileError,
+    Correct,
+    Incorrect,
+    Outcome,
+    RulesViolation,
+    RuntimeFailure,
+    held_roofline,
+)
 from kevin_env.parsing import assigned, tree_of
 from kevin_env.problem import Problem, data_folder
 from kevin_env.profile import Profile
 from kevin_env.profile_wording import place
 from kevin_env.retrieval.pair import Pair
+from kevin_env.rules import Rules
 from kevin_env.settings import Templates
 from kevin_env.templates import render
 from kevin_env.wording import (
@@ -38,6 +47,8 @@ PROFILED_LOG_LIMIT = 100
 """The same of one with a profile that found something."""
 OUTPUT_LIMIT = 100
 """Characters that are shown of an output's path."""
+MOST_PAIRS = 2
+"""Of a weight with a buffer that are shown."""
 LINE_LIMIT = 160
 """Characters that are shown of a line of the submission."""
 NOTES_LIMIT = 200
@@ -60,7 +71,8 @@ class TaskSettings:
 
     language: Literal["cuda", "triton", "cpp"]
     max_turns: int
-    rules: Literal["kernel", "open"] = "kernel"
+    rules: Rules = "kernel"
+    glue: float = 0.0
     baseline: Literal["eager", "compile"] = "eager"
     pay_repeats: bool = False
     scoring: str = KEVIN_SCORING
@@ -209,8 +221,11 @@ def _render_outcome(outcome: Outcome, baseline: str, room: int, source_line: str
                 tolerance=outcome.tolerance,
                 differences=outcome.differences,
                 pattern=outcome.pattern,
+                paired=[[inline(name, OUTPUT_LIMIT) for name in pair] for pair in outcome.paired[:MOST_PAIRS]],
                 passed=describe_input_sets(outcome.passed),
             )
+        case RulesViolation():
+            return told(line=outcome.line, source_line=source_line, case=outcome.case)
         case Correct():
             return told(baseline_name=BASELINES[baseline], **_measured(outcome))
         case _:

@@ -39,6 +39,8 @@ class RulesViolation(Ending):
 
     category: Literal["rules"] = "rules"
     kind: Literal["torch_compute", "fallback", "inherits_reference", "no_kernel", "decoy_kernel", "dispatcher"]
+    case: str | None = None
+    """The input case in which a call was seen to do it; None where it was read in the code, and nothing was run."""
 
 
 class CompileError(Ending):
@@ -123,6 +125,9 @@ class Incorrect(Ending):
     differences: tuple[Difference, ...] = ()
     """The first differing elements in row-major order, at most five."""
     pattern: Pattern | None = None
+    paired: tuple[tuple[Printable, Printable], ...] = ()
+    """Parameters of the reference that were loaded by their shape into a buffer, with the buffer: wrong values may come
+    from that."""
     passed: tuple[str, ...] = ()
     """Other input sets that were right before."""
 

@@ -10,6 +10,7 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.choice import DEVICES
 from kevin_env.outcome import Correct, Frozen, Outcome, speedup_of
 from kevin_env.profile import ProfileKind
+from kevin_env.rules import Rules
 from kevin_env.score import (
     Bound,
     Noisy,
@@ -45,7 +46,11 @@ class Settings(Frozen):
     """`auto` (a GPU when there is one), `cpu`, `cuda`, `cuda:1`, or several of one kind as `cuda:0,1`."""
     language: Language = "auto"
     """What the prompt asks for. `auto`: Triton on a GPU, C++ without."""
-    rules: Literal["kernel", "open"] = "kernel"
+    rules: Rules = "kernel"
+    """`kernel`: own kernels do all computing. `partial`: at least one runs, the rest may be torch. `open`: any code."""
+    glue: float = Field(default=0.0, ge=0, lt=1)
+    """Under the rules `kernel`, torch may also compute on fewer elements than this share of the largest tensor among
+    inputs, weights and outputs: 0.01 admits the mean of partial sums. 0 admits none, as the rules are by default."""
     score: str | Score = "kevin"
     """A name in `kevin_env.score.SCORES`, a `WeightedSum`, recorded by its formula, or a function of an outcome, by its
     name."""
@@ -118,7 +123,8 @@ class Settings(Frozen):
     def options(self, secret: str | None = None) -> Options:
         """How a submission is to be judged, on inputs drawn from `secret`."""
         return Options(
-            device=self.device, baseline=self.baseline, inputs=self.inputs, profile=self.profile, secret=secret,
+            device=self.device, baseline=self.baseline, rules=self.rules, glue=self.glue, inputs=self.inputs,
+            profile=self.profile, secret=secret,
             sanitize=self.sanitize, call_timeout=self.call_timeout, build_timeout=self.build_timeout,
             precision=self.precision, retry_noisy=self.noisy == "retry",
         )  # fmt: skip

@@ -15,7 +15,7 @@ from kevin_env.parsing import meaning_of
 from kevin_env.problem import Problem
 from kevin_env.profile import Profile
 from kevin_env.record import Message, Reply, Turn, Usage
-from kevin_env.rules import Rules, check_rules
+from kevin_env.rules import check_rules
 from kevin_env.score import Bound, Noisy, Score, Scored, earned, score_of
 from kevin_env.settings import Templates
 
@@ -33,7 +33,6 @@ class Question:
     messages: tuple[Message, ...]
     """The chat as sent."""
     options: Options
-    rules: Rules
     score: Score
     bound: Bound = "median"
     pay_repeats: bool = False
@@ -69,7 +68,7 @@ def begin_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnSt
     same = next((turn for turn in repeated if turn.kind != "too_noisy"), None)
     if same is not None:
         return _resolved(_turn(question, reply, extracted, Verdict(same.outcome), same))
-    judging = begin_verdict(submission, question.problem, question.options, question.rules, pool, on_stage)
+    judging = begin_verdict(submission, question.problem, question.options, pool, on_stage)
     return then(judging, lambda verdict: _turn(question, reply, extracted, verdict))
 
 
@@ -77,14 +76,13 @@ def begin_verdict(
     submission: Submission | FormatError,
     problem: Problem,
     options: Options,
-    rules: Rules,
     pool: JudgePool,
     on_stage: OnStage | None = None,
 ) -> Future[Verdict]:
     """Checks what was extracted against the rules, then judges it. Errors as `begin_turn`."""
     if isinstance(submission, FormatError):
         return _resolved(Verdict(submission))
-    violation = check_rules(submission.code, rules)
+    violation = check_rules(submission.code, options.rules, options.glue)
     if violation is not None:
         return _resolved(Verdict(violation))
     judging = pool.submit(problem, submission, options, on_stage)

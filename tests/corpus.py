@@ -216,6 +216,8 @@ def judged(entry: Entry, device: str, pool: JudgePool) -> Judged:
         return found, "", set()
     seconds = IMPATIENT if entry.expect.endswith("/timeout") else 60.0
     # these files attack whatever they can reach: they are never run where a protection is missing
-    options = Options(device=device, build_timeout=seconds, call_timeout=seconds, require_sandbox=True)
+    options = Options(
+        device=device, rules=entry.rules, build_timeout=seconds, call_timeout=seconds, require_sandbox=True
+    )  # fmt: skip
     judgement = pool.submit(entry.task, Submission(code=entry.code), options).result()
     return judgement.outcome, judgement.log, set(judgement.flags)

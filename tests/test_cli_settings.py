@@ -22,6 +22,7 @@ from kevin_env.settings import Settings
 
 OTHER: dict[str, Any] = {
     "max_turns": 3, "gamma": 0.8, "returns": "max", "device": "cpu", "language": "cuda", "rules": "open",
+    "glue": 0.05,
     "score": "kernrl", "bound": "lower", "pay_repeats": True, "noisy": "retry",
     "templates": "kevin-paper", "context": "last_n:2", "context_tokens": 9000, "tokenizer": "", "hints": True,
     "examples": "zero", "index": "kernels",
@@ -32,7 +33,21 @@ OTHER: dict[str, Any] = {
 
 OVERRIDES = [word for name, value in OTHER.items() for word in ("-o", f"settings.{name}={str(value).lower()}")]
 FLAGS = [
-    *("--turns", "3", "--device", "cpu", "--language", "cuda", "--rules", "open", "--score", "kernrl", "--hints"),
+    *(
+        "--turns",
+        "3",
+        "--device",
+        "cpu",
+        "--language",
+        "cuda",
+        "--rules",
+        "open",
+        "--glue",
+        "0.05",
+        "--score",
+        "kernrl",
+        "--hints",
+    ),
     *("--templates", "kevin-paper", "--examples", "zero", "--index", "kernels", "--baseline", "compile"),
     *("--inputs", "shipped", "--profile", "kernels", "--sanitize", "--noisy", "retry"),
     *("--call-timeout", "7.5", "--build-timeout", "90", "--precision", "0.01"),

@@ -42,8 +42,6 @@ def parameters(*devices: str) -> list:
         left_out = number % HONEST_EACH if honest else group in seen
         seen.add(group)
         marks = [pytest.mark.xdist_group(group), *([pytest.mark.full] if left_out else [])]
-        if entry.path.stem in LEFT_TO_THE_RECORDER:
-            marks.append(pytest.mark.xfail(reason="left to the recorder"))
         found.append(pytest.param(entry, id=entry.name, marks=marks))
     return found
 

@@ -227,6 +227,7 @@ def test_every_keyword_reaches_the_episode() -> None:
         "device": "cpu",
         "language": "cuda",
         "rules": "open",
+        "glue": 0.05,
         "score": "kevin",
         "bound": "lower",
         "pay_repeats": True,
@@ -255,6 +256,7 @@ def test_every_keyword_reaches_the_episode() -> None:
     assert isinstance(env.episode.pool, ScriptedPool)
     options = env.episode.pool.submissions[0][2]
     assert (options.device, options.baseline, options.inputs, options.precision) == ("cpu", "compile", "shipped", 0.005)
+    assert (options.rules, options.glue) == ("open", 0.05)
     assert (options.profile, options.sanitize) == ("ncu", True)
     assert (options.call_timeout, options.build_timeout, options.retry_noisy) == (7.5, 90.0, True)
 

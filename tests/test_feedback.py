@@ -265,6 +265,13 @@ NVCC = "k.cu(12): error: identifier `blockdim` is undefined"
 TOLD = {
     "format": FormatError(kind="no_model", message="The code defines no class `ModelNew` at its top level."),
     "rules": RulesViolation(kind="torch_compute", line=12, message=COMPUTES),
+    "rules seen in a call": RulesViolation(
+        kind="torch_compute", line=12, case="main",
+        message="`forward` ran `aten::sum` on 4096 elements in line 12, which torch computed.",
+    ),
+    "rules without a kernel": RulesViolation(
+        kind="no_kernel", case="main", message="None of your kernels ran."
+    ),
     "compile": CompileError(
         kind="compiler", message=NVCC, line=7, details=f"{NVCC}\n   12 | int x;\n      | ^"
     ),
@@ -279,6 +286,10 @@ TOLD = {
         passed=("odd/wide", "odd/own", "main/own"),
         pattern=Pattern(where=(Span(dim=1, start=99, stop=128, size=128),), what="offset", value=-0.25),
     ),
+    "correctness after pairing": Incorrect(
+        kind="values", message="All elements exceed the tolerance", input_set="main/own",
+        paired=(("weight", "weight_t"),),
+    ),
     "correct": held(76.6e-6, speedup_interval=(1.45, 1.55)),
     "correct at the roofline": changed(held(33.7e-6), fraction=0.996),
 }  # fmt: skip
@@ -289,7 +300,8 @@ def test_feedback_is_that_of_its_golden_file(name):
     """To take over words that were changed on purpose, remove the file and run this once."""
     outcome = TOLD[name]
     assert outcome.category == name.partition(" ")[0] and set(WORDS) <= set(TOLD)
-    log = "" if outcome.category in ("format", "rules") else "ptxas info: used 40 registers"  # those run nothing
+    ran = outcome.category not in ("format", "rules") or getattr(outcome, "case", None)
+    log = "ptxas info: used 40 registers" if ran else ""
     told = render_feedback(outcome, log=log, hints=True) + "\n"
     file = GOLDEN / f"{name.replace(' ', '_')}.txt"
     if not file.exists():
@@ -469,7 +481,11 @@ def test_the_task_follows_its_settings():
         assert "`torch/extension.h` is also fast for tensors" in task(language=language)
     assert "OpenMP" in task(language="cpp") and "triton.jit" not in task(language="cpp")
     assert "Any code may be used" in task(rules="open") and "are forbidden" not in task(rules="open")
-    assert "are forbidden" in task()
+    assert "are forbidden" in task() and "partly" not in task() and "may torch compute" not in task()
+    assert "fewer elements than 1 % of those of the largest input" in task(glue=0.01)
+    partial = task(rules="partial")
+    assert "at least partly computed by your own" in partial and "At least one of your kernels must run" in partial
+    assert "are forbidden" not in partial
     assert "reference's time (torch.compile)" in task(baseline="compile")
     assert "Only speed counts." in task(scoring="Only speed counts.") and KEVIN_SCORING not in task(scoring="x")
     assert "You have 1 turn." in task(max_turns=1)

@@ -270,7 +270,7 @@ def test_names_are_told_and_recorded() -> None:
 
 def played(reply: Reply, score: str, tokenizer: str = "") -> Turn:
     problem = Problem(id="double", source=SOURCE, name="double")
-    question = Question(problem, 1, (), Options(secret="ab" * 16), "kernel", resolve_score(score), tokenizer=tokenizer)
+    question = Question(problem, 1, (), Options(secret="ab" * 16), resolve_score(score), tokenizer=tokenizer)
     with contextlib.closing(ScriptedPool([correct(2.0)])) as pool:
         return take_turn(question, reply, pool)
 

@@ -16,6 +16,7 @@ from kevin_env.rules import check_rules
 FOLDER = data_folder("problems") / "solutions"
 FILES = sorted(FOLDER.glob("*.*"))
 LANGUAGES = ("cpp", "cuda", "triton")
+ON_CPU, ON_GPU = (Options(device=device, rules="kernel") for device in ("cpu", "cuda"))
 QUICK = {
     "L1_47_Sum_reduction_over_a_dimension", "L1_95_CrossEntropyLoss", "L3_107_CrossEntropyWithGradient",
     "L3_108_FusedAdamW", "L9_2_Reduction_Sum",
@@ -60,7 +61,7 @@ def test_solutions_are_not_taken_for_problems() -> None:
 
 def check(path: Path, bench: Bench) -> None:
     """Verifies a solution as the judge does, in a candidate's process, on every input set, without timing it."""
-    assert screen(bench, load_problem(problem_of(path)), path.read_text(), Options(device="cpu")) is None
+    assert screen(bench, load_problem(problem_of(path)), path.read_text(), ON_CPU) is None
 
 
 def judged_apart(params: list) -> list:
@@ -92,5 +93,5 @@ def test_a_triton_solution_is_right_in_the_interpreter(path: Path, bench: Bench)
 @pytest.mark.parametrize("path", files("cuda", "triton"))
 def test_a_solution_is_right_on_a_gpu(path: Path, pool: LocalPool) -> None:
     submission = Submission(code=path.read_text(), language=language_of(path))  # type: ignore[arg-type]
-    outcome = pool.submit(load_problem(problem_of(path)), submission, Options(device="cuda")).result().outcome
+    outcome = pool.submit(load_problem(problem_of(path)), submission, ON_GPU).result().outcome
     assert outcome.category == "correct", outcome

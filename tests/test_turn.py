@@ -10,12 +10,13 @@ from kevin_env.record import Message, Reply
 from kevin_env.score import kevin
 from kevin_env.turn import Question, begin_turn, take_turn, then
 
+OPTIONS = Options(secret="ab" * 16, rules="kernel")
 PROBLEM = Problem(id="double", source=SOURCE, name="double")
 
 
 def question(**more) -> Question:
-    values = {"number": 2, "messages": (Message(role="user", content="Double x."),), "rules": "kernel", "score": kevin}
-    return Question(**{"problem": PROBLEM, "options": Options(secret="ab" * 16)} | values | more)
+    values = {"number": 2, "messages": (Message(role="user", content="Double x."),), "score": kevin}
+    return Question(**{"problem": PROBLEM, "options": OPTIONS} | values | more)
 
 
 def ask(reply: str | Reply, answer, **more):
@@ -34,7 +35,7 @@ def test_a_judged_reply_becomes_a_whole_turn() -> None:
     assert "Speedup over PyTorch eager: 2.00x" in turn.feedback
     assert turn.seconds.build > 0
     assert turn.secret == "ab" * 16
-    assert pool.submissions == [(PROBLEM, turn.submission, Options(secret="ab" * 16))]
+    assert pool.submissions == [(PROBLEM, turn.submission, OPTIONS)]
 
 
 def test_a_reply_without_code_never_reaches_the_judge() -> None:
@@ -60,8 +61,20 @@ def test_the_rules_stop_a_reply_before_the_judge() -> None:
     assert (turn.category, turn.score) == ("rules", 0.0)
     assert turn.submission and turn.submission.code.strip() == code.strip()
     assert not pool.submissions
-    turn, pool = ask(f"```python\n{code}```", correct(2.0), rules="open")
+    turn, pool = ask(f"```python\n{code}```", correct(2.0), options=Options())
     assert turn.category == "correct"
+
+
+def test_where_glue_is_admitted_only_a_call_tells_how_much_torch_computes() -> None:
+    code = (
+        "import torch, triton\n@triton.jit\ndef kernel(x): pass\nclass ModelNew(torch.nn.Module):\n"
+        "    def forward(self, x):\n        kernel[(1,)](x)\n        return x.new_ones(4).sum()\n"
+    )
+    for options in (Options(rules="kernel", glue=0.01), Options(rules="partial")):
+        turn, _ = ask(f"```python\n{code}```", correct(2.0), options=options)
+        assert turn.category == "correct"
+    turn, _ = ask(f"```python\nfrom reference import Model\n{code}```", correct(2.0), options=Options(rules="partial"))
+    assert turn.kind == "inherits_reference"
 
 
 @pytest.mark.parametrize("error", [JudgeError("the device is gone"), ProblemError("the reference fails")])

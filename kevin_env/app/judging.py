@@ -18,12 +18,13 @@ from kevin_env.problem import Problem, ProblemError, load_problem
 from kevin_env.record import ProblemRef, Trajectory, Turn
 from kevin_env.recorder import BadLine, read_trajectories
 from kevin_env.render import speedup_text
-from kevin_env.rules import Rules
 from kevin_env.score import SCORES, Bound, Noisy, Scored, kevin, score_of
 from kevin_env.settings import Settings
 from kevin_env.turn import Verdict, as_scored, begin_verdict
 
-RECORDED = ("device", "baseline", "inputs", "rules", "bound", "noisy", "tokenizer", "call_timeout", "build_timeout")
+RECORDED = (
+    *("device", "baseline", "inputs", "rules", "glue", "bound", "noisy", "tokenizer", "call_timeout", "build_timeout"),
+)
 """Settings of a record that a turn of it is judged again with."""
 
 
@@ -35,7 +36,6 @@ class Request:
     problem: Problem
     submission: Submission | FormatError
     options: Options
-    rules: Rules
     score: str = "kevin"
     bound: Bound = "median"
     noisy: Noisy = "lower"
@@ -108,7 +108,7 @@ def judge(requests: Sequence[Request], pool: JudgePool) -> Iterator[Judged | Fai
     """
     try:
         describing = [pool.describe(each.problem, each.options) for each in requests]
-        judging = [begin_verdict(r.submission, r.problem, r.options, r.rules, pool) for r in requests]
+        judging = [begin_verdict(r.submission, r.problem, r.options, pool) for r in requests]
         for request, facts, verdict in zip(requests, describing, judging, strict=True):
             try:
                 yield Judged(request, verdict.result(), facts.result().device.device)
@@ -145,7 +145,7 @@ def read_requests(
         elif answered is None:
             raise BadInput(f"say with --problem ID which problem {file} answers; `kevin-env problems` lists them")
         else:
-            requests.append(Request(str(file), answered, _read(file), options, settings.rules, noisy=settings.noisy))
+            requests.append(Request(str(file), answered, _read(file), options, noisy=settings.noisy))
     return requests
 
 
@@ -198,8 +198,7 @@ def _recorded(path: Path, number: int | None, episode: str, options: Options, an
     options = settings.options(turn.secret).model_copy(update=options.model_dump(include=given))
     score = str(trajectory.config.get("score", "kevin"))
     return Request(
-        str(path), problem, _submitted(turn), options, settings.rules, score, settings.bound, settings.noisy,
-        settings.tokenizer, turn,
+        str(path), problem, _submitted(turn), options, score, settings.bound, settings.noisy, settings.tokenizer, turn,
     )  # fmt: skip
 
 

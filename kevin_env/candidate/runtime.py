@@ -8,6 +8,7 @@ device memory, which the judge writes once the inputs are there; `finish` waits 
 import gc
 import importlib.util
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,14 @@ from kevin_env.candidate import (
     weights,
 )
 from kevin_env.candidate.creation import Creation
+from kevin_env.candidate.recorder import Recorder
 from kevin_env.candidate.region import DONE, Region, Spec, is_compact, map_file, map_handle, spec_of
 from kevin_env.candidate.seeding import reseed
 from kevin_env.candidate.wire import Channel, Closed, encode
 
 Message = dict[str, Any]
+MOST_PAIRED = 8
+"""Weights that were paired with a buffer and are told."""
 
 
 class Runtime(programs.Orders):
@@ -47,6 +51,8 @@ class Runtime(programs.Orders):
         self.model: Any = None
         self.regions: dict[str, Region] = {}
         self.arguments, self.held = list[Any](), list[Any]()
+        self.recorder: Recorder | None = None
+        self.kernels: dict[str, None] = {}
 
     def serve(self) -> None:
         """Answers orders until the judge hangs up."""
@@ -125,24 +131,29 @@ class Runtime(programs.Orders):
 
     def construct(
         self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec], parameters: list[str],
-        seed: int, compiled: bool, precision: str,
+        seed: int, compiled: bool, precision: str, record: Message | None = None,
     ) -> Message:  # fmt: skip
-        """Builds the model from the reference's arguments and loads the reference's weights into it."""
+        """Builds the model from the reference's arguments and loads the reference's weights into it.
+
+        With `record`, arguments of a `Recorder`, the next call is recorded.
+        """
         given = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
         self.model, self.arguments, self.held = None, [], []
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
         reseed(seed)
-        with torch.no_grad(), Creation() as creation:
+        self.recorder = Recorder(self.path, self.kernels, **record) if record else None
+        recorded = self.recorder.watch() if self.recorder and self.context else nullcontext()
+        with torch.no_grad(), Creation() as creation, recorded:
             model = self._model(*tree.put_together(init, given))
         order = creation.names(model) if isinstance(model, nn.Module) else []
         if isinstance(model, nn.Module):
             model.to(self.device)
         with torch.no_grad():
             theirs = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
-            weights.hand_over(model, theirs, parameters, order)
+            paired = weights.hand_over(model, theirs, parameters, order)
         self.model = torch.compile(model) if compiled else model
         self.synchronize()
-        return {}
+        return {"paired": paired[:MOST_PAIRED]}
 
     def _model(self, *arguments: Any) -> Any:
         """Tensors are made on the device, and where the constructor cannot do with that, as they are by default."""
@@ -176,7 +187,9 @@ class Runtime(programs.Orders):
         """
         words = self.regions["words"].start if behind is not None else 0
         claims = list[Message]()
-        with torch.no_grad():
+        recorder, self.recorder = self.recorder, None
+        recorded: AbstractContextManager[None] = recorder.watch(self.model) if recorder else nullcontext()
+        with torch.no_grad(), recorded:
             for number, seed in enumerate(seeds, behind or 0):
                 reseed(seed)
                 if words:
@@ -187,6 +200,8 @@ class Runtime(programs.Orders):
                 claims.append(self._claim(output))
                 if words:
                     cuda.write_word(words + DONE, number)
+        if recorder:
+            claims[0]["record"] = recorder.told()
         return encode({"claims": claims})
 
     def finish(self) -> Message:

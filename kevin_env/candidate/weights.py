@@ -25,7 +25,9 @@ class Unmatched(ValueError):
     """The reference's weights cannot be placed in the submission's model."""
 
 
-def hand_over(model: object, weights: State, parameters: Iterable[str], order: Iterable[str] = ()) -> None:
+def hand_over(
+    model: object, weights: State, parameters: Iterable[str], order: Iterable[str] = ()
+) -> list[tuple[str, str]]:  # fmt: skip
     """Loads the reference's `weights` (parameters and buffers by name) into `model`, in place.
 
     Args:
@@ -34,6 +36,9 @@ def hand_over(model: object, weights: State, parameters: Iterable[str], order: I
         parameters: Which names of `weights` are parameters; each of them must find a place, buffers need not.
         order: The names of the model's own state in the order in which it was created.
 
+    Returns:
+        Parameters of the reference that went by shape into a buffer, which may be meant for something else, with it.
+
     Raises:
         Unmatched: when a parameter finds no place or several.
     """
@@ -41,22 +46,24 @@ def hand_over(model: object, weights: State, parameters: Iterable[str], order: I
     if not isinstance(model, nn.Module):
         if required:
             raise Unmatched("the reference has weights, but ModelNew is not a torch.nn.Module")
-        return
+        return []
     if type(model).load_state_dict is not nn.Module.load_state_dict:
         model.load_state_dict(weights)
-        return
+        return []
     loads_itself = _loads_itself(model)
     if loads_itself and _is_checkpoint_of(model, weights, required):
-        return
+        return []
     try:
         places = match(model, weights, required, order)
     except Unmatched:
         if not loads_itself:
             raise
         model.load_state_dict(weights, strict=False)
-        return
+        return []
     state = model.state_dict()
     model.load_state_dict({own: _as_held(weights[of], state[own]) for own, of in places.items()}, strict=False)
+    own_parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    return [(of, own) for own, of in places.items() if own != of and own not in own_parameters and of in required]
 
 
 def match(model: nn.Module, weights: State, required: list[str], order: Iterable[str] = ()) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 from kevin_env.outcome import Frozen, Outcome, Printable
 from kevin_env.problem import Problem
 from kevin_env.profile import Profile, ProfileKind
+from kevin_env.rules import Rules
 
 Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
 """The stages of a judgement in order; each is reported when it begins. `profile` is there on request only."""
@@ -47,11 +48,16 @@ class Limits(Frozen):
 
 
 class Options(Frozen):
-    """How a submission is to be judged. The rules were checked before; they are not the judge's business."""
+    """How a submission is to be judged."""
 
     device: str = "auto"
     """`cpu`, `cuda`, `cuda:1`, several as `cuda:0,1`, or `auto`: a GPU when there is one."""
     baseline: Literal["eager", "compile"] = "eager"
+    rules: Rules = "open"
+    """What a call of a right submission may do (`kevin_env.rules.recorded`). What can be read in its code was read
+    before, and is not the judge's business."""
+    glue: float = Field(default=0.0, ge=0, lt=1)
+    """Under the rules `kernel`: torch may compute on fewer elements than this share of the largest tensor."""
     inputs: Literal["varied", "shipped"] = "varied"
     """`varied`: further distributions beside the problem's own. `shipped`: what its `get_inputs` draws, no more."""
     require_sandbox: bool = False

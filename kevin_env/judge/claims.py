@@ -4,13 +4,14 @@ import math
 from typing import Annotated, Any
 
 import torch
-from pydantic import ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, extent
 from kevin_env.judge.processmemory import ProcessMemory
 from kevin_env.judge.trouble import Broken
 from kevin_env.outcome import Frozen
+from kevin_env.rules.recorded import Record
 
 DTYPES = {str(d).removeprefix("torch."): d for d in vars(torch).values() if isinstance(d, torch.dtype)}
 _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
@@ -18,7 +19,9 @@ MAX_DIMENSIONS = 64
 MAX_TENSORS = 1024
 Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 """What fits the 64 bits that torch has for a size, also where no byte depends on it."""
+Name = Annotated[str, StringConstraints(max_length=1000)]
 
+_PAIRED = TypeAdapter(Annotated[list[tuple[Name, Name]], Field(max_length=100)])
 
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration, RuntimeError)
 """What walking a claimed skeleton may raise."""
@@ -55,6 +58,8 @@ class CallClaim(Frozen):
     skeleton: Any = None
     tensors: list[TensorClaim] = Field(default=[], max_length=MAX_TENSORS)
     unsupported: str | None = Field(default=None, max_length=500)
+    record: Record | None = None
+    """What the call did, where that was to be recorded."""
 
 
 class Output:
@@ -241,6 +246,14 @@ def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
         return [CallClaim.model_validate(claim) for claim in answer["claims"]]
     except (ValidationError, *MALFORMED) as error:
         raise Broken(_MALFORMED_ANSWER) from error
+
+
+def read_paired(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What a constructed model says of weights that went by shape into its buffers. Errors as `read_claims`."""
+    try:
+        return tuple(_PAIRED.validate_python(answer.get("paired", [])))
+    except ValidationError as error:
+        raise Broken("its description of its weights is malformed") from error
 
 
 def require_skeletons(claims: list[CallClaim]) -> None:

@@ -8,17 +8,16 @@ from typing import Literal, get_args
 from kevin_env.outcome import Correct, Outcome
 
 FlagName = Literal[
-    "above_roofline", "does_not_grow", "below_floor", "low_coverage", "profile_differs", "burst_bounded", "gated_only"
+    "above_roofline", "does_not_grow", "below_floor", "record_contradicted", "profile_differs", "low_coverage",
+    "burst_bounded", "gated_only",
 ]  # fmt: skip
 """What was odd:
 
 - `above_roofline`: faster than the reference's own work at this device's ceilings. Better algebra may explain it.
-- `low_coverage`: hardly any of the device's time was spent in the submission's own kernels.
+- `record_contradicted`: no torch was recorded, but a profile shows hardly any time in the submission's own kernels.
 - `profile_differs`: a call that was profiled took longer on the device than the timed ones in all. No coverage is told.
-- `does_not_grow`, `below_floor`, `burst_bounded`, `gated_only`: only in older records.
+- `does_not_grow`, `below_floor`, `low_coverage`, `burst_bounded`, `gated_only`: only in older records.
 """
-LOW_COVERAGE = 0.05
-"""Share of the device's time below which a submission's own kernels did next to nothing."""
 
 
 def flag(name: FlagName, text: str) -> str:
@@ -33,16 +32,6 @@ def roofline_flags(outcome: Outcome) -> tuple[str, ...]:
         return ()
     text = f"{held.fraction:.3g} times as fast as the reference's own work at this device's ceilings"
     return (flag("above_roofline", text),)
-
-
-def coverage_flags(outcome: Outcome) -> tuple[str, ...]:
-    """A flag where a profiler saw, from outside, that others' kernels did nearly all of the work.
-
-    It decides nothing here: rules may admit that, and the judge does not know them.
-    """
-    if not isinstance(outcome, Correct) or outcome.coverage is None or outcome.coverage >= LOW_COVERAGE:
-        return ()
-    return (flag("low_coverage", f"its own kernels took {outcome.coverage:.1%} of the device's time"),)
 
 
 def flag_name(flag: str) -> str:

@@ -15,7 +15,7 @@ from kevin_env.judge.bench import Bench
 from kevin_env.judge.contest import Contest, lent
 from kevin_env.judge.device import inform, resolve
 from kevin_env.judge.diagnostics import without_paths
-from kevin_env.judge.flags import coverage_flags, roofline_flags
+from kevin_env.judge.flags import roofline_flags
 from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.measure import ahead, measure
 from kevin_env.judge.pace import Pace
@@ -30,7 +30,7 @@ from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.unverified import Unverified, Wrong
 from kevin_env.judge.verdict import hoarding, may_be_others_doing, verdict
 from kevin_env.judge.worker import Worker
-from kevin_env.outcome import Correct, Incorrect, Outcome
+from kevin_env.outcome import Correct, Incorrect, Outcome, RulesViolation
 from kevin_env.problem import Problem
 
 Clock = Callable[[Trial, Unverified, Stopwatch], Correct]
@@ -153,9 +153,8 @@ class Judge:
             return judgement
         with asked.watch("profile"), self.bench.lease.in_use():
             profile = Look(self.bench, asked.problem, asked.submission.code, asked.options).at(judgement.outcome)
-        judgement = with_profile(judgement, profile)
-        flags = (*judgement.flags, *coverage_flags(judgement.outcome))
-        return judgement.model_copy(update={"seconds": asked.watch.seconds(), "flags": flags})
+        judgement = with_profile(judgement, profile, asked.options.rules)
+        return judgement.model_copy(update={"seconds": asked.watch.seconds()})
 
     def _outcome(self, trial: Trial, code: str, watch: Stopwatch, alone: bool, places: ExitStack) -> Outcome:
         try:
@@ -188,7 +187,7 @@ class Judge:
         if 1 < count == self.bench.capacity.on_device:
             self.bench.clear()
 
-    def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | None:
+    def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | RulesViolation | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
         with ExitStack() as long, leased(trial, watch, alone) as give_way:
             takes_long = cache(lambda: long.enter_context(self.bench.lease.long_call()))

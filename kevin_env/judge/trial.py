@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -24,6 +24,7 @@ from kevin_env.judge.cases import (
 )
 from kevin_env.judge.chain import GpuGate
 from kevin_env.judge.check import Allowed, check_answer, unwritten
+from kevin_env.judge.claims import read_paired
 from kevin_env.judge.device import finish, kept_memory
 from kevin_env.judge.gate import Drawn, Gate, Player
 from kevin_env.judge.memory import Image, SharedRegion, image_size
@@ -31,13 +32,15 @@ from kevin_env.judge.patience import Patience
 from kevin_env.judge.plant import plant, planted
 from kevin_env.judge.reference import Case, Expected, seed_from
 from kevin_env.judge.sketch import precompile
-from kevin_env.judge.trouble import Ended, Failed, TimedOut
+from kevin_env.judge.trouble import Broken, Ended, Failed, TimedOut
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.worker import Worker
-from kevin_env.outcome import Incorrect
+from kevin_env.outcome import Incorrect, RulesViolation
 from kevin_env.problem import Problem, ProblemError
+from kevin_env.rules.recorded import Record, recording, violation
 
 T = TypeVar("T")
+Fault = Incorrect | RulesViolation
 
 ALL_CALLS = 10
 """All that it is told, but to build, may take so many times what a first call may: in most of it nobody is timed."""
@@ -47,6 +50,8 @@ FEW_SETS, SCREENING_SECONDS = 2, 2.0
 """On how many input sets of a case one is screened at least, once that has taken so many seconds."""
 SLACK = 1 << 20, 256 << 20
 """Bytes that inbox and outbox are larger than the first input set needs: a quarter of that, but within these bounds."""
+VALUES = ("values", "not_finite")
+"""Kinds of wrong answers that differ in what they hold."""
 KEPT = 1 / 16
 """Share of a GPU that torch may keep in the judge: to ask the driver for it again takes milliseconds."""
 
@@ -88,6 +93,9 @@ class Trial:
         self._called = False
         self._pause: Callable[[], None] = lambda: None
         self._allowed: Allowed = {}
+        self._recorded, self._largest = False, 0
+        self._record: Record | None = None
+        self._paired: tuple[tuple[str, str], ...] = ()
         self._passed: dict[str, None] = {}
         self.kept: list[Player | SharedRegion] = []
 
@@ -112,14 +120,14 @@ class Trial:
         if self.bench.device.type == "cuda":
             precompile(self.worker, self.bench.sketches.of(self.problem), left)
 
-    def screen(self) -> Incorrect | None:
+    def screen(self) -> Fault | None:
         """What `screening` finds wrong first, all at once. Hold the lease; errors as there."""
         return next((wrong for wrong in self.screening() if wrong is not None), None)
 
     def screening(
         self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext,
         pause: Callable[[], None] = lambda: None,
-    ) -> Iterator[Incorrect | None]:  # fmt: skip
+    ) -> Iterator[Fault | None]:  # fmt: skip
         """Constructs and checks the submission in every case, step by step; ends at the first wrong answer.
 
         Hold the lease, but between the steps.
@@ -138,11 +146,13 @@ class Trial:
         self._pause = pause
         cases = list(open_cases(self.problem, self.bench.device))
         for case in cases:
-            self.enter(case)
+            self.enter(case, recorded=self.options.rules != "open")
             yield None
             began = self._spent
             timed, only = case is cases[-1], len(cases) == 1
             planned = plan(self.distributions, timed, self.secret, case.name, self.bench.pace, only)
+            if len(planned) == 1 and self._recorded:
+                planned *= 2  # it may behave otherwise while it is recorded
             for number, distribution in enumerate(planned):
                 if number >= FEW_SETS and self._spent - began > SCREENING_SECONDS and self.much_slower(self.lately):
                     break
@@ -151,6 +161,7 @@ class Trial:
                 yield wrong
                 if wrong is not None:
                     return
+            yield self._against_rules()
         self._pause = lambda: None  # whoever is timed gives way to nobody
 
     def much_slower(self, seconds: float) -> bool:
@@ -159,7 +170,18 @@ class Trial:
 
     def _screened(self, distribution: str) -> Incorrect | None:
         answer, wrong = self.checked(distribution)
-        return None if wrong is None else self._told_apart(answer, wrong, distribution)
+        if wrong is not None and (wrong := self._told_apart(answer, wrong, distribution)) is not None:
+            return wrong.model_copy(update={"paired": self._paired}) if wrong.kind in VALUES else wrong
+        return None
+
+    def _against_rules(self) -> RulesViolation | None:
+        """What a right submission did in its first call in the case that the rules forbid."""
+        if not self._recorded:
+            return None
+        if self._record is None:
+            raise Broken("it did not say what its call did")
+        found = violation(self._record, self.options.rules, self.options.glue, self._largest)
+        return found and found.model_copy(update={"case": self.case.name})
 
     def checked(self, distribution: str) -> tuple[Answer, Incorrect | None]:
         """One call of the submission on fresh inputs, checked."""
@@ -173,6 +195,8 @@ class Trial:
         """One call of the submission at the gate. Errors as `screen`."""
         first = not self._called
         answer = self.in_time([drawn], lambda patience: self.gate.call(self.player, drawn, patience), first)
+        if first:
+            self._record = answer.claim.record
         self._called = True
         return answer
 
@@ -231,8 +255,10 @@ class Trial:
         """What the reference gives for an input set."""
         return self.case.expect(drawn.skeleton, drawn.image.tensors, drawn.seed)
 
-    def construct(self, worker: Worker, timeout: float | Patience, compiled: bool = False) -> None:
-        """Has a worker build its model for the case at hand, with the reference's weights."""
+    def construct(
+        self, worker: Worker, timeout: float | Patience, compiled: bool = False, recorded: bool = False
+    ) -> dict[str, Any]:  # fmt: skip
+        """Has a worker build its model for the case at hand, with the reference's weights, and maybe record a call."""
         image = Image([t.to(self.bench.device) for t in handed_over(self.case)], self.bench.device)
         order = construction(self.case, image.specs, seed_from(self.secret, self.case.name, "weights"), compiled)
         with ExitStack() as lent:
@@ -241,7 +267,8 @@ class Trial:
                 image.write_to(region)
                 finish(self.bench.device)
                 worker.share("weights", region, timeout)
-            worker.ask("construct", timeout, **order)
+            record = recording(self.options.rules) if recorded else None
+            return worker.ask("construct", timeout, **order, record=record)
 
     def open_gate(self, inbox: int, outbox: int) -> Gate:
         """A gate for inputs and outputs of so many bytes; closed with the trial."""
@@ -275,8 +302,11 @@ class Trial:
         with self.bench.lease.shared():
             self.close()
 
-    def enter(self, case: Case) -> None:
-        """Constructs the submission in a case, behind a gate of its own. Hold the lease; errors as `screen`."""
+    def enter(self, case: Case, recorded: bool = False) -> None:
+        """Constructs the submission in a case, behind a gate of its own. Hold the lease; errors as `screen`.
+
+        Where it is to be `recorded`, its next call is.
+        """
         self.close(keep=KEPT)
         self.case, case.needs_oracle = case, self._needs_oracle
         self.distributions = []  # until they are known for this case: nothing is planted yet
@@ -284,10 +314,12 @@ class Trial:
         self._find_nature(case, first := self.draw("own"))
         answer = case.answer(first.skeleton, first.image.tensors, first.seed)
         self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
+        self._largest = max((t.numel() for t in (*first.image.tensors, *handed_over(case), *self.outputs)), default=0)
+        self._recorded, self._record = recorded, None
         self.gate = self.open_gate(first.image.end, image_size(self.outputs))
         self.place, self._called = Place("construct", passed=self._passed_but()), False
         self.limits = self.options.limits(self._nature().seconds)
-        self._in_time(partial(self.construct, self.worker), first=True)
+        self._paired = read_paired(self._in_time(partial(self.construct, self.worker, recorded=recorded), first=True))
         self.player = self._in_time(partial(self.admit, self.worker, self.gate), first=True)
 
     def _find_nature(self, case: Case, drawn: Drawn) -> None:
@@ -316,7 +348,7 @@ class Trial:
         On a GPU the inputs of the second call are there before it is called. If that is right, the submission works on
         streams that do not wait for torch's current one, and is called like that from then on.
         """
-        if wrong.kind not in ("values", "not_finite"):
+        if wrong.kind not in VALUES:
             return wrong
         if answer.changed_since():
             text = "the call was reported finished while its output was still being written"

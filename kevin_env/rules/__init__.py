@@ -12,7 +12,6 @@ is left to what torch is seen to do when the submission is called.
 import ast
 import warnings
 from collections.abc import Sequence
-from typing import Literal
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
 from kevin_env.parsing import defines, lacks_forward, marked, nodes_of, tree_of, walk
@@ -22,10 +21,9 @@ from kevin_env.rules.dispatcher import interferes
 from kevin_env.rules.evaluator import Finding
 from kevin_env.rules.kernels import may_hold_a_kernel
 from kevin_env.rules.reader import Reader
+from kevin_env.rules.recorded import Rules as Rules
 from kevin_env.rules.things import Imported
 from kevin_env.rules.values import thing
-
-Rules = Literal["kernel", "partial", "open"]
 
 _MOST_NAMED = 4
 _TOO_DEEP = (

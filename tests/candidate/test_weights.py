@@ -419,3 +419,12 @@ def test_parameters_without_a_shape_beside_a_hook() -> None:
     model.register_load_state_dict_pre_hook(count)
     hand_over(model, *given(reference))
     assert torch.equal(model.linear.weight, reference.weight)
+
+
+def test_a_weight_that_goes_by_shape_into_a_buffer_is_told() -> None:
+    reference = nn.ParameterDict({"weight": torch.ones(3, 3), "bias": torch.zeros(3)})
+    model = nn.Module()
+    model.register_buffer("folded", torch.zeros(3, 3))
+    model.register_parameter("shift", nn.Parameter(torch.ones(3)))
+    assert hand_over(model, *given(reference)) == [("weight", "folded")]
+    assert hand_over(Linear(), *given(Linear(("one", "two")))) == []

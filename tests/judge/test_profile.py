@@ -134,12 +134,17 @@ def test_coverage_enters_an_outcome_only_from_outside_and_of_what_was_timed() ->
     timed = Correct(kind="timed", message="right", speedup=2.0, submission_seconds=100e-6)
     before = Judgement(outcome=timed, seconds=Seconds(), device=SCRIPTED_GPU, sandbox=enforced, secret="0" * 32)
     seen = NcuDigest(kernel="k", own=True, seconds=120e-6, share=1.0, coverage=0.9, bound="memory")
-    found = with_profile(before, Profile(ncu=seen))
+    found = with_profile(before, Profile(ncu=seen), "kernel")
     assert found.outcome == timed.model_copy(update={"coverage": 0.9}) and not found.flags
-    longer = with_profile(before, Profile(ncu=seen.model_copy(update={"seconds": 300e-6})))
+    longer = with_profile(before, Profile(ncu=seen.model_copy(update={"seconds": 300e-6})), "kernel")
     assert longer.outcome == timed and "300 us" in longer.flags[0] and flag_name(longer.flags[0]) == "profile_differs"
-    inside = with_profile(before, Profile(kernels=read_claim(CLAIM)))
+    inside = with_profile(before, Profile(kernels=read_claim(CLAIM)), "kernel")
     assert inside.outcome == timed and inside.profile and not inside.flags
+    others = Profile(ncu=seen.model_copy(update={"coverage": 0.04}))
+    assert [flag_name(each) for each in with_profile(before, others, "kernel").flags] == ["record_contradicted"]
+    assert not with_profile(before, others, "partial").flags
+    kernels = read_claim(CLAIM | {"launches": CLAIM["launches"][1:2]})
+    assert "0.0% of the time" in with_profile(before, Profile(kernels=kernels), "kernel").flags[0]
 
 
 def outside(notes: list[str], **bench) -> Outside:

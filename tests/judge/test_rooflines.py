@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from episodes import correct
 from in_process import InThisProcess
 from judges import ScriptedClock
 
@@ -13,7 +12,7 @@ from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.ceilings import CeilingStore
-from kevin_env.judge.flags import coverage_flags, flag, flag_name
+from kevin_env.judge.flags import flag, flag_name
 from kevin_env.judge.judge import RETRIES, Judge
 from kevin_env.judge.pace import Pace
 from kevin_env.judge.unverified import Unverified, Wrong
@@ -171,12 +170,6 @@ def test_a_reference_that_cannot_be_watched_has_no_roofline(judge, seen, monkeyp
     code = HONEST.replace("torch.softmax(x, 1)", "x * 2")
     outcome, judgement = judged(judge, code, seen, monkeypatch, LOW, source=source)
     assert (outcome.kind, outcome.roofline, names(judgement)) == ("timed", None, [])
-
-
-@pytest.mark.parametrize(("coverage", "names"), [(None, []), (0.9, []), (0.05, []), (0.04, ["low_coverage"])])
-def test_a_low_coverage_has_a_flag(coverage: float | None, names: list[str]) -> None:
-    outcome = correct(2.0).model_copy(update={"coverage": coverage})
-    assert [flag_name(flag) for flag in coverage_flags(outcome)] == names
 
 
 def test_flags_have_names_also_among_those_that_had_none() -> None:

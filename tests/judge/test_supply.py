@@ -165,7 +165,7 @@ def test_weights_come_from_the_secret(judge: Judge) -> None:
         def share(name: str, region: SharedRegion, timeout: float) -> None:
             regions[name] = region.bytes.clone()
 
-        worker: Any = SimpleNamespace(share=share, ask=lambda *given, **fields: None, memory=None)
+        worker: Any = SimpleNamespace(share=share, ask=lambda *given, **fields: {}, memory=None)
         trial = Trial(judge.bench, problem, Options(device="cpu"), secret, worker)
         trial.enter(Case(problem, "main", CPU))
         trial.close()

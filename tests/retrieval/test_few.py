@@ -29,14 +29,18 @@ def test_it_obeys_the_rules(kernel: Path) -> None:
 @pytest.mark.parametrize("kernel", kernels("cpp", "triton"))
 def test_it_is_right_on_a_cpu(kernel: Path, bench: Bench) -> None:
     problem = parse_problem(kernel.parent / "reference.py")
-    assert screen(bench, problem, kernel.read_text(), Options(device="cpu")) is None
+    assert screen(bench, problem, kernel.read_text(), Options(device="cpu", rules="kernel")) is None
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("kernel", kernels("cuda", "triton"))
 def test_it_is_right_on_a_gpu(kernel: Path, pool: LocalPool) -> None:
     problem = parse_problem(kernel.parent / "reference.py")
-    outcome = pool.submit(problem, Submission(code=kernel.read_text()), Options(device="cuda")).result().outcome
+    outcome = (
+        pool.submit(problem, Submission(code=kernel.read_text()), Options(device="cuda", rules="kernel"))
+        .result()
+        .outcome
+    )
     assert outcome.category == "correct", outcome
 
 

@@ -29,6 +29,7 @@ class Terms(Frozen):
     """What a verdict holds for. Under other terms a kernel is judged again."""
 
     rules: Rules
+    glue: float = 0.0
     inputs: Literal["varied", "shipped"]
     baseline: Literal["eager", "compile"]
     hardware: str
@@ -37,7 +38,8 @@ class Terms(Frozen):
     @classmethod
     def of(cls, settings: Settings, hardware: str) -> Self:
         """What verdicts by these settings hold for."""
-        return cls(rules=settings.rules, inputs=settings.inputs, baseline=settings.baseline, hardware=hardware)
+        names = ("rules", "glue", "inputs", "baseline")
+        return cls(hardware=hardware, **{name: getattr(settings, name) for name in names})
 
 
 class Key(Frozen):
@@ -150,7 +152,7 @@ def _judged(asked: Sequence[tuple[Kernel, Problem, Key]], pool: JudgePool, optio
             while waiting and len(under_way) < AT_ONCE:
                 kernel, problem, key = waiting.popleft()
                 submission = extract_file(kernel.code)
-                under_way[begin_verdict(submission, problem, options, key.terms.rules, pool)] = kernel, key
+                under_way[begin_verdict(submission, problem, options, pool)] = kernel, key
             wait(under_way, return_when=FIRST_COMPLETED)
             for future in [each for each in under_way if each.done()]:
                 yield _ended(*under_way.pop(future), future)

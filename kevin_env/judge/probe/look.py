@@ -22,6 +22,7 @@ from kevin_env.judge.worker import Worker
 from kevin_env.outcome import Correct, Outcome
 from kevin_env.problem import Problem
 from kevin_env.profile import CodeFacts, KernelProfile, Profile
+from kevin_env.rules import Rules
 
 Found = TypeVar("Found")
 PROFILE_SECONDS = 60.0
@@ -31,6 +32,8 @@ DISASSEMBLY_SECONDS = 3.0
 TOO_LONG = 2.0
 """How many times longer than it was timed a profiled call may take on the device, before it is another call."""
 LAUNCH_ERROR = 20e-6
+LOW_COVERAGE = 0.05
+"""Share of a call's time below which a submission's own kernels did next to nothing."""
 
 
 class Look:
@@ -131,16 +134,24 @@ class Look:
         return machine_code.read_sass(text if isinstance(text, str) else "")
 
 
-def with_profile(judgement: Judgement, profile: Profile | None) -> Judgement:
+def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) -> Judgement:
     """The judgement with its profile. The coverage of a correct outcome is what was seen from outside.
 
-    If what was profiled is not what was timed, there is a flag and no coverage.
+    If what was profiled is not what was timed, there is a flag and no coverage. So there is if, under the rules
+    `kernel`, nearly all of the time is others': torch and vendors' libraries were recorded not to compute.
     """
     judgement = judgement.model_copy(update={"profile": profile})
     outcome, ncu = judgement.outcome, profile.ncu if profile else None
-    if ncu is None or not isinstance(outcome, Correct) or outcome.submission_seconds is None:
+    if profile is None or not isinstance(outcome, Correct):
         return judgement
-    if ncu.seconds > TOO_LONG * outcome.submission_seconds + LAUNCH_ERROR:
-        text = f"on the device a profiled call took {ncu.seconds * 1e6:.3g} us, more than a timed one in all"
-        return judgement.model_copy(update={"flags": (*judgement.flags, flag("profile_differs", text))})
-    return judgement.model_copy(update={"outcome": outcome.model_copy(update={"coverage": ncu.coverage})})
+    coverage = profile.kernels.coverage if profile.kernels else None
+    if ncu is not None and outcome.submission_seconds is not None:
+        if ncu.seconds > TOO_LONG * outcome.submission_seconds + LAUNCH_ERROR:
+            text = f"on the device a profiled call took {ncu.seconds * 1e6:.3g} us, more than a timed one in all"
+            return judgement.model_copy(update={"flags": (*judgement.flags, flag("profile_differs", text))})
+        coverage = ncu.coverage
+        judgement = judgement.model_copy(update={"outcome": outcome.model_copy(update={"coverage": coverage})})
+    if rules != "kernel" or coverage is None or coverage >= LOW_COVERAGE:
+        return judgement
+    text = f"its own kernels took {coverage:.1%} of the time, though no torch was recorded"
+    return judgement.model_copy(update={"flags": (*judgement.flags, flag("record_contradicted", text))})

@@ -1,0 +1,293 @@
+"""What a call of the submission does: the operations that torch dispatches, and the kernels of its own that run.
+
+All of it is seen in the submission's own process, which it may have rewritten: a claim. What it means for the rules is
+decided by the judge (`kevin_env.rules.recorded`), which also says which operations are not worth recording.
+"""
+
+import gc
+import os
+import re
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from ctypes import CDLL
+from dataclasses import dataclass
+from functools import cache, wraps
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+MOST, LONGEST = 64, 160
+"""Entries of each list that is told, and characters of a name."""
+LAUNCHERS = (
+    ("triton.runtime.jit", "JITFunction", "run"),
+    ("triton.runtime.interpreter", "GridExecutor", "__call__"),
+    ("triton.compiler.compiler", "CompiledKernel", "__getitem__"),
+    ("torch.cuda._utils", "_CudaKernel", "__call__"),
+    ("torch.cuda.jiterator", "_JittedFunction", "__call__"),
+    ("cuda.bindings.driver", "cuLaunchKernel"),
+    ("cuda.bindings.driver", "cuLaunchKernelEx"),
+)
+"""What launches a kernel that was written in Python or compiled from a string: a module, and the path in it."""
+_DRIVER = frozenset(["cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cudaLaunchKernel"])
+"""The same through ctypes: a library keeps each function that was ever taken from it."""
+_PACKAGES = ("cupy", "numba", "pycuda", "cuda.core", "cutlass", "tilelang")
+"""Packages with kernels of their own, of which no launch is seen: to have imported one counts."""
+_CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
+"""Folders of libraries that others made."""
+_INSTALLED = str(Path(torch.__file__).parents[1])
+_DYNAMIC_SYMBOLS = 11
+
+
+class Recorder:
+    """Records one call, and what streams capture while its model is constructed.
+
+    Args:
+        path: The submission's file.
+        earlier: Names of the submission's own kernels that were launched or captured so far, to which it adds; which of
+            them a graph holds that is replayed is not known.
+        operations: Whether operations are recorded; else only kernels.
+        harmless: Names of operations that are left out.
+        namespaces: Those of operators that are torch's; of others what they do counts.
+        vendors: Pattern of the symbols of vendors' libraries, to be matched from their beginning.
+    """
+
+    def __init__(
+        self, path: str, earlier: dict[str, None], operations: bool, harmless: list[str], namespaces: list[str],
+        vendors: str,
+    ) -> None:  # fmt: skip
+        self._path = path
+        self._earlier = earlier
+        self._kernels: dict[str, None] = {}
+        self._records = operations
+        self._harmless, self._namespaces = frozenset(harmless), frozenset(namespaces)
+        self._vendors = re.compile(vendors)
+        self._preparing = False
+        self._operations: dict[tuple[str, int | None, bool], int] = {}
+        self._packed: set[int] = set()
+        """Storages that hold weights, or copies of nothing else."""
+        self._libraries: dict[str, Library] = {}
+        self._hooked: dict[str, Library] = {}
+        """Those of them that are modules of Python, as long as their calls are looked for."""
+
+    @contextmanager
+    def watch(self, model: Any = None) -> Iterator[None]:
+        """Records what is done inside: a call of a model, or, without one, its construction."""
+        self._preparing = model is None
+        if isinstance(model, torch.nn.Module):
+            self._packed = {_storage(each) for each in (*model.parameters(), *model.buffers())}
+        self._libraries = {} if self._preparing else self._loaded()
+        self._hooked = {path: library for path, library in self._libraries.items() if library.modules}
+        with ExitStack() as undone:
+            for module, *path in LAUNCHERS:
+                owner: Any = sys.modules.get(module)
+                for name in path[:-1]:
+                    owner = getattr(owner, name, None)
+                undone.enter_context(_replaced(owner, path[-1], self._counting))
+            undone.enter_context(_replaced(torch.cuda.CUDAGraph, "replay", self._counting_replays))
+            if self._hooked:  # the hook would slow down whatever Triton compiles
+                undone.callback(self._unhook)
+                threading.setprofile(self._called)
+                sys.setprofile(self._called)
+            if self._records:
+                if "torch._dynamo" in sys.modules:  # it compiles nothing under a mode, and would not do so later either
+                    undone.enter_context(torch.compiler.set_stance("force_eager"))
+                undone.enter_context(_Mode(self))
+            yield
+
+    def told(self) -> dict[str, Any]:
+        """The record, as JSON."""
+        self._kernels.update(dict.fromkeys(filter(sys.modules.__contains__, _PACKAGES)))
+        compiled = getattr(sys.modules.get("torch._higher_order_ops.triton_kernel_wrap"), "kernel_side_table", None)
+        if compiled is not None:  # kernels of Triton that were compiled as parts of a function
+            self._kernels.update({_title(kernel): None for kernel in compiled.id_to_kernel.values()})
+        loaded = self._loaded()
+        for path, library in loaded.items():
+            if path not in self._libraries or not library.modules:  # of which no call is seen
+                self._kernels[_name(path)] = None
+        if not self._kernels and any(_DRIVER & vars(each).keys() for each in gc.get_objects() if type(each) is CDLL):
+            self._kernels["ctypes"] = None
+        self._earlier.update(self._kernels)
+        called = [library for path, library in loaded.items() if _name(path) in self._kernels]
+        symbols = [name for library in called for name in library.undefined if self._vendors.match(name)]
+        return {
+            "operations": [
+                {"name": name, "line": line, "weights": weights, "elements": elements}
+                for (name, line, weights), elements in self._operations.items()
+            ],
+            "kernels": list(self._kernels)[:MOST],
+            "symbols": [name[:LONGEST] for name in symbols[:MOST]],
+        }
+
+    def note(self, name: str, given: list[torch.Tensor], made: list[torch.Tensor]) -> None:
+        """Records an operation on tensors that made others, or wrote to them."""
+        weights = bool(given) and all(_storage(each) in self._packed for each in given)
+        (self._packed.update if weights else self._packed.difference_update)(map(_storage, made))
+        if name in self._harmless or name.partition("::")[0] not in self._namespaces or not self._counts():
+            return
+        elements = max((each.numel() for each in (*given, *made)), default=0)
+        key = (name[:LONGEST], self._line(sys._getframe(1)), weights)
+        if key in self._operations or len(self._operations) < MOST:
+            self._operations[key] = max(elements, self._operations.get(key, 0))
+
+    def _counts(self) -> bool:
+        return not self._preparing or torch.cuda.is_current_stream_capturing()
+
+    def _line(self, frame: FrameType | None) -> int | None:
+        """The innermost line of the submission that leads here."""
+        while frame is not None and frame.f_code.co_filename != self._path:
+            frame = frame.f_back
+        return frame.f_lineno if frame else None
+
+    def _loaded(self) -> "dict[str, Library]":
+        """The libraries in the submission's folder that are loaded, but those that Triton and torch put there."""
+        caches = tuple(os.environ[name] for name in _CACHES if os.environ.get(name))
+        with Path("/proc/self/maps").open(encoding="utf-8", errors="replace") as maps:
+            paths = {line.split(None, 5)[5].rstrip("\n") for line in maps if " r-xp " in line and "/" in line}
+        folder = str(Path(self._path).parent)
+        return {path: library_at(path) for path in paths if path.startswith(folder) and not path.startswith(caches)}
+
+    def _counting(self, launch: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(launch)
+        def counted(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+            function = getattr(kernel, "fn", kernel)
+            file = getattr(getattr(function, "__code__", None), "co_filename", "")
+            if not kwargs.get("warmup") and not file.startswith(_INSTALLED) and self._counts():
+                (self._earlier if self._preparing else self._kernels)[_title(kernel)] = None
+            return launch(kernel, *args, **kwargs)
+
+        return counted
+
+    def _counting_replays(self, replay: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(replay)
+        def counted(graph: Any) -> Any:
+            self._kernels.update(self._earlier | {_name(path): None for path in self._libraries})
+            return replay(graph)
+
+        return counted
+
+    def _unhook(self) -> None:
+        """Of the threads that were started meanwhile, each lets go of the hook at its next event."""
+        self._hooked = {}
+        threading.setprofile(None)
+        sys.setprofile(None)
+
+    def _called(self, frame: FrameType, event: str, function: Any) -> None:
+        """Python's hook: a function in C is about to be called."""
+        if event == "c_call":
+            module = str(getattr(function, "__module__", ""))
+            operator = module.startswith("torch._ops.") and module.split(".")[2] not in self._namespaces
+            for path, library in self._hooked.items():
+                if operator or module.partition(".")[0] in library.modules:
+                    self._kernels[_name(path)] = None
+            if all(_name(path) in self._kernels for path in self._hooked):
+                sys.setprofile(None)  # there is no more to find out
+
+
+class _Mode(TorchDispatchMode):
+    """Sees every operation that torch dispatches in a thread."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else the first operation would import torch's compiler, which takes a second."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = list(_tensors((args, kwargs)))
+        result = self._run(func, given, args, kwargs or {})
+        name = func._schema.name if hasattr(func, "_schema") else f"{func.namespace}::{func.name()}"
+        self._recorder.note(name, given, list(_tensors(result)))
+        return result
+
+    def _run(self, func: Any, given: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
+        """Sees also what an operator that is none of torch's dispatches in turn: no mode is active here."""
+        if getattr(func, "namespace", "aten") == "aten" or not hasattr(func, "redispatch"):
+            return func(*args, **kwargs)
+        keys = torch._C.DispatchKey
+        on_gpu = any(each.is_cuda for each in given) or (not given and torch.cuda.is_initialized())
+        with self:
+            return func.redispatch(torch._C.DispatchKeySet(keys.CUDA if on_gpu else keys.CPU), *args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Library:
+    """A shared library: the Python modules that it is, and the symbols that it takes from others."""
+
+    modules: frozenset[str]
+    undefined: tuple[str, ...]
+
+
+@cache
+def library_at(path: str) -> Library:
+    """A library, read once; one without anything where there is none."""
+    modules, undefined = list[str](), list[str]()
+    with suppress(OSError, struct.error, ValueError, IndexError):  # it is gone, or no ELF file of 64 bits
+        data = Path(path).read_bytes()
+        for start, defined in _symbols(data):
+            if not defined:
+                undefined.append(data[start : data.index(b"\0", start)].decode(errors="replace"))
+            elif data.startswith(b"PyInit_", start):
+                modules.append(data[start + 7 : data.index(b"\0", start)].decode(errors="replace"))
+    return Library(frozenset(modules), tuple(undefined))
+
+
+def _symbols(data: bytes) -> Iterator[tuple[int, bool]]:
+    """Where the names of an ELF file's dynamic symbols begin, and which of them it defines (System V ABI, part 4)."""
+    (offset,), (size, count) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + size * number) for number in range(count)]
+    for section in sections:
+        if section[1] == _DYNAMIC_SYMBOLS:
+            entries = data[section[4] : section[4] + section[5]]
+            for name, _, _, index, _, _ in struct.iter_unpack("<IBBHQQ", entries):
+                yield sections[section[6]][4] + name, index != 0
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, by: Callable[[Any], Any]) -> Iterator[None]:
+    """For as long as it is entered, a function is what `by` makes of it, where there is one."""
+    original = getattr(owner, name, None)
+    if original is None:
+        yield
+        return
+    setattr(owner, name, by(original))
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _tensors(each)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """Which memory a tensor is in."""
+    try:
+        return tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):  # of another layout
+        return id(tensor)
+
+
+def _title(kernel: Any) -> str:
+    return str(getattr(getattr(kernel, "fn", kernel), "__name__", "kernel"))[:LONGEST]
+
+
+def _name(path: str) -> str:
+    return Path(path).name[:LONGEST]

@@ -1,0 +1,187 @@
+"""What a recorder sees of a call, in this process."""
+
+import _ctypes
+import ctypes
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from kevin_env.candidate import recorder
+from kevin_env.candidate.recorder import Recorder, library_at
+from kevin_env.rules.recorded import Operation, Record, recording
+
+Forward = Callable[[Any, torch.Tensor], Any]
+
+
+class Given(nn.Module):
+    """A model whose `forward` is given."""
+
+    def __init__(self, forward: Forward) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3, 4))
+        self.forward = lambda x: forward(self, x)
+
+
+def record_of(forward: Forward, mode: Any = "kernel") -> Record:
+    """The record of one call on 3 x 4 elements, as a judge reads it."""
+    recorded = Recorder(__file__, {}, **recording(mode))
+    model, x = Given(forward), torch.ones(3, 4)
+    with torch.no_grad(), recorded.watch(model):
+        model(x)
+    return Record.model_validate(recorded.told())
+
+
+def operations_of(forward: Forward) -> list[Operation]:
+    return record_of(forward).operations
+
+
+def names_of(forward: Forward) -> list[str]:
+    return [each.name for each in operations_of(forward)]
+
+
+def test_operations_have_their_line_and_the_elements_of_the_largest_tensor() -> None:
+    def forward(model: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.repeat(2, 1).sum()
+
+    line = inspect.getsourcelines(forward)[1] + 1
+    assert operations_of(forward) == [
+        Operation(name="aten::repeat", line=line, weights=False, elements=24),
+        Operation(name="aten::sum", line=line, weights=False, elements=24),
+    ]
+    assert record_of(forward, "partial").operations == []
+
+
+def allocates_and_moves(model: Any, x: torch.Tensor) -> Any:
+    out = torch.empty_like(x, dtype=torch.float64)
+    out[1:] = x.t().contiguous().view(4, 3).t()[1:]
+    out[0].zero_()
+    return torch.full((2,), 3.0).to(torch.bfloat16), torch.arange(3), out.half().reshape(-1).split(2), x[0, 0].item()
+
+
+def test_what_only_allocates_views_casts_or_copies_is_not_recorded() -> None:
+    assert names_of(allocates_and_moves) == []
+
+
+@pytest.mark.parametrize("hidden", [nn.Softmax(dim=1).eval(), nn.Sequential(nn.Softmax(dim=1)).forward])
+def test_a_layer_is_seen_however_it_is_wrapped(hidden: Any) -> None:
+    assert names_of(lambda model, x: hidden(x)) == ["aten::_softmax"]
+
+
+def test_weights_that_are_put_together_are_marked_and_inputs_are_not() -> None:
+    def packs(model: Any, x: torch.Tensor) -> None:
+        torch.stack([torch.cat([model.weight.t().contiguous(), model.weight.t()]).half()])
+
+    def packs_inputs(model: Any, x: torch.Tensor) -> None:
+        torch.cat([torch.empty_like(x).copy_(x), model.weight])
+
+    def overwrites(model: Any, x: torch.Tensor) -> None:
+        model.weight.copy_(x)
+        torch.cat([model.weight, model.weight])
+
+    assert [each.weights for each in operations_of(packs)] == [True, True]
+    assert [each.weights for each in operations_of(packs_inputs)] == [False]
+    assert [each.weights for each in operations_of(overwrites)] == [False]
+
+
+def test_what_an_operator_of_its_own_computes_in_torch_is_seen() -> None:
+    library = torch.library.Library("kevin_test", "DEF")
+    library.define("hidden(Tensor x) -> Tensor")
+    library.impl("hidden", lambda x: x.exp(), "CPU")
+    assert names_of(lambda model, x: torch.ops.kevin_test.hidden(x)) == ["aten::exp"]
+
+
+def test_what_is_compiled_is_seen_and_is_compiled_in_later_calls() -> None:
+    compiled: list[int] = []
+
+    def backend(graph: Any, examples: Any) -> Any:
+        compiled.append(1)
+        return graph.forward
+
+    function = torch.compile(lambda x: x.exp(), backend=backend)
+    assert names_of(lambda model, x: function(x)) == ["aten::exp"] and not compiled
+    function(torch.ones(2))
+    assert compiled
+
+
+class Launcher:
+    """A kernel as Triton has them."""
+
+    def __init__(self, fn: Any) -> None:
+        self.fn = fn
+
+    def run(self, warmup: bool = False) -> None:
+        """Launches it."""
+
+
+def test_kernels_that_are_launched_count_but_not_those_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "LAUNCHERS", ((__name__, "Launcher", "run"),))
+    ours, theirs, run = Launcher(names_of), Launcher(torch.stft), Launcher.run
+    assert record_of(lambda model, x: (ours.run(), theirs.run())).kernels == ["names_of"]
+    assert record_of(lambda model, x: ours.run(warmup=True)).kernels == []
+    assert Launcher.run is run
+
+
+def test_a_launch_through_ctypes_counts() -> None:
+    library: Any = ctypes.CDLL(None)
+    assert record_of(lambda model, x: None).kernels == []
+    library.cuLaunchKernel = library.abs
+    assert record_of(lambda model, x: None).kernels == ["ctypes"]
+    del library.cuLaunchKernel
+
+
+def test_a_kernel_that_was_compiled_with_the_code_round_it_counts() -> None:
+    table = pytest.importorskip("torch._higher_order_ops.triton_kernel_wrap").kernel_side_table
+    number = table.add_kernel(Launcher(names_of))
+    assert record_of(lambda model, x: None, "partial").kernels == ["names_of"]
+    del table.kernel_to_id[table.id_to_kernel.pop(number)]
+
+
+def test_the_symbols_of_a_library_are_read() -> None:
+    library = library_at(_ctypes.__file__)
+    assert library.modules == {"_ctypes"}
+    assert "PyObject_Call" in library.undefined and "PyInit__ctypes" not in library.undefined
+    assert library_at(__file__) == library_at("/gone") == recorder.Library(frozenset(), ())
+
+
+def test_no_more_is_told_than_a_judge_reads() -> None:
+    recorded = Recorder(__file__, {}, **recording("kernel"))
+    for number in range(99):
+        recorded.note(f"aten::op{number}{'x' * 999}", [], [])
+    told = Record.model_validate(recorded.told())
+    assert len(told.operations) == recorder.MOST
+
+
+class Graph:
+    """A graph as torch has them."""
+
+    def replay(self) -> None:
+        """Runs what was captured."""
+
+
+def test_a_replay_counts_as_the_kernels_that_were_launched_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    recorded = Recorder(__file__, {"captured_kernel": None}, **recording("kernel"))
+    with recorded.watch(Given(lambda model, x: x)):
+        pass
+    assert recorded.told()["kernels"] == []
+    with recorded.watch(Given(lambda model, x: x)):
+        Graph().replay()
+    assert recorded.told()["kernels"] == ["captured_kernel"]
+
+
+@pytest.mark.gpu
+def test_what_is_captured_while_a_model_is_constructed_is_a_calls() -> None:
+    recorded = Recorder(__file__, {}, **recording("kernel"))
+    x = torch.ones(8, device="cuda")
+    x.exp()
+    torch.cuda.synchronize()
+    with torch.no_grad(), recorded.watch():
+        x.cos()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            x.exp()
+    assert [each["name"] for each in recorded.told()["operations"]] == ["aten::exp"]
