@@ -110,8 +110,8 @@ class Recorder:
         for path, library in loaded.items():
             if path not in self._libraries or not library.modules:  # of which no call is seen
                 self._kernels[_name(path)] = None
-        if not self._kernels and any(_DRIVER & vars(each).keys() for each in gc.get_objects() if type(each) is CDLL):
-            self._kernels["ctypes"] = None
+        if not self._kernels:
+            self._look_among(gc.get_objects(), loaded)
         self._earlier.update(self._kernels)
         called = [library for path, library in loaded.items() if _name(path) in self._kernels]
         symbols = [name for library in called for name in library.undefined if self._vendors.match(name)]
@@ -123,6 +123,13 @@ class Recorder:
             "kernels": list(self._kernels)[:MOST],
             "symbols": [name[:LONGEST] for name in symbols[:MOST]],
         }
+
+    def _look_among(self, objects: list[Any], loaded: "dict[str, Library]") -> None:
+        """Looks for what may have launched a kernel unseen: functions of the driver, and classes of an extension."""
+        if any(_DRIVER & vars(each).keys() for each in objects if type(each) is CDLL):
+            self._kernels["ctypes"] = None
+        modules = {each.__module__ for each in objects if issubclass(type(each), type)}
+        self._kernels.update({_name(path): None for path, library in loaded.items() if library.modules & modules})
 
     def note(self, name: str, given: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """Records an operation on tensors that made others, or wrote to them."""

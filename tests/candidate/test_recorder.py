@@ -185,3 +185,12 @@ def test_what_is_captured_while_a_model_is_constructed_is_a_calls() -> None:
         with torch.cuda.graph(graph):
             x.exp()
     assert [each["name"] for each in recorded.told()["operations"]] == ["aten::exp"]
+
+
+def test_a_class_of_an_extension_counts_where_no_call_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods of an extension's classes are called without an event."""
+    library = recorder.Library(frozenset({"an_extension"}), ())
+    monkeypatch.setattr(Recorder, "_loaded", lambda _: {"/a/an_extension.so": library})
+    assert record_of(lambda model, x: x).kernels == []
+    kept = type("Kernel", (), {"__module__": "an_extension"})
+    assert record_of(lambda model, x: x).kernels == ["an_extension.so"] and kept
