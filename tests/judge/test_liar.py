@@ -65,7 +65,7 @@ def raw(body):
     runtime.channel.sock.sendall(len(body).to_bytes(4, "big") + body)
 
 calls = 0
-def later(action, after=3):
+def later(action, after=5):
     def act(self, seeds):
         global calls
         calls += 1
