@@ -29,5 +29,5 @@ class Pace(Frozen):
     only fails for other shapes on one of them, such as a softmax that overflows there, passes every other time."""
 
 
-PACES = {"cpu": Pace(pairs=(7, 25), seconds=2.0, precision=0.05), "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2)}
+PACES = {"cpu": Pace(pairs=(7, 25), seconds=1.0, precision=0.1), "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2)}
 """By kind of device."""

@@ -13,20 +13,23 @@ from dataclasses import dataclass, replace
 
 from kevin_env.judge.patience import Ran
 
-CONFIDENCE = 0.95
 NOISY = 0.25
 """A speedup whose interval is wider than this on either side, relative to it, is noisy."""
-STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}
+STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}
 """The 97.5 % quantile of Student's t with one degree of freedom less than pairs."""
 NORMAL = 1.96
 """The same of a normal distribution."""
 LEAST = 6
-"""The fewest pairs whose extremes are a 95 % interval of their median."""
-BETWEEN = {"cpu": 0.1, "cuda": 0.012}
+"""Pairs that there are at least when time is short."""
+MAD, MANY = 1.4826, 3.5
+"""Of normal values: the standard deviation over the median deviation from the median; and half of a 95 % interval of
+their median times the root of their number, over that deviation: 1.25 times 1.96, and more as few tell it."""
+BETWEEN = {"cpu": 0.2, "cuda": 0.012}
 """Half of the 95 % interval by which the logarithm of a speedup varies between judgements beyond what one of them
 shows, by device. On an H100 speedups of large kernels were up to 1.4 % from those by events in their own process, where
-no context changes. On a CPU ten judgements of two kernels varied by 4 and 8 % (standard deviation)."""
-CROWDED, BETWEEN_CROWDED = 0.3, 0.4
+no context changes. On a quiet CPU with two processors eight judgements of a reference against itself in one pool varied
+by 4 to 10 % (standard deviation), and from pool to pool by as much: where memory lies is another one each time."""
+CROWDED, BETWEEN_CROWDED = 0.8, 0.4
 """The same where processes that are timed wait for a processor for more than that share of what they run (1.2 to 2.1 at
 a load of 5 to 7 on two processors). Of 57 judgements of two references against themselves, beside judges and tests
 on two processors, logarithms varied by 0.16 to 0.45: one side may have both threads on one processor."""
@@ -92,34 +95,19 @@ def speedup_of(pairs: Sequence[Pair]) -> Speedup:
     Raises:
         ValueError: without pairs.
     """
-    ratios = sorted(pair.ratio for pair in pairs)
-    low, high = student_interval(ratios) if len(ratios) in STUDENT else median_interval(ratios)
-    return _speedup(pairs, low, high)
+    if not pairs:
+        raise ValueError("no pairs")
+    middle, half = statistics.median(pair.ratio for pair in pairs), _half([math.log(pair.ratio) for pair in pairs])
+    return _speedup(pairs, middle * math.exp(-half), middle * math.exp(half))
 
 
-def median_interval(ordered: Sequence[float]) -> tuple[float, float]:
-    """The narrowest pair of order statistics that covers the median with `CONFIDENCE`, else the extremes.
-
-    The number of values below the median is binomial(n, 1/2): David and Nagaraja, Order Statistics, 7.1.
-    """
-    n = len(ordered)
-    if n == 0:
-        raise ValueError("no values")
-    best = 0
-    for k in range(n // 2):  # the interval from the k-th smallest to the k-th largest misses with this probability
-        missed = 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n
-        if 1 - missed < CONFIDENCE:
-            break
-        best = k
-    return ordered[best], ordered[n - 1 - best]
-
-
-def student_interval(values: Sequence[float]) -> tuple[float, float]:
-    """An interval of their median with `CONFIDENCE`, as far as their logarithms are normal; of 2 to 5 values."""
-    logs = [math.log(value) for value in values]
-    half = STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
-    middle = statistics.median(values)
-    return middle * math.exp(-half), middle * math.exp(half)
+def _half(logs: Sequence[float]) -> float:
+    """Half of an interval of the median of some logarithms, as far as they are normal; 0 for a single one."""
+    if len(logs) in STUDENT:
+        return STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
+    middle = statistics.median(logs)
+    scatter = MAD * statistics.median(abs(log - middle) for log in logs)
+    return MANY * scatter / math.sqrt(len(logs))
 
 
 def lower_quartile(values: Sequence[float]) -> float:

@@ -6,46 +6,33 @@ import pytest
 
 from kevin_env.judge import timing
 from kevin_env.judge.patience import Ran
-from kevin_env.judge.timing import Pair, Speedup, median_interval, speedup_of, speedup_of_chains
+from kevin_env.judge.timing import Pair, Speedup, speedup_of, speedup_of_chains
 
 Chains = list[list[float]]
 
 
-@pytest.mark.parametrize(
-    ("n", "left_out"),
-    # 1 - 2 * sum(binomial(n, i) for i < left_out + 1) / 2**n, by hand: n = 6: 0.969, n = 9: 0.961, n = 13: 0.978
-    [(1, 0), (2, 0), (5, 0), (6, 0), (8, 0), (9, 1), (10, 1), (12, 2), (13, 2), (17, 4), (39, 12)],
-)
-def test_the_interval_is_the_narrowest_that_covers_the_median(n: int, left_out: int) -> None:
-    assert median_interval(range(n)) == (left_out, n - 1 - left_out)
-    if n >= 6:
-        assert _coverage(n, left_out) >= 0.95 > _coverage(n, left_out + 1)
+def test_the_interval_of_many_pairs_covers_as_often_as_it_says() -> None:
+    draw, trials = random.Random(1), 3000
+    for count in (7, 10, 15, 25):
+        hits = 0
+        for _ in range(trials):
+            found = speedup_of([Pair(math.exp(draw.gauss(0, 0.15)), 1.0) for _ in range(count)])
+            hits += found.low <= 1 <= found.high
+        assert 0.9 <= hits / trials <= 0.99, (count, hits / trials)
 
 
-def _coverage(n: int, left_out: int) -> float:
-    return 1 - 2 * sum(math.comb(n, i) for i in range(left_out + 1)) / 2**n
-
-
-def test_the_interval_covers_the_median_of_a_skewed_distribution_as_often_as_it_says() -> None:
-    draw, hits, trials = random.Random(1), 0, 4000
-    for _ in range(trials):
-        low, high = median_interval(sorted(draw.expovariate(1.0) for _ in range(13)))
-        hits += low <= math.log(2) <= high
-    assert 0.95 <= hits / trials <= 0.995
-
-
-def test_no_values_have_no_interval() -> None:
-    with pytest.raises(ValueError, match="no values"):
-        median_interval([])
+def test_no_pairs_have_no_speedup() -> None:
+    with pytest.raises(ValueError, match="no pairs"):
+        speedup_of([])
 
 
 def test_a_speedup_is_the_median_of_paired_ratios() -> None:
     pairs = [Pair(reference, 1e-3) for reference in (2e-3, 2.1e-3, 1.9e-3, 2.2e-3, 1.8e-3, 2.3e-3, 40e-3)]
     found = speedup_of(pairs)
     assert found.ratio == pytest.approx(2.1)
-    assert (found.low, found.high) == (pytest.approx(1.8), pytest.approx(40))
+    assert 1.6 < found.low < 2.0 and 2.2 < found.high < 2.7  # one that was disturbed does not show
     assert (found.reference, found.submission) == (pytest.approx(2.1e-3), pytest.approx(1e-3))
-    assert found.spread == pytest.approx((40 - 2.1) / 2.1)
+    assert found.spread == pytest.approx((found.high - 2.1) / 2.1)
 
 
 def test_pairs_that_drift_together_give_the_ratio_that_each_of_them_has() -> None:
@@ -157,7 +144,7 @@ def test_chains_that_differ_more_than_they_are_said_to_widen_the_interval() -> N
     assert hits / trials >= 0.92, hits / trials
 
 
-@pytest.mark.parametrize(("waited", "between"), [(0.2, timing.BETWEEN["cpu"]), (0.4, timing.BETWEEN_CROWDED)])
+@pytest.mark.parametrize(("waited", "between"), [(0.5, timing.BETWEEN["cpu"]), (1.0, timing.BETWEEN_CROWDED)])
 def test_judgements_vary_more_where_processes_wait_for_processors(waited: float, between: float) -> None:
     assert timing.between(Ran(1.0, 5.0), Ran(2.0, 5.0 + waited)) == between
 
