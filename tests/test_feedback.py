@@ -267,7 +267,7 @@ TOLD = {
     "rules": RulesViolation(kind="torch_compute", line=12, message=COMPUTES),
     "rules seen in a call": RulesViolation(
         kind="torch_compute", line=12, case="main",
-        message="`forward` ran `aten::sum` on 4096 elements in line 12, which torch computed.",
+        message="In `forward`, torch computed `aten::sum` on 4096 elements (line 12).",
     ),
     "rules without a kernel": RulesViolation(
         kind="no_kernel", case="main", message="None of your kernels ran."

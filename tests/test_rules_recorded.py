@@ -50,8 +50,8 @@ def test_what_the_rules_say_of_a_record(recorded: Record, mode: Rules, glue: flo
 def test_the_operation_on_most_elements_comes_first_and_others_are_named() -> None:
     found = violation(record(operation("prod", 7, 3), operation("mm", 800), *[operation("add", 1)] * 6), "kernel", 0, 1)
     assert found is not None and found.line == 9
-    assert found.message.startswith("`forward` ran `aten::mm` on 800 elements in line 9, which torch computed; also ")
-    assert "`aten::prod` on 7 elements in line 3, `aten::add` on 1 element in line 9" in found.message
+    assert found.message.startswith("In `forward`, torch computed `aten::mm` on 800 elements (line 9); also ")
+    assert "`aten::prod` on 7 elements (line 3), `aten::add` on 1 element (line 9)" in found.message
     assert found.message.endswith(", 3 more.")
 
 

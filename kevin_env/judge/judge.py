@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import partial
 
 import torch
 
@@ -190,12 +190,16 @@ class Judge:
     def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | RulesViolation | None:
         """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
         with ExitStack() as long, leased(trial, watch, alone) as give_way:
-            takes_long = cache(lambda: long.enter_context(self.bench.lease.long_call()))
-            stops = self.device.type == "cpu"  # a kernel on a GPU would go on
-            pause = partial(give_way, self._let_others_go_first) if stops else takes_long
+
+            def pause() -> None:
+                """Called again and again during a call that takes long."""
+                if self.device.type == "cuda":  # where a kernel would go on
+                    long.enter_context(self.bench.lease.long_call())
+                else:
+                    give_way(self._let_others_go_first)
+
             for wrong in trial.screening(lambda: watch("verify"), (lambda: None) if alone else pause):
                 long.close()
-                takes_long.cache_clear()
                 if wrong is not None:
                     return wrong
                 if not alone and self.bench.lease.wanted():

@@ -147,11 +147,11 @@ def _of_torch(computing: list[Operation]) -> RulesViolation:
     named = [_told(each) for each in others[:_MOST_NAMED]]
     if len(others) > _MOST_NAMED:
         named.append(f"{len(others) - _MOST_NAMED} more")
-    message = f"`forward` ran {_told(first)}, which torch computed"
+    message = f"In `forward`, torch computed {_told(first)}"
     message += f"; also {', '.join(named)}." if named else "."
     return RulesViolation(kind="torch_compute", message=message, line=first.line)
 
 
 def _told(operation: Operation) -> str:
     many = "1 element" if operation.elements == 1 else f"{operation.elements} elements"
-    return f"`{printable(operation.name)}` on {many}" + (f" in line {operation.line}" if operation.line else "")
+    return f"`{printable(operation.name)}` on {many}" + (f" (line {operation.line})" if operation.line else "")
