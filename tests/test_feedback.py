@@ -482,7 +482,7 @@ def test_the_task_follows_its_settings():
     assert "OpenMP" in task(language="cpp") and "triton.jit" not in task(language="cpp")
     assert "Any code may be used" in task(rules="open") and "are forbidden" not in task(rules="open")
     assert "are forbidden" in task() and "partly" not in task() and "may torch compute" not in task()
-    assert "fewer elements than 1 % of those of the largest input" in task(glue=0.01)
+    assert "fewer than 1 % of the elements of the largest input" in task(glue=0.01)
     partial = task(rules="partial")
     assert "at least partly computed by your own" in partial and "At least one of your kernels must run" in partial
     assert "are forbidden" not in partial
