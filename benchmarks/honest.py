@@ -15,8 +15,9 @@ from corpus import read_corpus
 from corpus import read_entry as read_entry
 
 from kevin_env.extract import guess_language
-from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge import Options, Submission
 from kevin_env.judge.pool import LocalPool
+from kevin_env.outcome import Outcome
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem, data_folder
 
@@ -136,10 +137,9 @@ def is_built_only(entry: Entry) -> bool:
     return entry.path.parent.parent.name == "extensions"
 
 
-def is_right(entry: Entry, judgement: Judgement) -> bool:
-    """Whether a verdict is what the file must get, whatever its speedup."""
-    met = entry.met_by(judgement.outcome)
-    return met or (entry.expect == "no gain" and judgement.outcome.category == "correct")
+def is_right(entry: Entry, outcome: Outcome) -> bool:
+    """Whether a submission ended as the file must, whatever its speedup."""
+    return entry.met_by(outcome) or (entry.expect == "no gain" and outcome.category == "correct")
 
 
 def _with_constants(code: str, number: int) -> str:

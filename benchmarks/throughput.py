@@ -1,12 +1,15 @@
 """How many turns a second one warm pool does, when many different submissions are handed in at once.
 
-Submissions are honest kernels (Triton on a GPU, C++ on a CPU), each with a token of its own in everything that is
-compiled, so that no cache can help; every problem is judged once with its reference before. All verdicts have to be
-right: else the script says which are not, and exits with 1. With `--devices 2`, as many submissions a device are
-handed to one pool of two devices after that, and the row `2_gpu_scaling` (`four_gpu_scaling` with four) is its rate
-over that of one device in the same run.
+`all_right`: honest kernels (Triton on a GPU, C++ on a CPU) for 40 problems and more, each with a token of its own in
+everything that is compiled, so that no cache can help; every problem is judged once with its reference before.
+`mix`: such kernels and what a policy in training hands in besides: see `MIX`.
 
-    python benchmarks/throughput.py [--device cpu|cuda] [--count 64] [--devices N] [--json FILE]
+All verdicts have to be right: else the script says which are not, and exits with 1. With `--devices 2`, as many
+submissions a device are handed to one pool of two devices after that, and the row `2_gpu_scaling` (`four_gpu_scaling`
+with four) is its rate over that of one device in the same run.
+
+    python benchmarks/throughput.py [--device cpu|cuda] [--rows all_right mix] [--count 64] [--mix-count 256]
+        [--devices N] [--json FILE]
 """
 
 import argparse
@@ -17,21 +20,47 @@ import time
 from concurrent.futures import Future, as_completed
 from pathlib import Path
 
-from honest import Entry, filled_up, freshened, is_right
+from honest import Entry, Fresh, filled_up, freshened, is_right
 from machine import Busy
 from resultfile import Results, Row, device_name, median_row, plain_row
 
-from kevin_env.judge import JudgeError, Judgement, Options, Submission
+from kevin_env.extract import Extracted, extract
+from kevin_env.judge import JudgeError, Options, Submission
+from kevin_env.judge.api import Seconds
 from kevin_env.judge.pool import LocalPool
 from kevin_env.parsing import as_submission
+from kevin_env.turn import Verdict, begin_verdict
 
 KINDS = {"cpu": "cpp", "cuda": "triton"}
 COUNTS = {"cpu": 8, "cuda": 64}
+MIX_COUNTS = {"cpu": 20, "cuda": 256}
 WORDS = {4: "four"}
 PROBLEMS = 10
 """Of a small number of submissions, as many problems as that are among them where the corpus has them."""
+BROKEN = "import no_module_of_this_name\n"
+SPOILED = """
+right, calls = ModelNew.forward, []
+def forward(self, *given):
+    {instead}
+    return right(self, *given)
+ModelNew.forward = forward
+"""
+WRONG = """spoil = lambda each: ~each if each.dtype == torch.bool else each + 1
+    return torch.utils._pytree.tree_map_only(torch.Tensor, spoil, right(self, *given))"""
+SLOW = "torch.cuda._sleep(200_000_000) if torch.cuda.is_available() else __import__('time').sleep(0.1)"
+HANG = "torch.cuda._sleep(1 << 40) if torch.cuda.is_available() else __import__('time').sleep(1000)"
+MIX = {
+    "no code": (0.10, "", "format/no_code"),
+    "compile error": (0.25, BROKEN, "compile/import"),
+    "exception": (0.10, SPOILED.format(instead="raise RuntimeError('spoiled')"), "runtime/exception"),
+    "wrong values": (0.25, SPOILED.format(instead=WRONG), "not correct"),
+    "slower than a tenth of the reference": (0.05, SPOILED.format(instead=SLOW), "correct"),
+    "hang": (0.01, SPOILED.format(instead=HANG), "runtime/timeout"),
+}
+"""What is in a mix besides correct submissions: its share, what is added to an honest kernel, and how it must end."""
+NO_CODE = "I would tile the rows and keep a running maximum."
 STAGES = ("queue", "build", "load", "verify", "time")
-Judged = tuple[Entry, Judgement | JudgeError]
+Judged = tuple[Entry, Verdict | JudgeError]
 
 
 def mixed(entries: list[Entry], count: int) -> list[Entry]:
@@ -58,15 +87,33 @@ def warm_up(pool: LocalPool, entries: list[Entry], devices: list[str]) -> None:
     print()
 
 
+def mix_of(entries: list[Entry], count: int) -> list[Entry]:
+    """So many submissions in an order drawn at random: of each kind its share, at least one, and the rest correct."""
+    honest, found = iter(mixed(entries, count)), list[Entry]()
+    for share, added, expect in MIX.values():
+        found += [spoiled(next(honest), added, expect) for _ in range(max(1, round(share * count)))]
+    found += list(honest)
+    random.shuffle(found)
+    return found
+
+
+def spoiled(entry: Entry, added: str, expect: str) -> Entry:
+    """A submission with something added to it that makes it end otherwise; without anything it is no code at all."""
+    text = f"{entry.code}\nimport torch\n{added}" if added else NO_CODE
+    return Fresh(entry.path, entry.problem, entry.device, entry.rules, expect, text)
+
+
 def run(pool: LocalPool, entries: list[Entry], device: str) -> tuple[float, list[Judged]]:
     """Seconds from the first submission to the last verdict, and all verdicts."""
     seed = random.SystemRandom().randrange(1, 1 << 29)
-    fresh = [freshened(entry, seed + number) for number, entry in enumerate(entries)]
     options = Options(device=device, require_sandbox=True)
-    asked: dict[Future[Judgement], Entry] = {}
+    asked: dict[Future[Verdict], Entry] = {}
     start = time.perf_counter()
-    for entry in fresh:
-        asked[pool.submit(entry.task, Submission(code=entry.code), options)] = entry
+    for number, entry in enumerate(entries):
+        code = entry.code if entry.code == NO_CODE else freshened(entry, seed + number).code
+        given = extract(NO_CODE) if code == NO_CODE else Submission(code=code)
+        assert not isinstance(given, Extracted)
+        asked[begin_verdict(given, entry.task, options, pool)] = entry
     judged: list[Judged] = []
     for future in as_completed(asked):
         seconds, entry = time.perf_counter() - start, asked[future]
@@ -83,13 +130,13 @@ def wrong(judged: list[Judged]) -> list[str]:
     return [
         f"{entry.name}: {_ending((entry, result))}"
         for entry, result in judged
-        if isinstance(result, JudgeError) or not is_right(entry, result)
+        if isinstance(result, JudgeError) or not is_right(entry, result.outcome)
     ]
 
 
 def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Row]:
     """The rate of right verdicts, and what tells where their time went."""
-    verdicts = [result for entry, result in judged if isinstance(result, Judgement) and is_right(entry, result)]
+    verdicts = [each for entry, each in judged if isinstance(each, Verdict) and is_right(entry, each.outcome)]
     noisy = sum(each.outcome.kind == "too_noisy" for each in verdicts)
     problems = len({entry.problem for entry, _ in judged})
     rows = [
@@ -100,7 +147,7 @@ def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Ro
     ]
     if busy.gpus:
         rows.append(plain_row(f"{name}: device busy", statistics.mean(busy.gpus), "share", n=len(busy.gpus)))
-    stages = [each.seconds.model_dump() for each in verdicts]
+    stages = [each.judgement.seconds.model_dump() for each in verdicts if each.judgement]
     return rows + [median_row(f"{name}: {stage}", [each[stage] for each in stages]) for stage in STAGES if stages]
 
 
@@ -117,23 +164,28 @@ def measured(pool: LocalPool, entries: list[Entry], devices: list[str], results:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--count", type=int, help="submissions a device: 64 on a GPU, 8 on a CPU when left out")
+    parser.add_argument("--rows", nargs="+", default=["all_right", "mix"], choices=("all_right", "mix"))
+    parser.add_argument("--count", type=int, help="correct submissions a device: 64 on a GPU, 8 on a CPU when left out")
+    parser.add_argument("--mix-count", type=int, help="the same of a mix: 256 on a GPU, 20 on a CPU when left out")
     parser.add_argument("--devices", type=int, default=1, help="how many GPUs the pool spreads over at last")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    count = options.count or COUNTS[options.device]
-    entries = filled_up(KINDS[options.device], PROBLEMS, options.device)
+    count, many = options.count or COUNTS[options.device], options.mix_count or MIX_COUNTS[options.device]
+    entries = filled_up(KINDS[options.device], max(count, PROBLEMS), options.device)
     names = ["cpu"] if options.device == "cpu" else [f"cuda:{number}" for number in range(options.devices)]
+    faults = list[str]()
     with LocalPool() as pool:
         info = pool.device(names[0])
         results = Results(options.json, device_name(info, len(names)), info.versions)
-        one = f"throughput_{count}"
-        warm_up(pool, mixed(entries, count), names)
-        faults = measured(pool, mixed(entries, count), names[:1], results, one)
+        warm_up(pool, mixed(entries, max(count, many)), names)
+        if "all_right" in options.rows:
+            faults += measured(pool, mixed(entries, count), names[:1], results, "all_right")
+        if "mix" in options.rows:
+            faults += measured(pool, mix_of(entries, many), names[:1], results, "mix")
         if len(names) > 1:
-            all_of_them = f"throughput_{count * len(names)}_on_{len(names)}"
+            all_of_them = f"all_right_on_{len(names)}"
             faults += measured(pool, mixed(entries, count * len(names)), names, results, all_of_them)
-            rate = results.value(all_of_them) / results.value(one)
+            rate = results.value(all_of_them) / results.value("all_right")
             results.tell(plain_row(f"{WORDS.get(len(names), len(names))}_gpu_scaling", rate, "times one GPU"))
     for fault in faults:
         print(f"WRONG VERDICT: {fault}")
@@ -144,7 +196,8 @@ def _ending(judged: Judged) -> str:
     _, result = judged
     if isinstance(result, JudgeError):
         return f"JudgeError: {result}"
-    stages = " ".join(f"{stage} {getattr(result.seconds, stage):5.2f}" for stage in STAGES)
+    seconds = result.judgement.seconds if result.judgement else Seconds()
+    stages = " ".join(f"{stage} {getattr(seconds, stage):5.2f}" for stage in STAGES)
     return f"{result.outcome.category}/{result.outcome.kind:9}  {stages}"
 
 

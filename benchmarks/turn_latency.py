@@ -67,7 +67,7 @@ def cold_row(turns: Turns) -> None:
     with LocalPool() as pool:
         judgement = pool.submit(entry.task, Submission(code=code), Options(device=device)).result()
         seconds = time.perf_counter() - start
-    if turns.require(is_right(entry, judgement), f"{entry.name}, cold", judgement):
+    if turns.require(is_right(entry, judgement.outcome), f"{entry.name}, cold", judgement):
         turns.results.tell(plain_row(f"{kind}_turn_cold", seconds, "s"))
 
 
@@ -93,7 +93,7 @@ def full_headers_rows(turns: Turns, count: int) -> None:
     for entry in extension_entries(turns.device)[:count]:
         seconds, judgement = turns.judge(entry.task, freshened(entry, turns.number()).code, headers="full")
         print(f"full headers {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True)
-        if turns.require(is_right(entry, judgement), f"{entry.name} with full headers", judgement):
+        if turns.require(is_right(entry, judgement.outcome), f"{entry.name} with full headers", judgement):
             turns.take(f"{language}_turn_full_headers", seconds, judgement)
     ratios: list[float] = []
     for _ in range(count):

@@ -57,7 +57,7 @@ class Turns:
         new, name = freshened(entry, self.number()), row_name(entry, self.device)
         seconds, judgement = self.judge(new.task, new.code)
         print(f"{name:16} {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True)
-        if self.require(is_right(entry, judgement), entry.name, judgement):
+        if self.require(is_right(entry, judgement.outcome), entry.name, judgement):
             self.taken[entry.name] = seconds, new
             self.take(name, seconds, judgement)
 

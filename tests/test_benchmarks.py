@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -85,6 +86,9 @@ def test_submissions_are_spread_over_problems_and_given_to_peers_by_kind(script:
     assert len(entries) >= 20 and len({each.problem for each in entries}) >= 10
     first = throughput.mixed(entries, 64)
     assert len(first) == 64 and len({each.problem for each in first[:10]}) == 10
+    mix = throughput.mix_of(entries, 100)
+    assert len(mix) == 100 and Counter(each.expect for each in mix)["compile/import"] == 25
+    assert sum(each.code == throughput.NO_CODE for each in mix) == 10
     both = honest.filled_up("cuda", 0, "cuda") + entries
     given = turn_latency.for_peers(both, 3, {each.name for each in both})
     assert {honest.kind_of(each.code) + "inline" * ("load_inline" in each.code) for each in given} == {

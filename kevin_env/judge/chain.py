@@ -248,6 +248,7 @@ class GpuGate(Gate):
             for player, sets in calls:
                 with trusted(player):
                     rows.append(self._queued(player, sets, timeout))
+            self._note_use([claim for row in rows for claim in row.claims])
             if timed := all(row.claims for row in rows):
                 for row in rows:
                     row.player.worker.freeze(True)
@@ -320,6 +321,7 @@ class GpuGate(Gate):
             self._begin()
 
     def _begin(self) -> None:
+        torch.cuda.set_device(self.device)  # in a thread of its own, nothing has made that current yet
         with torch.cuda.stream(self._side):
             cuda.write_word(self._ready.data_ptr(), self._chains)
 

@@ -148,8 +148,11 @@ class Gate:
             Broken: when that cannot be.
         """
         claims = read_claims(answer, count)
-        self._used = any(claim.place == "outbox" for call in claims for claim in call.tensors)
+        self._note_use(claims)
         return claims, [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
+
+    def _note_use(self, claims: list[CallClaim]) -> None:
+        self._used = any(claim.place == "outbox" for call in claims for claim in call.tensors)
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
         """One call on a CPU, timed.
