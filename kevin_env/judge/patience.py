@@ -14,7 +14,7 @@ class Patience:
     Attributes:
         seconds: For so long it may run. Seconds that its processes wait for a processor do not count.
         usual: What a later call may take. A first call may take no longer once it has launched all its work, or while
-            its process does nothing but wait for the device: a kernel may have to be loaded behind one that hangs.
+            its processes only wait: on a GPU a kernel may have to be loaded behind one that hangs.
         pause: Called after each `LOOK`, to let others go first. Its seconds do not count.
     """
 

@@ -19,7 +19,7 @@ from kevin_env.judge.launcher import START_SECONDS, ForkServer
 from kevin_env.judge.leftovers import Folder
 from kevin_env.judge.lifeline import Lifeline
 from kevin_env.judge.memory import SharedRegion
-from kevin_env.judge.patience import LOOK, Patience, starved
+from kevin_env.judge.patience import LOOK, Patience, Ran, starved
 from kevin_env.judge.processmemory import ProcessMemory, memory_below
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut
@@ -29,6 +29,10 @@ LOG_HEAD = LOG_TAIL = 8_000
 """Bytes that are kept of a log's beginning and of its end, where the message before an `abort()` is."""
 REPORT_SECONDS = 0.25
 """In which a process that hangs has to report where: its signal handler takes less than a millisecond."""
+
+
+BUSY = 0.01
+"""Share of a time for which a process on a CPU runs that does not only wait."""
 
 
 class _Waits(Late):
@@ -221,7 +225,8 @@ class Worker:
     def _patiently(self, patience: Patience) -> dict[str, Any]:
         """Its answer. Raises as `Channel.receive`."""
         left, waits = patience.seconds, 0.0
-        before, seen = None, (0, 0)
+        before: Ran | None = None
+        seen = (0, 0)
         while True:
             began = time.monotonic()
             try:
@@ -229,12 +234,14 @@ class Worker:
             except Late:
                 elapsed, processes = time.monotonic() - began, list(descendants(self.pid))
                 now, found = scheduled(processes), faults(processes)
+                ran = now.ran - before.ran if before else elapsed
+                waiting = found == seen and (self.device != "cpu" or ran < BUSY * elapsed)  # for a GPU it may spin
                 elapsed -= starved(elapsed, before, now) if before else 0.0
-                left, waits = left - elapsed, waits + elapsed if found == seen else 0.0
+                left, waits = left - elapsed, waits + elapsed if waiting else 0.0
                 before, seen = now, found
                 if left <= 0:
                     raise
-                if waits > patience.usual and self.device != "cpu":
+                if waits > patience.usual:
                     raise _Waits(patience.usual) from None
                 patience.pause()
 
