@@ -75,7 +75,7 @@ def test_a_changed_kernel_is_still_right(pool: LocalPool, script: Script) -> Non
     changed = honest.freshened(entry, 303)
     assert "static const int fresh_303" in changed.code
     judgement = pool.submit(changed.task, Submission(code=changed.code), Options(device="cpu")).result()
-    assert honest.is_right(entry, judgement)
+    assert honest.is_right(entry, judgement.outcome)
 
 
 def test_submissions_are_spread_over_problems_and_given_to_peers_by_kind(script: Script) -> None:
@@ -428,7 +428,7 @@ def test_what_is_timed_on_a_gpu_ends_as_it_must(pool: LocalPool, script: Script)
     for entries in (honest.filled_up("triton", 0, "cuda"), honest.extension_entries("cuda")):
         new = honest.freshened(entries[0], 404)
         judgement = pool.submit(new.task, Submission(code=new.code), Options(device="cuda")).result()
-        assert honest.is_right(new, judgement), judgement.outcome.message
+        assert honest.is_right(new, judgement.outcome), judgement.outcome.message
     error = Submission(code=cases.compile_errors(500)[0])
     assert pool.submit(new.task, error, Options(device="cuda")).result().outcome.category == "compile"
 
