@@ -52,7 +52,7 @@ from kevin_env.judge.answer import Answer
 from kevin_env.judge.claims import CallClaim, Output, require_skeletons
 from kevin_env.judge.device import finish
 from kevin_env.judge.gate import QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
-from kevin_env.judge.partners import PARTNER_SECONDS, ours
+from kevin_env.judge.partners import ours
 from kevin_env.judge.patience import Patience
 from kevin_env.judge.snapshot import Snapshot
 from kevin_env.judge.trouble import Broken
@@ -62,6 +62,8 @@ STILL = 0.25
 """Seconds for which a link may take no time, until the candidate's process goes on and is asked whether it is well."""
 LOOK = 50e-6
 """Seconds between two looks at whether a link is through."""
+WARM_SECONDS = 60.0
+"""For an order of a chain to one of the judge's own processes, which were called before."""
 HELD = 0.5
 """Seconds after which the judge's queue begins, however much is still to be queued: queueing may wait for it."""
 
@@ -237,7 +239,7 @@ class GpuGate(Gate):
 
         Args:
             calls: Whose, and on which inputs.
-            timeout: For each order to a submission; trusted code has `PARTNER_SECONDS`.
+            timeout: For each order to a submission; trusted code has `WARM_SECONDS`.
 
         Returns:
             The answers of each player; None when calls of one were not queued in time, and so nothing was timed.
@@ -269,13 +271,13 @@ class GpuGate(Gate):
         """Has a process that stood still go on, and wait until all that it has queued is done."""
         with trusted(player):
             player.worker.freeze(False)
-            player.worker.ask("finish", PARTNER_SECONDS if player.ours else timeout)
+            player.worker.ask("finish", WARM_SECONDS if player.ours else timeout)
 
     def _queued(self, player: Player, sets: Sequence[Drawn], timeout: float | Patience) -> "_Row":
         """Calls that wait for their word, and where their outputs will be; without claims if they were late."""
         numbers = words_of(player).numbers(len(sets))
         links = [Link(self, player, drawn, number) for drawn, number in zip(sets, numbers, strict=True)]
-        timeout = PARTNER_SECONDS if player.ours else timeout
+        timeout = WARM_SECONDS if player.ours else timeout
         self.stage(player, sets[0], timeout)
 
         def unless_late() -> None:

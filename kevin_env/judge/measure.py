@@ -11,7 +11,7 @@ from functools import partial
 from kevin_env.judge import timing
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.chain import GpuGate
+from kevin_env.judge.chain import WARM_SECONDS, GpuGate
 from kevin_env.judge.contest import Contest
 from kevin_env.judge.gate import Drawn, Player
 from kevin_env.judge.pace import STUDY
@@ -37,8 +37,6 @@ CROWDED = 0.5e-3
 is 2 ms."""
 WRITING = 100e-6
 """Seconds that writing an input may take longer than usual; what is beyond counts as the submission's work."""
-WARM_SECONDS = 60.0
-"""For a chain of the judge's own processes, which were called before."""
 TRIES = 4
 """Times that a chain with processes of the judge's own is tried."""
 BUSY = "the judge's own calls could not be queued in time: this machine is too busy"

@@ -15,11 +15,13 @@ from kevin_env.judge import gate
 from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import JudgeError, Options
 from kevin_env.judge.bench import Bench
+from kevin_env.judge.chain import WARM_SECONDS, GpuGate
 from kevin_env.judge.claims import Distant, Output, TensorClaim
+from kevin_env.judge.gate import Player
 from kevin_env.judge.memory import Image, SharedRegion
 from kevin_env.judge.reference import Case
 from kevin_env.judge.trial import KEPT, Trial
-from kevin_env.judge.trouble import Broken
+from kevin_env.judge.trouble import Broken, TimedOut
 from kevin_env.judge.usage import descendants
 from kevin_env.problem import load_problem
 
@@ -210,3 +212,21 @@ def test_a_seed_is_told_with_the_call_where_the_reference_draws_and_else_before(
     gate.Gate(CPU, region, region, 1, 16).stage(player, drawn, 1.0)
     assert (told["seed"], gate.seeds_of([drawn])) == ((None, [7]) if draws else (7, [None]))
     region.close()
+
+
+@pytest.mark.parametrize(("ours", "seconds", "error"), [(True, WARM_SECONDS, JudgeError), (False, 2.0, TimedOut)])
+def test_the_judges_own_processes_in_a_chain_have_a_limit_and_failures_of_their_own(
+    ours: bool, seconds: float, error: type[Exception]
+) -> None:
+    """A submission's patience is not theirs: what goes wrong with them is never told of the submission."""
+    asked = list[float]()
+
+    def ask(order: str, timeout: float) -> None:
+        asked.append(timeout)
+        raise TimedOut(timeout)
+
+    worker: Any = SimpleNamespace(ask=ask, freeze=lambda frozen: None)
+    player = Player(worker, None, ours)  # type: ignore[arg-type]
+    with pytest.raises(error):
+        GpuGate._finish(GpuGate.__new__(GpuGate), player, 2.0)
+    assert asked == [seconds]
