@@ -96,11 +96,6 @@ class CeilingStore:
         with contextlib.suppress(torch.OutOfMemoryError):
             self._measure([GPU_SET], _DTYPES)
 
-    def gpu_reading(self) -> float:
-        """Bytes a second that a GPU reads."""
-        self._measure([GPU_SET], ())
-        return self._found.reading[GPU_SET]
-
     def _set(self, work: Work) -> int:
         if self._device.type == "cuda":
             return GPU_SET
