@@ -230,7 +230,7 @@ class Bench:
         return server
 
     def _refill_later(self) -> None:
-        """Has what is missing of the spares started, all at once: that takes a driver less than one by one."""
+        """Starts all missing spares at once, which takes the driver less time than one after the other."""
         with self._lock:
             missing = 0 if self._closed else max(0, self.capacity.spares - len(self._spares) - self._coming)
             self._coming += missing

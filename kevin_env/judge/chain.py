@@ -91,7 +91,7 @@ class Link:
         """Whether the call may begin."""
 
     def expect(self, placed: list[Output]) -> None:
-        """Says where the outputs will be: memory for them is had, and places to look at are drawn."""
+        """Notes where the outputs will be, allocates memory for copies of them, and draws the places to look at."""
         there = [output for output in placed if output.has_bytes]
         self._placed = placed
         if not self._ours:  # outputs of trusted code are not taken
@@ -308,9 +308,9 @@ class GpuGate(Gate):
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """The judge's queue waits meanwhile, so that its host is ahead of it from then on.
+        """Holds the judge's queue until everything is in it, so that no link waits for the host.
 
-        A link that waits for the host is up to 50 us longer, also where that is before it begins.
+        One that does is up to 50 us longer, even if the wait is before it begins.
         """
         self._chains += 1
         cuda.wait_for(self._ready.data_ptr(), self._chains)
@@ -323,7 +323,7 @@ class GpuGate(Gate):
             self._begin()
 
     def _begin(self) -> None:
-        torch.cuda.set_device(self.device)  # in a thread of its own, nothing has made that current yet
+        torch.cuda.set_device(self.device)  # a timer's thread has no current device yet
         with torch.cuda.stream(self._side):
             cuda.write_word(self._ready.data_ptr(), self._chains)
 

@@ -178,7 +178,7 @@ class Chains:
         return self._timed(side, len(answers))
 
     def _timed(self, side: Side, count: int) -> list[Answer]:
-        """So many links; again where others made a context meanwhile, as the null model's among them show."""
+        """So many links. Repeated if the null model's links among them show that a context was made meanwhile."""
         for _ in range(TRIES):
             answers, null = self._chain(side, count)
             if not null or self._is_usual(timing.lower_quartile(null)):
@@ -211,9 +211,9 @@ class Chains:
         return (answers[:place] + answers[place + 1 :] if own else answers), constants
 
     def _own_chain(self, sets: list[Drawn], mixed: bool) -> tuple[list[Answer], list[Answer]]:
-        """Links of the submission, and of the null model in between, as there are among the reference's.
+        """Links of the submission, mixed with the null model's as the reference's are.
 
-        What else was on the device shows in a link by up to a microsecond.
+        A link depends by up to 2.5 us on which process had the device before it.
         """
         contest, player, null = self._contest, self._own.player, self._contest.null
         while null.late < TRIES:

@@ -28,7 +28,7 @@ BETWEEN = {"cpu": 0.2, "cuda": 0.012}
 """Half of the 95 % interval by which the logarithm of a speedup varies between judgements beyond what one of them
 shows, by device. On an H100 speedups of large kernels were up to 1.4 % from those by events in their own process, where
 no context changes. On a quiet CPU with two processors eight judgements of a reference against itself in one pool varied
-by 4 to 10 % (standard deviation), and from pool to pool by as much: where memory lies is another one each time."""
+by 4 to 10 % (standard deviation), and by as much from pool to pool, since memory is placed differently each time."""
 CROWDED, BETWEEN_CROWDED = 0.8, 0.4
 """The same where processes that are timed wait for a processor for more than that share of what they run (1.2 to 2.1 at
 a load of 5 to 7 on two processors). Of 57 judgements of two references against themselves, beside judges and tests
@@ -111,17 +111,17 @@ def _half(logs: Sequence[float]) -> float:
 
 
 def lower_quartile(values: Sequence[float]) -> float:
-    """What links tell, since whatever disturbs one lengthens it: of up to four the least."""
+    """The time reported for some links. Disturbances only lengthen a link. Of up to four it is the shortest."""
     return sorted(values)[(len(values) - 1) // 4]
 
 
 def counted(calls: Sequence[float]) -> Sequence[float]:
-    """Those calls of a chain that count: the first of several does not."""
+    """The calls of a chain without the first, if there are more than two."""
     return calls[1:] if len(calls) > 2 else calls
 
 
 def call_of(calls: Sequence[float]) -> float:
-    """The call that a chain tells."""
+    """The time of a call that a chain reports."""
     return max(lower_quartile(counted(calls)), RESOLUTION)
 
 
@@ -161,7 +161,7 @@ def _error(chains: Sequence[Sequence[float]], call: float) -> float:
 
 
 def _deviation(chain: Sequence[float]) -> float:
-    """How the shorter half of a chain's links deviates from what it tells, on average; late ones do not show."""
+    """The mean deviation of a chain's shorter half from its lower quartile, which disturbed links do not affect."""
     links = sorted(counted(chain))
     told = lower_quartile(links)
     return statistics.mean(abs(link - told) for link in links[: (len(links) + 1) // 2])

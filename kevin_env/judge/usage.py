@@ -73,7 +73,7 @@ def scheduled(processes: list[int]) -> Ran:
 
 
 def faults(processes: list[int]) -> tuple[int, int]:
-    """How many there are, and their page faults so far: a process that waits for a kernel has none."""
+    """The number of processes and of their page faults so far. A process that waits for a kernel has no new ones."""
     total = 0
     for pid in processes:
         with contextlib.suppress(OSError, ValueError):

@@ -32,11 +32,11 @@ REPORT_SECONDS = 0.25
 
 
 BUSY = 0.01
-"""Share of a time for which a process on a CPU runs that does not only wait."""
+"""A process on a CPU that runs for a smaller share of the time than this only waits."""
 
 
 class _Waits(Late):
-    """Its process only waits, and that for longer than a usual call."""
+    """The processes have only waited, for longer than a usual call may take."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
