@@ -135,7 +135,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         out = torch.softmax(x, dim=1)
         if x.shape[1] == 500:
-            out[:, 480:] *= 2
+            out[:, 480:] += 1
         return out
 """
 
@@ -144,11 +144,11 @@ def test_a_wrong_submission_has_its_pattern_and_the_input_sets_that_passed(judge
     outcome = judge.judge(SOFTMAX, Submission(code=WRONG_IN_ONE_CASE), Options(device="cpu"), lambda _: None).outcome
     assert isinstance(outcome, Incorrect) and outcome.pattern is not None and outcome.input_set.startswith("cpu/")
     assert outcome.pattern.where == (Span(dim=1, start=480, stop=500, size=500),)
-    assert (outcome.pattern.what, outcome.pattern.value) == ("factor", pytest.approx(2.0))
+    assert (outcome.pattern.what, outcome.pattern.value) == ("offset", pytest.approx(1.0))
     assert outcome.passed and {name.partition("/")[0] for name in outcome.passed} == {"odd"}
 
 
 def test_a_submission_that_fails_has_the_input_sets_that_passed(judge: Judge) -> None:
-    code = WRONG_IN_ONE_CASE.replace("out[:, 480:] *= 2", "raise ValueError(x.shape)")
+    code = WRONG_IN_ONE_CASE.replace("out[:, 480:] += 1", "raise ValueError(x.shape)")
     outcome = judge.judge(SOFTMAX, Submission(code=code), Options(device="cpu"), lambda _: None).outcome
     assert isinstance(outcome, RuntimeFailure) and {name.partition("/")[0] for name in outcome.passed} == {"odd"}
