@@ -1,21 +1,25 @@
-"""Whether a verdict accepts one float32 accumulator a sum, and rejects products and sums of narrower numbers.
+"""Whether a verdict accepts one float32 accumulator a sum, and rejects products and sums of
+narrower numbers.
 
-The claim is about float32 arithmetic. It says nothing of a problem whose inputs or outputs are 16-bit floats, since
-narrow numbers are what it asks for there, of one without floats, or of one that draws at random while it runs: these
-are left out before anything is compared. So is a problem without a matrix product, a convolution, a normalization or
-a reduction.
+The claim is about float32 arithmetic. It says nothing of a problem whose inputs or outputs are
+16-bit floats, since narrow numbers are what it asks for there, of one without floats, or of one
+that draws at random while it runs: these are left out before anything is compared. So is a problem
+without a matrix product, a convolution, a normalization or a reduction.
 
-Of every other problem, on the input sets of a verdict, the reference is run with all its sums really added up one term
-after the other (on a GPU at most 32768 terms, as in a kernel with threads to spare), and with the operands of its
-products, or its inputs where it has no products, rounded to TF32, bfloat16 and float16. Those are tried until an input
-set rejects them. A row's value is 1 when the first is accepted on every input set and each of the others is rejected
-on one. A problem that fails, such as for lack of memory, has no value and says why in `not_run`.
+Of every other problem, on the input sets of a verdict, the reference is run with all its sums
+really added up one term after the other (on a GPU at most 32768 terms, as in a kernel with threads
+to spare), and with the operands of its products, or its inputs where it has no products, rounded to
+TF32, bfloat16 and float16. Those are tried until an input set rejects them. A row's value is 1 when
+the first is accepted on every input set and each of the others is rejected on one. A problem that
+fails, such as for lack of memory, has no value and says why in `not_run`.
 
-One problem in `STRIDE` is looked at, then the next one in each `STRIDE`, so that a run that is cut off has seen all
-kinds. With `--seconds` the same command can be given again and again: it goes on with what the file lacks.
+One problem in `STRIDE` is looked at, then the next one in each `STRIDE`, so that a run that is cut
+off has seen all kinds. With `--seconds` the same command can be given again and again: it goes on
+with what the file lacks.
 
-    python benchmarks/accumulators.py --device cpu --json benchmarks/results/accumulators.cpu.json L1_1... L1_40...
-    python benchmarks/accumulators.py --device cuda --batch 16 --label kernelbench --seconds 330 \\
+    python benchmarks/accumulators.py --device cpu --json benchmarks/results/accumulators.cpu.json
+    L1_1... L1_40... python benchmarks/accumulators.py --device cuda --batch 16 --label kernelbench
+    --seconds 330 \\
         --json benchmarks/results/accumulators.h200.json KernelBench/level1 KernelBench/level2
 """
 
@@ -69,7 +73,9 @@ def variants(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -
     for name, rounding in ROUNDINGS.items():
         if name != "tf32" or case.precision == "ieee":
             rules = rounded_operands(rounding) if products else {}
-            given = (lambda: tensors) if products else (lambda rounding=rounding: narrowed(rounding))
+            given = (
+                (lambda: tensors) if products else (lambda rounding=rounding: narrowed(rounding))
+            )
             found[name] = lambda rules=rules, given=given: run(rules, given())
     return found
 
@@ -82,11 +88,15 @@ def touched(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor], ru
 
 
 def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
-    """What a verdict says is wrong with an answer; the empty text where it is bitwise the reference's."""
+    """What a verdict says is wrong with an answer; the empty text where it is bitwise the
+    reference's.
+    """
     references, given = tree.take_apart(expected.output)[1], tree.take_apart(answer)[1]
     if all(torch.equal(a, b) for a, b in zip(given, references, strict=True)):
         return ""
-    for i, (reference, oracle) in enumerate(zip(references, oracles_of(expected, references), strict=True)):
+    for i, (reference, oracle) in enumerate(
+        zip(references, oracles_of(expected, references), strict=True)
+    ):
         plain = lambda i=i: alike(expected.plain, references)[i]  # noqa: E731
         found = compare(given[i], reference, oracle, case.tolerance, case.precision, plain)
         if found is not None:
@@ -103,11 +113,17 @@ def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | 
         case.find_randomness(skeleton, tensors)
         outputs = tree.take_apart(case.answer(skeleton, tensors, 1))[1]
         whole = all(t.dtype == torch.float32 for t in (*tensors, *outputs) if t.is_floating_point())
-        if case.stochastic or not whole or not touched(case, skeleton, tensors, summed_by(running())):
+        if (
+            case.stochastic
+            or not whole
+            or not touched(case, skeleton, tensors, summed_by(running()))
+        ):
             return None
         del tensors
         usable = usable_distributions(case, seed_from(problem.sha256, case.name, "probe"))
-        for distribution in dict.fromkeys(plan(usable, True, SECRET, case.name, PACES[device.type])):
+        for distribution in dict.fromkeys(
+            plan(usable, True, SECRET, case.name, PACES[device.type])
+        ):
             exposed = {name for name, sets in found.items() if name != PLAIN and any(sets.values())}
             for name, message in _on(case, distribution, exposed):
                 found.setdefault(name, {})[f"{case.name}/{distribution}"] = message
@@ -122,44 +138,77 @@ def _on(case: Case, distribution: str, exposed: set[str]) -> Iterator[tuple[str,
             yield name, wrong(answer(), expected, case)
 
 
-def row_of(label: str, problem: Problem, found: dict[str, dict[str, str | None]], took: float) -> dict[str, Any]:
+def row_of(
+    label: str, problem: Problem, found: dict[str, dict[str, str | None]], took: float
+) -> dict[str, Any]:
     """One problem as a row."""
     refused = {name: text for name, text in found[PLAIN].items() if text}
-    unchanged = [name for name, sets in found.items() if name != PLAIN and all(text == "" for text in sets.values())]
-    exposed = {name: [each for each, text in sets.items() if text] for name, sets in found.items() if name != PLAIN}
+    unchanged = [
+        name
+        for name, sets in found.items()
+        if name != PLAIN and all(text == "" for text in sets.values())
+    ]
+    exposed = {
+        name: [each for each, text in sets.items() if text]
+        for name, sets in found.items()
+        if name != PLAIN
+    }
     survived = [name for name, sets in exposed.items() if not sets and name not in unchanged]
     row = plain_row(f"{label}/{problem.id}", int(not refused and not survived), "right")
-    return row | {"refused": refused, "survived": survived, "unchanged": unchanged, "exposed": exposed, "took": took}
+    return row | {
+        "refused": refused,
+        "survived": survived,
+        "unchanged": unchanged,
+        "exposed": exposed,
+        "took": took,
+    }
 
 
 def total_rows(label: str, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Over all problems of a label."""
-    yield plain_row(f"{label}: not run", sum("not_run" in row for row in rows), "problems", len(rows))
+    yield plain_row(
+        f"{label}: not run", sum("not_run" in row for row in rows), "problems", len(rows)
+    )
     rows = [row for row in rows if "not_run" not in row]
     accepted = sum(not row["refused"] for row in rows)
     yield plain_row(f"{label}: {PLAIN} accepted", accepted, "problems", len(rows))
     for name in ROUNDINGS:
         asked = [row for row in rows if name in row["exposed"] and name not in row["unchanged"]]
         yield plain_row(
-            f"{label}: {name} rejected", sum(name not in r["survived"] for r in asked), "problems", len(asked)
+            f"{label}: {name} rejected",
+            sum(name not in r["survived"] for r in asked),
+            "problems",
+            len(asked),
         )
 
 
 def with_batch(problem: Problem, most: int | None) -> Problem:
-    """A problem with a smaller `batch_size`, where it has one: no sum is shorter for it, but those over the batch."""
+    """A problem with a smaller `batch_size`, where it has one: no sum is shorter for it, but those
+    over the batch.
+    """
     if most is None:
         return problem
-    smaller = re.sub(r"(?m)^batch_size = (\d+)", lambda m: f"batch_size = {min(most, int(m[1]))}", problem.source)
+    smaller = re.sub(
+        r"(?m)^batch_size = (\d+)", lambda m: f"batch_size = {min(most, int(m[1]))}", problem.source
+    )
     return problem.model_copy(update={"source": smaller})
 
 
 def read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="ids, paths of files or folders; ours when left out")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="*", help="ids, paths of files or folders; ours when left out"
+    )
     parser.add_argument("--label", default="ours", help="what the set is called in the result")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
     parser.add_argument("--batch", type=int, help="largest batch_size of a problem")
-    parser.add_argument("--seconds", type=float, help="only what the file lacks, and begin none after so many seconds")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        help="only what the file lacks, and begin none after so many seconds",
+    )
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
@@ -169,9 +218,15 @@ def main() -> None:
     device = torch.device(options.device)
     info = inform(device)
     results = Results(options.json, device_name(info), info.versions)
-    rows = {name: row for name, row in known_rows(options.json, info.versions).items() if row["unit"] == "right"}
+    rows = {
+        name: row
+        for name, row in known_rows(options.json, info.versions).items()
+        if row["unit"] == "right"
+    }
     problems = named_problems(options.names, None)
-    for number, problem in enumerate((each for i in range(STRIDE) for each in problems[i::STRIDE]), 1):
+    for number, problem in enumerate(
+        (each for i in range(STRIDE) for each in problems[i::STRIDE]), 1
+    ):
         known = rows.get(f"{options.label}/{problem.id}", {"not_run": ""})
         if options.seconds is not None and "not_run" not in known:
             continue
@@ -179,18 +234,28 @@ def main() -> None:
             print(f"stopped before {number} of {len(problems)}")
             break
         row = measured(options.label, with_batch(problem, options.batch), device)
-        print(f"{number} of {len(problems)}, {time.monotonic() - start:.0f} s: {problem.id}:", told(row), flush=True)
+        print(
+            f"{number} of {len(problems)}, {time.monotonic() - start:.0f} s: {problem.id}:",
+            told(row),
+            flush=True,
+        )
         if row is not None:
             rows[row["name"]] = row
             results.put(row)
-    results.tell(*total_rows(options.label, [r for n, r in rows.items() if n.startswith(f"{options.label}/")]))
+    results.tell(
+        *total_rows(
+            options.label, [r for n, r in rows.items() if n.startswith(f"{options.label}/")]
+        )
+    )
 
 
 def told(row: dict[str, Any] | None) -> str:
     """A row in a line."""
     if row is None:
         return "left out"
-    return row.get("not_run") or f"{row['value']} refused {row['refused']} survived {row['survived']}"
+    return (
+        row.get("not_run") or f"{row['value']} refused {row['refused']} survived {row['survived']}"
+    )
 
 
 def measured(label: str, problem: Problem, device: torch.device) -> dict[str, Any] | None:

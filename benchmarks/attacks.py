@@ -1,9 +1,11 @@
-"""Every attack and every honest kernel of our corpus before the judge of one device: what each gets.
+"""Every attack and every honest kernel of our corpus before the judge of one device: what each
+gets.
 
     python benchmarks/attacks.py [--device cpu|cuda] [--at-once N] [--json FILE] [NAME...]
 
-A name is as `hostile/early_done`; without one, all files for the device are judged. Rows that the file holds already
-and that are not judged now are kept. Exits with 1 when a file does not end as it says.
+A name is as `hostile/early_done`; without one, all files for the device are judged. Rows that the
+file holds already and that are not judged now are kept. Exits with 1 when a file does not end as it
+says.
 """
 
 import argparse
@@ -33,7 +35,10 @@ def judged_row(entry: Entry, device: str, pools: SimpleQueue[LocalPool]) -> Row:
     try:
         outcome, log, flags = judged(entry, device, pool)
     except JudgeError as error:
-        return plain_row(entry.name, 0, UNIT) | {"expect": entry.expect, "got": f"JudgeError: {error}"}
+        return plain_row(entry.name, 0, UNIT) | {
+            "expect": entry.expect,
+            "got": f"JudgeError: {error}",
+        }
     finally:
         pools.put(pool)
     right = entry.met_by(outcome) and "BREACH" not in log
@@ -51,26 +56,40 @@ def total_rows(rows: Iterable[Row]) -> list[Row]:
     totals = []
     for folder, what in FOLDERS.items():
         of = [row for row in rows if row["name"].startswith(f"{folder}/")]
-        totals.append(plain_row(f"{what} that ended as they must", sum(row["value"] for row in of), n=len(of)))
+        totals.append(
+            plain_row(f"{what} that ended as they must", sum(row["value"] for row in of), n=len(of))
+        )
     return totals
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--at-once", type=int, default=max(2, min(5, (os.cpu_count() or 1) // 3)))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    entries = [each for each in read_corpus(options.device, "any") if not options.names or each.name in options.names]
+    entries = [
+        each
+        for each in read_corpus(options.device, "any")
+        if not options.names or each.name in options.names
+    ]
     pools: SimpleQueue[LocalPool] = SimpleQueue()
     with ExitStack() as stack:
         for _ in range(options.at_once):
             pools.put(stack.enter_context(LocalPool()))
         info = stack.enter_context(LocalPool()).device(options.device)
-        rows = {name: row for name, row in known_rows(options.json, info.versions).items() if row["unit"] == UNIT}
+        rows = {
+            name: row
+            for name, row in known_rows(options.json, info.versions).items()
+            if row["unit"] == UNIT
+        }
         threads = stack.enter_context(ThreadPoolExecutor(options.at_once))
-        for future in as_completed(threads.submit(judged_row, each, options.device, pools) for each in entries):
+        for future in as_completed(
+            threads.submit(judged_row, each, options.device, pools) for each in entries
+        ):
             row = future.result()
             rows[row["name"]] = row
             print(
@@ -79,7 +98,10 @@ def main() -> None:
             )
             if options.json:
                 write_result(
-                    options.json, device_name(info), info.versions, [*total_rows(rows.values()), *rows.values()]
+                    options.json,
+                    device_name(info),
+                    info.versions,
+                    [*total_rows(rows.values()), *rows.values()],
                 )
     for row in total_rows(rows.values()):
         print(f"{row['name']:45} {row['value']:5} of {row['n']}")

@@ -1,4 +1,5 @@
-"""What Nsight Compute tells a person who starts it at a shell on `one_call.py`, by our names of the figures.
+"""What Nsight Compute tells a person who starts it at a shell on `one_call.py`, by our names of the
+figures.
 
 Nothing of the judge is used, so that what it tells can be checked against this.
 """
@@ -21,7 +22,13 @@ LATENCY = 0.4
 """Of what the device sustains; below it in memory and arithmetic it is latency that limits."""
 SECTOR = 32
 """Bytes."""
-SECTIONS = ("SpeedOfLight", "MemoryWorkloadAnalysis", "Occupancy", "LaunchStats", "ComputeWorkloadAnalysis")
+SECTIONS = (
+    "SpeedOfLight",
+    "MemoryWorkloadAnalysis",
+    "Occupancy",
+    "LaunchStats",
+    "ComputeWorkloadAnalysis",
+)
 _LIMITS = "GPU Speed Of Light Throughput"
 _MEMORY = "Memory Workload Analysis"
 _COMMAND = "Command line profiler metrics"
@@ -69,7 +76,13 @@ class ByHand:
         memory, compute = map(self.figures.get, ("memory throughput", "compute throughput"))
         if memory is None or compute is None:
             return None
-        return "latency" if max(memory, compute) < LATENCY else "memory" if memory >= compute else "compute"
+        return (
+            "latency"
+            if max(memory, compute) < LATENCY
+            else "memory"
+            if memory >= compute
+            else "compute"
+        )
 
 
 def ask(tool: str, submission: Path, problem: Path) -> str:
@@ -78,11 +91,40 @@ def ask(tool: str, submission: Path, problem: Path) -> str:
     Raises:
         NoAnswer: when there is none.
     """
-    look = [tool, "--config-file", "off", "--target-processes", "application-only", "--profile-from-start", "off"]
-    look += ["--clock-control", "none", *(word for each in SECTIONS for word in ("--section", each))]
-    show = [tool, "--config-file", "off", "--import", "report.ncu-rep", "--page", "details", "--csv"]
+    look = [
+        tool,
+        "--config-file",
+        "off",
+        "--target-processes",
+        "application-only",
+        "--profile-from-start",
+        "off",
+    ]
+    look += [
+        "--clock-control",
+        "none",
+        *(word for each in SECTIONS for word in ("--section", each)),
+    ]
+    show = [
+        tool,
+        "--config-file",
+        "off",
+        "--import",
+        "report.ncu-rep",
+        "--page",
+        "details",
+        "--csv",
+    ]
     show += ["--print-units", "base", "--print-kernel-base", "function"]
-    called = ["--force-overwrite", "--export", "report", sys.executable, str(ONE_CALL), str(submission), str(problem)]
+    called = [
+        "--force-overwrite",
+        "--export",
+        "report",
+        sys.executable,
+        str(ONE_CALL),
+        str(submission),
+        str(problem),
+    ]
     said = ""
     with tempfile.TemporaryDirectory() as folder:
         for metrics in (["--metrics", ",".join(METRICS)], []):
@@ -101,7 +143,12 @@ def run(command: list[str], folder: str) -> str:
     """All that a command prints; it works in the folder."""
     try:
         done = subprocess.run(
-            command, cwd=folder, timeout=SECONDS, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command,
+            cwd=folder,
+            timeout=SECONDS,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
     except subprocess.TimeoutExpired:
         return f"it took longer than {SECONDS} s"
@@ -121,7 +168,9 @@ def read_page(text: str) -> ByHand:
         if value is not None:
             names[row["ID"]] = row["Kernel Name"]
             launches.setdefault(row["ID"], {})[row["Section Name"], row["Metric Name"]] = value
-    longest = max(launches, key=lambda each: launches[each].get(ROWS["duration"], 0.0), default=None)
+    longest = max(
+        launches, key=lambda each: launches[each].get(ROWS["duration"], 0.0), default=None
+    )
     if longest is None or ROWS["duration"] not in launches[longest]:
         raise NoAnswer("ncu's page of details tells no duration of a kernel")
     return ByHand(names[longest], dict(figures_of(launches[longest])))
@@ -139,12 +188,16 @@ def read_value(text: str, unit: str) -> float | None:
 
 
 def figures_of(page: Page) -> Iterator[tuple[str, float]]:
-    """Our figures as far as the page has them: those that stand there, and those that a person works out."""
+    """Our figures as far as the page has them: those that stand there, and those that a person
+    works out.
+    """
     yield from ((name, page[place]) for name, place in ROWS.items() if place in page)
     rate, seconds = page.get((_MEMORY, "Memory Throughput")), page[ROWS["duration"]]
     if rate is not None:
         yield "DRAM bytes", rate * seconds
-    sectors, requests, local = (page.get((_COMMAND, name)) for name in (_SECTORS, _REQUESTS, _LOCAL))
+    sectors, requests, local = (
+        page.get((_COMMAND, name)) for name in (_SECTORS, _REQUESTS, _LOCAL)
+    )
     if sectors is not None and requests:
         yield "sectors a global load", sectors / requests
     if local is not None:

@@ -1,13 +1,17 @@
-"""The judge's clock against CUDA events inside the process that launches the kernels, CUPTI and, if asked, ncu.
+"""The judge's clock against CUDA events inside the process that launches the kernels, CUPTI and, if
+asked, ncu.
 
-Of each kernel, and of torch's own that is its reference: a call's time as verdicts tell it (the chain; the median of
-`--repeats` judgements, each in a fresh process), and what `inside.py` tells of calls with a cold L2. Events have the
-gaps between the kernels of a call in them, as the chain has; CUPTI and ncu tell the kernels' own durations.
+Of each kernel, and of torch's own that is its reference: a call's time as verdicts tell it (the
+chain; the median of `--repeats` judgements, each in a fresh process), and what `inside.py` tells of
+calls with a cold L2. Events have the gaps between the kernels of a call in them, as the chain has;
+CUPTI and ncu tell the kernels' own durations.
 
-`beyond_events`, `beyond_cupti`, `beyond_ncu`: by how many microseconds the chain differs from the tool, after
-allowing 1 % of what that tells; the largest of all. Rows of each call have all times in seconds. Needs a CUDA device.
+`beyond_events`, `beyond_cupti`, `beyond_ncu`: by how many microseconds the chain differs from the
+tool, after allowing 1 % of what that tells; the largest of all. Rows of each call have all times in
+seconds. Needs a CUDA device.
 
-    python benchmarks/clock.py [--repeats N] [--only PART] [--ncu] [--json benchmarks/results/clock.h200.json]
+    python benchmarks/clock.py [--repeats N] [--only PART] [--ncu] [--json
+    benchmarks/results/clock.h200.json]
 """
 
 import argparse
@@ -28,40 +32,57 @@ TOOLS = ("events", "cupti", "ncu")
 
 
 def beyond(chain: float, tool: float) -> float:
-    """By how many microseconds the chain differs from what a tool tells, after allowing a share of that."""
+    """By how many microseconds the chain differs from what a tool tells, after allowing a share of
+    that.
+    """
     return max(0.0, abs(chain - tool) - ALLOWED * tool) * 1e6
 
 
 def tell(kernel: str, judgements: list[Judged], inside: Times, results: Results) -> None:
     """The rows of one kernel, and the largest so far."""
     for side, tools in inside.items():
-        chains = [seconds for each in judgements if (seconds := getattr(each.outcome, f"{side}_seconds"))]
+        chains = [
+            seconds for each in judgements if (seconds := getattr(each.outcome, f"{side}_seconds"))
+        ]
         if not chains:
             continue
-        chain, name = statistics.median(chains), kernel if side == "submission" else f"{kernel}, reference"
+        chain, name = (
+            statistics.median(chains),
+            kernel if side == "submission" else f"{kernel}, reference",
+        )
         print(f"{name:50} chain {chain * 1e6:9.2f} us", end="")
         for tool, seconds in tools.items():
             print(f"  {tool} {seconds * 1e6:9.2f} us ({(chain - seconds) * 1e6:+6.2f})", end="")
             row = plain_row(f"beyond_{tool}: {name}", beyond(chain, seconds), "us", n=len(chains))
-            results.put(row | {"chain": chain, "chain_from_to": [min(chains), max(chains)], **tools})
+            results.put(
+                row | {"chain": chain, "chain_from_to": [min(chains), max(chains)], **tools}
+            )
         print(flush=True)
     for tool in TOOLS:
         results.put_largest(f"beyond_{tool}", f"beyond_{tool}: ")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=120, help="after which no further judgement begins")
+    parser.add_argument(
+        "--seconds", type=float, default=120, help="after which no further judgement begins"
+    )
     parser.add_argument("--only", default="", help="a part of the names of kernels")
-    parser.add_argument("--ncu", action="store_true", help="ask ncu, too: some ten seconds for each kernel")
+    parser.add_argument(
+        "--ncu", action="store_true", help="ask ncu, too: some ten seconds for each kernel"
+    )
     options = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("clock.py needs a CUDA device")
     kernels = [each for each in KERNELS if options.only in each.name]
     if not kernels:
-        parser.error(f"no kernel is called {options.only}: {', '.join(each.name for each in KERNELS)}")
+        parser.error(
+            f"no kernel is called {options.only}: {', '.join(each.name for each in KERNELS)}"
+        )
     inside = times_inside(kernels, "cupti")  # before the judge has the device
     for each in kernels if options.ncu else ():
         if seconds := time_by_ncu(each):
@@ -69,7 +90,9 @@ def main() -> None:
     with LocalPool() as pool:
         info = pool.device("cuda")
         results = Results(options.json, device_name(info), info.versions)
-        found = judged_in_turn(pool, kernels, Options(device="cuda"), options.repeats, options.seconds)
+        found = judged_in_turn(
+            pool, kernels, Options(device="cuda"), options.repeats, options.seconds
+        )
     for name, judgements in found.items():
         tell(name, judgements, inside[name], results)
     print()

@@ -1,8 +1,10 @@
-"""How hard our problems are, from what was measured of their references. Prints a table; with --json writes the file.
+"""How hard our problems are, from what was measured of their references. Prints a table; with
+--json writes the file.
 
-Figures of a device come from what other scripts measured there: the time of the main case, its FLOPs, elements and
-bytes from `lint.py`, speedups of known kernels from `solutions.py` (where that was run). Operators are counted here, on
-the CPU, and the dtypes of inputs, weights and outputs noted.
+Figures of a device come from what other scripts measured there: the time of the main case, its
+FLOPs, elements and bytes from `lint.py`, speedups of known kernels from `solutions.py` (where that
+was run). Operators are counted here, on the CPU, and the dtypes of inputs, weights and outputs
+noted.
 
     roofline  = max(bytes / bandwidth, FLOPs / rate of products + elements / rate of operations)
     to write  = the share of problems whose reference dispatches fewer operators
@@ -10,8 +12,9 @@ the CPU, and the dtypes of inputs, weights and outputs noted.
                 and where none is known the roofline
     difficulty = (2 * to write + to beat) / 3
 
-A kernel has to be right before its time counts, so the first weighs twice. The bound is the longer of the roofline's
-two sides: for the reference's own algorithm. A better one (a filter taken apart, a scan in one pass) may need less.
+A kernel has to be right before its time counts, so the first weighs twice. The bound is the longer
+of the roofline's two sides: for the reference's own algorithm. A better one (a filter taken apart,
+a scan in one pass) may need less.
 
     python benchmarks/difficulty.py [--device h200] [--json problems/difficulty.json]
 """
@@ -103,13 +106,16 @@ def roofline(row: Row, inputs: Iterable[str], peaks: Peaks) -> tuple[float, floa
 
     Args:
         row: of `lint.py`.
-        inputs: the dtypes of the inputs. Products are of their precision: of 16 bits where all floats have that.
+        inputs: the dtypes of the inputs. Products are of their precision: of 16 bits where all
+            floats have that.
         peaks: of the device that the row is from.
     """
     floats = {dtype for dtype in inputs if dtype.startswith(("float", "bfloat", "complex"))}
     half = bool(floats) and floats <= {"float16", "bfloat16"}
     products = peaks.half_products if half else peaks.products
-    computing = row["flops"] / products + row["elements"] / (peaks.operations if floats else peaks.integers)
+    computing = row["flops"] / products + row["elements"] / (
+        peaks.operations if floats else peaks.integers
+    )
     return row["moved_bytes"] / peaks.bandwidth, computing
 
 
@@ -123,7 +129,9 @@ def slowest_speedups(rows: Iterable[Row]) -> dict[str, float]:
     return slowest
 
 
-def measure(counted: Mapping[str, Counted], rows: Mapping[str, Row], peaks: Peaks) -> dict[str, Measured]:
+def measure(
+    counted: Mapping[str, Counted], rows: Mapping[str, Row], peaks: Peaks
+) -> dict[str, Measured]:
     """All figures of each problem.
 
     Args:
@@ -157,7 +165,8 @@ def read_device(device: str) -> tuple[list[Source], dict[str, Row]]:
     sources = [_source(file) for file in (lint, solutions) if file.exists()]
     slowest = slowest_speedups(known_rows(solutions).values())
     rows = {
-        name.removeprefix("ours/"): row | {"slowest_speedup": slowest.get(name.removeprefix("ours/"))}
+        name.removeprefix("ours/"): row
+        | {"slowest_speedup": slowest.get(name.removeprefix("ours/"))}
         for name, row in known_rows(lint).items()
         if name.startswith("ours/")
     }
@@ -165,20 +174,31 @@ def read_device(device: str) -> tuple[list[Source], dict[str, Row]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="h200", choices=PEAKS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     sources, rows = read_device(options.device)
     problems = list_problems()
     if missing := [each.id for each in problems if "seconds" not in rows.get(each.id, {})]:
-        parser.error(f"run benchmarks/lint.py on the {options.device} first: nothing is known of {', '.join(missing)}")
+        parser.error(
+            f"run benchmarks/lint.py on the {options.device} first: nothing is known of {', '.join(missing)}"
+        )
     counted = {each.id: count(each) for each in problems}
     versions = {"python": platform.python_version(), "torch": torch.__version__}
-    here = Source(file=Path(__file__).name, device="cpu", date=str(datetime.now(UTC).date()), versions=versions)
+    here = Source(
+        file=Path(__file__).name,
+        device="cpu",
+        date=str(datetime.now(UTC).date()),
+        versions=versions,
+    )
     found = measure(counted, rows, PEAKS[options.device])
     for id, each in sorted(found.items(), key=lambda item: item[1].difficulty):
-        print(f"{each.difficulty:.3f} {id:54} {each.operations:6} operators {each.seconds * 1e3:8.3f} ms {each.bound}")
+        print(
+            f"{each.difficulty:.3f} {id:54} {each.operations:6} operators {each.seconds * 1e3:8.3f} ms {each.bound}"
+        )
     if options.json:
         whole = Measurements(sources=(*sources, here), problems=found)
         options.json.write_text(whole.model_dump_json(indent=1) + "\n")
@@ -189,7 +209,10 @@ def _dtypes(tensors: Iterable[torch.Tensor]) -> tuple[str, ...]:
 
 
 def _source(file: Path) -> Source:
-    return Source(file=file.name, **{key: json.loads(file.read_text())[key] for key in ("device", "date", "versions")})
+    return Source(
+        file=file.name,
+        **{key: json.loads(file.read_text())[key] for key in ("device", "date", "versions")},
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""`kevin-env eval` with the reference solutions as its policy: the figures that a model would get who knew them.
+"""`kevin-env eval` with the reference solutions as its policy: the figures that a model would get
+who knew them.
 
-A problem of most levels, two turns each: the CUDA solution where there is one, then Triton's; speedups against eager
-PyTorch and against torch.compile. Rows are overall figures with their bootstrap intervals, then each problem's best.
+A problem of most levels, two turns each: the CUDA solution where there is one, then Triton's;
+speedups against eager PyTorch and against torch.compile. Rows are overall figures with their
+bootstrap intervals, then each problem's best.
 
     python benchmarks/eval_solutions.py --device cuda --json benchmarks/results/eval_solutions.h200.json
     python benchmarks/eval_solutions.py --run FOLDER --json FILE        # of a run that was played before
@@ -34,9 +36,31 @@ def play(device: str, problems: list[str], out: Path) -> None:
     Raises:
         SystemExit: when it fails.
     """
-    what = ["--problems", ",".join(problems), "--samples", "1", "--turns", "2", "--device", device, "--out", str(out)]
+    what = [
+        "--problems",
+        ",".join(problems),
+        "--samples",
+        "1",
+        "--turns",
+        "2",
+        "--device",
+        device,
+        "--out",
+        str(out),
+    ]
     baselines = f"baselines={json.dumps(BASELINES)}"
-    run = [sys.executable, "-m", "kevin_env", "eval", "-o", "policy.kind=solutions", "-o", baselines, *what, "--plain"]
+    run = [
+        sys.executable,
+        "-m",
+        "kevin_env",
+        "eval",
+        "-o",
+        "policy.kind=solutions",
+        "-o",
+        baselines,
+        *what,
+        "--plain",
+    ]
     if code := subprocess.run(run).returncode:
         raise SystemExit(f"kevin-env eval ended with {code}")
 
@@ -47,30 +71,40 @@ def overall(figures: dict[str, Any]) -> Iterator[Row]:
         yield figure(f"{name} rate", rate, "share")
     for baseline, speed in figures["speed"].items():
         yield figure(f"speedup against {baseline}", speed["speedup"]["avg"], "times")
-        yield figure(f"geometric mean of the solved against {baseline}", speed["geomean_solved"], "times")
+        yield figure(
+            f"geometric mean of the solved against {baseline}", speed["geomean_solved"], "times"
+        )
         for least, fast in speed["fast"].items():
             yield figure(f"fast_{least} against {baseline}", fast["avg"], "share")
 
 
 def figure(name: str, found: dict[str, Any], unit: str) -> Row:
     """A figure with its interval, over `n` problems."""
-    return plain_row(name, found["value"], unit, found["n"]) | {"interval": [found["low"], found["high"]]}
+    return plain_row(name, found["value"], unit, found["n"]) | {
+        "interval": [found["low"], found["high"]]
+    }
 
 
 def best(episodes: list[Trajectory]) -> Iterator[Row]:
-    """The best speedup of each problem against eager PyTorch, with its interval; null where no time was told."""
+    """The best speedup of each problem against eager PyTorch, with its interval; null where no time
+    was told.
+    """
     for episode in episodes:
         outcomes = [turn.outcome for turn in episode.turns]
         told = [each for each in outcomes if getattr(each, "speedup", None)]
         fastest = max(told, key=lambda each: getattr(each, "speedup", 0.0), default=outcomes[-1])
-        row = plain_row(f"{episode.problem.id}: best", getattr(fastest, "speedup", None), "times", len(outcomes))
+        row = plain_row(
+            f"{episode.problem.id}: best", getattr(fastest, "speedup", None), "times", len(outcomes)
+        )
         yield row | {
             "outcome": f"{fastest.category}/{fastest.kind}", "interval": getattr(fastest, "speedup_interval", None),
         }  # fmt: skip
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("problems", nargs="*", default=PROBLEMS)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--run", type=Path, help="a run folder; nothing is played")
@@ -81,9 +115,15 @@ def main() -> None:
         if options.run is None:
             play(options.device, list(options.problems), out)
         figures = json.loads((out / "metrics.json").read_text())["overall"]
-        episodes = [each for each in read_trajectories(out / "trajectories.jsonl") if isinstance(each, Trajectory)]
+        episodes = [
+            each
+            for each in read_trajectories(out / "trajectories.jsonl")
+            if isinstance(each, Trajectory)
+        ]
     device = next(each.hardware for each in episodes if each.hardware)
-    write_result(options.json, device_name(device), device.versions, [*overall(figures), *best(episodes)])
+    write_result(
+        options.json, device_name(device), device.versions, [*overall(figures), *best(episodes)]
+    )
 
 
 if __name__ == "__main__":

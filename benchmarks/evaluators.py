@@ -1,7 +1,8 @@
-"""Evaluators of other systems, asked about one submission each in a process of our sandbox. Used by other scripts.
+"""Evaluators of other systems, asked about one submission each in a process of our sandbox. Used by
+other scripts.
 
-They are read from checkouts of their repositories. Each submission has a process of its own, so that an attack on the
-machine stays inside.
+They are read from checkouts of their repositories. Each submission has a process of its own, so
+that an attack on the machine stays inside.
 """
 
 import argparse
@@ -25,7 +26,8 @@ SECONDS = 120.0
 TOLD = 200
 """Characters of what ended it."""
 REST = 0.5
-"""Seconds before each evaluation, in which the next candidate is started, as while a model thinks."""
+"""Seconds before each evaluation, in which the next candidate is started, as while a model thinks.
+"""
 HEAD = """
 import json, pathlib, sys, types
 FILES = {files!r}
@@ -90,7 +92,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a peer says of a submission, None when it gives no answer, and the seconds that it takes.
+    """What a peer says of a submission, None when it gives no answer, and the seconds that it
+    takes.
 
     `failure` tells why there is none.
     """
@@ -111,8 +114,12 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
     start = time.perf_counter()
     try:
         if "missing" in worker.sandbox.model_dump().values():
-            raise SystemExit("this machine's sandbox is not whole, and these files attack what they can reach")
-        worker.ask("load", SECONDS, path=str(worker.folder / "peer.py"), code=code, entry="ModelNew")
+            raise SystemExit(
+                "this machine's sandbox is not whole, and these files attack what they can reach"
+            )
+        worker.ask(
+            "load", SECONDS, path=str(worker.folder / "peer.py"), code=code, entry="ModelNew"
+        )
         failure = "it ended without one"
     except Trouble as trouble:  # it ended with the attack; what it said before counts
         failure = " ".join(printable(str(trouble)).split())[:TOLD]
@@ -126,7 +133,9 @@ def evaluate(bench: Bench, entry: Entry, peer: Peer) -> Evaluation:
 
 
 def commit_of(folder: Path) -> str | None:
-    """The commit of which a folder is checked out; None where it is in no checkout, or none of its files is."""
+    """The commit of which a folder is checked out; None where it is in no checkout, or none of its
+    files is.
+    """
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
@@ -144,7 +153,9 @@ def read_peers(options: argparse.Namespace) -> dict[str, Peer]:
     if options.kernrl:
         names = ("evaluator.py", "profiler.py")
         files = {f"server/{name}": (options.kernrl / "server" / name).read_text() for name in names}
-        peers["kernrl"] = Peer({"server/__init__.py": "", **files}, KERNRL, commit_of(options.kernrl))
+        peers["kernrl"] = Peer(
+            {"server/__init__.py": "", **files}, KERNRL, commit_of(options.kernrl)
+        )
     if options.kernelbench:
         folder = options.kernelbench / "src" / "kernelbench"
         files = {f"kernelbench/{path.name}": path.read_text() for path in folder.glob("*.py")}

@@ -1,9 +1,11 @@
-"""Whether judging survives what machines do: processes killed at random moments, and thousands of judgements on end.
+"""Whether judging survives what machines do: processes killed at random moments, and thousands of
+judgements on end.
 
-`kills`: a client judges submissions whose verdicts are known, several at once, while candidates, keepers, judges, fork
-servers and the client itself are killed (SIGKILL). Every judgement must end with the right verdict or a `JudgeError`,
-and nothing may be left behind: no process, no folder, no half-written line. `soak`: judgements on end, with the
-memory and the descriptors of the judge watched. Of a part that is not run now (0) the file keeps its rows.
+`kills`: a client judges submissions whose verdicts are known, several at once, while candidates,
+keepers, judges, fork servers and the client itself are killed (SIGKILL). Every judgement must end
+with the right verdict or a `JudgeError`, and nothing may be left behind: no process, no folder, no
+half-written line. `soak`: judgements on end, with the memory and the descriptors of the judge
+watched. Of a part that is not run now (0) the file keeps its rows.
 
     python benchmarks/faults.py [--device cpu|cuda] [--kills 500] [--soak 2000] [--json FILE]
 """
@@ -61,7 +63,12 @@ def descendants(pid: int) -> dict[int, str]:
     parents = children()
     found: dict[int, str] = {}
     waiting = [(child, "client") for child in parents.get(pid, [])]
-    below = {"client": "judge", "judge": "fork server", "fork server": "keeper", "keeper": "candidate"}
+    below = {
+        "client": "judge",
+        "judge": "fork server",
+        "fork server": "keeper",
+        "keeper": "candidate",
+    }
     while waiting:
         child, role = waiting.pop()
         found[child] = role
@@ -72,7 +79,9 @@ def descendants(pid: int) -> dict[int, str]:
 def client(device: str, file: Path) -> None:
     """Plays episodes until it is killed, and says how each judgement ended."""
     with LocalPool() as pool:
-        threads = [threading.Thread(target=play_on, args=(pool, device, file)) for _ in range(WORKERS)]
+        threads = [
+            threading.Thread(target=play_on, args=(pool, device, file)) for _ in range(WORKERS)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -84,7 +93,10 @@ def play_on(pool: LocalPool, device: str, file: Path) -> None:
     while True:
         order = random.sample(list(KNOWN.items()), len(KNOWN))
         episode = Episode(
-            PROBLEM, pool, Settings(max_turns=len(order), device=device, rules="open"), recorder=Recorder(file)
+            PROBLEM,
+            pool,
+            Settings(max_turns=len(order), device=device, rules="open"),
+            recorder=Recorder(file),
         )
         try:
             episode.start()
@@ -126,7 +138,9 @@ def kills(device: str, count: int) -> list[dict[str, Any]]:
             while process.poll() is None and said.count("right") < count:
                 await_answers(said, process)
                 strike(killed)
-                bar.update(task, completed=said.count("right"), text=f"{sum(killed.values())} killed")
+                bar.update(
+                    task, completed=said.count("right"), text=f"{sum(killed.values())} killed"
+                )
             process.kill()
             process.wait()
         lines = list(read_trajectories(file))
@@ -197,7 +211,15 @@ def soak(device: str, count: int) -> list[dict[str, Any]]:
             judgement = pool.submit(PROBLEM, Submission(code=KNOWN[category]), options).result()
             wrong += judgement.outcome.category != category
             if i % 20 == 19:
-                rows.append(usage(next(pid for pid, role in descendants(os.getpid()).items() if role == "client")))
+                rows.append(
+                    usage(
+                        next(
+                            pid
+                            for pid, role in descendants(os.getpid()).items()
+                            if role == "client"
+                        )
+                    )
+                )
     settled = rows[len(rows) // 4 :]
     growth = settled[-1][0] - settled[0][0]
     values = {

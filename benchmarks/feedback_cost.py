@@ -1,9 +1,11 @@
-"""What feedback costs a turn: each option on and off, and what the judge finds out once for a device and a problem.
+"""What feedback costs a turn: each option on and off, and what the judge finds out once for a
+device and a problem.
 
-A turn's options are judged in turn on the same submissions, on one warm judge, so that what others do meanwhile
-touches all of them alike: `off`, `profile=kernels`, `profile=ncu`, and on a GPU `sanitize` on an illegal access with it
-and without. `added` is the median of what an option takes beyond `off` in the same round. Then the figures that are
-always there: ceilings, measured as for the first time, and the counting of a reference's work.
+A turn's options are judged in turn on the same submissions, on one warm judge, so that what others
+do meanwhile touches all of them alike: `off`, `profile=kernels`, `profile=ncu`, and on a GPU
+`sanitize` on an illegal access with it and without. `added` is the median of what an option takes
+beyond `off` in the same round. Then the figures that are always there: ceilings, measured as for
+the first time, and the counting of a reference's work.
 
     python benchmarks/feedback_cost.py [--device cpu|cuda] [--rounds 5] [--json FILE]
 """
@@ -39,9 +41,14 @@ OPTIONS: Mapping[str, dict[str, object]] = {
 
 
 def option_rows(
-    pool: LocalPool, entry: Entry, device: str, rounds: int, options: Mapping[str, dict[str, object]]
+    pool: LocalPool,
+    entry: Entry,
+    device: str,
+    rounds: int,
+    options: Mapping[str, dict[str, object]],
 ) -> Iterator[Row]:
-    """Wall seconds of a turn under each option, and beyond the first of them, where what was asked for was told.
+    """Wall seconds of a turn under each option, and beyond the first of them, where what was asked
+    for was told.
 
     Raises:
         RuntimeError: when the file does not end as it must.
@@ -49,34 +56,53 @@ def option_rows(
     taken: dict[str, list[tuple[int, float]]] = {name: [] for name in options}
     for number in range(rounds + 1):
         for name, values in options.items():
-            time.sleep(0.5)  # the next candidate is started off the critical path, as while a model thinks
+            time.sleep(
+                0.5
+            )  # the next candidate is started off the critical path, as while a model thinks
             start = time.perf_counter()
             asked = Options.model_validate({"device": device} | values)
             judgement = pool.submit(entry.task, Submission(code=entry.code), asked).result()
             seconds = time.perf_counter() - start
             if not entry.met_by(judgement.outcome):
-                raise RuntimeError(f"{entry.name}: {judgement.outcome.category}: {judgement.outcome.message}")
-            if number and answered(asked, judgement):  # the first round warms the judge's side of the problem
+                raise RuntimeError(
+                    f"{entry.name}: {judgement.outcome.category}: {judgement.outcome.message}"
+                )
+            if number and answered(
+                asked, judgement
+            ):  # the first round warms the judge's side of the problem
                 taken[name].append((number, seconds))
     off = dict(next(iter(taken.values())))
     for place, (name, found) in enumerate(taken.items()):
         if not found:
-            print(f"{entry.path.stem}: {name}: its tool told nothing here, so there is no row", flush=True)
+            print(
+                f"{entry.path.stem}: {name}: its tool told nothing here, so there is no row",
+                flush=True,
+            )
             continue
         yield median_row(f"{entry.path.stem}: {name}", [seconds for _, seconds in found])
         if place:
-            yield median_row(f"{entry.path.stem}: {name}, added", [seconds - off[number] for number, seconds in found])
+            yield median_row(
+                f"{entry.path.stem}: {name}, added",
+                [seconds - off[number] for number, seconds in found],
+            )
 
 
 def answered(asked: Options, judgement: Judgement) -> bool:
-    """Whether the tools that were asked for told something; without an answer they cost next to nothing."""
+    """Whether the tools that were asked for told something; without an answer they cost next to
+    nothing.
+    """
     found = judgement.profile or Profile()
-    kernels, counted = asked.profile != "kernels" or found.kernels, asked.profile != "ncu" or found.ncu
+    kernels, counted = (
+        asked.profile != "kernels" or found.kernels,
+        asked.profile != "ncu" or found.ncu,
+    )
     return bool(kernels and counted and (not asked.sanitize or found.sanitizer))
 
 
 def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
-    """Ceilings, and the counting of references, each as for the first time but for loading libraries."""
+    """Ceilings, and the counting of references, each as for the first time but for loading
+    libraries.
+    """
     import torch
 
     from kevin_env.judge.cases import timed_case
@@ -114,20 +140,28 @@ def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
     yield from (median_row(name, seconds) for name, seconds in figures.items())
     rates = {"reading": found.reading, "copying": found.copying}
     yield from (median_row(f"ceiling: {name}", [rate], "B/s") for name, rate in rates.items())
-    yield from (median_row(f"ceiling: {kind}", [rate], "FLOP/s") for kind, rate in found.rates.items())
+    yield from (
+        median_row(f"ceiling: {kind}", [rate], "FLOP/s") for kind, rate in found.rates.items()
+    )
 
 
 def all_rows(pool: LocalPool, device: str, rounds: int) -> Iterable[Row]:
     for name in SUBMISSIONS[device]:
-        yield from option_rows(pool, read_entry(FOLDER / "honest" / f"{name}.py"), device, rounds, OPTIONS)
+        yield from option_rows(
+            pool, read_entry(FOLDER / "honest" / f"{name}.py"), device, rounds, OPTIONS
+        )
     if device == "cuda":
         sanitized: Mapping[str, dict[str, object]] = {"off": {}, "sanitize": {"sanitize": True}}
-        yield from option_rows(pool, read_entry(FOLDER / "hostile" / f"{WRONG}.py"), device, rounds, sanitized)
+        yield from option_rows(
+            pool, read_entry(FOLDER / "hostile" / f"{WRONG}.py"), device, rounds, sanitized
+        )
     yield from standing_rows(device, pool.device(device), rounds)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)

@@ -12,10 +12,14 @@ from kevin_env.judge.choice import device_names
 
 
 def start_processes(stack: ExitStack, choice: str, each: int = 1) -> list[ProcessPoolExecutor]:
-    """So many for each device of a choice such as `cuda:0,1`, where a GPU is `cuda:0`. They end with the stack."""
+    """So many for each device of a choice such as `cuda:0,1`, where a GPU is `cuda:0`. They end
+    with the stack.
+    """
     names = device_names(choice)
     numbers = gpu_numbers()
-    visible = [numbers[int(name.partition(":")[2])] if name != "cpu" else "" for name in names] * each
+    visible = [
+        numbers[int(name.partition(":")[2])] if name != "cpu" else "" for name in names
+    ] * each
     spawn = multiprocessing.get_context("spawn")
     return [
         stack.enter_context(ProcessPoolExecutor(1, spawn, _enter, (place, len(visible), device)))
@@ -26,7 +30,11 @@ def start_processes(stack: ExitStack, choice: str, each: int = 1) -> list[Proces
 def gpu_numbers() -> list[str]:
     """What CUDA_VISIBLE_DEVICES calls the GPUs that this process sees."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return chosen.split(",") if chosen else [str(number) for number in range(torch.cuda.device_count())]
+    return (
+        chosen.split(",")
+        if chosen
+        else [str(number) for number in range(torch.cuda.device_count())]
+    )
 
 
 def share(processors: set[int], place: int, places: int) -> set[int]:
@@ -38,8 +46,8 @@ def share(processors: set[int], place: int, places: int) -> set[int]:
 def _enter(place: int, places: int, visible: str) -> None:
     """Runs in the process: its one GPU, its part of the processors, and its end with its parent.
 
-    Processors are shared out, so that what compiles for one device stays off the one on which the judge of another
-    waits: each judge takes its device to be the only one.
+    Processors are shared out, so that what compiles for one device stays off the one on which the
+    judge of another waits: each judge takes its device to be the only one.
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = visible
     os.sched_setaffinity(0, share(os.sched_getaffinity(0), place, places))

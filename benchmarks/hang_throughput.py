@@ -1,11 +1,13 @@
-"""What a submission that hangs costs the others: turns a second of honest submissions, with and without it.
+"""What a submission that hangs costs the others: turns a second of honest submissions, with and
+without it.
 
-Honest submissions, as those of `throughput.py`, are handed to one warm pool at once: alone, right after one that hangs
-in its first call, and right after one that hangs in a later call. The kernel that hangs on a GPU has others launched
-behind it. A drop is that of the median rate. All verdicts have to be right: else the script says which are not, and
-exits with 1.
+Honest submissions, as those of `throughput.py`, are handed to one warm pool at once: alone, right
+after one that hangs in its first call, and right after one that hangs in a later call. The kernel
+that hangs on a GPU has others launched behind it. A drop is that of the median rate. All verdicts
+have to be right: else the script says which are not, and exits with 1.
 
-    python benchmarks/hang_throughput.py [--device cpu|cuda] [--count 10] [--repeats 2] [--json FILE]
+    python benchmarks/hang_throughput.py [--device cpu|cuda] [--count 10] [--repeats 2] [--json
+    FILE]
 """
 
 import argparse
@@ -39,11 +41,17 @@ ModelNew.forward = forward
 def chosen(device: str, count: int) -> list[Entry]:
     """So many honest submissions; on a CPU of the small problems of our corpus alone."""
     entries = filled_up(KINDS[device], PROBLEMS, device)
-    return mixed([each for each in entries if device != "cpu" or each.problem.endswith(".py")], count)
+    return mixed(
+        [each for each in entries if device != "cpu" or each.problem.endswith(".py")], count
+    )
 
 
-def rate(pool: LocalPool, entries: list[Entry], device: str, hang: str) -> tuple[float, list[str], float]:
-    """Turns a second of the honest submissions, what is wrong, and the seconds of the one that hangs."""
+def rate(
+    pool: LocalPool, entries: list[Entry], device: str, hang: str
+) -> tuple[float, list[str], float]:
+    """Turns a second of the honest submissions, what is wrong, and the seconds of the one that
+    hangs.
+    """
     task = entries[0].task
     code = as_submission(task.source) + HANGS.format(at=CALLS[hang]) if hang else ""
     hung = pool.submit(task, Submission(code=code), Options(device=device)) if hang else None
@@ -58,10 +66,16 @@ def rate(pool: LocalPool, entries: list[Entry], device: str, hang: str) -> tuple
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--count", type=int, help="honest submissions: 10 on a GPU, 4 on a CPU when left out")
-    parser.add_argument("--repeats", type=int, help="of each hang: 2 on a GPU, 1 on a CPU when left out")
+    parser.add_argument(
+        "--count", type=int, help="honest submissions: 10 on a GPU, 4 on a CPU when left out"
+    )
+    parser.add_argument(
+        "--repeats", type=int, help="of each hang: 2 on a GPU, 1 on a CPU when left out"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     entries = chosen(options.device, options.count or COUNTS[options.device])
@@ -81,7 +95,13 @@ def main() -> None:
     results.tell(median_row("no hang", usual, "turns/s"))
     for hang, found in rates.items():
         results.tell(median_row(f"hang {hang}", found, "turns/s"))
-        results.tell(plain_row(f"hang {hang}: drop", 1 - statistics.median(found) / statistics.median(usual), "share"))
+        results.tell(
+            plain_row(
+                f"hang {hang}: drop",
+                1 - statistics.median(found) / statistics.median(usual),
+                "share",
+            )
+        )
         results.tell(median_row(f"hang {hang}: on the device", seconds[hang]))
     for fault in faults:
         print(f"WRONG VERDICT: {fault}")

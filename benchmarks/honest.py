@@ -1,4 +1,6 @@
-"""Honest submissions by what they are written in, each as nobody has seen it before. Used by other scripts."""
+"""Honest submissions by what they are written in, each as nobody has seen it before. Used by other
+scripts.
+"""
 
 import ast
 import itertools
@@ -28,7 +30,9 @@ load_inline("extension_of_this_file", **BUILD)
 """
 _COMPILED = ("triton", "nvcc", "nvrtc", "load_inline", "ctypes", "cpp_extension")
 _PLACES = ("#include", 'extern "C"', "__global__")
-"""Where C++ and CUDA sources have room for a declaration: before lines that start so, by the first that is there."""
+"""Where C++ and CUDA sources have room for a declaration: before lines that start so, by the first
+that is there.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,9 @@ class Fresh(Entry):
 
 
 def kind_of(code: str) -> str:
-    """`triton`, `cuda` or `cpp`; `torch` where there is no kernel, `python` where its language cannot be told."""
+    """`triton`, `cuda` or `cpp`; `torch` where there is no kernel, `python` where its language
+    cannot be told.
+    """
     language = guess_language(code)
     if language != "python":
         return language
@@ -60,7 +66,11 @@ def solution_entries(device: str) -> list[Entry]:
     """The reference solutions for a device, by level."""
     files = (data_folder("problems") / "solutions").glob("*.py")
     parts = [(path, *path.name.rsplit(".", 2)[:2]) for path in files]
-    entries = [Entry(path, of, device, "kernel", "correct") for path, of, kind in parts if kind in RUNS_ON[device]]
+    entries = [
+        Entry(path, of, device, "kernel", "correct")
+        for path, of, kind in parts
+        if kind in RUNS_ON[device]
+    ]
     return sorted(entries, key=lambda each: (int(each.problem[1:].partition("_")[0]), each.name))
 
 
@@ -72,7 +82,9 @@ def filled_up(kind: str, least: int, device: str) -> list[Entry]:
 
 
 def by_problem(entries: Iterable[Entry]) -> list[Entry]:
-    """The same, all files of one problem after each other, problems in the order in which they first come."""
+    """The same, all files of one problem after each other, problems in the order in which they
+    first come.
+    """
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.problem, []).append(entry)
@@ -89,12 +101,16 @@ def sample(entries: list[Entry], attacks: int) -> list[Entry]:
 
 
 def fresh(code: str, number: int) -> str:
-    """The same kernels as a source that no cache of compiled code has: other tokens in every file that is compiled."""
+    """The same kernels as a source that no cache of compiled code has: other tokens in every file
+    that is compiled.
+    """
     code = _with_constants(code, number)
     lines = code.split("\n")
     start = next((each for each in _PLACES if any(line.startswith(each) for line in lines)), None)
     if start is not None:  # each has its own name: several may be in one file
-        for place in reversed([place for place, line in enumerate(lines) if line.startswith(start)]):
+        for place in reversed(
+            [place for place, line in enumerate(lines) if line.startswith(start)]
+        ):
             place -= place > 0 and lines[place - 1].startswith("template")
             lines.insert(place, f"static const int fresh_{number}_{place} = {number};")
         code = "\n".join(lines)
@@ -108,14 +124,22 @@ def warm(pool: LocalPool, problem: Problem, options: Options) -> None:
 
 def freshened(entry: Entry, number: int) -> Fresh:
     """A file as a submission that nobody has seen."""
-    return Fresh(entry.path, entry.problem, entry.device, entry.rules, entry.expect, fresh(entry.code, number))
+    return Fresh(
+        entry.path,
+        entry.problem,
+        entry.device,
+        entry.rules,
+        entry.expect,
+        fresh(entry.code, number),
+    )
 
 
 def extension_entries(device: str) -> list[Entry]:
-    """The sources of our corpus of extensions, each as a submission that builds it with `load_inline`.
+    """The sources of our corpus of extensions, each as a submission that builds it with
+    `load_inline`.
 
-    They come from the tests of the short compile path. What is judged is the reference of one of the quick problems,
-    a different one each time: the extension is built and loaded, not called.
+    They come from the tests of the short compile path. What is judged is the reference of one of
+    the quick problems, a different one each time: the extension is built and loaded, not called.
     """
     problems = sorted((FOLDER / "problems").glob("*.py"))
     files = sorted((FOLDER.parent / "extensions" / RUNS_ON[device][0]).glob("*.py"))
@@ -143,7 +167,9 @@ def is_right(entry: Entry, outcome: Outcome) -> bool:
 
 
 def _with_constants(code: str, number: int) -> str:
-    """Triton kernels with a constant more. They are hashed by their source, and functions that they call with them."""
+    """Triton kernels with a constant more. They are hashed by their source, and functions that they
+    call with them.
+    """
     lines = code.split("\n")
     for node in sorted(_kernels(code), key=lambda each: -each.lineno):
         first = node.body[0]
@@ -154,4 +180,8 @@ def _with_constants(code: str, number: int) -> str:
 
 def _kernels(code: str) -> list[ast.FunctionDef]:
     functions = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.FunctionDef)]
-    return [node for node in functions if any("jit" in ast.unparse(each) for each in node.decorator_list)]
+    return [
+        node
+        for node in functions
+        if any("jit" in ast.unparse(each) for each in node.decorator_list)
+    ]

@@ -1,8 +1,9 @@
-"""What calls take as the process that launches them tells: CUDA events, and the kernels' own durations (CUPTI).
+"""What calls take as the process that launches them tells: CUDA events, and the kernels' own
+durations (CUPTI).
 
-No judge, no sandbox; `kernels.py` starts it. As in a chain of the judge's, a call finds its input just written and the
-L2 overwritten, up to twelve of them follow each other, and the first does not count. All are queued before the first
-begins, so that no launch is in a time.
+No judge, no sandbox; `kernels.py` starts it. As in a chain of the judge's, a call finds its input
+just written and the L2 overwritten, up to twelve of them follow each other, and the first does not
+count. All are queued before the first begins, so that no launch is in a time.
 
     python benchmarks/inside.py FOLDER [cupti]      # FOLDER has NAME.problem.py and NAME.submission.py
 
@@ -49,23 +50,33 @@ class Side:
             in_time = not pairs[0][0].query()
             torch.cuda.synchronize()
             if in_time:
-                return statistics.median(start.elapsed_time(stop) for start, stop in pairs[1:]) / 1e3
+                return (
+                    statistics.median(start.elapsed_time(stop) for start, stop in pairs[1:]) / 1e3
+                )
             self._cycles *= 2
 
     def cupti(self) -> float | None:
-        """Seconds that the kernels of a call take together; None where they cannot be told from those in between."""
+        """Seconds that the kernels of a call take together; None where they cannot be told from
+        those in between.
+        """
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as trace:
             for _ in range(self._count):
                 self._scratch.zero_()
                 self._model(*self._inputs)
             torch.cuda.synchronize()
         of_gpu = [each for each in trace.events() or () if each.device_type.name == "CUDA"]
-        spans = [each.time_range.elapsed_us() for each in sorted(of_gpu, key=lambda each: each.time_range.start)]
+        spans = [
+            each.time_range.elapsed_us()
+            for each in sorted(of_gpu, key=lambda each: each.time_range.start)
+        ]
         each, left = divmod(len(spans), self._count)
         if left or each < 2:
             print(f"{len(spans)} kernels in {self._count} calls", file=sys.stderr)
             return None
-        return statistics.median(sum(spans[i + 1 : i + each]) for i in range(0, len(spans), each)) / 1e6
+        return (
+            statistics.median(sum(spans[i + 1 : i + each]) for i in range(0, len(spans), each))
+            / 1e6
+        )
 
     def _timed(self) -> tuple[torch.cuda.Event, torch.cuda.Event]:
         for target, source in zip(self._inputs, self._source, strict=True):
@@ -83,7 +94,10 @@ def times(submission: Path, problem: Path, with_cupti: bool) -> dict[str, dict[s
     *both, inputs = models(str(submission), str(problem))
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
     scratch = torch.empty(FLUSHES * l2, dtype=torch.uint8, device="cuda")
-    sides = {name: Side(model, inputs, scratch) for name, model in zip(("reference", "submission"), both, strict=True)}
+    sides = {
+        name: Side(model, inputs, scratch)
+        for name, model in zip(("reference", "submission"), both, strict=True)
+    }
     found: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(ROUNDS):
         for name, side in sides.items():
@@ -104,7 +118,10 @@ def main() -> None:
     for problem in sorted(folder.glob("*.problem.py")):
         name = problem.name.removesuffix(".problem.py")
         with torch.no_grad():
-            print(json.dumps([name, times(folder / f"{name}.submission.py", problem, with_cupti)]), flush=True)
+            print(
+                json.dumps([name, times(folder / f"{name}.submission.py", problem, with_cupti)]),
+                flush=True,
+            )
         torch.cuda.empty_cache()
 
 

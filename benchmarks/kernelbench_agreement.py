@@ -1,8 +1,10 @@
-"""Runs of KernelBench judged again: how often its verdicts and ours agree, by run, level and kind of difference.
+"""Runs of KernelBench judged again: how often its verdicts and ours agree, by run, level and kind
+of difference.
 
-Each RUN is a folder as KernelBench writes it, for the version of its problems that KEVIN_ENV_KERNELBENCH names.
-Verdicts are kept in it (`kevin_verdicts.jsonl`), so that a second start goes on. No kernel gets into the result:
-rows have counts, and for each kernel on which the verdicts differ both verdicts with their messages.
+Each RUN is a folder as KernelBench writes it, for the version of its problems that
+KEVIN_ENV_KERNELBENCH names. Verdicts are kept in it (`kevin_verdicts.jsonl`), so that a second
+start goes on. No kernel gets into the result: rows have counts, and for each kernel on which the
+verdicts differ both verdicts with their messages.
 
     KEVIN_ENV_KERNELBENCH=... python benchmarks/kernelbench_agreement.py --device cuda \
         --json benchmarks/results/kernelbench_agreement.h200.json RUN...
@@ -16,7 +18,14 @@ from pathlib import Path
 from resultfile import Row, device_name, plain_row, write_result
 
 from kevin_env.app.rejudge import Report, Terms, read_run, rejudge
-from kevin_env.app.rejudge.comparison import DIFFERENT, HEADINGS, Agreement, agreeing, counts, row_of
+from kevin_env.app.rejudge.comparison import (
+    DIFFERENT,
+    HEADINGS,
+    Agreement,
+    agreeing,
+    counts,
+    row_of,
+)
 from kevin_env.app.screen import make_console
 from kevin_env.judge import Options
 from kevin_env.judge.pool import LocalPool
@@ -40,7 +49,9 @@ _KEPT = ("problem", "agreement", "kernelbench", "kevin_env")
 def _counted(name: str, count: Counter[Agreement]) -> Iterator[Row]:
     share, compared = agreeing(count), count.total() - count["no_verdict"] - count["not_judged"]
     yield plain_row(f"{name}.agreement", share, "fraction", compared)
-    yield from (plain_row(f"{name}.{each}", count[each], "kernels", count.total()) for each in HEADINGS)
+    yield from (
+        plain_row(f"{name}.{each}", count[each], "kernels", count.total()) for each in HEADINGS
+    )
 
 
 def all_rows(reports: Sequence[Report]) -> Iterator[Row]:
@@ -52,7 +63,9 @@ def all_rows(reports: Sequence[Report]) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--rules", default="open", choices=("kernel", "partial", "open"))
@@ -62,7 +75,9 @@ def main() -> None:
     runs = {folder: read_run(folder, errors) for folder in given.runs}
     with LocalPool() as pool:
         info, options = pool.device(given.device), Options(device=given.device, rules=given.rules)
-        terms = Terms(rules=given.rules, inputs=options.inputs, baseline=options.baseline, hardware=info.name)
+        terms = Terms(
+            rules=given.rules, inputs=options.inputs, baseline=options.baseline, hardware=info.name
+        )
         for folder, kernels in runs.items():
             ended = rejudge(kernels, folder, pool, options, terms, errors)
             reports.append(Report(folder.resolve().name, terms, ended))

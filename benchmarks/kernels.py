@@ -1,4 +1,5 @@
-"""Kernels of known sizes as problems and submissions, from 6 us to 10 ms, and what tools tell of their calls.
+"""Kernels of known sizes as problems and submissions, from 6 us to 10 ms, and what tools tell of
+their calls.
 
 Used by `clock.py` and `timing_fidelity.py`.
 """
@@ -98,7 +99,9 @@ class Kernel:
     code: str
 
 
-def kernel(name: str, shape: str, expression: str, own: str = "", source: str = EAGER, weights: str = "") -> Kernel:
+def kernel(
+    name: str, shape: str, expression: str, own: str = "", source: str = EAGER, weights: str = ""
+) -> Kernel:
     """One of the kernels.
 
     Args:
@@ -169,7 +172,9 @@ def times_inside(kernels: Sequence[Kernel], *words: str) -> dict[str, Times]:
         SystemExit: when it fails.
     """
     with written(kernels) as folder:
-        done = subprocess.run([sys.executable, str(INSIDE), str(folder), *words], stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [sys.executable, str(INSIDE), str(folder), *words], stdout=subprocess.PIPE, text=True
+        )
     if done.returncode:
         raise SystemExit(f"{INSIDE.name} failed: see above")
     told = (json.loads(line) for line in done.stdout.splitlines() if line.startswith('["'))
@@ -177,13 +182,24 @@ def times_inside(kernels: Sequence[Kernel], *words: str) -> dict[str, Times]:
 
 
 def time_by_ncu(each: Kernel) -> float | None:
-    """Seconds that the kernels of one call take as ncu tells it, caches cold; None where it cannot be had.
+    """Seconds that the kernels of one call take as ncu tells it, caches cold; None where it cannot
+    be had.
 
-    It needs a program of that name and the right to read the device's counters, which containers seldom have.
+    It needs a program of that name and the right to read the device's counters, which containers
+    seldom have.
     """
     if shutil.which("ncu") is None:
         return None
-    look = ["ncu", "--csv", "--metrics", NCU_METRIC, "--profile-from-start", "off", "--clock-control", "none"]
+    look = [
+        "ncu",
+        "--csv",
+        "--metrics",
+        NCU_METRIC,
+        "--profile-from-start",
+        "off",
+        "--clock-control",
+        "none",
+    ]
     with written([each]) as folder:
         files = [str(folder / f"00.{what}.py") for what in ("submission", "problem")]
         said = run([*look, sys.executable, str(ONE_CALL), *files], str(folder))
@@ -224,7 +240,9 @@ def judged(pool: LocalPool, each: Kernel, options: Options) -> Judged:
 def judged_in_turn(
     pool: LocalPool, kernels: Sequence[Kernel], options: Options, count: int, seconds: float
 ) -> dict[str, list[Judged]]:
-    """So many judgements of each kernel by its name, or fewer where the time is over. One that fails is left out."""
+    """So many judgements of each kernel by its name, or fewer where the time is over. One that
+    fails is left out.
+    """
     found: dict[str, list[Judged]] = {each.name: [] for each in kernels}
     end = time.monotonic() + seconds
     for each in [each for _ in range(count) for each in kernels]:

@@ -1,4 +1,6 @@
-"""What `turn_latency.py` measures besides the corpus: compilers' errors, KernelBench's size, the client, memory."""
+"""What `turn_latency.py` measures besides the corpus: compilers' errors, KernelBench's size, the
+client, memory.
+"""
 
 import os
 import tempfile
@@ -114,21 +116,30 @@ RIGHT = Correct(
 
 def full_headers(language: str, number: int) -> str:
     """A source in C++ or CUDA that uses what short headers do not have."""
-    return FULL_HEADERS.format(sources="cuda_sources" if language == "cuda" else "cpp_sources", number=number)
+    return FULL_HEADERS.format(
+        sources="cuda_sources" if language == "cuda" else "cpp_sources", number=number
+    )
 
 
 def compile_errors(number: int) -> list[str]:
     """CUDA sources in a form that models like, full headers and all, each with another fault."""
-    return [COMPILE_ERROR.format(fault=fault, number=number + place) for place, fault in enumerate(FAULTS)]
+    return [
+        COMPILE_ERROR.format(fault=fault, number=number + place)
+        for place, fault in enumerate(FAULTS)
+    ]
 
 
 def client_rows() -> tuple[Row, Row]:
-    """The client's part of a turn (prompt, score, trajectory), at the end of a long history of different kernels."""
+    """The client's part of a turn (prompt, score, trajectory), at the end of a long history of
+    different kernels.
+    """
     code = (FOLDER / "honest" / "softmax_triton.py").read_text()
     with tempfile.TemporaryDirectory() as folder:
         recorder = Recorder(Path(folder) / "turns.jsonl")
         pool = ScriptedPool([RIGHT] * HISTORY)
-        episode = Episode(load_problem("L1_23_Softmax"), pool, Settings(max_turns=HISTORY + 1), recorder=recorder)
+        episode = Episode(
+            load_problem("L1_23_Softmax"), pool, Settings(max_turns=HISTORY + 1), recorder=recorder
+        )
         episode.start()
         taken = []
         for turn in range(HISTORY):
@@ -136,7 +147,9 @@ def client_rows() -> tuple[Row, Row]:
             start = time.perf_counter()
             episode.submit(reply)
             taken.append(time.perf_counter() - start)
-    return median_row("client_turn", taken[-LAST:]), median_row("client_turn: without history", taken[:LAST])
+    return median_row("client_turn", taken[-LAST:]), median_row(
+        "client_turn: without history", taken[:LAST]
+    )
 
 
 def memory_rows(device: str, before: int) -> list[Row]:
@@ -149,13 +162,18 @@ def memory_rows(device: str, before: int) -> list[Row]:
     time.sleep(4 if device == "cuda" else 1)  # warm candidates are started one after the other
     found = processes_of_judge(os.getpid())
     rows = [
-        plain_row(f"memory: {name} (PSS)", proportional_size(found[name]), "byte") for name in ("judge", "fork server")
+        plain_row(f"memory: {name} (PSS)", proportional_size(found[name]), "byte")
+        for name in ("judge", "fork server")
     ]
     count = max(1, len(found["candidates"]) // 2)  # each is a process and its keeper
     held = proportional_size(found["candidates"]) / count
     rows.append(plain_row("memory: warm candidate (PSS)", held, "byte", n=count))
     taken = device_memory(device) - before
     if taken > 0:
-        rows.append(plain_row("device memory: idle judge and warm candidates", taken, "byte", n=1 + count))
-        rows.append(plain_row("device memory: each of them", taken / (1 + count), "byte", n=1 + count))
+        rows.append(
+            plain_row("device memory: idle judge and warm candidates", taken, "byte", n=1 + count)
+        )
+        rows.append(
+            plain_row("device memory: each of them", taken / (1 + count), "byte", n=1 + count)
+        )
     return rows

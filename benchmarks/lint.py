@@ -1,14 +1,17 @@
-"""The lint over a set of problems: ours, KernelBench's, or a folder of files in its form, by the same measure.
+"""The lint over a set of problems: ours, KernelBench's, or a folder of files in its form, by the
+same measure.
 
-For each problem: whether the judge accepts its own reference, and which trivial answers it accepts, on the problem's
-own inputs alone and with the further distributions. Each device has one problem at a time. Rows of problems that the
-file holds already and that are not looked at now are kept, so that sets can be added one after the other. With
-`--seconds` the same command can be given again and again, until it says that none is left.
+For each problem: whether the judge accepts its own reference, and which trivial answers it accepts,
+on the problem's own inputs alone and with the further distributions. Each device has one problem at
+a time. Rows of problems that the file holds already and that are not looked at now are kept, so
+that sets can be added one after the other. With `--seconds` the same command can be given again and
+again, until it says that none is left.
 
     python benchmarks/lint.py --json benchmarks/results/lint.cpu.json
     python benchmarks/lint.py --label kernelbench --device cuda:0,1 \\
         --json benchmarks/results/lint.h200.json kernelbench:
-    python benchmarks/lint.py --label kernrl --device cuda --json benchmarks/results/lint.h200.json FOLDER
+    python benchmarks/lint.py --label kernrl --device cuda --json benchmarks/results/lint.h200.json
+    FOLDER
 """
 
 import argparse
@@ -53,14 +56,17 @@ def problem_row(label: str, linted: Linted) -> dict[str, Any]:
         "reference": row.get("reference", FAILED),
         "accepted": row.get("accepted", []),
         "accepted_as_shipped": row.get("accepted_as_shipped", []),
-        "findings": [f"{each['check']}: {each['message']}" for each in row.get("findings", [])] or row.get("error"),
+        "findings": [f"{each['check']}: {each['message']}" for each in row.get("findings", [])]
+        or row.get("error"),
         "took": row.get("took"),
         **cost,
     }
 
 
 def total_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each set of problems, how many of them each of `TOTALS` is true of; `n` is how many there are."""
+    """For each set of problems, how many of them each of `TOTALS` is true of; `n` is how many there
+    are.
+    """
     sets: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         sets.setdefault(row["name"].split("/")[0], []).append(row)
@@ -79,7 +85,12 @@ def missing(problems: Sequence[Problem], label: str, rows: dict[str, Row]) -> li
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """By name, numbers in it as numbers: the same file, whatever is done first."""
-    return sorted(rows, key=lambda row: [int(part) if part.isdigit() else part for part in _NUMBER.split(row["name"])])
+    return sorted(
+        rows,
+        key=lambda row: [
+            int(part) if part.isdigit() else part for part in _NUMBER.split(row["name"])
+        ],
+    )
 
 
 _NUMBER = re.compile(r"([0-9]+)")
@@ -93,12 +104,20 @@ def ready(pool: LocalPool, choice: str) -> DeviceInfo:
 
 
 def read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="as for `kevin-env problems lint`; ours when left out")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="*", help="as for `kevin-env problems lint`; ours when left out"
+    )
     parser.add_argument("--label", default="ours", help="what the set is called in the result")
     parser.add_argument("--level", type=int)
     parser.add_argument("--device", default="auto", help="one, or several as cuda:0,1")
-    parser.add_argument("--seconds", type=float, help="only what the file lacks, and begin none after so many seconds")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        help="only what the file lacks, and begin none after so many seconds",
+    )
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
@@ -109,14 +128,22 @@ def main() -> None:
     problems = named_problems(options.names, options.level)
     with LocalPool() as pool:
         info = ready(pool, options.device)
-        rows = {name: row for name, row in known_rows(options.json, info.versions).items() if row["unit"] == "fit"}
+        rows = {
+            name: row
+            for name, row in known_rows(options.json, info.versions).items()
+            if row["unit"] == "fit"
+        }
         chosen = problems if options.seconds is None else missing(problems, options.label, rows)
-        for linted in lint(chosen, pool, Options(device=options.device), make_console(stream="stderr"), until):
+        for linted in lint(
+            chosen, pool, Options(device=options.device), make_console(stream="stderr"), until
+        ):
             row = problem_row(options.label, linted)
             rows[row["name"]] = row
             print(f"{row['name']:60} {'fit' if row['value'] else row['findings']}", flush=True)
             ordered = in_order(rows.values())
-            write_result(options.json, device_name(info), info.versions, [*total_rows(ordered), *ordered])
+            write_result(
+                options.json, device_name(info), info.versions, [*total_rows(ordered), *ordered]
+            )
     for row in total_rows(in_order(rows.values())):
         print(f"{row['name']:60} {row['value']} of {row['n']}")
     print(f"{len(missing(problems, options.label, rows))} of {len(problems)} left")

@@ -1,4 +1,6 @@
-"""What processes and devices use, as /proc and NVML tell it. Used by other scripts; makes no context on a device."""
+"""What processes and devices use, as /proc and NVML tell it. Used by other scripts; makes no
+context on a device.
+"""
 
 import contextlib
 import ctypes
@@ -18,11 +20,16 @@ class _Utilization(ctypes.Structure):
 
 
 class _Memory(ctypes.Structure):
-    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
+    _fields_ = (
+        ("total", ctypes.c_ulonglong),
+        ("free", ctypes.c_ulonglong),
+        ("used", ctypes.c_ulonglong),
+    )
 
 
 class Gpu:
-    """One GPU by its number, as NVML numbers them: where CUDA_VISIBLE_DEVICES chooses, the first chosen one is 0.
+    """One GPU by its number, as NVML numbers them: where CUDA_VISIBLE_DEVICES chooses, the first
+    chosen one is 0.
 
     Raises:
         OSError: where NVML is not there or does not know it.
@@ -35,9 +42,13 @@ class Gpu:
         self._handle = ctypes.c_void_p()
         found = self._nvml.nvmlInit_v2()
         if name.isdigit():
-            found = found or self._nvml.nvmlDeviceGetHandleByIndex_v2(int(name), ctypes.byref(self._handle))
+            found = found or self._nvml.nvmlDeviceGetHandleByIndex_v2(
+                int(name), ctypes.byref(self._handle)
+            )
         else:
-            found = found or self._nvml.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(self._handle))
+            found = found or self._nvml.nvmlDeviceGetHandleByUUID(
+                name.encode(), ctypes.byref(self._handle)
+            )
         if found:
             raise OSError(f"NVML does not know GPU {name}: error {found}")
 
@@ -81,7 +92,9 @@ class Busy:
         finally:
             self._ended.set()
             thread.join()
-            idle, total = (after - first for after, first in zip(_core_times(), before, strict=True))
+            idle, total = (
+                after - first for after, first in zip(_core_times(), before, strict=True)
+            )
             self.cores = 1 - idle / max(total, 1)
 
     def _look(self) -> None:
@@ -98,7 +111,9 @@ def device_memory(device: str) -> int:
 
 
 def proportional_size(pids: list[int]) -> int:
-    """Bytes that processes hold in memory; a page that several share counts for each by its part (PSS)."""
+    """Bytes that processes hold in memory; a page that several share counts for each by its part
+    (PSS).
+    """
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -108,7 +123,9 @@ def proportional_size(pids: list[int]) -> int:
 
 
 def processes_of_judge(client: int) -> dict[str, list[int]]:
-    """The processes below a client that has one idle judge: `judge`, `fork server` and `candidates`."""
+    """The processes below a client that has one idle judge: `judge`, `fork server` and
+    `candidates`.
+    """
     found: dict[str, list[int]] = {"judge": [], "fork server": [], "candidates": []}
     for pid in descendants(client):
         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")

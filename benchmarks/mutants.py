@@ -1,11 +1,13 @@
-"""What the comparison of a verdict finds: correct kernels broken automatically, and honest ones beside them.
+"""What the comparison of a verdict finds: correct kernels broken automatically, and honest ones
+beside them.
 
-Mutants of references, of rewrites, of outputs and of the arithmetic go straight to the comparison, on the input sets of
-a verdict: the first wrong one rejects. One that is accepted is as right as the reference (equivalent) when on 20
-further input sets it is bitwise the reference, or errs by no more than four times the reference's own error against
-float64; otherwise it survived. What raised an exception was never compared and counts neither way. With --candidates,
-mutants of C++ and Triton kernels go through the real judge. Problems that the file holds already and that are not
-looked at now are kept, so that a long run can be done in parts.
+Mutants of references, of rewrites, of outputs and of the arithmetic go straight to the comparison,
+on the input sets of a verdict: the first wrong one rejects. One that is accepted is as right as the
+reference (equivalent) when on 20 further input sets it is bitwise the reference, or errs by no more
+than four times the reference's own error against float64; otherwise it survived. What raised an
+exception was never compared and counts neither way. With --candidates, mutants of C++ and Triton
+kernels go through the real judge. Problems that the file holds already and that are not looked at
+now are kept, so that a long run can be done in parts.
 
     python benchmarks/mutants.py --json benchmarks/results/mutants.cpu.json [PROBLEM]...
     python benchmarks/mutants.py --json benchmarks/results/mutants.cpu.json --candidates
@@ -43,19 +45,29 @@ PROBLEMS = (
     "L6_5_Sobel_EdgeDetect", "L7_1_FFT_1D", "L8_9_IntegerTransform_Quantize", "L9_1_PrefixSum_ExclusiveScan",
     "L9_9_TopK",
 )  # fmt: skip
-"""One or more of every kind of computing, on every level but the tenth, whose references take long."""
+"""One or more of every kind of computing, on every level but the tenth, whose references take long.
+"""
 MOST = 45
 """Mutants that are compared of each source of code."""
 KERNELS = ("softmax_ctypes", "cross_entropy_ctypes", "softmax_triton")
 SHARP = 4 / 64
-"""TOLERANCE with which an accepted mutant of a kernel is judged again: four times the reference's error, not 64."""
+"""TOLERANCE with which an accepted mutant of a kernel is judged again: four times the reference's
+error, not 64.
+"""
 AGAIN = 3
 """Times that it is judged again, each on other inputs."""
-STATUS = {"correctness": "caught", "compile": "crashed", "runtime": "crashed", "correct": "accepted"}
+STATUS = {
+    "correctness": "caught",
+    "compile": "crashed",
+    "runtime": "crashed",
+    "correct": "accepted",
+}
 
 
 def problem_row(problem: Problem, progress: Progress) -> dict[str, Any]:
-    """All mutants of a problem: the share of the wrong ones that was caught, and what there is to say of each class."""
+    """All mutants of a problem: the share of the wrong ones that was caught, and what there is to
+    say of each class.
+    """
     task = progress.add_task(problem.id, total=None)
     judged = examine(problem, MOST, lambda mutant, verdict: progress.advance(task))
     progress.update(task, description=f"{problem.id}: honest ones")
@@ -64,7 +76,9 @@ def problem_row(problem: Problem, progress: Progress) -> dict[str, Any]:
     return row_of(problem.id, judged) | {
         "honest": {each.mutant.name: each.row()["share_of_tolerance"] for each in honest},
         "honest_rejected": [
-            each.mutant.name for each in honest if each.verdict.status != "accepted" or each.row()["rejected_later"]
+            each.mutant.name
+            for each in honest
+            if each.verdict.status != "accepted" or each.row()["rejected_later"]
         ],
     }
 
@@ -98,7 +112,10 @@ def total_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         honest["n"] += len(row.get("honest", []))
     order = sorted(groups.items(), key=lambda item: (item[0] != "all", "/" in item[0], item[0]))
     found = [rate_row(f"total: {name}", total(parts), len(parts)) for name, parts in order]
-    return [*found, {"name": "total: honest rejected", "unit": "variants", "spread": None, **honest}]
+    return [
+        *found,
+        {"name": "total: honest rejected", "unit": "variants", "spread": None, **honest},
+    ]
 
 
 def candidate_row(name: str, pool: LocalPool) -> dict[str, Any]:
@@ -115,18 +132,29 @@ def candidate_row(name: str, pool: LocalPool) -> dict[str, Any]:
             survivors.append({"class": mutant.kind, "change": mutant.name, "line": mutant.line})
         counts.setdefault(f"candidate/{mutant.kind}", Tally()).add(status)
     whole = rate_row(f"candidate: {name}", total(counts), 1)
-    return whole | {"classes": {kind: each.counts for kind, each in counts.items()}, "survivors": survivors}
+    return whole | {
+        "classes": {kind: each.counts for kind, each in counts.items()},
+        "survivors": survivors,
+    }
 
 
 def as_right(pool: LocalPool, problem: Problem, mutant: TokenMutant) -> bool:
-    """Whether it passes on further input sets, with no more than four times the reference's own error."""
+    """Whether it passes on further input sets, with no more than four times the reference's own
+    error.
+    """
     sharp = problem.model_copy(update={"source": f"{problem.source}\nTOLERANCE = {SHARP}\n"})
     return all(judged_once(pool, sharp, mutant, i + 1).category == "correct" for i in range(AGAIN))
 
 
 def judged_once(pool: LocalPool, problem: Problem, mutant: TokenMutant, number: int) -> Outcome:
     """One judgement, on inputs that the number decides."""
-    options = Options(device="cpu", require_sandbox=True, build_timeout=60, call_timeout=30, secret=f"{number:032x}")
+    options = Options(
+        device="cpu",
+        require_sandbox=True,
+        build_timeout=60,
+        call_timeout=30,
+        secret=f"{number:032x}",
+    )
     return pool.submit(problem, Submission(code=mutant.code), options).result().outcome
 
 
@@ -136,13 +164,19 @@ def write(file: Path, rows: dict[str, Row]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("problems", nargs="*", help="ids or paths; a choice of ours when left out")
-    parser.add_argument("--candidates", action="store_true", help="mutants of C++ and Triton kernels instead")
+    parser.add_argument(
+        "--candidates", action="store_true", help="mutants of C++ and Triton kernels instead"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     versions = inform(torch.device("cpu")).versions
-    rows = {name: row for name, row in known_rows(options.json, versions).items() if "classes" in row}
+    rows = {
+        name: row for name, row in known_rows(options.json, versions).items() if "classes" in row
+    }
     if options.candidates:
         with LocalPool() as pool:
             for name in KERNELS:

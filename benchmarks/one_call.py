@@ -1,8 +1,11 @@
-"""A submission called once between a profiler's marks, as a person would at a shell: no judge, no sandbox.
+"""A submission called once between a profiler's marks, as a person would at a shell: no judge, no
+sandbox.
 
-It writes and compiles in the folder that it is started in. Without a GPU it runs on the CPU, with no marks.
+It writes and compiles in the folder that it is started in. Without a GPU it runs on the CPU, with
+no marks.
 
-    ncu --profile-from-start off --clock-control none python benchmarks/one_call.py SUBMISSION PROBLEM
+    ncu --profile-from-start off --clock-control none python benchmarks/one_call.py SUBMISSION
+    PROBLEM
 """
 
 import importlib.util
@@ -22,7 +25,8 @@ def load(name: str, path: str) -> Any:
 
 
 def models(submission_path: str, problem_path: str) -> tuple[Any, Any, list[Any]]:
-    """The reference, the submission with its weights, and inputs, on a GPU where there is one. Each was called once.
+    """The reference, the submission with its weights, and inputs, on a GPU where there is one. Each
+    was called once.
 
     Raises:
         SystemExit: when the submission's output is not the reference's.
@@ -34,11 +38,15 @@ def models(submission_path: str, problem_path: str) -> tuple[Any, Any, list[Any]
     torch.manual_seed(0)
     with torch.no_grad(), torch.device(device):
         arguments, inputs = problem.get_init_inputs(), problem.get_inputs()
-        model, reference = (made(*arguments).to(device) for made in (submission.ModelNew, problem.Model))
+        model, reference = (
+            made(*arguments).to(device) for made in (submission.ModelNew, problem.Model)
+        )
         for own, given in zip(model.parameters(), reference.parameters(), strict=True):
             own.copy_(given)
         expected, found = reference(*inputs), model(*inputs)
-        if not torch.allclose(found.float(), expected.float(), rtol=0.02, atol=0.02 * expected.std().item()):
+        if not torch.allclose(
+            found.float(), expected.float(), rtol=0.02, atol=0.02 * expected.std().item()
+        ):
             sys.exit("its output is not that of the reference")
     return reference, model, inputs
 

@@ -1,14 +1,18 @@
-"""What the attacks and the honest kernels of our corpus get from other systems' evaluators, beside what they get here.
+"""What the attacks and the honest kernels of our corpus get from other systems' evaluators, beside
+what they get here.
 
-A peer rewards an attack when it calls a wrong answer correct, or finds a submission that gains nothing here more than
-`GAIN` times as fast as the reference. One that gives no answer, because it or its process failed, neither rewards nor
-rejects; such are counted apart. With rows of a peer stands the commit of its checkout.
+A peer rewards an attack when it calls a wrong answer correct, or finds a submission that gains
+nothing here more than `GAIN` times as fast as the reference. One that gives no answer, because it
+or its process failed, neither rewards nor rejects; such are counted apart. With rows of a peer
+stands the commit of its checkout.
 
-Each device has processes of its own, which see no other device: with `--at-once 4` four evaluations at a time of files
-that no time is asked of, then of the others one. Every answer is written when it is there; with `--seconds` the same
-command can be given again and again, until it says that none is left. Rows of what is not asked for are dropped.
+Each device has processes of its own, which see no other device: with `--at-once 4` four evaluations
+at a time of files that no time is asked of, then of the others one. Every answer is written when it
+is there; with `--seconds` the same command can be given again and again, until it says that none is
+left. Rows of what is not asked for are dropped.
 
-    python benchmarks/peers.py [--ours] [--kernrl PATH/envs/kernrl] [--kernelbench PATH] [--device cpu|cuda:0,1]
+    python benchmarks/peers.py [--ours] [--kernrl PATH/envs/kernrl] [--kernelbench PATH] [--device
+    cpu|cuda:0,1]
         [--at-once N] [--seconds S] [--json FILE]
 """
 
@@ -65,18 +69,24 @@ class Task:
 
 
 def is_of_the_verdict(entry: Entry) -> bool:
-    """Whether a file is honest, or cheats about its output or its time: what any evaluator has to tell apart."""
+    """Whether a file is honest, or cheats about its output or its time: what any evaluator has to
+    tell apart.
+    """
     category = entry.expect.partition("/")[0]
     return category in ("correct", "correctness", "no gain", "not correct", "no reward")
 
 
 def is_timed(entry: Entry) -> bool:
-    """Whether a file is right, and what is asked of it is a time, which others on the device would disturb."""
+    """Whether a file is right, and what is asked of it is a time, which others on the device would
+    disturb.
+    """
     return entry.expect.startswith("no ")
 
 
 def rewarded(entry: Entry, answer: Answer | None) -> bool:
-    """Whether an answer pays: for an attack that is wrong when it is called correct, else when it is called fast."""
+    """Whether an answer pays: for an attack that is wrong when it is called correct, else when it
+    is called fast.
+    """
     return answer is not None and answer.correct and (not is_timed(entry) or answer.speedup > GAIN)
 
 
@@ -93,13 +103,19 @@ def answer_row(task: Task, told: Evaluation) -> Row:
     answer, end = told.answer, ending(task.entry, told.answer)
     speedup = answer.speedup if answer and math.isfinite(answer.speedup) else None
     row = plain_row(task.name, int(end == "rewarded"), UNIT)
-    row |= {"who": task.who, "file": task.entry.name, "ending": end, "correct": answer and answer.correct}
+    row |= {
+        "who": task.who,
+        "file": task.entry.name,
+        "ending": end,
+        "correct": answer and answer.correct,
+    }
     row |= {"speedup": speedup, "took": told.seconds, "failure": told.failure}
     return row | ({"commit": task.commit} if task.commit else {})
 
 
 def total_rows(rows: Iterable[Row]) -> list[Row]:
-    """How many attacks and honest kernels each evaluator rewards, rejects, or gives no answer about.
+    """How many attacks and honest kernels each evaluator rewards, rejects, or gives no answer
+    about.
 
     An honest kernel that is called correct counts as rewarded; an attack as `rewarded` says.
     """
@@ -115,7 +131,9 @@ def total_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def kept_rows(known: Mapping[str, Row], tasks: Iterable[Task]) -> dict[str, Row]:
-    """Of the rows of a file those that answer one of these tasks, by the same commit of its evaluator."""
+    """Of the rows of a file those that answer one of these tasks, by the same commit of its
+    evaluator.
+    """
     commits = {task.name: task.commit for task in tasks}
     return {
         name: row
@@ -164,8 +182,12 @@ def ask(task: Task, device: torch.device) -> Row:
     return answer_row(task, Evaluation(answer, time.perf_counter() - start))
 
 
-def asked(task: Task, device: torch.device, free: SimpleQueue[ProcessPoolExecutor], until: float) -> Row | None:
-    """The row of one answer, by a process that has nothing else to do; None if it is too late or our judge fails."""
+def asked(
+    task: Task, device: torch.device, free: SimpleQueue[ProcessPoolExecutor], until: float
+) -> Row | None:
+    """The row of one answer, by a process that has nothing else to do; None if it is too late or
+    our judge fails.
+    """
     process = free.get()
     try:
         return process.submit(ask, task, device).result() if time.monotonic() < until else None
@@ -179,7 +201,11 @@ def asked(task: Task, device: torch.device, free: SimpleQueue[ProcessPoolExecuto
 def chosen_tasks(options: argparse.Namespace) -> list[Task]:
     """Every file for every evaluator that is asked, ours first."""
     places = ("cpu" if options.device == "cpu" else "cuda", "any")
-    entries = [each for each in read_corpus(*places) if is_of_the_verdict(each) and options.only in each.name]
+    entries = [
+        each
+        for each in read_corpus(*places)
+        if is_of_the_verdict(each) and options.only in each.name
+    ]
     if options.sample:
         entries = sample(entries, options.sample)
     asked = ({OURS: None} if options.ours else {}) | read_peers(options)
@@ -187,15 +213,25 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task]:
 
 
 def read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ours", action="store_true", help="ask our judge as well")
     parser.add_argument("--kernrl", type=Path)
     parser.add_argument("--kernelbench", type=Path)
     parser.add_argument("--device", default="cpu", help="one, or several as cuda:0,1")
-    parser.add_argument("--at-once", type=int, default=1, help="evaluations on a device, where no time is asked for")
+    parser.add_argument(
+        "--at-once", type=int, default=1, help="evaluations on a device, where no time is asked for"
+    )
     parser.add_argument("--only", default="")
-    parser.add_argument("--sample", type=int, help="so many attacks and half as many honest files, always the same")
-    parser.add_argument("--seconds", type=float, help="only what the file lacks, and begin none after so many seconds")
+    parser.add_argument(
+        "--sample", type=int, help="so many attacks and half as many honest files, always the same"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        help="only what the file lacks, and begin none after so many seconds",
+    )
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
@@ -209,7 +245,9 @@ def answers(
         free.put(process)
     threads = ThreadPoolExecutor(len(processes))
     try:
-        for answered in as_completed([threads.submit(asked, each, device, free, until) for each in tasks]):
+        for answered in as_completed(
+            [threads.submit(asked, each, device, free, until) for each in tasks]
+        ):
             row = answered.result()
             if row is not None:
                 print(f"{row['name']:60} {row['ending']:10} {row['failure'] or ''}", flush=True)
@@ -233,14 +271,18 @@ def main() -> None:
             processes = start_processes(stack, options.device, at_once)
             for process in processes:
                 stack.callback(lambda one=process: one.submit(leave, device).result())
-            info = alike([looked.result() for looked in [each.submit(look, device) for each in processes]])
+            info = alike(
+                [looked.result() for looked in [each.submit(look, device) for each in processes]]
+            )
             if not rows and options.seconds is not None:
                 rows = kept_rows(known_rows(options.json, info.versions), tasks)
             missing = [each for each in of if each.name not in rows]
             for row in answers(missing, device, processes, until):
                 rows[row["name"]] = row | {"at_once": at_once}
                 ordered = [rows[each.name] for each in tasks if each.name in rows]
-                write_result(options.json, device_name(info), info.versions, [*total_rows(ordered), *ordered])
+                write_result(
+                    options.json, device_name(info), info.versions, [*total_rows(ordered), *ordered]
+                )
     for row in total_rows([rows[each.name] for each in tasks if each.name in rows]):
         print(f"{row['name']:45} {row['value']:5} of {row['n']}")
     print(f"{len(tasks) - len(rows)} of {len(tasks)} left")

@@ -1,8 +1,10 @@
-"""What `profile="ncu"` tells of five submissions, beside what Nsight Compute tells a person who asks it at a shell.
+"""What `profile="ncu"` tells of five submissions, beside what Nsight Compute tells a person who
+asks it at a shell.
 
-The submissions are those of `tests/submissions/profile`; `by_hand.py` is what is done at the shell. There is a row for
-each figure that both tell: ours, by hand, and the difference, in points or relative to that by hand. Then the bound,
-what the profile took, and how long the feedback is with it and without.
+The submissions are those of `tests/submissions/profile`; `by_hand.py` is what is done at the shell.
+There is a row for each figure that both tell: ours, by hand, and the difference, in points or
+relative to that by hand. Then the bound, what the profile took, and how long the feedback is with
+it and without.
 
     python benchmarks/profiles.py --json benchmarks/results/profiles.h200.json [--keep FOLDER]
 """
@@ -40,12 +42,16 @@ def judge(pool: LocalPool, name: str, device: str) -> tuple[Judgement, NcuDigest
     file, problem = paths(name)
     inputs = "shipped" if name.startswith("compute") else "varied"
     options = Options(device=device, inputs=inputs, profile="ncu")
-    judgement = pool.submit(load_problem(str(problem)), Submission(code=file.read_text()), options).result()
+    judgement = pool.submit(
+        load_problem(str(problem)), Submission(code=file.read_text()), options
+    ).result()
     outcome, profile = judgement.outcome, judgement.profile
     if outcome.category != "correct":
         raise NoAnswer(f"{name} was judged {outcome.category}: {outcome.message}")
     if profile is None or profile.ncu is None:
-        raise NoAnswer(f"the judge's ncu told nothing of {name}: {'; '.join(profile.notes if profile else ())}")
+        raise NoAnswer(
+            f"the judge's ncu told nothing of {name}: {'; '.join(profile.notes if profile else ())}"
+        )
     return judgement, profile.ncu
 
 
@@ -57,12 +63,22 @@ def compare(name: str, ncu: NcuDigest, by_hand: ByHand) -> Iterator[Row]:
         theirs = by_hand.figures.get(figure)
         if theirs is None:
             continue
-        kind, relative = ("points" if unit == "fraction" else "relative"), (ours / theirs - 1 if theirs else None)
-        difference = 100 * (ours - theirs) if kind == "points" else 0.0 if ours == theirs else relative
+        kind, relative = (
+            ("points" if unit == "fraction" else "relative"),
+            (ours / theirs - 1 if theirs else None),
+        )
+        difference = (
+            100 * (ours - theirs) if kind == "points" else 0.0 if ours == theirs else relative
+        )
         row = plain_row(f"{name}: {figure}", ours, unit)
         yield {**row, "by_hand": theirs, "difference": difference, "difference_in": kind}
     if by_hand.bound is not None:
-        told = {"told": ncu.bound, "by_hand": by_hand.bound, "kernel": ncu.kernel, "kernel_by_hand": by_hand.kernel}
+        told = {
+            "told": ncu.bound,
+            "by_hand": by_hand.bound,
+            "kernel": ncu.kernel,
+            "kernel_by_hand": by_hand.kernel,
+        }
         yield plain_row(f"{name}: bound", int(ncu.bound == by_hand.bound), "same") | told
 
 
@@ -71,7 +87,9 @@ def cost(name: str, judgement: Judgement) -> Iterator[Row]:
     yield plain_row(f"{name}: ncu took", judgement.seconds.profile, "s")
     for label, profile in (("with profile", judgement.profile), ("without", None)):
         text = render_feedback(judgement.outcome, log=judgement.log, profile=profile)
-        yield plain_row(f"{name}: feedback {label}", count_characters(text), "tokens") | {"text": text}
+        yield plain_row(f"{name}: feedback {label}", count_characters(text), "tokens") | {
+            "text": text
+        }
 
 
 def tell(row: Row) -> str:
@@ -82,12 +100,20 @@ def tell(row: Row) -> str:
     if "by_hand" not in row:
         return line.rstrip()
     difference, points = row["difference"], row["difference_in"] == "points"
-    shown = "-" if difference is None else f"{difference:+.2f} points" if points else f"{difference:+.2%}"
+    shown = (
+        "-"
+        if difference is None
+        else f"{difference:+.2f} points"
+        if points
+        else f"{difference:+.2%}"
+    )
     return f"{line}  by hand {row['by_hand']:10.4g}  {shown}"
 
 
 def measure(tool: str, device: str, file: Path | None, keep: Path | None) -> list[str]:
-    """Judges all, then asks by hand, when nothing else is on the device; why some could not be compared."""
+    """Judges all, then asks by hand, when nothing else is on the device; why some could not be
+    compared.
+    """
     judged: dict[str, tuple[Judgement, NcuDigest]] = {}
     faults: list[str] = []
     with LocalPool() as pool:
@@ -113,7 +139,9 @@ def measure(tool: str, device: str, file: Path | None, keep: Path | None) -> lis
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cuda", choices=("cuda",))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep", type=Path, help="an existing folder for what ncu prints by hand")

@@ -1,7 +1,9 @@
-"""How long `kevin-env replay` takes on a large file: to the first screen, until all is read, and to open an episode.
+"""How long `kevin-env replay` takes on a large file: to the first screen, until all is read, and to
+open an episode.
 
-Writes a file of many episodes made from the recorded ones in examples/, runs the command in a pseudo-terminal and
-waits for what it draws. The file is read once before, so that the disk is not what is measured.
+Writes a file of many episodes made from the recorded ones in examples/, runs the command in a
+pseudo-terminal and waits for what it draws. The file is read once before, so that the disk is not
+what is measured.
 
     python benchmarks/replay.py [--episodes N] [--file BIG.jsonl] [--repeats N] [--json FILE]
 """
@@ -31,7 +33,9 @@ ROWS, COLUMNS = 40, 120
 
 
 def write_episodes(path: Path, many: int, turns: int = 2) -> None:
-    """Episodes of some problems and models, with speedups of their own, so that sorting and filters have work."""
+    """Episodes of some problems and models, with speedups of their own, so that sorting and filters
+    have work.
+    """
     whole = json.loads(EXAMPLE.read_text().splitlines()[0])
     draw = random.Random(0)
     with path.open("w") as file:
@@ -39,7 +43,9 @@ def write_episodes(path: Path, many: int, turns: int = 2) -> None:
             kept = [json.loads(json.dumps(turn)) for turn in draw.sample(whole["turns"], turns)]
             for at, turn in enumerate(kept, start=1):
                 turn["turn"] = at
-                turn["messages"] = [{"role": "user", "content": turn["messages"][0]["content"][:2000]}]
+                turn["messages"] = [
+                    {"role": "user", "content": turn["messages"][0]["content"][:2000]}
+                ]
                 if turn["outcome"]["category"] == "correct":
                     turn["outcome"]["speedup"] = turn["speedup"] = draw.lognormvariate(0.0, 0.7)
                     turn["outcome"]["speedup_interval"] = turn["speedup_interval"] = [
@@ -48,9 +54,18 @@ def write_episodes(path: Path, many: int, turns: int = 2) -> None:
                     ]
                     turn["score"] = 0.3 + turn["speedup"]
             scores = [turn["score"] for turn in kept]
-            returns = [sum(0.4 ** (i - t) * scores[i] for i in range(t, turns)) for t in range(turns)]
-            problem = whole["problem"] | {"id": f"L{number % 10 + 1}_{number % 97}_Example", "level": number % 10 + 1}
-            names = {"episode_id": f"{number:032x}", "model": f"model-{number % 7}", "problem": problem}
+            returns = [
+                sum(0.4 ** (i - t) * scores[i] for i in range(t, turns)) for t in range(turns)
+            ]
+            problem = whole["problem"] | {
+                "id": f"L{number % 10 + 1}_{number % 97}_Example",
+                "level": number % 10 + 1,
+            }
+            names = {
+                "episode_id": f"{number:032x}",
+                "model": f"model-{number % 7}",
+                "problem": problem,
+            }
             file.write(json.dumps(whole | names | {"turns": kept, "returns": returns}) + "\n")
 
 
@@ -60,7 +75,9 @@ def measure(path: Path) -> dict[str, float]:
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     start = time.perf_counter()
     command = [sys.executable, "-m", "kevin_env", "replay", str(path)]
-    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=os.environ | {"TERM": "xterm"})
+    process = subprocess.Popen(
+        command, stdin=slave, stdout=slave, stderr=slave, env=os.environ | {"TERM": "xterm"}
+    )
     try:
         first = _until(master, "_Example", start)
         read = _until(master, f"{_lines(path):,} trajectories", start, unless="reading")
@@ -111,9 +128,15 @@ def main() -> None:
         runs = [measure(path) for _ in range(options.repeats)]
     rows: list[dict[str, Any]] = []
     for name in runs[0]:
-        rows.append(median_row(f"{name}, {many} episodes, {size} bytes", [run[name] for run in runs]))
+        rows.append(
+            median_row(f"{name}, {many} episodes, {size} bytes", [run[name] for run in runs])
+        )
         print(f"{name:20} {rows[-1]['value']:8.3f} s", flush=True)
-    versions = {"python": platform.python_version(), "rich": version("rich"), "pydantic": version("pydantic")}
+    versions = {
+        "python": platform.python_version(),
+        "rich": version("rich"),
+        "pydantic": version("pydantic"),
+    }
     write_result(options.json, "cpu", versions, rows)
 
 

@@ -19,7 +19,13 @@ def median_row(name: str, values: list[float], unit: str = "s") -> Row:
     """The median of some measurements, with their coefficient of variation."""
     mean = statistics.mean(values)
     spread = statistics.stdev(values) / mean if len(values) > 1 and mean else None
-    return {"name": name, "value": statistics.median(values), "unit": unit, "n": len(values), "spread": spread}
+    return {
+        "name": name,
+        "value": statistics.median(values),
+        "unit": unit,
+        "n": len(values),
+        "spread": spread,
+    }
 
 
 def plain_row(name: str, value: float | None, unit: str = "count", n: int = 1) -> Row:
@@ -30,7 +36,11 @@ def plain_row(name: str, value: float | None, unit: str = "count", n: int = 1) -
 def device_name(info: DeviceInfo, count: int = 1) -> str:
     """`cpu`, or a GPU's model, such as `h200`, or `h200x4` for four of them."""
     models = re.findall(r"\b[A-Z]{1,2}\d{2,4}\b", info.name)
-    name = "cpu" if info.device == "cpu" else (models or info.name.split())[0 if models else -1].lower()
+    name = (
+        "cpu"
+        if info.device == "cpu"
+        else (models or info.name.split())[0 if models else -1].lower()
+    )
     return name if count == 1 else f"{name}x{count}"
 
 
@@ -45,7 +55,9 @@ def alike(infos: Sequence[DeviceInfo]) -> DeviceInfo:
     return infos[0]
 
 
-def write_result(file: Path | None, device: str, versions: dict[str, str], rows: Iterable[Row]) -> None:
+def write_result(
+    file: Path | None, device: str, versions: dict[str, str], rows: Iterable[Row]
+) -> None:
     """Writes the file, where there is to be one, all of it or nothing. Never NaN or Infinity."""
     if file is not None:
         date = datetime.now(UTC).date().isoformat()
@@ -58,8 +70,8 @@ def write_result(file: Path | None, device: str, versions: dict[str, str], rows:
 class Results:
     """The rows of a run, written after every change, so that a kill loses little.
 
-    Rows that the file has already and that are not measured now are kept if they are of the same versions: a run can be
-    done in parts.
+    Rows that the file has already and that are not measured now are kept if they are of the same
+    versions: a run can be done in parts.
     """
 
     def __init__(self, file: Path | None, device: str, versions: dict[str, str]) -> None:
@@ -77,7 +89,9 @@ class Results:
         self._print(rows)
 
     def put_largest(self, name: str, beginning: str) -> None:
-        """A row with the largest value of those whose names begin so, where there are any, and whose that is (`of`)."""
+        """A row with the largest value of those whose names begin so, where there are any, and
+        whose that is (`of`).
+        """
         rows = [row for each, row in self._rows.items() if each.startswith(beginning)]
         if rows:
             largest = max(rows, key=lambda row: row["value"])
@@ -99,7 +113,9 @@ class Results:
 
 
 def known_rows(file: Path | None, versions: dict[str, str] | None = None) -> dict[str, Row]:
-    """The rows that a file has already, by name; none where they are of other versions than those that are given."""
+    """The rows that a file has already, by name; none where they are of other versions than those
+    that are given.
+    """
     if file is None or not file.exists():
         return {}
     result = json.loads(file.read_text())

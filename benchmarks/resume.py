@@ -1,11 +1,13 @@
 """Whether an evaluation that is killed and taken up ends as an unbroken one, with a real judge.
 
-Ten problems x four samples x four turns are played from prepared replies: no code, code that does not parse, code that
-does not compile, wrong answers and right ones, in another order for every sample. Once in one go; once killed (SIGKILL)
-after a third and after two thirds of the turns, and taken up with `--resume`. What does not depend on the clock must be
-the same, no turn that was finished may be played again, and none may be lost.
+Ten problems x four samples x four turns are played from prepared replies: no code, code that does
+not parse, code that does not compile, wrong answers and right ones, in another order for every
+sample. Once in one go; once killed (SIGKILL) after a third and after two thirds of the turns, and
+taken up with `--resume`. What does not depend on the clock must be the same, no turn that was
+finished may be played again, and none may be lost.
 
-    python benchmarks/resume.py [--problems 10] [--samples 4] [--turns 4] [--device cpu|cuda] [--folder FOLDER]
+    python benchmarks/resume.py [--problems 10] [--samples 4] [--turns 4] [--device cpu|cuda]
+    [--folder FOLDER]
         [--json FILE]
 """
 
@@ -36,7 +38,16 @@ class ModelNew(_Right):
         return torch.zeros_like(super().forward(*inputs))
 """
 OF_THE_CLOCK = frozenset(
-    {"speed", "best_speed", "score", "discounted_return", "first_return", "spent", "totals", "untold"}
+    {
+        "speed",
+        "best_speed",
+        "score",
+        "discounted_return",
+        "first_return",
+        "spent",
+        "totals",
+        "untold",
+    }
     | {"best_turn", "best_sample"}
 )
 TURN = re.compile(r"sample \d+ turn \d+")
@@ -62,7 +73,10 @@ def main() -> int:
     taken_up = finish(eval_command("--resume", str(run)), run)
     broken = time.monotonic() - begun
     rows = list(compared(folder, whole, taken_up, kept, planned))
-    rows += [plain_row("unbroken", unbroken, "s"), plain_row("killed twice and taken up", broken, "s")]
+    rows += [
+        plain_row("unbroken", unbroken, "s"),
+        plain_row("killed twice and taken up", broken, "s"),
+    ]
     for row in rows:
         print(f"{row['name']}: {row['value']}")
     if given.json is not None:
@@ -72,14 +86,24 @@ def main() -> int:
 
 
 def compared(
-    folder: Path, whole: dict[str, Any], taken_up: dict[str, Any], kept: set[tuple[str, int, str]], planned: int
+    folder: Path,
+    whole: dict[str, Any],
+    taken_up: dict[str, Any],
+    kept: set[tuple[str, int, str]],
+    planned: int,
 ) -> Iterator[Row]:
     """What is wrong with the run that was killed, as counts that should be 0."""
     ended = turns_in(folder / "killed")
     yield plain_row("turns", len(ended), "turns")
     yield plain_row("turns on disk when it was killed", len(kept), "turns")
-    yield plain_row("turns that were lost or played again", len(kept - ended) + abs(len(ended) - planned), "wrong")
-    yield plain_row("figures that differ", len(list(differences(timeless(whole), timeless(taken_up)))), "wrong")
+    yield plain_row(
+        "turns that were lost or played again",
+        len(kept - ended) + abs(len(ended) - planned),
+        "wrong",
+    )
+    yield plain_row(
+        "figures that differ", len(list(differences(timeless(whole), timeless(taken_up)))), "wrong"
+    )
     for difference in differences(timeless(whole), timeless(taken_up)):
         print("differs:", difference)
 
@@ -94,7 +118,9 @@ def timeless(value: Any) -> Any:
     if "kinds" in kept:  # whether a time is too noisy to be told is the clock's doing
         kinds = kept["kinds"]
         right = sum(count for kind, count in kinds.items() if kind.startswith("correct/"))
-        kept["kinds"] = {kind: count for kind, count in kinds.items() if not kind.startswith("correct/")}
+        kept["kinds"] = {
+            kind: count for kind, count in kinds.items() if not kind.startswith("correct/")
+        }
         kept["kinds"]["correct"] = right
     return kept
 
@@ -112,11 +138,17 @@ def differences(one: Any, other: Any, place: str = "") -> Iterator[str]:
 
 def turns_in(run: Path) -> set[tuple[str, int, str]]:
     """Every turn: its episode, its number and its reply."""
-    return {(each.episode_id, turn.turn, turn.reply) for each in episodes_in(run) for turn in each.turns}
+    return {
+        (each.episode_id, turn.turn, turn.reply) for each in episodes_in(run) for turn in each.turns
+    }
 
 
 def episodes_in(run: Path) -> list[Trajectory]:
-    return [each for each in read_trajectories(run / "trajectories.jsonl") if isinstance(each, Trajectory)]
+    return [
+        each
+        for each in read_trajectories(run / "trajectories.jsonl")
+        if isinstance(each, Trajectory)
+    ]
 
 
 def eval_command(*words: str) -> subprocess.Popen[str]:
@@ -150,7 +182,9 @@ def kill_after(process: subprocess.Popen[str], run: Path, turns: int) -> set[tup
 def write_config(folder: Path, given: argparse.Namespace) -> Path:
     """A configuration with its replies."""
     language = "cpp" if given.device == "cpu" else "cuda"
-    solutions = sorted((data_folder("problems") / "solutions").glob(f"*.{language}.py"))[: given.problems]
+    solutions = sorted((data_folder("problems") / "solutions").glob(f"*.{language}.py"))[
+        : given.problems
+    ]
     if len(solutions) < given.problems:
         raise SystemExit(
             f"there are {len(solutions)} solutions in {language}: give --problems {len(solutions)} or less"
@@ -161,7 +195,9 @@ def write_config(folder: Path, given: argparse.Namespace) -> Path:
             place.mkdir(parents=True, exist_ok=True)
             for turn in range(given.turns):
                 (place / f"{turn + 1}.md").write_text(reply(solution.read_text(), sample, turn))
-    names = ", ".join(f'"{solution.name.removesuffix(f".{language}.py")}"' for solution in solutions)
+    names = ", ".join(
+        f'"{solution.name.removesuffix(f".{language}.py")}"' for solution in solutions
+    )
     config = folder / "eval.toml"
     config.write_text(
         f"problems = [{names}]\nsamples = {given.samples}\n"
@@ -181,7 +217,11 @@ def reply(right: str, sample: int, turn: int) -> str:
         right,
     )
     code = codes[(2 * sample + turn) % len(codes)]
-    return f"```python\n{code}\n_TURN = {turn}\n```\nTurn {turn}.\n" if code else "I shall think about it first."
+    return (
+        f"```python\n{code}\n_TURN = {turn}\n```\nTurn {turn}.\n"
+        if code
+        else "I shall think about it first."
+    )
 
 
 if __name__ == "__main__":

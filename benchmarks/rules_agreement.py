@@ -1,11 +1,14 @@
-"""Verdicts of the rules on public outputs, before anything is run: by model, level and mode, as counts.
+"""Verdicts of the rules on public outputs, before anything is run: by model, level and mode, as
+counts.
 
-Each RUN is a folder of files that are named as KernelBench names them (`level_1_problem_23_sample_0_kernel.py`) and is
-called by its model (`qwen3-l1`). With --old, a checkout of an earlier version says what it says of the same files under
-`kernel`, and the pairs of verdicts are counted; --show names the files of one pair, to be read. No text of a
-submission gets into the result.
+Each RUN is a folder of files that are named as KernelBench names them
+(`level_1_problem_23_sample_0_kernel.py`) and is called by its model (`qwen3-l1`). With --old, a
+checkout of an earlier version says what it says of the same files under `kernel`, and the pairs of
+verdicts are counted; --show names the files of one pair, to be read. No text of a submission gets
+into the result.
 
-    python benchmarks/rules_agreement.py --old ../main --json benchmarks/results/rules_agreement.cpu.json RUN...
+    python benchmarks/rules_agreement.py --old ../main --json
+    benchmarks/results/rules_agreement.cpu.json RUN...
 """
 
 import argparse
@@ -39,18 +42,26 @@ Verdicts = dict[Path, str]
 
 
 def verdicts_of(root: Path, mode: str, files: Sequence[Path]) -> tuple[Verdicts, list[float]]:
-    """What a checkout says of each file, and the seconds it took: in a process of its own, as both have one name."""
+    """What a checkout says of each file, and the seconds it took: in a process of its own, as both
+    have one name.
+    """
     command = [sys.executable, "-c", READ, str(root.resolve()), mode]
     names = json.dumps([str(file) for file in files])
-    found = json.loads(subprocess.run(command, input=names, capture_output=True, text=True, check=True).stdout)
-    return {file: verdict for file, (verdict, _) in zip(files, found, strict=True)}, [seconds for _, seconds in found]
+    found = json.loads(
+        subprocess.run(command, input=names, capture_output=True, text=True, check=True).stdout
+    )
+    return {file: verdict for file, (verdict, _) in zip(files, found, strict=True)}, [
+        seconds for _, seconds in found
+    ]
 
 
 def correct_in(run: Path) -> set[str]:
     """The files of a run that KernelBench's evaluator found correct, where it left its results."""
     results = run / "eval_results.json"
     found = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
-    samples = {problem: given if isinstance(given, list) else [given] for problem, given in found.items()}
+    samples = {
+        problem: given if isinstance(given, list) else [given] for problem, given in found.items()
+    }
     return {
         f"problem_{problem}_sample_{sample['sample_id']}_kernel.py"
         for problem, given in samples.items()
@@ -60,7 +71,9 @@ def correct_in(run: Path) -> set[str]:
 
 
 def counted(mode: str, verdicts: Verdicts) -> Iterator[Row]:
-    """The share of each model's files, of all and of correct ones, on each level, that has each verdict."""
+    """The share of each model's files, of all and of correct ones, on each level, that has each
+    verdict.
+    """
     groups: dict[str, list[str]] = {}
     correct = {run: correct_in(run) for run in {file.parent for file in verdicts}}
     for file, verdict in verdicts.items():
@@ -72,7 +85,9 @@ def counted(mode: str, verdicts: Verdicts) -> Iterator[Row]:
     for group in sorted(groups):
         for verdict, count in Counter(groups[group]).most_common():
             share = count / len(groups[group])
-            yield plain_row(f"{group}.{mode}.{verdict}", share, "fraction", len(groups[group])) | {"count": count}
+            yield plain_row(f"{group}.{mode}.{verdict}", share, "fraction", len(groups[group])) | {
+                "count": count
+            }
 
 
 def pairs_of(old: Verdicts, new: Verdicts) -> Counter[tuple[str, str]]:
@@ -81,18 +96,28 @@ def pairs_of(old: Verdicts, new: Verdicts) -> Counter[tuple[str, str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     parser.add_argument("--old", type=Path, help="A checkout of an earlier version.")
-    parser.add_argument("--show", nargs=2, metavar=("OLD", "NEW"), help="Name the files of this pair of verdicts.")
+    parser.add_argument(
+        "--show", nargs=2, metavar=("OLD", "NEW"), help="Name the files of this pair of verdicts."
+    )
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    files = [file for run in given.runs for file in sorted(run.absolute().glob("level_*_kernel.py"))]
+    files = [
+        file for run in given.runs for file in sorted(run.absolute().glob("level_*_kernel.py"))
+    ]
     rows, new, start = list[Row](), Verdicts(), time.perf_counter()
     for mode in ("partial", "kernel"):
         new, seconds = verdicts_of(ROOT, mode, files)
         rows += [*counted(mode, new), median_row(f"{mode}.seconds", seconds)]
-        rows.append(plain_row(f"{mode}.seconds.p99", statistics.quantiles(seconds, n=100)[98], "s", len(seconds)))
+        rows.append(
+            plain_row(
+                f"{mode}.seconds.p99", statistics.quantiles(seconds, n=100)[98], "s", len(seconds)
+            )
+        )
     if given.old:
         old, _ = verdicts_of(given.old, "kernel", files)
         for (before, after), count in pairs_of(old, new).most_common():

@@ -1,10 +1,12 @@
-"""Every reference solution judged on a device, all handed in at once: whether it is right, and how much faster.
+"""Every reference solution judged on a device, all handed in at once: whether it is right, and how
+much faster.
 
-A row is a file: its value is the speedup over the reference (null where it is wrong or the time too noisy), its spread
-half the width of the 95 % interval over the value. Rows that the JSON holds already, of files that are not judged now,
-are kept, so that the work can be done in parts.
+A row is a file: its value is the speedup over the reference (null where it is wrong or the time too
+noisy), its spread half the width of the 95 % interval over the value. Rows that the JSON holds
+already, of files that are not judged now, are kept, so that the work can be done in parts.
 
-    python benchmarks/solutions.py --device cuda --json benchmarks/results/solutions.h200.json [L9 L10 ...]
+    python benchmarks/solutions.py --device cuda --json benchmarks/results/solutions.h200.json [L9
+    L10 ...]
 """
 
 import argparse
@@ -29,14 +31,26 @@ RUNS_ON = {"cpu": ("cpp", "triton"), "cuda": ("cuda", "triton")}
 
 
 def chosen(device: str, names: list[str], language: str | None) -> list[Path]:
-    """The solutions that run on the device, by level and number; with `names`, those of which one is the beginning."""
+    """The solutions that run on the device, by level and number; with `names`, those of which one
+    is the beginning.
+    """
     languages = (language,) if language else RUNS_ON[device.split(":")[0]]
-    files = [path for path in (data_folder("problems") / "solutions").glob("*.py") if _parts(path)[1] in languages]
-    wanted = [path for path in files if not names or any(f"{_parts(path)[0]}_".startswith(f"{n}_") for n in names)]
+    files = [
+        path
+        for path in (data_folder("problems") / "solutions").glob("*.py")
+        if _parts(path)[1] in languages
+    ]
+    wanted = [
+        path
+        for path in files
+        if not names or any(f"{_parts(path)[0]}_".startswith(f"{n}_") for n in names)
+    ]
     return sorted(wanted, key=lambda path: (load_problem(_parts(path)[0]).level, path.name))
 
 
-def judged(files: list[Path], pool: LocalPool, options: Options) -> Iterator[tuple[Path, Judgement | JudgeError]]:
+def judged(
+    files: list[Path], pool: LocalPool, options: Options
+) -> Iterator[tuple[Path, Judgement | JudgeError]]:
     """What came of each, in the order in which they end."""
     asked: dict[Future[Judgement], Path] = {}
     for path in files:
@@ -57,30 +71,43 @@ def row_of(path: Path, result: Judgement | JudgeError) -> dict[str, Any]:
     if isinstance(result, JudgeError):
         return row | {"outcome": "judge failed", "message": str(result)}
     outcome = result.outcome
-    row |= {"outcome": f"{outcome.category}/{outcome.kind}", "flags": result.flags, "took": result.seconds.total}
+    row |= {
+        "outcome": f"{outcome.category}/{outcome.kind}",
+        "flags": result.flags,
+        "took": result.seconds.total,
+    }
     if not isinstance(outcome, Correct):
         return row | {"message": outcome.message}
     low, high = outcome.speedup_interval or (0.0, 0.0)
     spread = (high - low) / 2 / outcome.speedup if outcome.speedup else None
     row |= {"value": outcome.speedup, "spread": spread}
-    return row | outcome.model_dump(include={"speedup_interval", "reference_seconds", "submission_seconds"})
+    return row | outcome.model_dump(
+        include={"speedup_interval", "reference_seconds", "submission_seconds"}
+    )
 
 
 def tell(console: Console, row: dict[str, Any]) -> None:
     """A line for each file, and what was wrong with it."""
     speedup = speedup_text(row["value"], row.get("speedup_interval"))
-    show(console, f"{row['name']:58} {row['outcome']:20} {speedup} {row.get('message', '')}".rstrip())
+    show(
+        console, f"{row['name']:58} {row['outcome']:20} {speedup} {row.get('message', '')}".rstrip()
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", help="L9, L9_5 or a whole id; all when left out")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
     parser.add_argument("--language", choices=("cpp", "cuda", "triton"))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     files = chosen(options.device, options.names, options.language)
-    with LocalPool() as pool, Progress(console=make_console(stream="stderr"), transient=True) as progress:
+    with (
+        LocalPool() as pool,
+        Progress(console=make_console(stream="stderr"), transient=True) as progress,
+    ):
         info = pool.device(options.device)
         rows = known_rows(options.json, info.versions)
         task = progress.add_task("solutions", total=len(files))
@@ -93,7 +120,10 @@ def main() -> None:
     now = [rows[".".join(_parts(path))] for path in files]
     right = [row for row in now if row["outcome"].startswith("correct")]
     faster = [row for row in right if row["value"] and row["value"] > 1]
-    show(make_console(), f"{len(now)} solutions: {len(right)} right, {len(faster)} faster than the reference")
+    show(
+        make_console(),
+        f"{len(now)} solutions: {len(right)} right, {len(faster)} faster than the reference",
+    )
 
 
 def _parts(path: Path) -> tuple[str, str]:

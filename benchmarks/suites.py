@@ -1,9 +1,11 @@
 """How long `make test` and `make test-all` take after installation, and how many tests they run.
 
-    python benchmarks/suites.py [--checkout FOLDER] [--name after] [--target test] [--runs 1] [--json FILE]
+    python benchmarks/suites.py [--checkout FOLDER] [--name after] [--target test] [--runs 1]
+    [--json FILE]
 
-Give another checkout and name, `before`, to compare a revision on the same machine. A run that fails is not counted.
-Virtual machines differ in speed from hour to hour, so that a loop of one core's is timed before each run.
+Give another checkout and name, `before`, to compare a revision on the same machine. A run that
+fails is not counted. Virtual machines differ in speed from hour to hour, so that a loop of one
+core's is timed before each run.
 """
 
 import argparse
@@ -28,7 +30,9 @@ def run(checkout: Path, target: str) -> tuple[float, int]:
         SystemExit: when it fails.
     """
     start = time.monotonic()
-    done = subprocess.run(["make", target], cwd=checkout, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make", target], cwd=checkout, capture_output=True, text=True, check=False
+    )
     seconds = time.monotonic() - start
     if done.returncode:
         raise SystemExit(f"make {target} failed:\n{done.stdout[-4000:]}{done.stderr[-2000:]}")
@@ -45,7 +49,9 @@ def loop_seconds() -> float:
 
 def main() -> None:
     """Runs the targets and writes their rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--checkout", type=Path, default=ROOT)
     parser.add_argument("--name", default="after", help="what the rows' names begin with")
     parser.add_argument("--target", choices=TARGETS, action="append", help="by default both")
@@ -53,11 +59,21 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     # the virtual environment is not what is measured
-    subprocess.run(["make", ".venv/.installed"], cwd=options.checkout, stdout=sys.stderr, check=True)
-    versions = {"python": sys.version.split()[0], "pytest": version("pytest"), "processors": str(os.cpu_count())}
+    subprocess.run(
+        ["make", ".venv/.installed"], cwd=options.checkout, stdout=sys.stderr, check=True
+    )
+    versions = {
+        "python": sys.version.split()[0],
+        "pytest": version("pytest"),
+        "processors": str(os.cpu_count()),
+    }
     results = Results(options.json, "cpu", versions)
     for target in options.target or TARGETS:
-        name, loops, taken = f"{options.name}: make {target}", list[float](), list[tuple[float, int]]()
+        name, loops, taken = (
+            f"{options.name}: make {target}",
+            list[float](),
+            list[tuple[float, int]](),
+        )
         for _ in range(options.runs):
             loops.append(loop_seconds())
             taken.append(run(options.checkout, target))

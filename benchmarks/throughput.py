@@ -1,14 +1,17 @@
-"""How many turns a second one warm pool does, when many different submissions are handed in at once.
+"""How many turns a second one warm pool does, when many different submissions are handed in at
+once.
 
-`all_right`: honest kernels (Triton on a GPU, C++ on a CPU) for 40 problems and more, each with a token of its own in
-everything that is compiled, so that no cache can help; every problem is judged once with its reference before.
-`mix`: such kernels and what a policy in training hands in besides: see `MIX`.
+`all_right`: honest kernels (Triton on a GPU, C++ on a CPU) for 40 problems and more, each with a
+token of its own in everything that is compiled, so that no cache can help; every problem is judged
+once with its reference before. `mix`: such kernels and what a policy in training hands in besides:
+see `MIX`.
 
-All verdicts have to be right: else the script says which are not, and exits with 1. With `--devices 2`, as many
-submissions a device are handed to one pool of two devices after that, and the row `2_gpu_scaling` (`four_gpu_scaling`
-with four) is its rate over that of one device in the same run.
+All verdicts have to be right: else the script says which are not, and exits with 1. With `--devices
+2`, as many submissions a device are handed to one pool of two devices after that, and the row
+`2_gpu_scaling` (`four_gpu_scaling` with four) is its rate over that of one device in the same run.
 
-    python benchmarks/throughput.py [--device cpu|cuda] [--rows all_right mix] [--count 64] [--mix-count 256]
+    python benchmarks/throughput.py [--device cpu|cuda] [--rows all_right mix] [--count 64]
+    [--mix-count 256]
         [--devices N] [--json FILE]
 """
 
@@ -36,7 +39,9 @@ COUNTS = {"cpu": 8, "cuda": 64}
 MIX_COUNTS = {"cpu": 20, "cuda": 256}
 WORDS = {4: "four"}
 PROBLEMS = 10
-"""Of a small number of submissions, as many problems as that are among them where the corpus has them."""
+"""Of a small number of submissions, as many problems as that are among them where the corpus has
+them.
+"""
 BROKEN = "import no_module_of_this_name\n"
 SPOILED = """
 right, calls = ModelNew.forward, []
@@ -47,24 +52,34 @@ ModelNew.forward = forward
 """
 WRONG = """spoil = lambda each: ~each if each.dtype == torch.bool else each + 1
     return torch.utils._pytree.tree_map_only(torch.Tensor, spoil, right(self, *given))"""
-SLOW = "torch.cuda._sleep(200_000_000) if torch.cuda.is_available() else __import__('time').sleep(0.1)"
+SLOW = (
+    "torch.cuda._sleep(200_000_000) if torch.cuda.is_available() else __import__('time').sleep(0.1)"
+)
 HANG = "torch.cuda._sleep(1 << 40) if torch.cuda.is_available() else __import__('time').sleep(1000)"
 MIX = {
     "no code": (0.10, "", "format/no_code"),
     "compile error": (0.25, BROKEN, "compile/import"),
-    "exception": (0.10, SPOILED.format(instead="raise RuntimeError('spoiled')"), "runtime/exception"),
+    "exception": (
+        0.10,
+        SPOILED.format(instead="raise RuntimeError('spoiled')"),
+        "runtime/exception",
+    ),
     "wrong values": (0.25, SPOILED.format(instead=WRONG), "not correct"),
     "slower than a tenth of the reference": (0.05, SPOILED.format(instead=SLOW), "correct"),
     "hang": (0.01, SPOILED.format(instead=HANG), "runtime/timeout"),
 }
-"""What is in a mix besides correct submissions: its share, what is added to an honest kernel, and how it must end."""
+"""What is in a mix besides correct submissions: its share, what is added to an honest kernel, and
+how it must end.
+"""
 NO_CODE = "I would tile the rows and keep a running maximum."
 STAGES = ("queue", "build", "load", "verify", "time")
 Judged = tuple[Entry, Verdict | JudgeError]
 
 
 def mixed(entries: list[Entry], count: int) -> list[Entry]:
-    """So many of them, again from the first when they are used up, neighbours of different problems."""
+    """So many of them, again from the first when they are used up, neighbours of different
+    problems.
+    """
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.problem, []).append(entry)
@@ -88,7 +103,9 @@ def warm_up(pool: LocalPool, entries: list[Entry], devices: list[str]) -> None:
 
 
 def mix_of(entries: list[Entry], count: int) -> list[Entry]:
-    """So many submissions in an order drawn at random: of each kind its share, at least one, and the rest correct."""
+    """So many submissions in an order drawn at random: of each kind its share, at least one, and
+    the rest correct.
+    """
     honest, found = iter(mixed(entries, count)), list[Entry]()
     for share, added, expect in MIX.values():
         found += [spoiled(next(honest), added, expect) for _ in range(max(1, round(share * count)))]
@@ -98,7 +115,9 @@ def mix_of(entries: list[Entry], count: int) -> list[Entry]:
 
 
 def spoiled(entry: Entry, added: str, expect: str) -> Entry:
-    """A submission with something added to it that makes it end otherwise; without anything it is no code at all."""
+    """A submission with something added to it that makes it end otherwise; without anything it is
+    no code at all.
+    """
     text = f"{entry.code}\nimport torch\n{added}" if added else NO_CODE
     return Fresh(entry.path, entry.problem, entry.device, entry.rules, expect, text)
 
@@ -121,7 +140,10 @@ def run(pool: LocalPool, entries: list[Entry], device: str) -> tuple[float, list
             judged.append((entry, future.result()))
         except JudgeError as error:
             judged.append((entry, error))
-        print(f"{seconds:7.2f} s  {len(judged):4} of {len(asked)}  {_ending(judged[-1])}  {entry.name}", flush=True)
+        print(
+            f"{seconds:7.2f} s  {len(judged):4} of {len(asked)}  {_ending(judged[-1])}  {entry.name}",
+            flush=True,
+        )
     return time.perf_counter() - start, judged
 
 
@@ -136,24 +158,41 @@ def wrong(judged: list[Judged]) -> list[str]:
 
 def rows_of(name: str, wall: float, judged: list[Judged], busy: Busy) -> list[Row]:
     """The rate of right verdicts, and what tells where their time went."""
-    verdicts = [each for entry, each in judged if isinstance(each, Verdict) and is_right(entry, each.outcome)]
+    verdicts = [
+        each
+        for entry, each in judged
+        if isinstance(each, Verdict) and is_right(entry, each.outcome)
+    ]
     noisy = sum(each.outcome.kind == "too_noisy" for each in verdicts)
     problems = len({entry.problem for entry, _ in judged})
     rows = [
-        plain_row(name, len(verdicts) / wall, "turns/s", n=len(verdicts)) | {"problems": problems, "seconds": wall},
+        plain_row(name, len(verdicts) / wall, "turns/s", n=len(verdicts))
+        | {"problems": problems, "seconds": wall},
         plain_row(f"{name}: right verdicts", len(verdicts), n=len(judged)),
         plain_row(f"{name}: too noisy to time", noisy, n=len(verdicts)),
         plain_row(f"{name}: cores busy", busy.cores, "share"),
     ]
     if busy.gpus:
-        rows.append(plain_row(f"{name}: device busy", statistics.mean(busy.gpus), "share", n=len(busy.gpus)))
+        rows.append(
+            plain_row(f"{name}: device busy", statistics.mean(busy.gpus), "share", n=len(busy.gpus))
+        )
     stages = [each.judgement.seconds.model_dump() for each in verdicts if each.judgement]
-    return rows + [median_row(f"{name}: {stage}", [each[stage] for each in stages]) for stage in STAGES if stages]
+    return rows + [
+        median_row(f"{name}: {stage}", [each[stage] for each in stages])
+        for stage in STAGES
+        if stages
+    ]
 
 
-def measured(pool: LocalPool, entries: list[Entry], devices: list[str], results: Results, name: str) -> list[str]:
+def measured(
+    pool: LocalPool, entries: list[Entry], devices: list[str], results: Results, name: str
+) -> list[str]:
     """Runs and adds the rows; gives what went wrong."""
-    choice = devices[0] if len(devices) == 1 else f"cuda:{','.join(each.partition(':')[2] for each in devices)}"
+    choice = (
+        devices[0]
+        if len(devices) == 1
+        else f"cuda:{','.join(each.partition(':')[2] for each in devices)}"
+    )
     busy = Busy(len(devices) if devices[0] != "cpu" else 0)
     with busy.watched():
         wall, judged = run(pool, entries, choice)
@@ -162,17 +201,36 @@ def measured(pool: LocalPool, entries: list[Entry], devices: list[str], results:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--rows", nargs="+", default=["all_right", "mix"], choices=("all_right", "mix"))
-    parser.add_argument("--count", type=int, help="correct submissions a device: 64 on a GPU, 8 on a CPU when left out")
-    parser.add_argument("--mix-count", type=int, help="the same of a mix: 256 on a GPU, 20 on a CPU when left out")
-    parser.add_argument("--devices", type=int, default=1, help="how many GPUs the pool spreads over at last")
+    parser.add_argument(
+        "--rows", nargs="+", default=["all_right", "mix"], choices=("all_right", "mix")
+    )
+    parser.add_argument(
+        "--count",
+        type=int,
+        help="correct submissions a device: 64 on a GPU, 8 on a CPU when left out",
+    )
+    parser.add_argument(
+        "--mix-count", type=int, help="the same of a mix: 256 on a GPU, 20 on a CPU when left out"
+    )
+    parser.add_argument(
+        "--devices", type=int, default=1, help="how many GPUs the pool spreads over at last"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    count, many = options.count or COUNTS[options.device], options.mix_count or MIX_COUNTS[options.device]
+    count, many = (
+        options.count or COUNTS[options.device],
+        options.mix_count or MIX_COUNTS[options.device],
+    )
     entries = filled_up(KINDS[options.device], max(count, PROBLEMS), options.device)
-    names = ["cpu"] if options.device == "cpu" else [f"cuda:{number}" for number in range(options.devices)]
+    names = (
+        ["cpu"]
+        if options.device == "cpu"
+        else [f"cuda:{number}" for number in range(options.devices)]
+    )
     faults = list[str]()
     with LocalPool() as pool:
         info = pool.device(names[0])
@@ -184,9 +242,13 @@ def main() -> None:
             faults += measured(pool, mix_of(entries, many), names[:1], results, "mix")
         if len(names) > 1:
             all_of_them = f"all_right_on_{len(names)}"
-            faults += measured(pool, mixed(entries, count * len(names)), names, results, all_of_them)
+            faults += measured(
+                pool, mixed(entries, count * len(names)), names, results, all_of_them
+            )
             rate = results.value(all_of_them) / results.value("all_right")
-            results.tell(plain_row(f"{WORDS.get(len(names), len(names))}_gpu_scaling", rate, "times one GPU"))
+            results.tell(
+                plain_row(f"{WORDS.get(len(names), len(names))}_gpu_scaling", rate, "times one GPU")
+            )
     for fault in faults:
         print(f"WRONG VERDICT: {fault}")
     sys.exit(bool(faults))

@@ -1,19 +1,24 @@
-"""Whether a speedup can be trusted: how it repeats, whether intervals are true, what others' work does to it.
+"""Whether a speedup can be trusted: how it repeats, whether intervals are true, what others' work
+does to it.
 
-Fixed kernels are judged in turn, each time in a fresh process of the candidate. Of these judgements:
+Fixed kernels are judged in turn, each time in a fresh process of the candidate. Of these
+judgements:
 
 `cv`: `speedup_cv`, the coefficient of variation of a kernel's speedup; the largest of all kernels.
-`coverage`: `coverage`, the share of intervals that contain the true speedup, and `half_width`, the median of the
-wider sides of intervals, relative to the speedup. On a GPU the truth is measured within the processes that launch the
-kernels (`inside.py`; medians of several processes), by CUDA events and by CUPTI. The two differ by microseconds: events
-include the gaps between kernels, CUPTI does not. An interval counts if it meets the range between them. On a CPU
-references are judged against themselves, and the truth is 1.
-`stage`: `time_stage`, for how long the device was held to time a submission: the median of kernels below 1 ms.
+`coverage`: `coverage`, the share of intervals that contain the true speedup, and `half_width`, the
+median of the wider sides of intervals, relative to the speedup. On a GPU the truth is measured
+within the processes that launch the kernels (`inside.py`; medians of several processes), by CUDA
+events and by CUPTI. The two differ by microseconds: events include the gaps between kernels, CUPTI
+does not. An interval counts if it meets the range between them. On a CPU references are judged
+against themselves, and the truth is 1. `stage`: `time_stage`, for how long the device was held to
+time a submission: the median of kernels below 1 ms.
 
-`load`: `speedup_under_load`, the median speedup while 16 (on a CPU 2) other submissions are compiled and judged by
-other pools on the same device, over its quiet value; of several kernels the one furthest from 1.
+`load`: `speedup_under_load`, the median speedup while 16 (on a CPU 2) other submissions are
+compiled and judged by other pools on the same device, over its quiet value; of several kernels the
+one furthest from 1.
 
-    python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv coverage stage load] [--repeats 25]
+    python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv coverage stage load]
+    [--repeats 25]
         [--seconds 150] [--json FILE]
 
 `--seconds` are those after which no further judgement begins, of quiet ones and under load each.
@@ -64,12 +69,19 @@ def fixed_kernels(device: str) -> list[Kernel]:
     """The kernels whose speedups are looked at."""
     if device == "cuda":
         return [each for each in KERNELS if each.name in ON_GPU]
-    return [Kernel(each.name, each.task, each.code) for each in honest_entries(device) if each.name in ON_CPU]
+    return [
+        Kernel(each.name, each.task, each.code)
+        for each in honest_entries(device)
+        if each.name in ON_CPU
+    ]
 
 
 def themselves(kernels: Sequence[Kernel]) -> list[Kernel]:
     """Their references as submissions."""
-    return [Kernel(f"{each.name}, reference", each.problem, as_submission(each.problem.source)) for each in kernels]
+    return [
+        Kernel(f"{each.name}, reference", each.problem, as_submission(each.problem.source))
+        for each in kernels
+    ]
 
 
 def true_speedups(kernels: Sequence[Kernel]) -> dict[str, list[float]]:
@@ -78,7 +90,10 @@ def true_speedups(kernels: Sequence[Kernel]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for name in (each.name for each in kernels):
         sides = [(of[name]["reference"], of[name]["submission"]) for of in told]
-        ratios = [[a[tool] / b[tool] for a, b in sides if tool in a and tool in b] for tool in ("events", "cupti")]
+        ratios = [
+            [a[tool] / b[tool] for a, b in sides if tool in a and tool in b]
+            for tool in ("events", "cupti")
+        ]
         found[name] = [statistics.median(each) for each in ratios if each]
     return found
 
@@ -98,7 +113,9 @@ def cv_rows(found: Found, results: Results) -> None:
     results.put_largest("speedup_cv", "speedup_cv: ")
 
 
-def coverage_rows(found: Found, truths: Mapping[str, Sequence[float]], device: str, results: Results) -> None:
+def coverage_rows(
+    found: Found, truths: Mapping[str, Sequence[float]], device: str, results: Results
+) -> None:
     """How often intervals contain the truth, and how wide they are."""
     contained, widths = list[bool](), list[float]()
     for name, judgements in found.items():
@@ -150,7 +167,9 @@ def loaded(device: str) -> Iterator[list[str]]:
         while not ended.is_set():
             entry = freshened(random.choice(entries), next(numbers))
             try:
-                pool.submit(entry.task, Submission(code=entry.code), Options(device=device)).result()
+                pool.submit(
+                    entry.task, Submission(code=entry.code), Options(device=device)
+                ).result()
             except JudgeError:  # as they are when it ends
                 continue
             done.append(entry.name)
@@ -172,7 +191,9 @@ def load_rows(quiet: Found, under_load: Found, others: int, results: Results) ->
         before, values = speedups(quiet.get(name, ())), speedups(judgements)
         if before and values:
             ratios.append(statistics.median(values) / statistics.median(before))
-            row = plain_row(f"speedup_under_load: {name}", ratios[-1], "times the quiet one", n=len(values))
+            row = plain_row(
+                f"speedup_under_load: {name}", ratios[-1], "times the quiet one", n=len(values)
+            )
             results.put(row | {"judged": len(judgements), "quiet": len(before)})
     if ratios:
         furthest = max(ratios, key=lambda ratio: abs(ratio - 1))
@@ -180,7 +201,9 @@ def load_rows(quiet: Found, under_load: Found, others: int, results: Results) ->
     results.put(plain_row("speedup_under_load: others judged meanwhile", others))
 
 
-def quiet_rows(pool: LocalPool, options: argparse.Namespace, truths: dict[str, list[float]], results: Results) -> Found:
+def quiet_rows(
+    pool: LocalPool, options: argparse.Namespace, truths: dict[str, list[float]], results: Results
+) -> Found:
     """The rows of judgements beside which nothing else runs; gives them."""
     device, how = options.device, Options(device=options.device)
     kernels = chosen(options)
@@ -201,15 +224,21 @@ def quiet_rows(pool: LocalPool, options: argparse.Namespace, truths: dict[str, l
 def chosen(options: argparse.Namespace) -> list[Kernel]:
     """The kernels that are judged."""
     kernels = fixed_kernels(options.device)
-    return [each for each in kernels if each.name in LOADED] if options.rows == ["load"] else kernels
+    return (
+        [each for each in kernels if each.name in LOADED] if options.rows == ["load"] else kernels
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     rows = ("cv", "coverage", "stage", "load")
     parser.add_argument("--rows", nargs="+", default=list(rows), choices=rows)
-    parser.add_argument("--repeats", type=int, default=25, help="judgements of each kernel while nothing else runs")
+    parser.add_argument(
+        "--repeats", type=int, default=25, help="judgements of each kernel while nothing else runs"
+    )
     parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -225,7 +254,9 @@ def main() -> None:
         if "load" in options.rows:
             kernels = [each for each in chosen(options) if each.name in LOADED]
             with loaded(device) as done:
-                found = judged_in_turn(pool, kernels, Options(device=device), LOADED_REPEATS, options.seconds)
+                found = judged_in_turn(
+                    pool, kernels, Options(device=device), LOADED_REPEATS, options.seconds
+                )
             load_rows(quiet, found, len(done), results)
     print()
     results.tell_all()

@@ -1,26 +1,31 @@
-"""How long a turn takes, from the submission to the verdict: warm judge, submissions that nobody has seen before.
+"""How long a turn takes, from the submission to the verdict: warm judge, submissions that nobody
+has seen before.
 
-Submissions are the honest corpus by what it is written in, with reference solutions where there are fewer than
-`--least`; each gets a token of its own in everything that is compiled. A problem is judged once with its reference
-before it counts. `cuda_turn` is CUDA through `load_inline`, `cuda_nvcc_turn` CUDA by nvcc or nvrtc. Sources from the
-tests of the short compile path, which are built and loaded beside a reference that is judged and never called, have
-rows of their own: `cuda_extension_build_turn` and `cpp_extension_build_turn`. Rows are of submissions that ended as
+Submissions are the honest corpus by what it is written in, with reference solutions where there are
+fewer than `--least`; each gets a token of its own in everything that is compiled. A problem is
+judged once with its reference before it counts. `cuda_turn` is CUDA through `load_inline`,
+`cuda_nvcc_turn` CUDA by nvcc or nvrtc. Sources from the tests of the short compile path, which are
+built and loaded beside a reference that is judged and never called, have rows of their own:
+`cuda_extension_build_turn` and `cpp_extension_build_turn`. Rows are of submissions that ended as
 they must; others are named at the end, and the script exits with 1.
 
-Beside them: errors of the compiler, submissions without a kernel (`overhead`: all that a turn takes besides a compiler,
-the kernels' own time included), KernelBench's full-size softmax, the client's own part at a thousand turns of history,
-memory, the first turn of a pool that has just been made (`*_turn_cold`), and torch's own headers: the seconds with them
-of sources that short ones serve (`cuda_turn_full_headers`), and for a source that they do not serve the seconds with
-short headers tried first over those without (`cuda_turn_full_headers_ratio`).
+Beside them: errors of the compiler, submissions without a kernel (`overhead`: all that a turn takes
+besides a compiler, the kernels' own time included), KernelBench's full-size softmax, the client's
+own part at a thousand turns of history, memory, the first turn of a pool that has just been made
+(`*_turn_cold`), and torch's own headers: the seconds with them of sources that short ones serve
+(`cuda_turn_full_headers`), and for a source that they do not serve the seconds with short headers
+tried first over those without (`cuda_turn_full_headers_ratio`).
 
-With `--against`, a peer's evaluator gets some of the same submissions, and ratios are given. It runs in one of our warm
-candidates, where torch and triton are imported already, which its own process would have to do; the time is that of its
-evaluation alone.
+With `--against`, a peer's evaluator gets some of the same submissions, and ratios are given. It
+runs in one of our warm candidates, where torch and triton are imported already, which its own
+process would have to do; the time is that of its evaluation alone.
 
-    python benchmarks/turn_latency.py [--device cpu|cuda] [--json FILE] [--seconds S] [--least N] [--full N]
+    python benchmarks/turn_latency.py [--device cpu|cuda] [--json FILE] [--seconds S] [--least N]
+    [--full N]
         [--against kernelbench=PATH] [--against kernrl=PATH/envs/kernrl] [--peer-count 4] [NAME...]
 
-With names, such as `honest/softmax_triton`, only those are judged, by us and the peers, and nothing else is measured.
+With names, such as `honest/softmax_triton`, only those are judged, by us and the peers, and nothing
+else is measured.
 """
 
 import argparse
@@ -44,7 +49,14 @@ from honest import (
     kind_of,
     read_entry,
 )
-from latency_cases import FULL_SIZE, FULL_SIZE_KERNEL, client_rows, compile_errors, full_headers, memory_rows
+from latency_cases import (
+    FULL_SIZE,
+    FULL_SIZE_KERNEL,
+    client_rows,
+    compile_errors,
+    full_headers,
+    memory_rows,
+)
 from machine import device_memory
 from resultfile import Results, device_name, median_row, plain_row
 from turns import Turns, row_name
@@ -74,38 +86,64 @@ def cold_row(turns: Turns) -> None:
 def error_rows(turns: Turns) -> None:
     """How long the compiler's errors take to come back."""
     if turns.device == "cuda":
-        relu, codes = load_problem(str(FOLDER / "problems" / "relu.py")), compile_errors(turns.number())
+        relu, codes = (
+            load_problem(str(FOLDER / "problems" / "relu.py")),
+            compile_errors(turns.number()),
+        )
     else:
         entry = read_entry(FOLDER / "hostile" / "compile_error.py")
         relu, codes = entry.task, [entry.code] * 3
     name = "cuda_compile_error" if turns.device == "cuda" else "cpp_compile_error"
     for code in codes:
         seconds, judgement = turns.judge(relu, code)
-        print(f"{name:20} {seconds:7.2f} s  {judgement.outcome.category}/{judgement.outcome.kind}", flush=True)
+        print(
+            f"{name:20} {seconds:7.2f} s  {judgement.outcome.category}/{judgement.outcome.kind}",
+            flush=True,
+        )
         if turns.require(judgement.outcome.category == "compile", name, judgement):
             turns.take(name, seconds, judgement)
 
 
 def full_headers_rows(turns: Turns, count: int) -> None:
-    """Turns with torch's own headers: of sources that the short ones serve, and of one that they do not, both ways."""
+    """Turns with torch's own headers: of sources that the short ones serve, and of one that they do
+    not, both ways.
+    """
     relu = load_problem(str(FOLDER / "problems" / "relu.py"))
     language = "cuda" if turns.device == "cuda" else "cpp"
     for entry in extension_entries(turns.device)[:count]:
-        seconds, judgement = turns.judge(entry.task, freshened(entry, turns.number()).code, headers="full")
-        print(f"full headers {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True)
-        if turns.require(is_right(entry, judgement.outcome), f"{entry.name} with full headers", judgement):
+        seconds, judgement = turns.judge(
+            entry.task, freshened(entry, turns.number()).code, headers="full"
+        )
+        print(
+            f"full headers {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}",
+            flush=True,
+        )
+        if turns.require(
+            is_right(entry, judgement.outcome), f"{entry.name} with full headers", judgement
+        ):
             turns.take(f"{language}_turn_full_headers", seconds, judgement)
     ratios: list[float] = []
     for _ in range(count):
         both = {
-            how: turns.judge(relu, full_headers(language, turns.number()), headers=how) for how in ("full", "short")
+            how: turns.judge(relu, full_headers(language, turns.number()), headers=how)
+            for how in ("full", "short")
         }
-        told = ", ".join(f"{how} {seconds:.2f} s {found.outcome.category}" for how, (seconds, found) in both.items())
+        told = ", ".join(
+            f"{how} {seconds:.2f} s {found.outcome.category}"
+            for how, (seconds, found) in both.items()
+        )
         print(f"not served by short headers: {told}", flush=True)
-        if not all(turns.require(done.outcome.category == "correct", how, done) for how, (_, done) in both.items()):
+        if not all(
+            turns.require(done.outcome.category == "correct", how, done)
+            for how, (_, done) in both.items()
+        ):
             continue
         ratios.append(both["short"][0] / both["full"][0])
-        turns.results.put(median_row(f"{language}_turn_full_headers_ratio", ratios, "times the plain build's turn"))
+        turns.results.put(
+            median_row(
+                f"{language}_turn_full_headers_ratio", ratios, "times the plain build's turn"
+            )
+        )
 
 
 def full_size_rows(turns: Turns, memory: int) -> None:
@@ -115,7 +153,10 @@ def full_size_rows(turns: Turns, memory: int) -> None:
     for _ in range(3):
         code = FULL_SIZE_KERNEL.format(number=turns.number())
         seconds, judgement = turns.judge(FULL_SIZE, code)
-        print(f"full size {seconds:7.2f} s  {judgement.outcome.category}: {judgement.outcome.message}", flush=True)
+        print(
+            f"full size {seconds:7.2f} s  {judgement.outcome.category}: {judgement.outcome.message}",
+            flush=True,
+        )
         if turns.require(judgement.outcome.category == "correct", "full size", judgement):
             turns.take("full_size_softmax_turn", seconds, judgement)
 
@@ -138,8 +179,13 @@ def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -
                 seconds, new = turns.taken[entry.name]
                 told = evaluate(bench, new, peer)
                 answer, wall = told.answer, told.seconds
-                end = told.failure if answer is None else "correct" if answer.correct else "rejected"
-                print(f"{name:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {end:10} {entry.name}", flush=True)
+                end = (
+                    told.failure if answer is None else "correct" if answer.correct else "rejected"
+                )
+                print(
+                    f"{name:12} {wall:7.2f} s ({wall / seconds:.1f} x ours)  {end:10} {entry.name}",
+                    flush=True,
+                )
                 if answer and answer.correct:  # a rejected one was not timed
                     row, of = f"{row_name(entry, turns.device)}: {name}", {"commit": peer.commit}
                     walls[row].append(wall)
@@ -153,7 +199,9 @@ def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -
 def for_peers(entries: list[Entry], count: int, judged: set[str]) -> list[Entry]:
     """So many of those that were judged, by turns of each row's."""
     kinds: dict[str, list[Entry]] = defaultdict(list)
-    for entry in (each for each in entries if each.name in judged and kind_of(each.code) != "torch"):
+    for entry in (
+        each for each in entries if each.name in judged and kind_of(each.code) != "torch"
+    ):
         how = "built only" if is_built_only(entry) else "inline" * ("load_inline" in entry.code)
         kinds[kind_of(entry.code) + how].append(entry)
     ranked = [(place, kind) for kind, of in kinds.items() for place in range(len(of))]
@@ -165,7 +213,10 @@ def corpus_rows(turns: Turns, entries: list[Entry], seconds: float) -> None:
     end = time.monotonic() + seconds
     for number, entry in enumerate(entries):
         if time.monotonic() > end:
-            print(f"{seconds:.0f} s are over: {len(entries) - number} files were not judged", flush=True)
+            print(
+                f"{seconds:.0f} s are over: {len(entries) - number} files were not judged",
+                flush=True,
+            )
             return
         turns.entry(entry)
 
@@ -174,21 +225,36 @@ def chosen(options: argparse.Namespace) -> list[Entry]:
     """The files that are judged: those with the names, else `least` of every kind."""
     device, extensions = options.device, extension_entries(options.device)
     if options.names:
-        return [each for each in (*honest_entries(device), *extensions) if each.name in options.names]
-    kinds = {kind: filled_up(kind, options.least if kind == "triton" else 0, device) for kind in KINDS[device]}
+        return [
+            each for each in (*honest_entries(device), *extensions) if each.name in options.names
+        ]
+    kinds = {
+        kind: filled_up(kind, options.least if kind == "triton" else 0, device)
+        for kind in KINDS[device]
+    }
     kinds["extension"] = extensions
     ranked = [(place, kind) for kind, of in kinds.items() for place in range(len(of))]
     return by_problem(kinds[kind][place] for place, kind in sorted(ranked))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="such as honest/softmax_triton; all honest files when left out")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="*", help="such as honest/softmax_triton; all honest files when left out"
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--seconds", type=float, default=150, help="after which no further file is judged")
+    parser.add_argument(
+        "--seconds", type=float, default=150, help="after which no further file is judged"
+    )
     parser.add_argument("--least", type=int, default=20, help="files of each language")
-    parser.add_argument("--full", type=int, help="builds with full headers: 1 on a GPU, 0 on a CPU when left out")
-    parser.add_argument("--against", action="append", default=[], metavar="kernrl=PATH|kernelbench=PATH")
+    parser.add_argument(
+        "--full", type=int, help="builds with full headers: 1 on a GPU, 0 on a CPU when left out"
+    )
+    parser.add_argument(
+        "--against", action="append", default=[], metavar="kernrl=PATH|kernelbench=PATH"
+    )
     parser.add_argument("--peer-count", type=int, default=4, help="how many files a peer gets")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -207,7 +273,9 @@ def main() -> None:
             results.tell(*client)
             error_rows(turns)
             full_size_rows(turns, info.memory)
-            full_headers_rows(turns, options.full if options.full is not None else int(options.device == "cuda"))
+            full_headers_rows(
+                turns, options.full if options.full is not None else int(options.device == "cuda")
+            )
         corpus_rows(turns, entries, options.seconds)
     if not options.names:
         cold_row(turns)

@@ -14,14 +14,17 @@ from kevin_env.problem import Problem
 
 STAGES = ("queue", "build", "load", "verify", "time")
 REST = 0.5
-"""Seconds between turns: the next candidate is started off the critical path, as while a model thinks."""
+"""Seconds between turns: the next candidate is started off the critical path, as while a model
+thinks.
+"""
 
 
 class Turns:
     """Judges on one warm judge, and takes the wall time.
 
     Attributes:
-        taken: Seconds of each file by its name, and the submission; of those that ended as they must.
+        taken: Seconds of each file by its name, and the submission; of those that ended as they
+            must.
         faults: What did not end as it must. It is in no row.
     """
 
@@ -56,7 +59,9 @@ class Turns:
         """Judges a file and brings the rows of its kind up to date."""
         new, name = freshened(entry, self.number()), row_name(entry, self.device)
         seconds, judgement = self.judge(new.task, new.code)
-        print(f"{name:16} {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True)
+        print(
+            f"{name:16} {seconds:7.2f} s  {judgement.outcome.category:12} {entry.name}", flush=True
+        )
         if self.require(is_right(entry, judgement.outcome), entry.name, judgement):
             self.taken[entry.name] = seconds, new
             self.take(name, seconds, judgement)
@@ -75,7 +80,9 @@ class Turns:
         self._stages[name].append(judgement.seconds.model_dump())
         self.results.put(median_row(name, self._wall[name]))
         parts = self._stages[name]
-        self.results.put(*(median_row(f"{name}: {stage}", [each[stage] for each in parts]) for stage in STAGES))
+        self.results.put(
+            *(median_row(f"{name}: {stage}", [each[stage] for each in parts]) for stage in STAGES)
+        )
 
 
 def row_name(entry: Entry, device: str) -> str:

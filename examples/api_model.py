@@ -1,9 +1,10 @@
 """A model behind an OpenAI-compatible endpoint refines a kernel, turn by turn.
 
-OPENAI_API_KEY=... python examples/api_model.py MODEL [--base-url URL] [--problem ID] [--turns T] [--out FILE]
+OPENAI_API_KEY=... python examples/api_model.py MODEL [--base-url URL] [--problem ID] [--turns T]
+[--out FILE]
 
-Replies are printed as they come, and the episode is recorded for `kevin-env replay`. A server of your own (vLLM,
-SGLang, llama.cpp, Ollama) needs no key.
+Replies are printed as they come, and the episode is recorded for `kevin-env replay`. A server of
+your own (vLLM, SGLang, llama.cpp, Ollama) needs no key.
 """
 
 import argparse
@@ -31,7 +32,9 @@ def main() -> None:
     try:
         policy = OpenAIPolicy(given.model, given.base_url)
         with LocalPool() as pool:
-            episode = Episode(problem, pool, settings, recorder=Recorder(given.out), model=policy.name)
+            episode = Episode(
+                problem, pool, settings, recorder=Recorder(given.out), model=policy.name
+            )
             play(episode, policy)
     except PolicyError as error:
         sys.exit(f"no reply: {error}")
@@ -41,7 +44,9 @@ def play(episode: Episode, policy: OpenAIPolicy) -> None:
     episode.start()
     try:
         while not episode.done:
-            reply = policy.reply(episode.messages, lambda text: print(printable(text), end="", flush=True))
+            reply = policy.reply(
+                episode.messages, lambda text: print(printable(text), end="", flush=True)
+            )
             turn = episode.submit(reply)
             print(
                 f"\n--- turn {turn.turn}: {turn.category}/{turn.kind}, score {turn.score:.2f}. {turn.outcome.message}"

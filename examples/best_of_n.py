@@ -1,8 +1,10 @@
 """In every turn N replies are judged side by side, and the best of them is gone on with.
 
-OPENAI_API_KEY=... python examples/best_of_n.py MODEL [--base-url URL] [--problem ID] [--turns T] [--n N]
+OPENAI_API_KEY=... python examples/best_of_n.py MODEL [--base-url URL] [--problem ID] [--turns T]
+[--n N]
 
-`Episode.fork` copies the conversation for each reply. The pool judges them at the same time, but measures one by one.
+`Episode.fork` copies the conversation for each reply. The pool judges them at the same time, but
+measures one by one.
 """
 
 import argparse
@@ -25,7 +27,9 @@ def main() -> None:
     given = parser.parse_args()
     policy = OpenAIPolicy(given.model, given.base_url)
     with LocalPool() as pool:
-        episode = Episode(load_problem(given.problem), pool, Settings(max_turns=given.turns), model=policy.name)
+        episode = Episode(
+            load_problem(given.problem), pool, Settings(max_turns=given.turns), model=policy.name
+        )
         episode.start()
         while not episode.done:
             episode = best_of(episode, policy, given.n)
@@ -36,10 +40,15 @@ def best_of(episode: Episode, policy: Policy, n: int) -> Episode:
     """The copy of the episode that took the best of the next turns."""
     forks = [episode.fork(sample) for sample in range(n)]
     with ThreadPoolExecutor(n) as threads:
-        replies = threads.map(lambda sample: for_sample(policy, sample).reply(episode.messages), range(n))
+        replies = threads.map(
+            lambda sample: for_sample(policy, sample).reply(episode.messages), range(n)
+        )
         judged = [fork.submit_later(reply) for fork, reply in zip(forks, replies, strict=True)]
         turns = [future.result() for future in judged]
-    print(f"turn {turns[0].turn}:", ", ".join(f"{turn.category}/{turn.kind} {turn.score:.2f}" for turn in turns))
+    print(
+        f"turn {turns[0].turn}:",
+        ", ".join(f"{turn.category}/{turn.kind} {turn.score:.2f}" for turn in turns),
+    )
     return max(forks, key=lambda fork: fork.turns[-1].score)
 
 

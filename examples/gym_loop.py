@@ -21,7 +21,9 @@ REPLIES = [KERNEL.format("torch.relu(x)"), KERNEL.format("torch.nn.functional.ge
 
 
 def main() -> None:
-    env = gym.make("Kevin-v0", problem="L1_26_GELU_", device="cpu", rules="open", max_turns=len(REPLIES))
+    env = gym.make(
+        "Kevin-v0", problem="L1_26_GELU_", device="cpu", rules="open", max_turns=len(REPLIES)
+    )
     _, info = env.reset(seed=0)
     for reply in REPLIES:
         _, score, terminated, _, info = env.step(reply)

@@ -2,8 +2,9 @@
 
 python examples/local_model.py [FOLDER_OR_HUB_NAME]
 
-Without an argument it makes a tiny model with random weights first. That one writes gibberish, never a kernel, but
-takes the same way as a real one. Needs transformers: pip install 'kevin-env[local]'
+Without an argument it makes a tiny model with random weights first. That one writes gibberish,
+never a kernel, but takes the same way as a real one. Needs transformers: pip install
+'kevin-env[local]'
 """
 
 import sys
@@ -35,9 +36,13 @@ def make_tiny_model(folder: Path) -> None:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     words.train_from_iterator(
         [Path(__file__).read_text()],
-        trainers.BpeTrainer(vocab_size=512, special_tokens=special, initial_alphabet=alphabet, show_progress=False),
+        trainers.BpeTrainer(
+            vocab_size=512, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+        ),
     )
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, eos_token="<|im_end|>", pad_token="<|endoftext|>"
+    )
     tokenizer.chat_template = CHATML
     config = Qwen3Config(
         vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
@@ -61,7 +66,9 @@ def main() -> None:
         episode.start()
         while not episode.done:
             turn = episode.submit(policy.reply(episode.messages))
-            print(f"{turn.category}/{turn.kind}: {turn.outcome.message} ({len(turn.reply)} characters)")
+            print(
+                f"{turn.category}/{turn.kind}: {turn.outcome.message} ({len(turn.reply)} characters)"
+            )
 
 
 if __name__ == "__main__":

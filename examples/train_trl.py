@@ -1,13 +1,17 @@
-"""Trains a model as Kevin was trained: GRPO over turns, by TRL with vLLM, each batch with easy and hard problems.
+"""Trains a model as Kevin was trained: GRPO over turns, by TRL with vLLM, each batch with easy and
+hard problems.
 
-python examples/train_trl.py Qwen/Qwen3-8B [--config FILE] [-o KEY=VALUE] [--steps 40] [--record episodes.jsonl]
+python examples/train_trl.py Qwen/Qwen3-8B [--config FILE] [-o KEY=VALUE] [--steps 40] [--record
+episodes.jsonl]
 
-FILE is one of examples/configs, as `kevin-env eval` takes it: its settings, its samples (the episodes in a group), and
-how it samples replies, hold for training, too. With single_turn.toml and retrieved.toml give --turns 1.
+FILE is one of examples/configs, as `kevin-env eval` takes it: its settings, its samples (the
+episodes in a group), and how it samples replies, hold for training, too. With single_turn.toml and
+retrieved.toml give --turns 1.
 
-On several GPUs: accelerate launch --num_processes 4 examples/train_trl.py ... The kernels are judged on `--judge`; give
-them a GPU of their own that the trainer does not see (CUDA_VISIBLE_DEVICES holds for both), or they share one with it,
-and the judge repeats what the trainer disturbs. Needs pip install 'kevin-env[trl]' 'trl[vllm]'
+On several GPUs: accelerate launch --num_processes 4 examples/train_trl.py ... The kernels are
+judged on `--judge`; give them a GPU of their own that the trainer does not see
+(CUDA_VISIBLE_DEVICES holds for both), or they share one with it, and the judge repeats what the
+trainer disturbs. Needs pip install 'kevin-env[trl]' 'trl[vllm]'
 """
 
 import argparse
@@ -58,7 +62,9 @@ def read(arguments: argparse.Namespace) -> EvalConfig:
 
 
 def config(arguments: argparse.Namespace, played: EvalConfig) -> dict[str, Any]:
-    """Kevin's numbers (arXiv 2507.11948): 8 problems of 16 episodes of 4 turns a batch, two gradient steps on each."""
+    """Kevin's numbers (arXiv 2507.11948): 8 problems of 16 episodes of 4 turns a batch, two
+    gradient steps on each.
+    """
     group = played.samples * played.settings.max_turns
     batch = arguments.groups * group
     reply_tokens = getattr(played.policy, "max_tokens", None) or REPLY_TOKENS
@@ -70,7 +76,10 @@ def config(arguments: argparse.Namespace, played: EvalConfig) -> dict[str, Any]:
         "per_device_train_batch_size": 1,
         "gradient_accumulation_steps": batch // 2 // int(os.environ.get("WORLD_SIZE", "1")),
         "max_completion_length": reply_tokens,
-        **({"temperature": 0.9} | played.policy.model_dump(include={"temperature", "top_p"}, exclude_none=True)),
+        **(
+            {"temperature": 0.9}
+            | played.policy.model_dump(include={"temperature", "top_p"}, exclude_none=True)
+        ),
         "shuffle_dataset": False,  # the mix decides
         "scale_rewards": "group",
         "loss_type": "dr_grpo",
@@ -94,8 +103,12 @@ def config(arguments: argparse.Namespace, played: EvalConfig) -> dict[str, Any]:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
-    parser.add_argument("--config", type=Path, default=KEVIN, help="one of examples/configs, or your own")
-    parser.add_argument("-o", dest="override", action="append", default=[], help="such as settings.language=triton")
+    parser.add_argument(
+        "--config", type=Path, default=KEVIN, help="one of examples/configs, or your own"
+    )
+    parser.add_argument(
+        "-o", dest="override", action="append", default=[], help="such as settings.language=triton"
+    )
     parser.add_argument("--problems", default="train")
     parser.add_argument("--turns", type=int, default=TURNS, help="of an episode")
     parser.add_argument("--judge", default="auto", help="where kernels are judged, such as cuda:0")

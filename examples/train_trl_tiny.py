@@ -1,9 +1,11 @@
-"""GRPO on a policy of a few thousand weights, with scores from real judgements: a training run that fits anywhere.
+"""GRPO on a policy of a few thousand weights, with scores from real judgements: a training run that
+fits anywhere.
 
 python examples/train_trl_tiny.py [--device cpu] [--steps 8]
 
-The policy answers with one word, and every word is a whole reply: a kernel that is right, one that is right and slow,
-one that is wrong, and one that breaks the rules. It learns which to give. Needs TRL: pip install 'kevin-env[trl]'
+The policy answers with one word, and every word is a whole reply: a kernel that is right, one that
+is right and slow, one that is wrong, and one that breaks the rules. It learns which to give. Needs
+TRL: pip install 'kevin-env[trl]'
 """
 
 import argparse
@@ -40,7 +42,9 @@ def words(on_gpu: bool) -> list[str]:
 
 
 def make_tokenizer(words: Sequence[str], chat_template: str = CHAT) -> Any:
-    """A tokenizer that knows `PAD`, `END` and `words`, each as one token; all else is unknown to it."""
+    """A tokenizer that knows `PAD`, `END` and `words`, each as one token; all else is unknown to
+    it.
+    """
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -95,7 +99,9 @@ def main() -> None:
         )  # fmt: skip
         trainer.train()
         for row in trainer.state.log_history[:-1]:
-            print(f"step {row['step']}: score {row['kevin/score']:.3f}, correct {row['kevin/correct']:.0%}")
+            print(
+                f"step {row['step']}: score {row['kevin/score']:.3f}, correct {row['kevin/correct']:.0%}"
+            )
 
 
 if __name__ == "__main__":

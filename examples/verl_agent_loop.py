@@ -1,4 +1,5 @@
-"""An agent loop for verl 0.9: one growing chat an episode, whose reward is the discounted return of its first turn.
+"""An agent loop for verl 0.9: one growing chat an episode, whose reward is the discounted return of
+its first turn.
 
 Rows of the data set have `agent_name` "kevin" and a column `problem`. verl's configuration has
 
@@ -12,7 +13,12 @@ import asyncio
 from typing import Any
 from uuid import uuid4
 
-from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
+from verl.experimental.agent_loop.agent_loop import (
+    AgentLoopBase,
+    AgentLoopMetrics,
+    AgentLoopOutput,
+    register,
+)
 
 from kevin_env.episode import Episode
 from kevin_env.integrations.judging import process_pool, submit_async
@@ -50,5 +56,8 @@ class KevinLoop(AgentLoopBase):
             reward_score=episode.returns[0],
             num_turns=len(episode.turns) * 2,
             metrics=AgentLoopMetrics(),
-            extra_fields={"turn_scores": [turn.score for turn in episode.turns], "tool_rewards": []},
+            extra_fields={
+                "turn_scores": [turn.score for turn in episode.turns],
+                "tool_rewards": [],
+            },
         )

@@ -1,7 +1,8 @@
 """From trajectories to training samples, one per turn, and the advantage of each.
 
-A turn is trained on its own prompt with its own return. Trainers that sum the rewards of a trajectory give all of its
-turns one advantage: scores (0, 0, 1.3, 0) and (1.3, 0, 0, 0) are then the same.
+A turn is trained on its own prompt with its own return. Trainers that sum the rewards of a
+trajectory give all of its turns one advantage: scores (0, 0, 1.3, 0) and (1.3, 0, 0, 0) are then
+the same.
 """
 
 import hashlib
@@ -21,10 +22,12 @@ from kevin_env.settings import Settings
 Baseline = Literal["flat", "flat_std", "leave_one_out", "grpo"]
 """What a return is compared with.
 
-- `flat_std`: the mean over all m x n turns of its group, divided by their standard deviation (Kevin, arXiv 2507.11948,
-  4: m trajectories of n turns). `flat`: the same without the division (as Dr. GRPO, arXiv 2503.20783).
+- `flat_std`: the mean over all m x n turns of its group, divided by their standard deviation
+  (Kevin, arXiv 2507.11948, 4: m trajectories of n turns). `flat`: the same without the division (as
+  Dr. GRPO, arXiv 2503.20783).
 - `leave_one_out`: the mean of the group's other returns at the same turn (TRLOO, arXiv 2602.05885).
-- `grpo`: the mean of the group's returns at the same turn, divided by their standard deviation (arXiv 2402.03300).
+- `grpo`: the mean of the group's returns at the same turn, divided by their standard deviation
+  (arXiv 2402.03300).
 """
 
 _EPSILON = 1e-4
@@ -66,15 +69,19 @@ def samples_of(episode: Trajectory, batch: str = "") -> tuple[TurnSample, ...]:
         batch: see `group_of`.
     """
     group, returns = group_of(episode, batch), returns_of(episode)
-    return tuple(_sample(episode, group, turn, value) for turn, value in zip(episode.turns, returns, strict=True))
+    return tuple(
+        _sample(episode, group, turn, value)
+        for turn, value in zip(episode.turns, returns, strict=True)
+    )
 
 
 def training_samples(episodes: Iterable[Trajectory], batch: str = "") -> tuple[TurnSample, ...]:
     """The samples of many episodes.
 
-    Left out are those that were cut off (running, interrupted, pruned, ended by an error), whose last returns lack what
-    never came, and those in which a person took a turn, whose returns are not the model's alone. A turn that forks
-    share stands once, with the mean of its returns. Of several episodes with one id the last counts.
+    Left out are those that were cut off (running, interrupted, pruned, ended by an error), whose
+    last returns lack what never came, and those in which a person took a turn, whose returns are
+    not the model's alone. A turn that forks share stands once, with the mean of its returns. Of
+    several episodes with one id the last counts.
 
     Args:
         episodes: in any order.
@@ -83,7 +90,9 @@ def training_samples(episodes: Iterable[Trajectory], batch: str = "") -> tuple[T
     known = {episode.episode_id: episode for episode in episodes}
     shared: dict[tuple[str, Turn], list[TurnSample]] = {}
     for episode in known.values():
-        if episode.stop_reason not in _CUT_OFF and not any(turn.by_person for turn in episode.turns):
+        if episode.stop_reason not in _CUT_OFF and not any(
+            turn.by_person for turn in episode.turns
+        ):
             family = _family(episode, known)
             for turn, sample in zip(episode.turns, samples_of(episode, batch), strict=True):
                 shared.setdefault((family, turn), []).append(sample)
@@ -91,7 +100,8 @@ def training_samples(episodes: Iterable[Trajectory], batch: str = "") -> tuple[T
 
 
 def group_of(episode: Trajectory, batch: str = "") -> str:
-    """What belongs together: the problem as it was, the policy, the settings, the kind of device, and `batch`.
+    """What belongs together: the problem as it was, the policy, the settings, the kind of device,
+    and `batch`.
 
     Args:
         episode: whose group.
@@ -99,12 +109,15 @@ def group_of(episode: Trajectory, batch: str = "") -> str:
     """
     settings = {name: value for name, value in episode.config.items() if name != "device"}
     hardware = episode.hardware.name if episode.hardware else ""
-    key = json.dumps([episode.problem.sha256, episode.model, settings, hardware, batch], sort_keys=True)
+    key = json.dumps(
+        [episode.problem.sha256, episode.model, settings, hardware, batch], sort_keys=True
+    )
     return f"{episode.problem.id}/{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
 def advantages(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") -> tuple[float, ...]:
-    """One advantage per sample, in their order. It is 0 for a sample that there is nothing to compare with.
+    """One advantage per sample, in their order. It is 0 for a sample that there is nothing to
+    compare with.
 
     Args:
         samples: of any number of groups. Trajectories may have different numbers of turns.
@@ -121,8 +134,11 @@ def advantages(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") -
     return tuple(result)
 
 
-def informative(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") -> tuple[TurnSample, ...]:
-    """The samples without those from which nothing is learnt, since all they are compared with have the same return.
+def informative(
+    samples: Sequence[TurnSample], baseline: Baseline = "flat_std"
+) -> tuple[TurnSample, ...]:
+    """The samples without those from which nothing is learnt, since all they are compared with have
+    the same return.
 
     It looks at the returns of turns: trajectories with equal sums of scores can differ in these.
 
@@ -140,7 +156,9 @@ def informative(samples: Sequence[TurnSample], baseline: Baseline = "flat_std") 
 def settings_of(episode: Trajectory) -> Settings:
     """How the turns of an episode were paid and what they returned; ours where the record has none."""
     names = ("gamma", "returns", "bound", "noisy", "pay_repeats", "tokenizer")
-    known = {"pay_repeats": True} | {name: episode.config[name] for name in names if name in episode.config}
+    known = {"pay_repeats": True} | {
+        name: episode.config[name] for name in names if name in episode.config
+    }
     try:
         return Settings.of(known)
     except ValueError:
@@ -148,11 +166,15 @@ def settings_of(episode: Trajectory) -> Settings:
 
 
 def returns_of(episode: Trajectory) -> tuple[float, ...]:
-    """The recorded returns, one per turn; of an episode that still runs or was cut off, those so far."""
+    """The recorded returns, one per turn; of an episode that still runs or was cut off, those so
+    far.
+    """
     if len(episode.returns) == len(episode.turns):
         return episode.returns
     settings = settings_of(episode)
-    return discounted_returns([turn.score for turn in episode.turns], settings.gamma, settings.returns)
+    return discounted_returns(
+        [turn.score for turn in episode.turns], settings.gamma, settings.returns
+    )
 
 
 def _sample(episode: Trajectory, group: str, turn: Turn, value: float) -> TurnSample:
@@ -175,7 +197,9 @@ def _sample(episode: Trajectory, group: str, turn: Turn, value: float) -> TurnSa
 
 
 def _merged(samples: Sequence[TurnSample]) -> TurnSample:
-    return samples[0].model_copy(update={"turn_return": fmean(sample.turn_return for sample in samples)})
+    return samples[0].model_copy(
+        update={"turn_return": fmean(sample.turn_return for sample in samples)}
+    )
 
 
 def _family(episode: Trajectory, known: dict[str, Trajectory]) -> str:
@@ -188,14 +212,18 @@ def _family(episode: Trajectory, known: dict[str, Trajectory]) -> str:
 
 
 def _cells(samples: Sequence[TurnSample], baseline: Baseline) -> list[list[int]]:
-    """Where the samples stand that are compared with each other, without those that all have the same return."""
+    """Where the samples stand that are compared with each other, without those that all have the
+    same return.
+    """
     if baseline not in _COMPARISONS:
         raise ValueError(f"baseline {baseline!r} is unknown; give one of {', '.join(_COMPARISONS)}")
     by_turn = baseline in ("leave_one_out", "grpo")
     cells: dict[tuple[str, int], list[int]] = {}
     for at, sample in enumerate(samples):
         cells.setdefault((sample.group, sample.turn if by_turn else 0), []).append(at)
-    return [cell for cell in cells.values() if not _constant([samples[at].turn_return for at in cell])]
+    return [
+        cell for cell in cells.values() if not _constant([samples[at].turn_return for at in cell])
+    ]
 
 
 def _constant(values: Sequence[float]) -> bool:

@@ -1,7 +1,8 @@
-"""The command line. Reads arguments and says what went wrong in one line; what is done is in `kevin_env.app`.
+"""The command line. Reads arguments and says what went wrong in one line; what is done is in
+`kevin_env.app`.
 
-Results go to stdout, everything else to stderr; exit codes are in `kevin_env.app.errors`. All is imported where it is
-used, so that `--help` is quick.
+Results go to stdout, everything else to stderr; exit codes are in `kevin_env.app.errors`. All is
+imported where it is used, so that `--help` is quick.
 """
 
 from pathlib import Path
@@ -85,11 +86,17 @@ app.command()(serve)
 @app.command()
 def demo(
     device: Device = "auto",
-    out: Annotated[Path | None, typer.Option(help="Keep the episode in this trajectory file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep the episode in this trajectory file.")
+    ] = None,
     plain: Plain = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the trajectory as one line of JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the trajectory as one line of JSON.")
+    ] = False,
 ) -> None:
-    """Play a real episode with prepared replies: errors, a wrong answer, a right one and a faster one."""
+    """Play a real episode with prepared replies: errors, a wrong answer, a right one and a faster
+    one.
+    """
     from kevin_env.app.arguments import open_pool, read_settings
     from kevin_env.app.demo import demo
     from kevin_env.app.errors import episode_code

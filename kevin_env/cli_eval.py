@@ -19,41 +19,68 @@ if TYPE_CHECKING:
     from kevin_env.problem import Problem
 
 Override = Annotated[
-    list[str] | None, typer.Option("--override", "-o", metavar="KEY=VALUE", help="Such as -o settings.gamma=0.8.")
+    list[str] | None,
+    typer.Option("--override", "-o", metavar="KEY=VALUE", help="Such as -o settings.gamma=0.8."),
 ]
 
 
 def evaluate(
-    config: Annotated[Path | None, typer.Argument(metavar="[CONFIG.toml]", help="What to evaluate.")] = None,
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG.toml]", help="What to evaluate.")
+    ] = None,
     override: Override = None,
-    model: Annotated[str | None, typer.Option(help="Its name at the endpoint, or local:FOLDER.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Its name at the endpoint, or local:FOLDER.")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")
+    ] = None,
     problems: Annotated[
-        list[str] | None, typer.Option(help="Ids, levels such as L1, held_out, kernelbench:level1, paths.")
+        list[str] | None,
+        typer.Option(help="Ids, levels such as L1, held_out, kernelbench:level1, paths."),
     ] = None,
     samples: Annotated[int | None, typer.Option(help="How often each problem is played.")] = None,
     turns: Annotated[int | None, typer.Option(help="How many turns a sample has.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, cuda:0,1, or auto.")] = None,
-    noisy: Annotated[str | None, typer.Option(help="What pays for a noisy speedup: lower, retry or floor.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda, cuda:1, cuda:0,1, or auto.")
+    ] = None,
+    noisy: Annotated[
+        str | None, typer.Option(help="What pays for a noisy speedup: lower, retry or floor.")
+    ] = None,
     call_timeout: CallTimeout = None,
-    build_timeout: Annotated[float | None, typer.Option(help="Seconds for importing a submission.")] = None,
+    build_timeout: Annotated[
+        float | None, typer.Option(help="Seconds for importing a submission.")
+    ] = None,
     precision: Precision = None,
-    out: Annotated[Path | None, typer.Option(help="The run folder; else a new one in runs/.")] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with this run folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder; else a new one in runs/.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Go on with this run folder.")
+    ] = None,
     recorded: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE|FOLDER", help="Play nothing: the figures of what is there.")
+        Path | None,
+        typer.Option(
+            "--from", metavar="FILE|FOLDER", help="Play nothing: the figures of what is there."
+        ),
     ] = None,
     tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Log as it goes on, to RUN/tensorboard; needs that extra.")
+        bool,
+        typer.Option(
+            "--tensorboard", help="Log as it goes on, to RUN/tensorboard; needs that extra."
+        ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be played.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be played.")
+    ] = False,
     plain: Plain = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Play many problems, samples and turns against a model, and report the figures that papers do.
 
-    All there is to configure stands in the TOML file; flags override the file, -o overrides both. A run that was
-    stopped or killed goes on with --resume RUN. $OPENAI_API_KEY, also from .env, is the key where one is needed.
+    All there is to configure stands in the TOML file; flags override the file, -o overrides both. A
+    run that was stopped or killed goes on with --resume RUN. $OPENAI_API_KEY, also from .env, is
+    the key where one is needed.
     """
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.screen import make_console
@@ -98,7 +125,9 @@ def _read(
     if resume is None:
         return resolve(read_config(file, overrides, flags))
     if file or flags["out"]:
-        raise BadInput(f"--resume {resume} has its own config.toml and is its own --out: leave out the others")
+        raise BadInput(
+            f"--resume {resume} has its own config.toml and is its own --out: leave out the others"
+        )
     folder = RunFolder(resume)
     folder.config()  # says what is wrong with it alone
     return resolve(read_config(folder.config_file, overrides, flags | {"out": str(resume)}))
@@ -162,7 +191,9 @@ def _run_log(
         raise BadInput(f"cannot write for TensorBoard to {folder.path}: {error}") from error
 
 
-def _figures(path: Path, file: Path | None, overrides: list[str], given: list[str], console: "Console") -> "RunMetrics":
+def _figures(
+    path: Path, file: Path | None, overrides: list[str], given: list[str], console: "Console"
+) -> "RunMetrics":
     """Figures of what was recorded. Of the configuration only prices count."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.config import read_prices

@@ -7,7 +7,9 @@ import typer
 
 from kevin_env.cli_options import Json, print_json
 
-index = typer.Typer(help="Build an index of kernels to retrieve examples from, or query it.", rich_markup_mode=None)
+index = typer.Typer(
+    help="Build an index of kernels to retrieve examples from, or query it.", rich_markup_mode=None
+)
 
 
 @index.command("build")
@@ -19,12 +21,18 @@ def build_index(
             help="solutions; kernelbook or archive, from the Hub; or with a parquet file or folder, kernelbook:FILE.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write. An index that is there is replaced.")],
+    out: Annotated[
+        Path, typer.Option(help="The folder to write. An index that is there is replaced.")
+    ],
     model: Annotated[
-        str | None, typer.Option(help="Of sentence-transformers, by name or folder; token-hash takes no model.")
+        str | None,
+        typer.Option(
+            help="Of sentence-transformers, by name or folder; token-hash takes no model."
+        ),
     ] = None,
     device: Annotated[
-        str, typer.Option(help="Where the model embeds: cpu or cuda. Queries are embedded on the CPU.")
+        str,
+        typer.Option(help="Where the model embeds: cpu or cuda. Queries are embedded on the CPU."),
     ] = "cpu",
     as_json: Json = False,
 ) -> None:
@@ -38,7 +46,9 @@ def build_index(
     load_env_file()
     kept = build(sources, out, model or DEFAULT_MODEL, device, make_console(stream="stderr"))
     if as_json:
-        print_json({"index": str(out), "pairs": counted(kept.pairs), "left_out": dict(kept.left_out)})
+        print_json(
+            {"index": str(out), "pairs": counted(kept.pairs), "left_out": dict(kept.left_out)}
+        )
     else:
         show_built(make_console(), kept, out)
 
@@ -51,7 +61,8 @@ def query_index(
     number: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 3,
     as_json: Json = False,
 ) -> None:
-    """Show what a prompt for a problem would be offered: the likest, without its own solutions and their copies.
+    """Show what a prompt for a problem would be offered: the likest, without its own solutions and
+    their copies.
 
     Kernels of held-out problems are shown for held-out problems alone.
     """

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from kevin_env.settings import Settings
 
 Files = Annotated[
-    list[Path] | None, typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl).")
+    list[Path] | None,
+    typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl)."),
 ]
-Run = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Judge all kernels of a KernelBench run again.")]
+Run = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Judge all kernels of a KernelBench run again."),
+]
 RulesOrDefault = Annotated[
     str | None,
     typer.Option(
@@ -37,11 +41,19 @@ RulesOrDefault = Annotated[
 
 def judge(
     files: Files = None,
-    problem: Annotated[str | None, typer.Option(help="What is answered: an id, or a path. Trajectories know.")] = None,
-    turn: Annotated[int | None, typer.Option(help="Of a trajectory: the turn to judge again.")] = None,
-    episode: Annotated[str, typer.Option(help="Of a trajectory with several episodes: how its id begins.")] = "",
+    problem: Annotated[
+        str | None, typer.Option(help="What is answered: an id, or a path. Trajectories know.")
+    ] = None,
+    turn: Annotated[
+        int | None, typer.Option(help="Of a trajectory: the turn to judge again.")
+    ] = None,
+    episode: Annotated[
+        str, typer.Option(help="Of a trajectory with several episodes: how its id begins.")
+    ] = "",
     kernelbench_run: Run = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results of --kernelbench-run.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results of --kernelbench-run.")
+    ] = None,
     device: Device = "auto",
     rules: RulesOrDefault = None,
     glue: Glue = 0.0,
@@ -53,13 +65,18 @@ def judge(
     precision: Precision = None,
     profile: Profile = "none",
     sanitize: Sanitize = False,
-    require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line; one for a run.")] = False,
+    require_sandbox: Annotated[
+        bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a line; one for a run.")
+    ] = False,
 ) -> None:
     """Compile, run, check and time submissions. Exits with 0 whatever the verdicts are.
 
-    With --kernelbench-run: judges every kernel of a run folder, writes kevin_verdicts.jsonl and kevin_report.md there
-    (or to --out), and prints how KernelBench's verdicts and ours compare. A second start judges only what is missing.
+    With --kernelbench-run: judges every kernel of a run folder, writes kevin_verdicts.jsonl and
+    kevin_report.md there (or to --out), and prints how KernelBench's verdicts and ours compare. A
+    second start judges only what is missing.
     """
     from kevin_env.app.arguments import read_settings
     from kevin_env.app.errors import BadInput
@@ -109,7 +126,9 @@ def _judge_files(
     raise typer.Exit(JUDGE_FAILED if failed else 0)
 
 
-def _judge_run(folder: Path, out: Path, settings: "Settings", require_sandbox: bool, as_json: bool) -> None:
+def _judge_run(
+    folder: Path, out: Path, settings: "Settings", require_sandbox: bool, as_json: bool
+) -> None:
     from kevin_env.app.arguments import open_pool
     from kevin_env.app.errors import JUDGE_FAILED
     from kevin_env.app.judging import options_of

@@ -12,40 +12,74 @@ TRAJECTORIES = Path("trajectories.jsonl")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Turns = Annotated[int, typer.Option(help="How many turns an episode has.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, several as cuda:0,1, or auto: a GPU when there is one.")]
+Device = Annotated[
+    str,
+    typer.Option(help="cpu, cuda, cuda:1, several as cuda:0,1, or auto: a GPU when there is one."),
+]
 Language = Annotated[str, typer.Option(help="What to write in: auto, cuda, triton or cpp.")]
 Rules = Annotated[
-    str, typer.Option(help="kernel: own kernels do the computing. partial: at least one runs. open: any code.")
+    str,
+    typer.Option(
+        help="kernel: own kernels do the computing. partial: at least one runs. open: any code."
+    ),
 ]
 Glue = Annotated[
-    float, typer.Option(help="With --rules kernel: share of the largest tensor's elements that torch may compute on.")
+    float,
+    typer.Option(
+        help="With --rules kernel: share of the largest tensor's elements that torch may compute on."
+    ),
 ]
-Inputs = Annotated[str, typer.Option(help="varied: further distributions too. shipped: the problem's own alone.")]
+Inputs = Annotated[
+    str, typer.Option(help="varied: further distributions too. shipped: the problem's own alone.")
+]
 Baseline = Annotated[str, typer.Option(help="What the speedup is relative to: eager or compile.")]
 Score = Annotated[str, typer.Option(help="What a turn is worth: kevin, kernrl, ...")]
-Noisy = Annotated[str, typer.Option(help="Pay a noisy speedup by its lower end, after a retry, or not: floor.")]
+Noisy = Annotated[
+    str, typer.Option(help="Pay a noisy speedup by its lower end, after a retry, or not: floor.")
+]
 CallTimeout = Annotated[
-    float | None, typer.Option(help="Seconds for one call; else the larger of 2 and 200 times the reference's.")
+    float | None,
+    typer.Option(help="Seconds for one call; else the larger of 2 and 200 times the reference's."),
 ]
-BuildTimeout = Annotated[float, typer.Option(help="Seconds for importing a submission, compilers included.")]
+BuildTimeout = Annotated[
+    float, typer.Option(help="Seconds for importing a submission, compilers included.")
+]
 Precision = Annotated[
-    float | None, typer.Option(help="Half-width of the speedup's interval to reach, such as 0.005; else 0.02, or 0.05.")
+    float | None,
+    typer.Option(
+        help="Half-width of the speedup's interval to reach, such as 0.005; else 0.02, or 0.05."
+    ),
 ]
-Templates = Annotated[str, typer.Option(help="Words of the prompts: default, or kevin-paper for the paper's own.")]
+Templates = Annotated[
+    str, typer.Option(help="Words of the prompts: default, or kevin-paper for the paper's own.")
+]
 Hints = Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")]
 Examples = Annotated[
-    str, typer.Option(help="In the first prompt: zero, one, few, retrieved, or retrieved:5 for other than three.")
+    str,
+    typer.Option(
+        help="In the first prompt: zero, one, few, retrieved, or retrieved:5 for other than three."
+    ),
 ]
 Index = Annotated[str, typer.Option(metavar="FOLDER", help="Where examples are retrieved from.")]
 SettingOverride = Annotated[
     list[str] | None,
-    typer.Option("--override", "-o", metavar="KEY=VALUE", help="Any setting, such as -o settings.gamma=0.8."),
+    typer.Option(
+        "--override", "-o", metavar="KEY=VALUE", help="Any setting, such as -o settings.gamma=0.8."
+    ),
 ]
-Profile = Annotated[str, typer.Option(help="What to look into after timing: none, kernels, or ncu (Nsight Compute).")]
+Profile = Annotated[
+    str,
+    typer.Option(help="What to look into after timing: none, kernels, or ncu (Nsight Compute)."),
+]
 Sanitize = Annotated[
-    bool, typer.Option("--sanitize", help="Let compute-sanitizer look into illegal accesses and changing outputs.")
+    bool,
+    typer.Option(
+        "--sanitize", help="Let compute-sanitizer look into illegal accesses and changing outputs."
+    ),
 ]
-Plain = Annotated[bool, typer.Option("--plain", help="No colours and no live display, also on a terminal.")]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="No colours and no live display, also on a terminal.")
+]
 
 
 def finite(value: float | None) -> float | None:

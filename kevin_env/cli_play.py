@@ -46,9 +46,15 @@ if TYPE_CHECKING:
 def play(
     context: typer.Context,
     problem: Annotated[str | None, typer.Option(help="An id, or a path.")] = None,
-    model: Annotated[str | None, typer.Option(help="Its name at the endpoint; `local:FOLDER`; or `human`.")] = None,
-    human: Annotated[bool, typer.Option("--human", help="Play yourself, as --model human.")] = False,
-    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Its name at the endpoint; `local:FOLDER`; or `human`.")
+    ] = None,
+    human: Annotated[
+        bool, typer.Option("--human", help="Play yourself, as --model human.")
+    ] = False,
+    base_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")
+    ] = None,
     turns: Turns = 4,
     samples: Annotated[int, typer.Option(help="How many episodes to play side by side.")] = 1,
     device: Device = "auto",
@@ -72,19 +78,35 @@ def play(
     temperature: Annotated[
         float | None, typer.Option(help="Sent only when given, as the next four.", callback=finite)
     ] = None,
-    top_p: Annotated[float | None, typer.Option(help="Share of the probability sampled from.", callback=finite)] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Share of the probability sampled from.", callback=finite)
+    ] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Most tokens of one reply.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Best effort at the endpoint; each sample has its own.")] = None,
-    extra_body: Annotated[str | None, typer.Option(help="More fields of the request, as a JSON object.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the endpoint.", callback=positive)] = 600.0,
-    out: Annotated[Path | None, typer.Option(help=f"Trajectory file to append to; else {TRAJECTORIES}.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Best effort at the endpoint; each sample has its own.")
+    ] = None,
+    extra_body: Annotated[
+        str | None, typer.Option(help="More fields of the request, as a JSON object.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds to wait for the endpoint.", callback=positive)
+    ] = 600.0,
+    out: Annotated[
+        Path | None, typer.Option(help=f"Trajectory file to append to; else {TRAJECTORIES}.")
+    ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Take up this file's last episode or samples, with problem and settings.")
+        Path | None,
+        typer.Option(
+            help="Take up this file's last episode or samples, with problem and settings."
+        ),
     ] = None,
     plain: Plain = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each trajectory as one line of JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print each trajectory as one line of JSON.")
+    ] = False,
 ) -> None:
-    """Let a model, or yourself, play an episode. $OPENAI_API_KEY, also from .env, is the key where one is needed.
+    """Let a model, or yourself, play an episode. $OPENAI_API_KEY, also from .env, is the key where
+    one is needed.
 
     On a terminal it is a screen with keys (? shows them), else lines.
     """
@@ -103,7 +125,9 @@ def play(
     )  # fmt: skip
     starts = _starts(problem, resume, samples, settings)
     if resume is not None:
-        settings = recorded_settings(resume, cast("Trajectory", starts[0]), _asked(context, override, settings))
+        settings = recorded_settings(
+            resume, cast("Trajectory", starts[0]), _asked(context, override, settings)
+        )
     name = "human" if human else model or getattr(starts[0], "model", "")
     if name == "human" and len(starts) > 1:
         raise BadInput("you cannot play several samples at once: leave out --samples")
@@ -114,7 +138,9 @@ def play(
     _Play(policy, settings, out or resume or TRAJECTORIES, plain, as_json).run(starts)
 
 
-def _asked(context: typer.Context, override: Sequence[str] | None, settings: "Settings") -> dict[str, Any]:
+def _asked(
+    context: typer.Context, override: Sequence[str] | None, settings: "Settings"
+) -> dict[str, Any]:
     """The settings that were given on the command line, by name and as records hold them."""
     options = {"max_turns" if name == "turns" else name: name for name in context.params}
     given = {word.partition("=")[0].strip().removeprefix("settings.") for word in override or ()}
@@ -129,7 +155,9 @@ def _asked(context: typer.Context, override: Sequence[str] | None, settings: "Se
 def _starts(
     problem: str | None, resume: Path | None, samples: int, settings: "Settings"
 ) -> "Sequence[Problem | Trajectory]":
-    """What is played: a problem, as often as there are samples, or what was recorded, with its own settings."""
+    """What is played: a problem, as often as there are samples, or what was recorded, with its own
+    settings.
+    """
     from kevin_env.app.arguments import require_examples
     from kevin_env.app.play.opening import last_episodes
     from kevin_env.problem import load_problem
@@ -140,7 +168,9 @@ def _starts(
     return (load_problem(problem or ""),) * samples
 
 
-def _require(problem: str | None, resume: Path | None, samples: int, human: bool, model: str | None) -> None:
+def _require(
+    problem: str | None, resume: Path | None, samples: int, human: bool, model: str | None
+) -> None:
     from kevin_env.app.errors import BadInput
 
     if (problem is None) == (resume is None):
@@ -185,7 +215,9 @@ class _Play:
         for trajectory in begun if self.as_json else ():
             print_json(trajectory.model_dump(mode="json"))
         code = max(episode_code(trajectory.stop_reason) for trajectory in begun)
-        hint = f"play --resume {self.file} goes on" if code else f"replay {self.file} shows it again"
+        hint = (
+            f"play --resume {self.file} goes on" if code else f"replay {self.file} shows it again"
+        )
         typer.echo(f"recorded in {self.file}; kevin-env {hint}", err=True)
         raise typer.Exit(code)
 
@@ -217,7 +249,10 @@ class _Play:
         from kevin_env.app.play.session import Session
         from kevin_env.policies.base import for_sample
 
-        return Session(episode, self.policy if episode.sample is None else for_sample(self.policy, episode.sample))
+        return Session(
+            episode,
+            self.policy if episode.sample is None else for_sample(self.policy, episode.sample),
+        )
 
     def _on_screen(self) -> bool:
         """Whether there is a terminal to be taken over."""

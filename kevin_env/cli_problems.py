@@ -6,17 +6,25 @@ import typer
 
 from kevin_env.cli_options import Device, Inputs, Json, print_json
 
-problems = typer.Typer(help="List the problems, or look for what is wrong with them.", rich_markup_mode=None)
+problems = typer.Typer(
+    help="List the problems, or look for what is wrong with them.", rich_markup_mode=None
+)
 
 
 @problems.callback(invoke_without_command=True)
 def list_problems(
     context: typer.Context,
     level: Annotated[int | None, typer.Option(help="Only this level, 1 to 10.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Only with this tag: a family, a trait, a bound or a dtype.")] = None,
-    split: Annotated[str | None, typer.Option(help="Only this side of the split: train or held_out.")] = None,
+    tag: Annotated[
+        str | None, typer.Option(help="Only with this tag: a family, a trait, a bound or a dtype.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Only this side of the split: train or held_out.")
+    ] = None,
     split_seed: Annotated[int, typer.Option(help="The seed of the split.")] = 0,
-    order: Annotated[str, typer.Option(help="level, or difficulty as measured, the easiest first.")] = "level",
+    order: Annotated[
+        str, typer.Option(help="level, or difficulty as measured, the easiest first.")
+    ] = "level",
     as_json: Json = False,
 ) -> None:
     """List the problems."""
@@ -48,9 +56,11 @@ def lint_problems(
     inputs: Inputs = "varied",
     as_json: Json = False,
 ) -> None:
-    """Look for what makes a problem unfit: trivial answers that pass, inputs that do not matter, a failing reference.
+    """Look for what makes a problem unfit: trivial answers that pass, inputs that do not matter, a
+    failing reference.
 
-    Exits with 0 when all are fit, with 1 when one is not, with 3 when the judge itself failed for one.
+    Exits with 0 when all are fit, with 1 when one is not, with 3 when the judge itself failed for
+    one.
     """
     from kevin_env.app.arguments import open_pool, read_settings
     from kevin_env.app.catalogue import named_problems

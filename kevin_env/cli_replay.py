@@ -7,24 +7,37 @@ import typer
 
 from kevin_env.cli_options import TRAJECTORIES, Json, Plain
 
-FileOrFolder = Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="A trajectory file, or a folder of them.")]
+FileOrFolder = Annotated[
+    Path, typer.Argument(metavar="FILE|FOLDER", help="A trajectory file, or a folder of them.")
+]
 Episode = Annotated[str, typer.Option(help="Only the trajectory whose id begins so.")]
-Filter = Annotated[str, typer.Option("--filter", help="Only these, such as 'L3 category:compile speedup>1.5 -qwen'.")]
+Filter = Annotated[
+    str,
+    typer.Option("--filter", help="Only these, such as 'L3 category:compile speedup>1.5 -qwen'."),
+]
 
 
 def replay(
     file: FileOrFolder,
     turn: Annotated[int | None, typer.Option(help="Only this turn of every episode.")] = None,
-    diff: Annotated[tuple[int, int] | None, typer.Option(help="What changed from one turn to another.")] = None,
+    diff: Annotated[
+        tuple[int, int] | None, typer.Option(help="What changed from one turn to another.")
+    ] = None,
     episode: Episode = "",
     words: Filter = "",
     follow: Annotated[bool, typer.Option("--follow", help="Watch the file as it grows.")] = False,
-    export: Annotated[Path | None, typer.Option(help="Write OUT.html, .md, .svg or .txt instead.")] = None,
-    size: Annotated[str, typer.Option(help="Of a screen written to .svg or .txt, columns x rows.")] = "140x42",
+    export: Annotated[
+        Path | None, typer.Option(help="Write OUT.html, .md, .svg or .txt instead.")
+    ] = None,
+    size: Annotated[
+        str, typer.Option(help="Of a screen written to .svg or .txt, columns x rows.")
+    ] = "140x42",
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
-    """Look at trajectories turn by turn: code, diffs, verdicts, scores, feedback and returns. ? shows the keys."""
+    """Look at trajectories turn by turn: code, diffs, verdicts, scores, feedback and returns. ?
+    shows the keys.
+    """
     import sys
 
     from kevin_env.app.replay import plain as text
@@ -44,7 +57,12 @@ def replay(
         text.print_diff(text.only_one(library, choice, errors), diff, console)
     elif follow and (plain or not console.is_terminal):
         text.follow(library, choice, console)
-    elif plain or turn is not None or console.is_dumb_terminal or not (console.is_terminal and sys.stdin.isatty()):
+    elif (
+        plain
+        or turn is not None
+        or console.is_dumb_terminal
+        or not (console.is_terminal and sys.stdin.isatty())
+    ):
         text.print_episodes(text.chosen(library, choice, errors), console)
     else:
         from kevin_env.app.replay.loop import Replay
@@ -54,8 +72,12 @@ def replay(
 
 def export(
     file: FileOrFolder,
-    to: Annotated[str, typer.Option(help="atif, chat, inspect, csv, or turns: a training sample a turn.")],
-    out: Annotated[Path | None, typer.Option(help="File, or folder for one file an episode; else stdout.")] = None,
+    to: Annotated[
+        str, typer.Option(help="atif, chat, inspect, csv, or turns: a training sample a turn.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="File, or folder for one file an episode; else stdout.")
+    ] = None,
     episode: Episode = "",
     words: Filter = "",
 ) -> None:
@@ -71,7 +93,10 @@ def export(
 
 
 def import_file(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A KernelBench run folder, or ATIF: a file or folder.")],
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="A KernelBench run folder, or ATIF: a file or folder."),
+    ],
     out: Annotated[Path, typer.Option(help="Trajectory file to append to.")] = TRAJECTORIES,
 ) -> None:
     """Read other formats into a trajectory file."""

@@ -7,19 +7,26 @@ import typer
 
 from kevin_env.cli_options import print_json
 
-RunOrFile = Annotated[Path, typer.Argument(metavar="RUN|FILE", help="A run folder of eval, or a trajectory file.")]
+RunOrFile = Annotated[
+    Path, typer.Argument(metavar="RUN|FILE", help="A run folder of eval, or a trajectory file.")
+]
 
 
 def report(
     path: RunOrFile,
     out: Annotated[
-        Path | None, typer.Option(help="REPORT.html, or .md for the tables alone; else report.html in the folder.")
+        Path | None,
+        typer.Option(
+            help="REPORT.html, or .md for the tables alone; else report.html in the folder."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Write a page about a run: figures with intervals, charts, hacks, failures, and every trajectory.
+    """Write a page about a run: figures with intervals, charts, hacks, failures, and every
+    trajectory.
 
-    The page needs nothing else. Only a run of more than 300 trajectories or 30 MB has them in pages beside it.
+    The page needs nothing else. Only a run of more than 300 trajectories or 30 MB has them in pages
+    beside it.
     """
     from rich.progress import Progress
 

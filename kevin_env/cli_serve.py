@@ -28,11 +28,15 @@ from kevin_env.cli_options import (
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 is all of them.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 is all of them.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8000,
     problem: Annotated[
         list[str] | None,
-        typer.Option(help="What is offered: ids, levels such as L1, files, folders. Ours when left out."),
+        typer.Option(
+            help="What is offered: ids, levels such as L1, files, folders. Ours when left out."
+        ),
     ] = None,
     turns: Turns = 4,
     device: Device = "auto",
@@ -54,11 +58,19 @@ def serve(
     index: Index = "",
     override: SettingOverride = None,
     sessions: Annotated[int, typer.Option(help="Most sessions at once.", min=1)] = 32,
-    step_timeout: Annotated[float, typer.Option(help="Seconds that a step may take, waiting included.", min=1)] = 900,
-    idle_timeout: Annotated[float, typer.Option(help="Seconds after which a silent session ends.", min=1)] = 1800,
-    require_sandbox: Annotated[bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")] = False,
+    step_timeout: Annotated[
+        float, typer.Option(help="Seconds that a step may take, waiting included.", min=1)
+    ] = 900,
+    idle_timeout: Annotated[
+        float, typer.Option(help="Seconds after which a silent session ends.", min=1)
+    ] = 1800,
+    require_sandbox: Annotated[
+        bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")
+    ] = False,
 ) -> None:
-    """Serve episodes to OpenEnv clients over HTTP and WebSocket, until Ctrl-C. Needs the extra openenv."""
+    """Serve episodes to OpenEnv clients over HTTP and WebSocket, until Ctrl-C. Needs the extra
+    openenv.
+    """
     from kevin_env.app.arguments import open_pool, read_settings, require_examples
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.errors import BadInput
@@ -66,7 +78,12 @@ def serve(
 
     try:
         from kevin_env.integrations.openenv.limits import ServerLimits
-        from kevin_env.integrations.openenv.server import RequireSandbox, listen, make_app, make_server
+        from kevin_env.integrations.openenv.server import (
+            RequireSandbox,
+            listen,
+            make_app,
+            make_server,
+        )
     except ImportError as error:
         raise BadInput(str(error)) from error
     load_env_file()
@@ -79,7 +96,9 @@ def serve(
     require_examples(settings)
     problems = find_problems(problem) if problem else None
     try:
-        limits = ServerLimits(sessions=sessions, step_timeout=step_timeout, idle_timeout=idle_timeout)
+        limits = ServerLimits(
+            sessions=sessions, step_timeout=step_timeout, idle_timeout=idle_timeout
+        )
         sock = listen(host, port)
     except OSError as error:
         raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error

@@ -1,7 +1,8 @@
 """What of the turns so far appears in the next prompt.
 
-As in Kevin (arXiv 2507.11948), a prompt is one user message: the task, then of each earlier turn its kernel, its
-summary and its feedback, never its reasoning. Which turns, a `ContextPolicy` decides.
+As in Kevin (arXiv 2507.11948), a prompt is one user message: the task, then of each earlier turn
+its kernel, its summary and its feedback, never its reasoning. Which turns, a `ContextPolicy`
+decides.
 """
 
 import dataclasses
@@ -49,7 +50,8 @@ def count_characters(text: str) -> int:
 
 @functools.cache
 def load_counter(tokenizer: str) -> TokenCounter:
-    """Counts the tokens of a tokenizer: a `tokenizer.json`, a folder that holds one, or a name on the Hugging Face Hub.
+    """Counts the tokens of a tokenizer: a `tokenizer.json`, a folder that holds one, or a name on
+    the Hugging Face Hub.
 
     Without a name, four characters count as one token.
 
@@ -61,11 +63,17 @@ def load_counter(tokenizer: str) -> TokenCounter:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise ValueError(f"tokenizer={tokenizer!r} needs another package: pip install tokenizers") from error
+        raise ValueError(
+            f"tokenizer={tokenizer!r} needs another package: pip install tokenizers"
+        ) from error
     path = Path(tokenizer)
     try:
         file = path / "tokenizer.json" if path.is_dir() else path
-        loaded = Tokenizer.from_file(str(file)) if file.is_file() else Tokenizer.from_pretrained(tokenizer)
+        loaded = (
+            Tokenizer.from_file(str(file))
+            if file.is_file()
+            else Tokenizer.from_pretrained(tokenizer)
+        )
     except Exception as error:  # the library raises nothing more specific
         raise ValueError(f"tokenizer {tokenizer!r} cannot be loaded: {error}") from error
     return lambda text: len(loaded.encode(text, add_special_tokens=False).ids)
@@ -75,8 +83,9 @@ def load_counter(tokenizer: str) -> TokenCounter:
 class ContextPolicy:
     """Chooses the turns that a prompt shows.
 
-    Within the budget, turns lose their code first, the least wanted turn first, then their feedback except for its
-    first line. Summaries, first lines and the last turn's whole feedback always stay.
+    Within the budget, turns lose their code first, the least wanted turn first, then their feedback
+    except for its first line. Summaries, first lines and the last turn's whole feedback always
+    stay.
     """
 
     order: Order
@@ -112,7 +121,8 @@ _COUNTED: dict[str, Callable[..., ContextPolicy]] = {"last_n": last_n, "top_w": 
 
 
 def resolve_context(context: str | ContextPolicy) -> ContextPolicy:
-    """The policy of that name (`kevin`, `full`, `last_n:3`, `top_w:4`, `best_last`), or the policy itself.
+    """The policy of that name (`kevin`, `full`, `last_n:3`, `top_w:4`, `best_last`), or the policy
+    itself.
 
     Raises:
         ValueError: if no policy has that name, or its number is not 1 or more.
@@ -128,7 +138,9 @@ def resolve_context(context: str | ContextPolicy) -> ContextPolicy:
         return _COUNTED[name](int(number))
     if name in _COUNTED:
         raise ValueError(f"context {context!r}: give a number of turns from 1 up, as in '{name}:3'")
-    raise ValueError(f"unknown context {context!r}: give one of {', '.join([*_PLAIN, *(f'{n}:N' for n in _COUNTED)])}")
+    raise ValueError(
+        f"unknown context {context!r}: give one of {', '.join([*_PLAIN, *(f'{n}:N' for n in _COUNTED)])}"
+    )
 
 
 def require_context(settings: Settings) -> None:
@@ -159,14 +171,16 @@ def build_messages(
     policy: ContextPolicy | None = None,
     count: TokenCounter | None = None,
 ) -> tuple[Message, ...]:
-    """The chat to send for the next turn: a system message if `prompts/system.j2` has one, and one user message.
+    """The chat to send for the next turn: a system message if `prompts/system.j2` has one, and one
+    user message.
 
     Args:
         problem: what is to be solved.
         facts: what the judge found of it.
         turns: those played so far, in order. Examples are shown only before the first.
-        settings: how the episode is played. The task itself is always whole, and so are the last turn's feedback and
-            each turn's verdict and summary, even if that takes more than `context_tokens`.
+        settings: how the episode is played. The task itself is always whole, and so are the last
+            turn's feedback and each turn's verdict and summary, even if that takes more than
+            `context_tokens`.
         policy: which turns to show, instead of the one that `settings.context` names.
         count: counts tokens, instead of `settings.tokenizer`; each text is counted by itself.
 
@@ -182,12 +196,18 @@ def build_messages(
     if turns:
         chosen = policy or resolve_context(settings.context)
         wanted = chosen.order(turns)
-        shown = _fitted(wanted, turns[-1], left, count) if chosen.within_budget else [_whole(turn) for turn in wanted]
+        shown = (
+            _fitted(wanted, turns[-1], left, count)
+            if chosen.within_budget
+            else [_whole(turn) for turn in wanted]
+        )
         shown.sort(key=lambda turn: turn.number)
         content += "\n" + render_history(
             shown, len(turns) - len(shown), len(turns) + 1, settings.max_turns, settings.templates
         )
-    elif pairs := choose_pairs(problem, task.language, settings, left, lambda text: _HEADINGS + count(text)):
+    elif pairs := choose_pairs(
+        problem, task.language, settings, left, lambda text: _HEADINGS + count(text)
+    ):
         content = render_task(problem, facts, dataclasses.replace(task, pairs=pairs))
     user = Message(role="user", content=content.strip())
     return (Message(role="system", content=system), user) if system else (user,)
@@ -227,11 +247,17 @@ def _scoring(score: str | Score) -> str:
 
 def _conditions(settings: Settings) -> list[str]:
     """Which end of the speedup counts, and what ends the episode, where that is not as usual."""
-    said = ["The lower end of the speedup's confidence interval counts."] if settings.bound == "lower" else []
+    said = (
+        ["The lower end of the speedup's confidence interval counts."]
+        if settings.bound == "lower"
+        else []
+    )
     if settings.stop_on == "correct":
         said.append("The first correct kernel ends the episode.")
     elif settings.stop_on is not None:
-        said.append(f"The first kernel with a speedup of at least {settings.stop_on:g} ends the episode.")
+        said.append(
+            f"The first kernel with a speedup of at least {settings.stop_on:g} ends the episode."
+        )
     return said
 
 
@@ -243,7 +269,10 @@ def _whole(turn: Turn) -> PastTurn:
 def _fitted(wanted: Sequence[Turn], last: Turn, tokens: int, count: TokenCounter) -> list[PastTurn]:
     """What is shown of each turn so that all of it takes at most `tokens`, as far as that can be."""
     whole = [_whole(turn) for turn in wanted]
-    shown = [_without_code(each, brief=turn is not last) for each, turn in zip(whole, wanted, strict=True)]
+    shown = [
+        _without_code(each, brief=turn is not last)
+        for each, turn in zip(whole, wanted, strict=True)
+    ]
     left = tokens - sum(_HEADINGS + count(each.summary + each.feedback) for each in shown)
     for i, each in enumerate(whole):
         left -= count(each.feedback) - count(shown[i].feedback)

@@ -1,10 +1,12 @@
-"""In what order problems come: all difficulties side by side, or from stage to stage as they are solved.
+"""In what order problems come: all difficulties side by side, or from stage to stage as they are
+solved.
 
     mixed = MixedDifficulty("train", bands=4)            # Kevin's: every batch has easy and hard problems
     curriculum = Curriculum("train", by="level", promote_at=0.5)
     env = gym.make("Kevin-v0", problem=curriculum)       # or make_vec: one source for all conversations
 
-Other trainers call `sample` for the problems of a batch and `record` for each episode that has ended.
+Other trainers call `sample` for the problems of a batch and `record` for each episode that has
+ended.
 """
 
 import itertools
@@ -43,21 +45,24 @@ class CurriculumState(Frozen):
 
 
 class Curriculum:
-    """Samples problems of the stage it is in and, for the balance, of those before; goes on at a success rate.
+    """Samples problems of the stage it is in and, for the balance, of those before; goes on at a
+    success rate.
 
-    Within a stage each problem comes once before any comes again, in an order that the seed decides. May be used from
-    several threads.
+    Within a stage each problem comes once before any comes again, in an order that the seed
+    decides. May be used from several threads.
 
     Args:
-        problems: as for `find_problems`, such as `"train"`. Of a level, only those that are not held out.
-        by: what the stages are: `"level"`, or `"difficulty"`: as many bands of measured difficulty as `bands` says, of
-            equal size. Problems that were not measured are in the hardest.
+        problems: as for `find_problems`, such as `"train"`. Of a level, only those that are not
+            held out.
+        by: what the stages are: `"level"`, or `"difficulty"`: as many bands of measured difficulty
+            as `bands` says, of equal size. Problems that were not measured are in the hardest.
         bands: how many, with `by="difficulty"`.
         promote_at: the success rate, 0 to 1, at which the next stage begins.
         window: over how many of the stage's last episodes it is taken; no stage is left before.
-        review: the share of samples that come from the stages before, 0 to 1: a policy forgets what it no longer sees.
-        least_speedup: an episode is a success if one of its turns is correct and at least this fast; at 0 correct alone
-            will do, also when its time was too noisy to tell.
+        review: the share of samples that come from the stages before, 0 to 1: a policy forgets what
+            it no longer sees.
+        least_speedup: an episode is a success if one of its turns is correct and at least this
+            fast; at 0 correct alone will do, also when its time was too noisy to tell.
         seed: of all draws.
 
     Raises:
@@ -78,11 +83,18 @@ class Curriculum:
         seed: int = 0,
     ) -> None:
         if not (0 <= promote_at <= 1 and 0 <= review <= 1):
-            raise ValueError(f"promote_at is {promote_at} and review {review}; both must lie within 0 and 1")
+            raise ValueError(
+                f"promote_at is {promote_at} and review {review}; both must lie within 0 and 1"
+            )
         if window < 1:
             raise ValueError(f"window is {window}; it must hold at least one episode")
         self.stages = _stages(find_problems(problems, held_out=False), by, bands)
-        self.promote_at, self.review, self.least_speedup, self.seed = promote_at, review, least_speedup, seed
+        self.promote_at, self.review, self.least_speedup, self.seed = (
+            promote_at,
+            review,
+            least_speedup,
+            seed,
+        )
         self._recent: deque[bool] = deque(maxlen=window)
         self._stage = self._drawn = self._dealt = 0
         self._tried: dict[str, int] = {}
@@ -110,8 +122,8 @@ class Curriculum:
 
         Args:
             problem: what it was about, or its id.
-            result: whether it was a success, or the outcomes of its turns, which `least_speedup` is held against. A
-                score alone does not tell: give `score >= 1.3`.
+            result: whether it was a success, or the outcomes of its turns, which `least_speedup` is
+                held against. A score alone does not tell: give `score >= 1.3`.
 
         Returns:
             Whether it was a success.
@@ -159,11 +171,15 @@ class Curriculum:
             self._recent = deque(state.recent, maxlen=self._recent.maxlen)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Curriculum":
-        """Itself: Gymnasium copies the arguments of an environment, and there is one course of events."""
+        """Itself: Gymnasium copies the arguments of an environment, and there is one course of
+        events.
+        """
         return self
 
     def _draw(self) -> Problem:
-        """A problem of this stage, or of one before. Seed and counts alone decide it, so that these are the state."""
+        """A problem of this stage, or of one before. Seed and counts alone decide it, so that these
+        are the state.
+        """
         draw = random.Random(f"{self.seed}/{self._drawn}")
         self._drawn += 1
         if self._stage and draw.random() < self.review:
@@ -174,7 +190,11 @@ class Curriculum:
 
     def _promote(self) -> None:
         full = len(self._recent) == self._recent.maxlen
-        if full and sum(self._recent) >= self.promote_at * len(self._recent) and self._stage + 1 < len(self.stages):
+        if (
+            full
+            and sum(self._recent) >= self.promote_at * len(self._recent)
+            and self._stage + 1 < len(self.stages)
+        ):
             self._stage += 1
             self._dealt = 0
             self._recent.clear()
@@ -183,10 +203,13 @@ class Curriculum:
         if isinstance(result, bool):
             return result
         if isinstance(result, int | float):
-            raise TypeError(f"the result is {result!r}; give whether it was a success, or the outcomes of its turns")
+            raise TypeError(
+                f"the result is {result!r}; give whether it was a success, or the outcomes of its turns"
+            )
         outcomes = (result,) if isinstance(result, Ending) else result
         return any(
-            isinstance(each, Correct) and (speedup_of(at_bound(each)) or 0.0) >= self.least_speedup for each in outcomes
+            isinstance(each, Correct) and (speedup_of(at_bound(each)) or 0.0) >= self.least_speedup
+            for each in outcomes
         )
 
     def _stage_of(self, id: str) -> int:
@@ -202,14 +225,15 @@ class Curriculum:
 class MixedDifficulty:
     """Samples problems of all difficulties side by side, so that no batch is all easy or all hard.
 
-    Kevin (arXiv 2507.11948, 6.3) balances the difficulty of each batch: a policy that was trained on easy problems
-    stopped improving. The first `bands` draws are one from each band of measured difficulty, in any order, and so are
-    the next; within a band each problem comes once before any comes again. May be used from several threads.
+    Kevin (arXiv 2507.11948, 6.3) balances the difficulty of each batch: a policy that was trained
+    on easy problems stopped improving. The first `bands` draws are one from each band of measured
+    difficulty, in any order, and so are the next; within a band each problem comes once before any
+    comes again. May be used from several threads.
 
     Args:
         problems: as for `find_problems`. Of a level, only those that are not held out.
-        bands: of equal size; best a divisor of the problems in a batch. Problems that were not measured are in the
-            hardest.
+        bands: of equal size; best a divisor of the problems in a batch. Problems that were not
+            measured are in the hardest.
         seed: of all draws.
         drawn: how many were drawn before, to go on from there.
 
@@ -218,7 +242,9 @@ class MixedDifficulty:
         ValueError: if there are fewer problems than bands.
     """
 
-    def __init__(self, problems: ProblemChoice = "train", *, bands: int = 4, seed: int = 0, drawn: int = 0) -> None:
+    def __init__(
+        self, problems: ProblemChoice = "train", *, bands: int = 4, seed: int = 0, drawn: int = 0
+    ) -> None:
         self.bands = _stages(find_problems(problems, held_out=False), "difficulty", bands)
         self.seed, self.drawn = seed, drawn
         self._lock = threading.Lock()
@@ -238,12 +264,16 @@ class MixedDifficulty:
 
     def _at(self, number: int) -> Problem:
         round, at = divmod(number, len(self.bands))
-        order = random.Random(f"{self.seed}/{round}").sample(range(len(self.bands)), len(self.bands))
+        order = random.Random(f"{self.seed}/{round}").sample(
+            range(len(self.bands)), len(self.bands)
+        )
         return dealt(self.bands[order[at]], f"{self.seed}/{order[at]}", round)
 
 
 def dealt(problems: Sequence[Problem], key: str, number: int) -> Problem:
-    """The problem of that number, from 0, where all come once before any comes again; `key` decides the order."""
+    """The problem of that number, from 0, where all come once before any comes again; `key` decides
+    the order.
+    """
     deal, at = divmod(number, len(problems))
     return random.Random(f"{key}/{deal}").sample(problems, len(problems))[at]
 
@@ -253,11 +283,15 @@ def _stages(problems: Sequence[Problem], by: str, bands: int) -> tuple[tuple[Pro
     problems = list({each.id: each for each in problems}.values())
     if by == "level":
         levels = sorted({each.level or 0 for each in problems})
-        return tuple(tuple(each for each in problems if (each.level or 0) == level) for level in levels)
+        return tuple(
+            tuple(each for each in problems if (each.level or 0) == level) for level in levels
+        )
     if by != "difficulty":
         raise ValueError(f"by is {by!r}; it may be 'level' or 'difficulty'")
     if not 1 <= bands <= len(problems):
-        raise ValueError(f"bands is {bands}; {len(problems)} problems have room for 1 to {len(problems)}")
+        raise ValueError(
+            f"bands is {bands}; {len(problems)} problems have room for 1 to {len(problems)}"
+        )
     ordered = by_difficulty(problems)
     borders = [len(ordered) * band // bands for band in range(bands + 1)]
     return tuple(tuple(ordered[first:last]) for first, last in itertools.pairwise(borders))

@@ -1,4 +1,6 @@
-"""How hard a problem is, as measured: what `benchmarks/difficulty.py` found and wrote to `problems/difficulty.json`."""
+"""How hard a problem is, as measured: what `benchmarks/difficulty.py` found and wrote to
+`problems/difficulty.json`.
+"""
 
 import functools
 from collections.abc import Iterable, Mapping
@@ -60,7 +62,9 @@ def measured(problem: Problem) -> Measured | None:
 
 
 def by_difficulty(problems: Iterable[Problem]) -> list[Problem]:
-    """The problems from the easiest to the hardest; those that were not measured come last, in the order given."""
+    """The problems from the easiest to the hardest; those that were not measured come last, in the
+    order given.
+    """
 
     def key(problem: Problem) -> tuple[bool, float]:
         figures = measured(problem)
@@ -77,4 +81,6 @@ def _figures(file: Path) -> Mapping[str, Measured]:
         return {}
     except (OSError, ValidationError) as error:
         what = str(error).partition("\n")[0]
-        raise ProblemError(f"cannot read {file}: {what}; write it anew with benchmarks/difficulty.py") from error
+        raise ProblemError(
+            f"cannot read {file}: {what}; write it anew with benchmarks/difficulty.py"
+        ) from error

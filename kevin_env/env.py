@@ -21,12 +21,14 @@ from kevin_env.spaces import UnicodeText
 
 
 class KevinEnv(gymnasium.Env[str, str]):
-    """A policy rewrites a PyTorch reference as a GPU kernel, turn by turn, and is told how each attempt did.
+    """A policy rewrites a PyTorch reference as a GPU kernel, turn by turn, and is told how each
+    attempt did.
 
     ## Action
 
-    The policy's reply as text, any Unicode: what an LLM answers to `info["messages"]`. The last code block that
-    defines `ModelNew` is the submission. A reply without one is a turn too (category `format`).
+    The policy's reply as text, any Unicode: what an LLM answers to `info["messages"]`. The last
+    code block that defines `ModelNew` is the submission. A reply without one is a turn too
+    (category `format`).
 
     ## Observation
 
@@ -34,23 +36,27 @@ class KevinEnv(gymnasium.Env[str, str]):
 
     ## Reward
 
-    The turn's score. By default 0.3 for a correct kernel plus its speedup over the reference, else 0. Code that an
-    earlier turn gave earns nothing more, unless `pay_repeats`. The discounted
-    returns, which belong to the turns and not to the steps' sum, are in `info["returns"]` at the end.
+    The turn's score. By default 0.3 for a correct kernel plus its speedup over the reference, else
+    0. Code that an earlier turn gave earns nothing more, unless `pay_repeats`. The discounted
+    returns, which belong to the turns and not to the steps' sum, are in `info["returns"]` at the
+    end.
 
     ## Episode End
 
-    After `max_turns` turns `terminated` is true: the prompt shows the turns left, so the end is part of the task.
-    A correct kernel does not end the episode, unless `stop_on` says so. `truncated` is always false.
+    After `max_turns` turns `terminated` is true: the prompt shows the turns left, so the end is
+    part of the task. A correct kernel does not end the episode, unless `stop_on` says so.
+    `truncated` is always false.
 
     ## Info
 
     - `messages`: the chat to be sent, a list of `{"role": ..., "content": ...}`.
     - `problem`: after a reset, the problem's id.
     - `level`: after a reset, its level; not there for a file whose folder tells none.
-    - `sample`: after a reset, how many episodes of this problem were begun before, so that each has its own number.
+    - `sample`: after a reset, how many episodes of this problem were begun before, so that each has
+      its own number.
     - `outcome`: after a step, the `kevin_env.outcome.Outcome`: `.category`, `.kind`, `.message`.
-    - `turn`: after a step, the whole `kevin_env.record.Turn`: `.score`, `.feedback`, `.submission`, ...
+    - `turn`: after a step, the whole `kevin_env.record.Turn`: `.score`, `.feedback`, `.submission`,
+      ...
     - `seconds`: after a step, the time of each stage (`kevin_env.judge.api.Seconds`).
     - `returns`: at the end, the discounted return of each turn.
     - `trajectory`: at the end, the episode as a `kevin_env.record.Trajectory`.
@@ -58,51 +64,67 @@ class KevinEnv(gymnasium.Env[str, str]):
     ## Arguments
 
     Args:
-        problem: an id (`"L1_23_Softmax"`, `"kernelbench:level1/23"`), a level (`"L1"`, `"kernelbench:level1"`), a side
-            of the split (`"train"`, `"held_out:L1"`), a path to a KernelBench-style file or a folder of them, a
-            `Problem`, or a list of these. Each reset draws one by the environment's seed, a held-out problem only if
-            it is named alone or by `held_out`; `reset(options={"problem": ...})` says which. A `Curriculum` or a
-            `MixedDifficulty` of `kevin_env.curriculum` draws by its own seed, and is told how it went.
+        problem: an id (`"L1_23_Softmax"`, `"kernelbench:level1/23"`), a level (`"L1"`,
+            `"kernelbench:level1"`), a side of the split (`"train"`, `"held_out:L1"`), a path to a
+            KernelBench-style file or a folder of them, a `Problem`, or a list of these. Each reset
+            draws one by the environment's seed, a held-out problem only if it is named alone or by
+            `held_out`; `reset(options={"problem": ...})` says which. A `Curriculum` or a
+            `MixedDifficulty` of `kevin_env.curriculum` draws by its own seed, and is told how it
+            went.
         max_turns: turns of an episode.
         gamma: discount of the returns from one turn to the next.
         returns: `"sum"` or `"max"` of the discounted scores.
         device: `"auto"` (a GPU when there is one), `"cpu"`, `"cuda"`, `"cuda:1"` or `"cuda:0,1"`.
-        language: what the prompt asks for: `"cuda"`, `"triton"`, `"cpp"`, or `"auto"` (Triton on a GPU, C++ without).
-        rules: `"kernel"` (all computing is done in the submission's own kernels), `"partial"` (at least one own kernel
-            runs, the rest may be torch) or `"open"` (any code).
-        glue: under the rules `"kernel"`, torch may also compute on fewer elements than this share of the largest
-            tensor, such as 0.01.
+        language: what the prompt asks for: `"cuda"`, `"triton"`, `"cpp"`, or `"auto"` (Triton on a
+            GPU, C++ without).
+        rules: `"kernel"` (all computing is done in the submission's own kernels), `"partial"` (at
+            least one own kernel runs, the rest may be torch) or `"open"` (any code).
+        glue: under the rules `"kernel"`, torch may also compute on fewer elements than this share
+            of the largest tensor, such as 0.01.
         score: a name, or a function from an outcome to a finite number.
-        bound: which end of a speedup the score pays: its `"median"`, or the `"lower"` end of its interval.
-        pay_repeats: whether code that an earlier turn gave is paid again, as in the paper. By default it is paid once.
-        noisy: what a speedup with a wide interval is paid by: its `"lower"` end; `"retry"`: the same, after it was
-            measured again; `"floor"`: nothing, as a correct kernel without a speedup.
-        templates: what prompts and feedback are written with: `"default"`, or `"kevin-paper"`, the paper's own words.
+        bound: which end of a speedup the score pays: its `"median"`, or the `"lower"` end of its
+            interval.
+        pay_repeats: whether code that an earlier turn gave is paid again, as in the paper. By
+            default it is paid once.
+        noisy: what a speedup with a wide interval is paid by: its `"lower"` end; `"retry"`: the
+            same, after it was measured again; `"floor"`: nothing, as a correct kernel without a
+            speedup.
+        templates: what prompts and feedback are written with: `"default"`, or `"kevin-paper"`, the
+            paper's own words.
         context: which earlier turns the prompt shows.
         context_tokens: tokens of a whole prompt.
-        tokenizer: counts them, and those of replies for scores that depend on lengths; a `tokenizer.json` or a name
-            on the Hugging Face Hub.
+        tokenizer: counts them, and those of replies for scores that depend on lengths; a
+            `tokenizer.json` or a name on the Hugging Face Hub.
         hints: whether feedback goes beyond facts.
-        examples: what the first prompt shows: `"zero"`, `"one"`, `"few"`, or `"retrieved"` from `index`; True is one.
+        examples: what the first prompt shows: `"zero"`, `"one"`, `"few"`, or `"retrieved"` from
+            `index`; True is one.
         index: the folder of an index, as `kevin-env index build` makes it.
-        baseline: what the speedup is relative to: the reference `"eager"`, or under torch's `"compile"`.
-        inputs: `"varied"` (also drawn in other ways than the problem's own) or `"shipped"` (the problem's own alone).
-        call_timeout: seconds for constructing `ModelNew` and for any one call; None: max(2, 200 times the reference's
-            time), and 30 more for constructing it and the first call in each case.
+        baseline: what the speedup is relative to: the reference `"eager"`, or under torch's
+            `"compile"`.
+        inputs: `"varied"` (also drawn in other ways than the problem's own) or `"shipped"` (the
+            problem's own alone).
+        call_timeout: seconds for constructing `ModelNew` and for any one call; None: max(2, 200
+            times the reference's time), and 30 more for constructing it and the first call in each
+            case.
         build_timeout: seconds for importing the submission, compilers included.
-        precision: half-width of the speedup's interval, relative to it, that timing tries to reach; None: 0.02 on a
-            GPU, 0.05 on a CPU.
-        profile: what feedback on a right answer adds to its time: `"kernels"`, or `"ncu"` for Nsight Compute's digest.
-        sanitize: whether compute-sanitizer looks for the cause of an illegal access or an output that changes.
-        pool: who judges. By default judges of this machine's devices, closed with the environment; a pool that is
-            given stays the caller's to close.
+        precision: half-width of the speedup's interval, relative to it, that timing tries to reach;
+            None: 0.02 on a GPU, 0.05 on a CPU.
+        profile: what feedback on a right answer adds to its time: `"kernels"`, or `"ncu"` for
+            Nsight Compute's digest.
+        sanitize: whether compute-sanitizer looks for the cause of an illegal access or an output
+            that changes.
+        pool: who judges. By default judges of this machine's devices, closed with the environment;
+            a pool that is given stays the caller's to close.
         stop_on: what ends an episode early: `"correct"`, or a speedup.
-        render_mode: `"ansi"` (`render` gives the turns as a table), `"human"` (prints it after each turn) or None.
+        render_mode: `"ansi"` (`render` gives the turns as a table), `"human"` (prints it after each
+            turn) or None.
 
     Raises:
-        ProblemError: if a problem is unknown or cannot be read; from `reset`, if its reference fails.
+        ProblemError: if a problem is unknown or cannot be read; from `reset`, if its reference
+            fails.
         ValueError: if an argument is out of its range.
-        JudgeError: from `reset` and `step`, if the judge itself fails. The turn has not happened then.
+        JudgeError: from `reset` and `step`, if the judge itself fails. The turn has not happened
+            then.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "human"], "render_fps": 1}
@@ -153,7 +175,9 @@ class KevinEnv(gymnasium.Env[str, str]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode is {render_mode!r}; it may be 'ansi', 'human' or None")
         if pool is not None and (isinstance(pool, type) or not isinstance(pool, JudgePool)):
-            raise ValueError(f"pool is {pool!r}; give one such as kevin_env.judge.pool.LocalPool(), or None")
+            raise ValueError(
+                f"pool is {pool!r}; give one such as kevin_env.judge.pool.LocalPool(), or None"
+            )
         self.render_mode = render_mode
         self.observation_space = UnicodeText()
         self.action_space = UnicodeText()
@@ -163,8 +187,11 @@ class KevinEnv(gymnasium.Env[str, str]):
         self._own_pool: JudgePool | None = None
         self._closed = False
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Begins an episode. `options={"problem": ...}` takes the place of the argument `problem` for this once.
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Begins an episode. `options={"problem": ...}` takes the place of the argument `problem`
+        for this once.
 
         Raises:
             ProblemError: if the problem is unknown, or its reference fails.
@@ -177,7 +204,8 @@ class KevinEnv(gymnasium.Env[str, str]):
         """Takes one turn with the policy's reply.
 
         Raises:
-            ResetNeeded: before the first `reset`, after one that failed, and after the end of an episode.
+            ResetNeeded: before the first `reset`, after one that failed, and after the end of an
+                episode.
             ClosedEnvironmentError: after `close`.
             InvalidAction: if the action is not text.
             JudgeError: if the judge fails; the same reply may be given again.
@@ -190,11 +218,16 @@ class KevinEnv(gymnasium.Env[str, str]):
             raise
 
     def begin_reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None, begun: "Counter[str] | None" = None
+        self,
+        *,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
+        begun: "Counter[str] | None" = None,
     ) -> None:
         """The first half of `reset`, which does not wait for the judge; `end_reset` is the second.
 
-        `begun` counts the episodes of each problem, by id, where several environments number theirs together.
+        `begun` counts the episodes of each problem, by id, where several environments number theirs
+        together.
         """
         super().reset(seed=seed)
         options = options or {}
@@ -202,7 +235,10 @@ class KevinEnv(gymnasium.Env[str, str]):
         if unknown:
             raise ValueError(f"unknown reset option {sorted(unknown)[0]!r}; there is 'problem'")
         self._source = problem_source(options["problem"]) if "problem" in options else self.problems
-        problem, begun = draw_problem(self._source, self.np_random), self._begun if begun is None else begun
+        problem, begun = (
+            draw_problem(self._source, self.np_random),
+            self._begun if begun is None else begun,
+        )
         self.episode = Episode(problem, self._pool(), self.settings, sample=begun[problem.id])
         begun[problem.id] += 1
 
@@ -241,7 +277,9 @@ class KevinEnv(gymnasium.Env[str, str]):
     def render(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The turns so far as a table: given as text for `ansi`, printed for `human`."""
         if self.render_mode is None:
-            gymnasium.logger.warn('render() without a render mode; use gym.make("Kevin-v0", render_mode="ansi")')
+            gymnasium.logger.warn(
+                'render() without a render mode; use gym.make("Kevin-v0", render_mode="ansi")'
+            )
             return None
         from kevin_env.render import plain_table
 

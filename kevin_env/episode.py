@@ -28,8 +28,9 @@ class EpisodeError(RuntimeError):
 class Episode:
     """A conversation of up to `settings.max_turns` turns about one problem.
 
-    The judge begins to describe the problem at once; `start` waits for it and gives the first chat. Then `submit` takes
-    a reply and gives its `Turn`, until `done`. Not for use from several threads at once.
+    The judge begins to describe the problem at once; `start` waits for it and gives the first chat.
+    Then `submit` takes a reply and gives its `Turn`, until `done`. Not for use from several threads
+    at once.
 
     Args:
         problem: what is to be solved.
@@ -38,7 +39,8 @@ class Episode:
         recorder: writes the episode to a trajectory file as it goes.
         model: the policy's name, for the record.
         sample: which of the samples of its problem it is, from 0, for the record.
-        build: makes the chat of the next turn; `partial(build_messages, count=len)` counts tokens in another way.
+        build: makes the chat of the next turn; `partial(build_messages, count=len)` counts tokens
+            in another way.
 
     Raises:
         ValueError: if there is no context of the name in `settings`.
@@ -81,8 +83,9 @@ class Episode:
     ) -> Self:
         """Takes up a recorded episode after its last turn; `start` gives the chat to go on with.
 
-        One that was cut off keeps its id, one that was finished early is the parent of a new one. The secret is new.
-        `settings` take the place of the recorded ones, as is needed where the score was a function.
+        One that was cut off keeps its id, one that was finished early is the parent of a new one.
+        The secret is new. `settings` take the place of the recorded ones, as is needed where the
+        score was a function.
 
         Raises:
             ProblemError: if the problem is not there as it was recorded.
@@ -90,10 +93,18 @@ class Episode:
             ValueError: if this version does not know the recorded settings.
         """
         if trajectory.stop_reason in ("max_turns", "stop_on"):
-            raise EpisodeError(f"episode {trajectory.episode_id} has all its turns; there is nothing to resume")
+            raise EpisodeError(
+                f"episode {trajectory.episode_id} has all its turns; there is nothing to resume"
+            )
         problem, settings = trajectory.problem.load(), settings or Settings.of(trajectory.config)
-        episode = cls(problem, pool, settings, recorder=recorder, model=trajectory.model, build=build)
-        episode.turns, episode.sample, episode.parent = trajectory.turns, trajectory.sample, trajectory.episode_id
+        episode = cls(
+            problem, pool, settings, recorder=recorder, model=trajectory.model, build=build
+        )
+        episode.turns, episode.sample, episode.parent = (
+            trajectory.turns,
+            trajectory.sample,
+            trajectory.episode_id,
+        )
         if trajectory.stop_reason is None:
             episode.episode_id, episode.created = trajectory.episode_id, trajectory.created
             episode.parent = trajectory.parent
@@ -159,12 +170,15 @@ class Episode:
         return self.trajectory
 
     def fork(self, sample: int | None = None, *, turns: int | None = None) -> Self:
-        """A copy that goes its own way from here, as that sample: own id, own secret, same turns, pool and recorder.
+        """A copy that goes its own way from here, as that sample: own id, own secret, same turns,
+        pool and recorder.
 
-        With `turns`, from after that many of them: those that follow can be taken again, also after the end.
+        With `turns`, from after that many of them: those that follow can be taken again, also after
+        the end.
 
         Raises:
-            EpisodeError: before the start; when no turn is left out, also after the end or while a turn is judged.
+            EpisodeError: before the start; when no turn is left out, also after the end or while a
+                turn is judged.
         """
         if self._facts is None or turns is None or turns >= len(self.turns):
             self._require_open()
@@ -190,7 +204,9 @@ class Episode:
     @property
     def returns(self) -> tuple[float, ...]:
         """The discounted return of each turn so far."""
-        return discounted_returns([turn.score for turn in self.turns], self.settings.gamma, self.settings.returns)
+        return discounted_returns(
+            [turn.score for turn in self.turns], self.settings.gamma, self.settings.returns
+        )
 
     @property
     def trajectory(self) -> Trajectory:
@@ -203,7 +219,9 @@ class Episode:
         )  # fmt: skip
 
     def _take(self, turn: Turn) -> Turn:
-        """Adds a judged turn. What can fail comes first, so that a turn has happened wholly or not at all."""
+        """Adds a judged turn. What can fail comes first, so that a turn has happened wholly or not
+        at all.
+        """
         turns = (*self.turns, turn)
         messages = self._chat_after(turns)
         if self.recorder:
@@ -231,7 +249,9 @@ class Episode:
         if self._facts is None:
             raise EpisodeError("the episode has not been started; call start() first")
         if self.done:
-            raise EpisodeError(f"the episode ended after turn {len(self.turns)} ({self.stop_reason}); start a new one")
+            raise EpisodeError(
+                f"the episode ended after turn {len(self.turns)} ({self.stop_reason}); start a new one"
+            )
         if self._pending is not None and not self._pending.done():
             raise EpisodeError(f"turn {len(self.turns) + 1} is still being judged; wait for it")
 
@@ -242,7 +262,11 @@ class Episode:
         self._secret = os.urandom(16).hex()
 
     def _config(self) -> dict[str, Any]:
-        known = {"language": resolve_language(self.settings.language, self._facts.device)} if self._facts else {}
+        known = (
+            {"language": resolve_language(self.settings.language, self._facts.device)}
+            if self._facts
+            else {}
+        )
         return self.settings.model_dump(mode="json") | known
 
     def _chat_after(self, turns: tuple[Turn, ...]) -> tuple[Message, ...]:

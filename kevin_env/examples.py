@@ -1,4 +1,6 @@
-"""Which references with their kernels the first prompt shows, besides the worked example of the form."""
+"""Which references with their kernels the first prompt shows, besides the worked example of the
+form.
+"""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -28,13 +30,18 @@ def choose_pairs(
         cost: tokens that a text takes, with what stands round it.
 
     Raises:
-        RetrievalError: if they are to be retrieved, and there is no index, or the extra is not installed.
+        RetrievalError: if they are to be retrieved, and there is no index, or the extra is not
+            installed.
     """
     kind, _, number = str(settings.examples).partition(":")
     if kind not in ("few", "retrieved"):
         return ()
     most = int(number or DEFAULT_RETRIEVED)
-    candidates = _fixed(problem, language) if kind == "few" else _retrieved(problem, language, settings.index)
+    candidates = (
+        _fixed(problem, language)
+        if kind == "few"
+        else _retrieved(problem, language, settings.index)
+    )
     taken: list[Pair] = []
     for pair in itertools.islice(candidates, most * _TRIED):
         price = cost(pair.reference + pair.kernel)
@@ -52,7 +59,13 @@ def _fixed(problem: Problem, language: Language) -> Iterator[Pair]:
         reference = path.read_text(encoding="utf-8")
         if not near_copies(operations(reference), operations(problem.source)):
             kernel = path.with_name(f"{language}.py").read_text(encoding="utf-8")
-            yield Pair(id=path.parent.name, origin="examples", language=language, reference=reference, kernel=kernel)
+            yield Pair(
+                id=path.parent.name,
+                origin="examples",
+                language=language,
+                reference=reference,
+                kernel=kernel,
+            )
 
 
 def _retrieved(problem: Problem, language: Language, index: str) -> Iterator[Pair]:

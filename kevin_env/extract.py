@@ -20,7 +20,9 @@ SUMMARY_LIMIT = 1000
 REASONING_TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "<seed:think>", "[THINK]")
 """What opens a model's reasoning; the tag that closes it has a slash after its bracket."""
 CLOSING_TAGS = tuple(f"{tag[0]}/{tag[1:]}" for tag in REASONING_TAGS)
-REASONING_OPENS = re.compile(rf"^[ \t]*(?:{'|'.join(map(re.escape, REASONING_TAGS))})", re.MULTILINE)
+REASONING_OPENS = re.compile(
+    rf"^[ \t]*(?:{'|'.join(map(re.escape, REASONING_TAGS))})", re.MULTILINE
+)
 REASONING_CLOSES = re.compile("|".join(map(re.escape, CLOSING_TAGS)))
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)")
 _MODEL_LINE = re.compile(r"^class ModelNew\b", re.MULTILINE)
@@ -28,7 +30,9 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 
 
 _AT_THE_LIMIT = "The reply reached the token limit before a complete code block with ModelNew."
-_STILL_REASONING = "The reply ends inside its reasoning: the reasoning tag is never closed and no answer follows."
+_STILL_REASONING = (
+    "The reply ends inside its reasoning: the reasoning tag is never closed and no answer follows."
+)
 _FENCE_OPEN = "The last code block is never closed: end it with the fence that opened it."
 
 
@@ -53,10 +57,11 @@ class _Block:
 def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     """The last complete code block of a reply that defines `ModelNew`, and the prose around it.
 
-    One whose `forward` is left out (`...`), as in a reminder of what was changed, counts where there is no other.
-    Reasoning in tags such as `<think>` is dropped first, also when its opening tag is missing or it never ends. A block
-    that does not parse counts when a line of it starts with `class ModelNew`, so that its error can be reported. A
-    reply that is a Python file as it stands, without a fence, is taken whole.
+    One whose `forward` is left out (`...`), as in a reminder of what was changed, counts where
+    there is no other. Reasoning in tags such as `<think>` is dropped first, also when its opening
+    tag is missing or it never ends. A block that does not parse counts when a line of it starts
+    with `class ModelNew`, so that its error can be reported. A reply that is a Python file as it
+    stands, without a fence, is taken whole.
 
     Args:
         reply: the model's answer.
@@ -66,9 +71,13 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     lines = answer.split("\n")
     blocks = _code_blocks(lines)
     models = [block for block in reversed(blocks) if block.closed and _defines_model(block.code)]
-    chosen = next((block for block in models if not _is_outline(block.code)), models[0] if models else None)
+    chosen = next(
+        (block for block in models if not _is_outline(block.code)), models[0] if models else None
+    )
     if chosen is not None:
-        return Extracted(submission=_submission(chosen.code), summary=_summary(lines, blocks, chosen))
+        return Extracted(
+            submission=_submission(chosen.code), summary=_summary(lines, blocks, chosen)
+        )
     if truncated:
         return FormatError(kind="truncated", message=_AT_THE_LIMIT)
     if unfinished:
@@ -76,14 +85,19 @@ def extract(reply: str, truncated: bool = False) -> Extracted | FormatError:
     if blocks and not blocks[-1].closed:
         return FormatError(kind="truncated", message=_FENCE_OPEN)
     if blocks:
-        return FormatError(kind="no_model", message="No code block of the reply defines a top-level class ModelNew.")
+        return FormatError(
+            kind="no_model",
+            message="No code block of the reply defines a top-level class ModelNew.",
+        )
     if _is_python_with_model(answer):
         return Extracted(submission=_submission(answer.strip("\n") + "\n"), summary="")
     return FormatError(kind="no_code", message="The reply has no fenced code block.")
 
 
 def extract_file(code: str) -> Submission | FormatError:
-    """A whole file as a submission. One that does not parse is a submission too: the rules report its error."""
+    """A whole file as a submission. One that does not parse is a submission too: the rules report
+    its error.
+    """
     code = _clean(code)
     tree = _parse(code)
     if tree is not None and not _has_model(tree):
@@ -92,12 +106,16 @@ def extract_file(code: str) -> Submission | FormatError:
 
 
 def guess_language(code: str) -> Language:
-    """What the code is written in, from what it imports, decorates and holds as strings; for display only."""
+    """What the code is written in, from what it imports, decorates and holds as strings; for
+    display only.
+    """
     tree = _parse(code)
     if tree is None:
         return "python"
     imported = _imported(tree)
-    if "triton" in imported and any(_is_jit(function) for function in nodes_of(tree, ast.FunctionDef)):
+    if "triton" in imported and any(
+        _is_jit(function) for function in nodes_of(tree, ast.FunctionDef)
+    ):
         return "triton"
     calls = nodes_of(tree, ast.Call)
     has_sources = any(keyword.arg == "cuda_sources" for call in calls for keyword in call.keywords)
@@ -116,13 +134,18 @@ def _clean(text: str) -> str:
 def part_reasoning(reply: str) -> tuple[str, str, bool]:
     """The reply without its reasoning, the reasoning, and whether that never ended.
 
-    The opening tag may be missing, and counts at the beginning of a line only. A closing tag without one does not
-    count in a line of a fenced block, behind code. So code may mention the tags.
+    The opening tag may be missing, and counts at the beginning of a line only. A closing tag
+    without one does not count in a line of a fenced block, behind code. So code may mention the
+    tags.
     """
     opened, closed = REASONING_OPENS.search(reply), REASONING_CLOSES.search(reply)
     if closed and not (opened and opened.start() < closed.start()):
         code = _spans_of_code(reply)
-        unopened = (each for each in REASONING_CLOSES.finditer(reply) if not _follows_code(reply, each.start(), code))
+        unopened = (
+            each
+            for each in REASONING_CLOSES.finditer(reply)
+            if not _follows_code(reply, each.start(), code)
+        )
         closed = next(unopened, None)
     kept: list[str] = []
     thought: list[str] = []
@@ -143,7 +166,9 @@ def _spans_of_code(reply: str) -> list[range]:
     """Where the closed fenced blocks of a reply are, in characters."""
     lines = reply.split("\n")
     starts = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
-    return [range(starts[each.start], starts[each.end]) for each in _code_blocks(lines) if each.closed]
+    return [
+        range(starts[each.start], starts[each.end]) for each in _code_blocks(lines) if each.closed
+    ]
 
 
 def _follows_code(reply: str, place: int, code: Sequence[range]) -> bool:
@@ -153,7 +178,9 @@ def _follows_code(reply: str, place: int, code: Sequence[range]) -> bool:
 
 
 def _code_blocks(lines: Sequence[str]) -> list[_Block]:
-    """All fenced blocks in order, by CommonMark's rules for fences; a fence may be indented as deep as it likes."""
+    """All fenced blocks in order, by CommonMark's rules for fences; a fence may be indented as deep
+    as it likes.
+    """
     blocks: list[_Block] = []
     start, indent, marks = -1, "", ""
     for number, line in enumerate(lines):
@@ -164,10 +191,14 @@ def _code_blocks(lines: Sequence[str]) -> list[_Block]:
             if "`" not in fence["info"]:
                 start, indent, marks = number, fence["indent"], fence["marks"]
         elif fence["marks"].startswith(marks) and not fence["info"].strip():
-            blocks.append(_Block(_dedented(lines[start + 1 : number], indent), start, number + 1, closed=True))
+            blocks.append(
+                _Block(_dedented(lines[start + 1 : number], indent), start, number + 1, closed=True)
+            )
             start = -1
     if start >= 0:
-        blocks.append(_Block(_dedented(lines[start + 1 :], indent), start, len(lines), closed=False))
+        blocks.append(
+            _Block(_dedented(lines[start + 1 :], indent), start, len(lines), closed=False)
+        )
     return blocks
 
 
@@ -185,16 +216,26 @@ def _defines_model(code: str) -> bool:
 def _is_outline(code: str) -> bool:
     """Whether the model, or its `forward`, is only said to be there."""
     tree = _parse(code)
-    models = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "ModelNew"] if tree else []
+    models = (
+        [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "ModelNew"]
+        if tree
+        else []
+    )
     inside = [each for model in models for each in model.body]
-    forwards = [each for each in inside if isinstance(each, ast.FunctionDef) and each.name == "forward"]
-    return any(map(_is_left_out, inside)) or any(all(map(_is_left_out, each.body)) for each in forwards)
+    forwards = [
+        each for each in inside if isinstance(each, ast.FunctionDef) and each.name == "forward"
+    ]
+    return any(map(_is_left_out, inside)) or any(
+        all(map(_is_left_out, each.body)) for each in forwards
+    )
 
 
 def _is_left_out(statement: ast.stmt) -> bool:
     """Whether it is `...`."""
     return (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and statement.value.value is ...
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and statement.value.value is ...
     )
 
 
@@ -210,7 +251,9 @@ def _has_model(tree: ast.Module) -> bool:
 def _parse(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
+            warnings.simplefilter(
+                "ignore"
+            )  # an odd escape in a submission is no message for our user
             return tree_of(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

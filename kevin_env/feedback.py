@@ -1,7 +1,8 @@
-"""The words that a model reads: task, history and feedback, each rendered from a template in `prompts/`.
+"""The words that a model reads: task, history and feedback, each rendered from a template in
+`prompts/`.
 
-Text that a submission or a compiler wrote is capped, stripped of control characters, and put into a fence that it
-cannot close.
+Text that a submission or a compiler wrote is capped, stripped of control characters, and put into a
+fence that it cannot close.
 """
 
 import ast
@@ -42,7 +43,9 @@ FEEDBACK_TOKENS = 600
 PROFILE_TOKENS = 1000
 """What feedback with a profile takes at most."""
 LOG_LIMIT = 500
-"""Characters that are shown of what a submission printed; its details have the room that this leaves."""
+"""Characters that are shown of what a submission printed; its details have the room that this
+leaves.
+"""
 PROFILED_LOG_LIMIT = 100
 """The same of one with a profile that found something."""
 OUTPUT_LIMIT = 100
@@ -122,7 +125,11 @@ def render_task(problem: Problem, facts: Facts, settings: TaskSettings) -> str:
 
 
 def render_history(
-    turns: Sequence[PastTurn], dropped: int, turn: int, max_turns: int, templates: Templates = "default"
+    turns: Sequence[PastTurn],
+    dropped: int,
+    turn: int,
+    max_turns: int,
+    templates: Templates = "default",
 ) -> str:
     """What comes below the task from the second turn on.
 
@@ -152,7 +159,8 @@ def render_feedback(
 ) -> str:
     """The feedback on a turn: the facts of the outcome, in at most `FEEDBACK_TOKENS` without hints.
 
-    In the paper's words it is one sentence with the whole error message; log, score and repeats are not told.
+    In the paper's words it is one sentence with the whole error message; log, score and repeats are
+    not told.
 
     Args:
         outcome: how the turn ended; its category chooses the template.
@@ -163,14 +171,19 @@ def render_feedback(
         profile: what was found besides, on request; the whole then takes at most `PROFILE_TOKENS`.
         on_gpu: whether the code ran on a GPU; hints differ.
         code: the submission; the line that the outcome names is quoted.
-        scores: of the episode's turns up to this one, for a line with the score and the best so far.
+        scores: of the episode's turns up to this one, for a line with the score and the best so
+            far.
         templates: as in `Settings`.
     """
     if templates == "kevin-paper":
         log, same_as, scores = "", None, ()
     limit = PROFILED_LOG_LIMIT if profile and profile.holds_findings else LOG_LIMIT
     printed = f"Output of your code:\n\n{block(log, limit=limit)}" if log.strip() else ""
-    parts = [_render_outcome(outcome, baseline, BLOCK_LIMIT - len(printed), _line_of(code, outcome.line), templates)]
+    parts = [
+        _render_outcome(
+            outcome, baseline, BLOCK_LIMIT - len(printed), _line_of(code, outcome.line), templates
+        )
+    ]
     if same_as is not None:
         parts.append(f"This is the same code as in turn {same_as}, so it has the same result.")
     if scores:
@@ -186,7 +199,9 @@ def render_feedback(
 def _score_line(scores: Sequence[float]) -> str:
     best = max(range(len(scores)), key=scores.__getitem__)
     beaten = best < len(scores) - 1 and scores[best] > scores[-1]
-    return f"Score: {scores[-1]:.3g}." + (f" Best so far: {scores[best]:.3g} (turn {best + 1})." if beaten else "")
+    return f"Score: {scores[-1]:.3g}." + (
+        f" Best so far: {scores[best]:.3g} (turn {best + 1})." if beaten else ""
+    )
 
 
 def _line_of(code: str, number: int | None) -> str:
@@ -196,14 +211,22 @@ def _line_of(code: str, number: int | None) -> str:
     return f"{number}: {inline(line, LINE_LIMIT)}" if line else ""
 
 
-def _render_outcome(outcome: Outcome, baseline: str, room: int, source_line: str, templates: Templates) -> str:
-    name = f"feedback/{outcome.category}.j2" if templates == "default" else f"{templates}/feedback.j2"
+def _render_outcome(
+    outcome: Outcome, baseline: str, room: int, source_line: str, templates: Templates
+) -> str:
+    name = (
+        f"feedback/{outcome.category}.j2" if templates == "default" else f"{templates}/feedback.j2"
+    )
     message = sentence(inline(outcome.message))
     details = outcome.details if isinstance(outcome, CompileError | RuntimeFailure) else ""
     if templates == "default":  # where the message stands above the details
-        details = "\n".join(line for line in details.split("\n") if line.strip() != outcome.message.strip())
+        details = "\n".join(
+            line for line in details.split("\n") if line.strip() != outcome.message.strip()
+        )
         details = details.strip("\n")
-    told = functools.partial(render, name, category=outcome.category, kind=outcome.kind, message=message)
+    told = functools.partial(
+        render, name, category=outcome.category, kind=outcome.kind, message=message
+    )
     match outcome:
         case CompileError():
             return told(line=outcome.line, details=details, room=room, source_line=source_line)
@@ -221,7 +244,10 @@ def _render_outcome(outcome: Outcome, baseline: str, room: int, source_line: str
                 tolerance=outcome.tolerance,
                 differences=outcome.differences,
                 pattern=outcome.pattern,
-                paired=[[inline(name, OUTPUT_LIMIT) for name in pair] for pair in outcome.paired[:MOST_PAIRS]],
+                paired=[
+                    [inline(name, OUTPUT_LIMIT) for name in pair]
+                    for pair in outcome.paired[:MOST_PAIRS]
+                ],
                 passed=describe_input_sets(outcome.passed),
             )
         case RulesViolation():
@@ -236,10 +262,25 @@ def _render_profile(profile: Profile) -> list[str]:
     """What was found on request, and what could not be had."""
     found = [inline(" ".join(map(sentence, profile.notes)), NOTES_LIMIT)] if profile.notes else []
     if profile.kernels or profile.ncu or profile.code:
-        found.insert(0, render("feedback/profile.j2", kernels=profile.kernels, ncu=profile.ncu, code=profile.code))
+        found.insert(
+            0,
+            render(
+                "feedback/profile.j2", kernels=profile.kernels, ncu=profile.ncu, code=profile.code
+            ),
+        )
     if (sanitizer := profile.sanitizer) is not None:
-        error, details, where = inline(sanitizer.error, 150), inline(sanitizer.details, 200), place(sanitizer)
-        told = {"tool": sanitizer.tool, "count": sanitizer.count, "error": error, "details": details, "where": where}
+        error, details, where = (
+            inline(sanitizer.error, 150),
+            inline(sanitizer.details, 200),
+            place(sanitizer),
+        )
+        told = {
+            "tool": sanitizer.tool,
+            "count": sanitizer.count,
+            "error": error,
+            "details": details,
+            "where": where,
+        }
         found.insert(0, render("feedback/sanitizer.j2", **told))
     return found
 
@@ -273,20 +314,35 @@ def _template(name: str, templates: Templates) -> str:
 
 
 def _example(settings: TaskSettings) -> str:
-    name = f"examples/{settings.language}.py" if settings.templates == "default" else f"{settings.templates}/example.py"
+    name = (
+        f"examples/{settings.language}.py"
+        if settings.templates == "default"
+        else f"{settings.templates}/example.py"
+    )
     return (data_folder("prompts") / name).read_text(encoding="utf-8")
 
 
 def _reference(problem: Problem, to_model: bool = False) -> str:
-    """A problem's source without the docstring that the task has stated already, and without what the judge reads.
+    """A problem's source without the docstring that the task has stated already, and without what
+    the judge reads.
 
     With `to_model` it ends with the class `Model`, as prompts of the paper do.
     """
     body, lines = tree_of(problem.source).body, problem.source.split("\n")
-    left_out = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (body[:1] if problem.statement else [])
-    gone = {number for node in left_out for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    left_out = [node for node in body if assigned(node)[0] in _FOR_THE_JUDGE] + (
+        body[:1] if problem.statement else []
+    )
+    gone = {
+        number
+        for node in left_out
+        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
     if to_model:
-        ends = [node.end_lineno for node in body if isinstance(node, ast.ClassDef) and node.name == "Model"]
+        ends = [
+            node.end_lineno
+            for node in body
+            if isinstance(node, ast.ClassDef) and node.name == "Model"
+        ]
         lines = lines[: ends[-1]] if ends else lines
     kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
     return re.sub(r"\n{4,}", "\n\n\n", kept)

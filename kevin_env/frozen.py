@@ -9,19 +9,24 @@ _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
 )
 
-# Characters that turn the direction of what follows (CVE-2021-42574), that have no width, or that break lines.
+# Characters that turn the direction of what follows (CVE-2021-42574), that have no width, or that
+# break lines.
 _HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\U000e0000-\U000e0fff]"
 )
 
 
 def printable(text: str) -> str:
-    """`text` without terminal escapes, control characters (other than newline and tab) and lone surrogates."""
+    """`text` without terminal escapes, control characters (other than newline and tab) and lone
+    surrogates.
+    """
     return _CONTROL.sub("", text.replace("\r\n", "\n"))
 
 
 def visible(text: str) -> str:
-    """`printable`, with characters that hide, or that reverse what follows them, spelled out as `<U+202E>`."""
+    """`printable`, with characters that hide, or that reverse what follows them, spelled out as
+    `<U+202E>`.
+    """
     return _HIDDEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", printable(text))
 
 

@@ -1,7 +1,8 @@
-"""KernelBench's own problems, from a checkout or from the Hugging Face data set. Only text is read here.
+"""KernelBench's own problems, from a checkout or from the Hugging Face data set. Only text is read
+here.
 
-A checkout is the folder that KEVIN_ENV_KERNELBENCH names; without it the data set is loaded by the package `datasets`.
-Levels are 1 to 3: level 4 loads pretrained models from the network.
+A checkout is the folder that KEVIN_ENV_KERNELBENCH names; without it the data set is loaded by the
+package `datasets`. Levels are 1 to 3: level 4 loads pretrained models from the network.
 """
 
 import functools
@@ -23,7 +24,9 @@ _NAME = re.compile(r"(?:level(?P<level>\d+)(?:/(?:(?P<file>(?P<number>\d+)(?:_[^
 
 
 class NotThere(LookupError):
-    """KernelBench, or a problem of it, is not to be had. The message is one line that says what to do."""
+    """KernelBench, or a problem of it, is not to be had. The message is one line that says what to
+    do.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +51,34 @@ def entries(name: str) -> list[Entry]:
     """The problems that a name means, in order, at least one.
 
     Args:
-        name: `kernelbench:` for all of them, `kernelbench:level1` for a level, `kernelbench:level1/23` or
-            `kernelbench:level1/23_Softmax` for one.
+        name: `kernelbench:` for all of them, `kernelbench:level1` for a level,
+            `kernelbench:level1/23` or `kernelbench:level1/23_Softmax` for one.
 
     Raises:
         NotThere: if there is no such problem, or no KernelBench.
     """
     meant = _NAME.fullmatch(name.removeprefix(PREFIX).removesuffix(".py"))
     if meant is None:
-        raise NotThere(f"{name!r} names nothing; write {PREFIX}level1/23, {PREFIX}level1 or {PREFIX}")
+        raise NotThere(
+            f"{name!r} names nothing; write {PREFIX}level1/23, {PREFIX}level1 or {PREFIX}"
+        )
     level, number, file = meant["level"], meant["number"], meant["file"]
     if level and int(level) not in LEVELS:
-        raise NotThere(f"KernelBench has the levels 1 to 3 here, not {level}; write {PREFIX}level1/23")
+        raise NotThere(
+            f"KernelBench has the levels 1 to 3 here, not {level}; write {PREFIX}level1/23"
+        )
     found = [entry for each in LEVELS if level in (None, str(each)) for entry in _level(each)]
     if number is None:
         return found
     chosen = [entry for entry in found if entry.number == int(number)]
     if not chosen:
-        raise NotThere(f"KernelBench's level {level} has no problem {number}; `{PREFIX}level{level}` means all of it")
+        raise NotThere(
+            f"KernelBench's level {level} has no problem {number}; `{PREFIX}level{level}` means all of it"
+        )
     if file not in (number, chosen[0].stem):
-        raise NotThere(f"problem {number} of KernelBench's level {level} is {chosen[0].id}, not {file}")
+        raise NotThere(
+            f"problem {number} of KernelBench's level {level} is {chosen[0].id}, not {file}"
+        )
     return chosen
 
 
@@ -82,7 +93,9 @@ def _from_checkout(root: Path, level: int) -> list[Entry]:
         if folder.is_dir():
             files = [path for path in folder.glob("*.py") if _number(path.stem) is not None]
             return [_entry(level, path.stem, _text(path), str(path.resolve())) for path in files]
-    raise NotThere(f"{VARIABLE} is {root}, which has no folder level{level}; set it to a checkout of KernelBench")
+    raise NotThere(
+        f"{VARIABLE} is {root}, which has no folder level{level}; set it to a checkout of KernelBench"
+    )
 
 
 def _text(path: Path) -> str:
@@ -99,17 +112,23 @@ def _from_dataset(level: int) -> list[Entry]:
 
 @functools.cache
 def _rows(level: int) -> list[dict[str, Any]]:
-    """The data set's rows of a level, each with `problem_id`, `name` (such as `23_Softmax`) and `code`."""
+    """The data set's rows of a level, each with `problem_id`, `name` (such as `23_Softmax`) and
+    `code`.
+    """
     remedy = f"set {VARIABLE} to a checkout of KernelBench"
     try:
         import datasets  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise NotThere(f"no KernelBench here: {remedy}, or `pip install datasets` to load {DATASET}") from error
+        raise NotThere(
+            f"no KernelBench here: {remedy}, or `pip install datasets` to load {DATASET}"
+        ) from error
     try:
         rows: Any = datasets.load_dataset(DATASET, split=f"level_{level}")
         return list(rows)
     except Exception as error:  # the boundary round another package, the network and a cache
-        raise NotThere(f"{DATASET} could not be loaded ({type(error).__name__}: {error}); {remedy}") from error
+        raise NotThere(
+            f"{DATASET} could not be loaded ({type(error).__name__}: {error}); {remedy}"
+        ) from error
 
 
 def _entry(level: int, stem: str, source: str, path: str = "") -> Entry:

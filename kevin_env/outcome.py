@@ -1,7 +1,8 @@
 """The words of the project: every way in which a turn can end, as a frozen type.
 
-Does no I/O. Category and kind come from the stage where a submission ended, never from the text of an error. Text from
-a submission or a compiler is stripped of control characters when an outcome is built.
+Does no I/O. Category and kind come from the stage where a submission ended, never from the text of
+an error. Text from a submission or a compiler is stripped of control characters when an outcome is
+built.
 """
 
 from typing import Annotated, Literal
@@ -21,7 +22,9 @@ HACK_KINDS = frozenset({"early_done", "protocol"})
 
 
 class Ending(Frozen):
-    """What every outcome has: one sentence, and the submission's line it points at, where there is one."""
+    """What every outcome has: one sentence, and the submission's line it points at, where there is
+    one.
+    """
 
     message: Printable
     line: int | None = None
@@ -38,13 +41,19 @@ class RulesViolation(Ending):
     """The submission does what the rules forbid; `kind` is the rule, `line` the place."""
 
     category: Literal["rules"] = "rules"
-    kind: Literal["torch_compute", "fallback", "inherits_reference", "no_kernel", "decoy_kernel", "dispatcher"]
+    kind: Literal[
+        "torch_compute", "fallback", "inherits_reference", "no_kernel", "decoy_kernel", "dispatcher"
+    ]
     case: str | None = None
-    """The input case in which a call was seen to do it; None where it was read in the code, and nothing was run."""
+    """The input case in which a call was seen to do it; None where it was read in the code, and
+    nothing was run.
+    """
 
 
 class CompileError(Ending):
-    """The submission did not build: parsing, importing, compiling, linking, or a kernel's JIT at its first call."""
+    """The submission did not build: parsing, importing, compiling, linking, or a kernel's JIT at
+    its first call.
+    """
 
     category: Literal["compile"] = "compile"
     kind: Literal["syntax", "import", "compiler", "link", "jit", "timeout", "killed"]
@@ -56,7 +65,16 @@ class RuntimeFailure(Ending):
     """The submission built, and failed while its model was constructed or called."""
 
     category: Literal["runtime"] = "runtime"
-    kind: Literal["exception", "illegal_access", "out_of_memory", "timeout", "killed", "signal", "exit", "protocol"]
+    kind: Literal[
+        "exception",
+        "illegal_access",
+        "out_of_memory",
+        "timeout",
+        "killed",
+        "signal",
+        "exit",
+        "protocol",
+    ]
     details: Printable = ""
     """The trimmed traceback."""
     input_set: str | None = None
@@ -74,7 +92,9 @@ class Difference(Frozen):
 
 
 class Span(Frozen):
-    """Indices of one dimension: `range(start, stop, step)` of `size`. Dimension None is the flattened output."""
+    """Indices of one dimension: `range(start, stop, step)` of `size`. Dimension None is the
+    flattened output.
+    """
 
     dim: int | None
     start: int
@@ -89,8 +109,9 @@ class Pattern(Frozen):
     where: tuple[Span, ...] = ()
     """The region that holds all of them; dimensions that it spans whole are left out."""
     what: Literal["constant", "factor", "offset", "transposed"] | None = None
-    """What they hold: one value; the expected ones times a factor, or plus an offset; or those of the output with its
-    last two dimensions transposed, in the order of memory."""
+    """What they hold: one value; the expected ones times a factor, or plus an offset; or those of
+    the output with its last two dimensions transposed, in the order of memory.
+    """
     value: float | None = None
     """The constant, factor or offset."""
 
@@ -115,7 +136,8 @@ class Incorrect(Ending):
     input_set: str
     """Which input set showed it, as `case/distribution`."""
     output: str = ""
-    """Which of several outputs, as a path such as `[1]` or `['mean']`; empty for a single tensor."""
+    """Which of several outputs, as a path such as `[1]` or `['mean']`; empty for a single tensor.
+    """
     wrong: int | None = None
     total: int | None = None
     """How many of how many elements differ by more than the tolerance."""
@@ -126,8 +148,9 @@ class Incorrect(Ending):
     """The first differing elements in row-major order, at most five."""
     pattern: Pattern | None = None
     paired: tuple[tuple[Printable, Printable], ...] = ()
-    """Parameters of the reference that were loaded by their shape into a buffer, with the buffer: wrong values may come
-    from that."""
+    """Parameters of the reference that were loaded by their shape into a buffer, with the buffer:
+    wrong values may come from that.
+    """
     passed: tuple[str, ...] = ()
     """Other input sets that were right before."""
 
@@ -144,8 +167,8 @@ class Threads(Frozen):
 class Correct(Ending):
     """Every output was right.
 
-    `too_noisy`: the interval of the speedup is wide, so its lower end counts (`kevin_env.score.at_bound`). `speedup` is
-    None only in older and foreign records.
+    `too_noisy`: the interval of the speedup is wide, so its lower end counts
+    (`kevin_env.score.at_bound`). `speedup` is None only in older and foreign records.
     """
 
     category: Literal["correct"] = "correct"
@@ -153,20 +176,25 @@ class Correct(Ending):
     speedup: float | None = None
     """Reference time over submission time, the median of paired ratios."""
     speedup_interval: tuple[float, float] | None = None
-    """95 % confidence interval of `speedup`: what further judgements of the same code on this machine would tell. It
-    covers variation between the calls of one judgement and between judgements (`kevin_env.judge.timing`)."""
+    """95 % confidence interval of `speedup`: what further judgements of the same code on this
+    machine would tell. It covers variation between the calls of one judgement and between
+    judgements (`kevin_env.judge.timing`).
+    """
     reference_seconds: float | None = None
     submission_seconds: float | None = None
     """Median time of one call of the main case (of the case `cpu` on a CPU)."""
     coverage: float | None = None
-    """Share of the device's time in the submission's own kernels; None where it was not seen from outside."""
+    """Share of the device's time in the submission's own kernels; None where it was not seen from
+    outside.
+    """
     max_unseen_gain: float | None = None
     """The largest share of the time that the clock's allowance could hide (0.05 is 5 %)."""
     alone_seconds: float | None = None
     """In older records: its shortest call with nothing before or after it. No longer measured."""
     queued: bool = False
-    """Whether all kernels of a call were launched before it began, so that `submission_seconds` has no host time. False
-    on a CPU, and where `forward` waits for the device."""
+    """Whether all kernels of a call were launched before it began, so that `submission_seconds` has
+    no host time. False on a CPU, and where `forward` waits for the device.
+    """
     roofline: Roofline | None = None
     """The time against what this device can do at most; None where no speedup is told."""
     threads: Threads | None = None

@@ -14,9 +14,10 @@ _ATTEMPTS = 10
 def parse(code: str, filename: str = "<unknown>") -> ast.Module:
     """As `ast.parse`, and again where it fails for no reason of the code's.
 
-    Before Python 3.13 all threads share the counter of the tree's depth, and one that is interrupted while it builds a
-    tree finds it changed (python/cpython#106905): a SystemError once in some ten thousand calls. Each call sets the
-    counter anew. A lock instead could be held for ever in a process that was forked meanwhile.
+    Before Python 3.13 all threads share the counter of the tree's depth, and one that is
+    interrupted while it builds a tree finds it changed (python/cpython#106905): a SystemError once
+    in some ten thousand calls. Each call sets the counter anew. A lock instead could be held for
+    ever in a process that was forked meanwhile.
 
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: as `ast.parse`.
@@ -40,7 +41,8 @@ def marked(code: str, error: SyntaxError) -> str:
 
 
 def text_of(source: bytes) -> str:
-    """A file of Python code as text, as Python itself reads it: byte order mark, coding cookie, any ends of lines.
+    """A file of Python code as text, as Python itself reads it: byte order mark, coding cookie, any
+    ends of lines.
 
     Raises:
         SyntaxError, UnicodeDecodeError: where Python does not accept it.
@@ -50,7 +52,9 @@ def text_of(source: bytes) -> str:
 
 @functools.lru_cache(maxsize=8)
 def tree_of(code: str) -> ast.Module:
-    """As `parse`, for code that several readers look at one after the other. None of them may change the tree."""
+    """As `parse`, for code that several readers look at one after the other. None of them may
+    change the tree.
+    """
     return parse(code)
 
 
@@ -80,7 +84,9 @@ def walk(node: ast.AST) -> list[ast.AST]:
 
 
 def _read(node: ast.AST) -> tuple[list[ast.AST], list[object]]:
-    """The node and all in it, in the order of `ast.walk`, and one by one what their fields hold: `...` for a node."""
+    """The node and all in it, in the order of `ast.walk`, and one by one what their fields hold:
+    `...` for a node.
+    """
     nodes, fields = [node], list[object]()
     for each in nodes:
         for name in each._fields:
@@ -109,8 +115,16 @@ def meaning_of(code: str) -> bytes:
 
 
 def assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
-    """The name that a statement assigns, and what to it; an empty name where it assigns none, or several at once."""
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    """The name that a statement assigns, and what to it; an empty name where it assigns none, or
+    several at once.
+    """
+    targets = (
+        node.targets
+        if isinstance(node, ast.Assign)
+        else [node.target]
+        if isinstance(node, ast.AnnAssign)
+        else []
+    )
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
         return "", None
     return targets[0].id, getattr(node, "value", None)
@@ -119,7 +133,8 @@ def assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
 def defines(tree: ast.Module, name: str) -> bool:
     """Whether a class, or something that may be one, has this name at the top level of a file.
 
-    A class by another name that is given this one counts, and so does one within `if`, `try` or `with`.
+    A class by another name that is given this one counts, and so does one within `if`, `try` or
+    `with`.
     """
     return any(_binds(node, name) for node in _top_level(tree.body))
 
@@ -129,10 +144,14 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         yield node
         if isinstance(node, ast.If | ast.Try | ast.With):
             children = (
-                child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt | ast.ExceptHandler)
+                child
+                for child in ast.iter_child_nodes(node)
+                if isinstance(child, ast.stmt | ast.ExceptHandler)
             )
             for child in children:
-                yield from _top_level(child.body if isinstance(child, ast.ExceptHandler) else [child])
+                yield from _top_level(
+                    child.body if isinstance(child, ast.ExceptHandler) else [child]
+                )
 
 
 def _binds(node: ast.stmt, name: str) -> bool:
@@ -140,9 +159,13 @@ def _binds(node: ast.stmt, name: str) -> bool:
         case ast.ClassDef():
             return node.name == name
         case ast.Assign(targets=targets, value=value):
-            return not isinstance(value, ast.Constant) and any(_is_name(target, name) for target in targets)
+            return not isinstance(value, ast.Constant) and any(
+                _is_name(target, name) for target in targets
+            )
         case ast.AnnAssign(target=target, value=value):
-            return value is not None and not isinstance(value, ast.Constant) and _is_name(target, name)
+            return (
+                value is not None and not isinstance(value, ast.Constant) and _is_name(target, name)
+            )
         case _:
             return False
 
@@ -154,18 +177,30 @@ def _is_name(node: ast.expr, name: str) -> bool:
 def lacks_forward(tree: ast.Module, name: str) -> bool:
     """Whether a module of that name plainly has no `forward`.
 
-    Nothing in the file may be called that or `__call__`, and its classes inherit from `nn.Module` and each other alone.
+    Nothing in the file may be called that or `__call__`, and its classes inherit from `nn.Module`
+    and each other alone.
     """
     classes = nodes_of(tree, ast.ClassDef)
     named = [field for field in _read_whole(tree)[1] if isinstance(field, str)]
     known = {"Module", "object", *(each.name for each in classes)}
-    bases = [base for each in classes for base in (*each.bases, *each.keywords, *each.decorator_list)]
-    plain = all((base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")) in known for base in bases)
-    return plain and any(each.name == name for each in classes) and not {"forward", "__call__"}.intersection(named)
+    bases = [
+        base for each in classes for base in (*each.bases, *each.keywords, *each.decorator_list)
+    ]
+    plain = all(
+        (base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")) in known
+        for base in bases
+    )
+    return (
+        plain
+        and any(each.name == name for each in classes)
+        and not {"forward", "__call__"}.intersection(named)
+    )
 
 
 def as_submission(source: str) -> str:
-    """A problem's source as a submission: `Model` is called `ModelNew`, also where the class names itself."""
+    """A problem's source as a submission: `Model` is called `ModelNew`, also where the class names
+    itself.
+    """
     return ast.unparse(_Renamed().visit(parse(source)))
 
 

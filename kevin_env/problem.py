@@ -1,8 +1,10 @@
-"""Problems: where they lie, what their names say, and their source. Nothing here runs a problem's code.
+"""Problems: where they lie, what their names say, and their source. Nothing here runs a problem's
+code.
 
-A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`, shapes as module
-constants). On top, all optional: a docstring that states the task, `CASES`, `TOLERANCE`, `PRECISION`,
-`DISTRIBUTIONS`, `TAGS`. The judge alone executes it; here it is only parsed.
+A problem is a Python file with KernelBench's contract (`Model`, `get_inputs`, `get_init_inputs`,
+shapes as module constants). On top, all optional: a docstring that states the task, `CASES`,
+`TOLERANCE`, `PRECISION`, `DISTRIBUTIONS`, `TAGS`. The judge alone executes it; here it is only
+parsed.
 """
 
 import ast
@@ -24,7 +26,9 @@ _FILE = re.compile(r"(?P<number>\d+)_(?P<name>.+)\.py")
 
 
 class ProblemError(ValueError):
-    """A problem that cannot be used: unknown, unreadable, or its reference fails. The message is for a person."""
+    """A problem that cannot be used: unknown, unreadable, or its reference fails. The message is
+    for a person.
+    """
 
 
 class Problem(Frozen):
@@ -33,7 +37,9 @@ class Problem(Frozen):
     id: str
     source: str
     level: int | None = None
-    """1 to 10 for our own, 1 to 3 for KernelBench's; None for a file given by path whose folder does not tell."""
+    """1 to 10 for our own, 1 to 3 for KernelBench's; None for a file given by path whose folder
+    does not tell.
+    """
     number: int | None = None
     name: str
     path: str = ""
@@ -50,7 +56,8 @@ class Problem(Frozen):
 
 
 def data_folder(name: str) -> Path:
-    """The folder `prompts` or `problems`: from KEVIN_ENV_<NAME>, the installed wheel, or the source checkout.
+    """The folder `prompts` or `problems`: from KEVIN_ENV_<NAME>, the installed wheel, or the source
+    checkout.
 
     Raises:
         ProblemError: if it is in none of these places.
@@ -60,7 +67,9 @@ def data_folder(name: str) -> Path:
     for place in places:
         if place.is_dir():
             return place
-    raise ProblemError(f"no folder {name!r} at {' or '.join(map(str, places))}; reinstall kevin-env")
+    raise ProblemError(
+        f"no folder {name!r} at {' or '.join(map(str, places))}; reinstall kevin-env"
+    )
 
 
 @functools.cache
@@ -70,7 +79,8 @@ def _shipped(name: str) -> tuple[Path, Path]:
 
 
 def load_problem(name: str) -> Problem:
-    """A problem by id (`L1_23_Softmax`, `kernelbench:level1/23`) or by path to a KernelBench-style file.
+    """A problem by id (`L1_23_Softmax`, `kernelbench:level1/23`) or by path to a KernelBench-style
+    file.
 
     Raises:
         ProblemError: if there is no such problem; names the nearest ids.
@@ -78,7 +88,9 @@ def load_problem(name: str) -> Problem:
     if name.startswith(kernelbench.PREFIX):
         found = load_kernelbench(name)
         if len(found) != 1:
-            raise ProblemError(f"{name!r} means {len(found)} problems; write {kernelbench.PREFIX}level1/23 for one")
+            raise ProblemError(
+                f"{name!r} means {len(found)} problems; write {kernelbench.PREFIX}level1/23 for one"
+            )
         return found[0]
     if name.endswith(".py") or os.sep in name:
         return parse_problem(Path(name))
@@ -89,7 +101,8 @@ def load_problem(name: str) -> Problem:
 
 
 def load_kernelbench(name: str) -> list[Problem]:
-    """The problems of KernelBench that a name means, as they are: `kernelbench:`, `kernelbench:level1`, or one of them.
+    """The problems of KernelBench that a name means, as they are: `kernelbench:`,
+    `kernelbench:level1`, or one of them.
 
     Raises:
         ProblemError: if there is none, or no KernelBench here.
@@ -98,7 +111,10 @@ def load_kernelbench(name: str) -> list[Problem]:
         found = kernelbench.entries(name)
     except kernelbench.NotThere as error:
         raise ProblemError(str(error)) from error
-    return [_problem(each.source, Path(each.path or f"{each.stem}.py"), each.id, each.level) for each in found]
+    return [
+        _problem(each.source, Path(each.path or f"{each.stem}.py"), each.id, each.level)
+        for each in found
+    ]
 
 
 def list_problems(level: int | None = None) -> list[Problem]:
@@ -121,7 +137,8 @@ def parse_problem(path: Path, id: str | None = None) -> Problem:
     """Reads and parses one problem file.
 
     Raises:
-        ProblemError: if it cannot be read, does not parse, or lacks one of the three names of the contract.
+        ProblemError: if it cannot be read, does not parse, or lacks one of the three names of the
+            contract.
     """
     try:
         source = text_of(path.read_bytes())
@@ -133,13 +150,19 @@ def parse_problem(path: Path, id: str | None = None) -> Problem:
 
 
 def _problem(source: str, path: Path, id: str, level: int | None) -> Problem:
-    """What a source says of itself. `path` names it in errors; in a problem it stands only if there is such a file."""
+    """What a source says of itself. `path` names it in errors; in a problem it stands only if there
+    is such a file.
+    """
     try:
         tree = parse(source, str(path))
     except SyntaxError as error:
-        raise ProblemError(f"problem {path} line {error.lineno or 1} does not parse: {error.msg}") from error
+        raise ProblemError(
+            f"problem {path} line {error.lineno or 1} does not parse: {error.msg}"
+        ) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise ProblemError(f"problem {path} does not parse: {error or 'it is nested too deeply'}") from error
+        raise ProblemError(
+            f"problem {path} does not parse: {error or 'it is nested too deeply'}"
+        ) from error
     _require_contract(tree, path)
     _, number, name = _numbers(path)
     return Problem(
@@ -184,7 +207,9 @@ def _literal_keys(tree: ast.Module, name: str) -> tuple[str, ...]:
         target, value = assigned(node)
         if target == name:
             items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [])
-            return tuple(i.value for i in items if isinstance(i, ast.Constant) and isinstance(i.value, str))
+            return tuple(
+                i.value for i in items if isinstance(i, ast.Constant) and isinstance(i.value, str)
+            )
     return ()
 
 

@@ -1,8 +1,10 @@
-"""What profiler, sanitizer and compiler tell of a submission, as frozen values: asked for, and told after the verdict.
+"""What profiler, sanitizer and compiler tell of a submission, as frozen values: asked for, and told
+after the verdict.
 
-Every value says where it was taken. `outside`: by a tool in a process of its
-own, from the device's counters. `inside`: by code in the submission's own process, which it may have rewritten, or
-from files that it wrote. What is `inside` is advice: it is marked so wherever it is shown and never enters a score.
+Every value says where it was taken. `outside`: by a tool in a process of its own, from the device's
+counters. `inside`: by code in the submission's own process, which it may have rewritten, or from
+files that it wrote. What is `inside` is advice: it is marked so wherever it is shown and never
+enters a score.
 """
 
 from typing import Literal
@@ -28,7 +30,9 @@ class Kernel(Frozen):
     seconds: float
     """Of one call."""
     own: bool
-    """Whether it is the submission's; False for those of PyTorch and the vendor's libraries, copies and fills."""
+    """Whether it is the submission's; False for those of PyTorch and the vendor's libraries, copies
+    and fills.
+    """
     grid: Dimensions | None = None
     block: Dimensions | None = None
     registers: int | None = None
@@ -61,7 +65,9 @@ class KernelProfile(Frozen):
     operators: tuple[Operator, ...] = ()
     """What a call dispatches, by its time: evidence of what PyTorch still does in it."""
     coverage: float | None = Field(default=None, ge=0, le=1)
-    """Share of the device's time in the submission's own kernels; on a CPU, of the time outside torch's operators."""
+    """Share of the device's time in the submission's own kernels; on a CPU, of the time outside
+    torch's operators.
+    """
     idle: float | None = None
     """Seconds of one call in which the device waited for the next launch."""
     cores: float | None = None
@@ -105,7 +111,8 @@ class NcuDigest(Frozen):
     share: float
     """Of this kernel in these seconds."""
     coverage: float | None = Field(default=None, ge=0, le=1)
-    """Share of these seconds in the submission's own kernels; None when not every launch was seen."""
+    """Share of these seconds in the submission's own kernels; None when not every launch was seen.
+    """
     bound: Bound
     """What it is nearer to the limit of; `latency` when it is far from both."""
     metrics: tuple[Metric, ...] = ()
@@ -145,7 +152,9 @@ class CodeFacts(Frozen):
     """Bytes of a block, static."""
     load_bytes: tuple[int, ...] = ()
     store_bytes: tuple[int, ...] = ()
-    """How many bytes a thread loads from or stores to global memory in one instruction: every width there is."""
+    """How many bytes a thread loads from or stores to global memory in one instruction: every width
+    there is.
+    """
     tensor_cores: tuple[str, ...] = ()
     """Which of their instructions are used, such as `HGMMA`."""
     local_accesses: int = 0
@@ -171,4 +180,6 @@ class Profile(Frozen):
 
     def without(self, notes: tuple[str, ...]) -> "Profile":
         """The same without notes that were told before."""
-        return self.model_copy(update={"notes": tuple(each for each in self.notes if each not in notes)})
+        return self.model_copy(
+            update={"notes": tuple(each for each in self.notes if each not in notes)}
+        )

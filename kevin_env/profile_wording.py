@@ -1,4 +1,6 @@
-"""How a profile is put into words, a phrase for each of its parts. What tools and compilers wrote stays on one line."""
+"""How a profile is put into words, a phrase for each of its parts. What tools and compilers wrote
+stays on one line.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -39,7 +41,9 @@ def dimensions(size: Dimensions) -> str:
 
 def kernel(found: Kernel) -> str:
     """One kernel: its name and time, how it is launched, what it takes."""
-    parts = [f"{quoted(found.name)}{'' if found.own else ' (of a library)'} {duration(found.seconds)}"]
+    parts = [
+        f"{quoted(found.name)}{'' if found.own else ' (of a library)'} {duration(found.seconds)}"
+    ]
     parts += [f"{found.launches} launches"] if found.launches != 1 else []
     parts += [f"grid {dimensions(found.grid)}"] if found.grid else []
     parts += [f"block {dimensions(found.block)}"] if found.block else []
@@ -52,7 +56,9 @@ def kernel(found: Kernel) -> str:
 def operator(found: Operator) -> str:
     """One operator of PyTorch: how often, and how long."""
     often = "" if found.calls == 1 else f" {found.calls} times"
-    return f"{quoted(found.name)}{often}" + (f" ({duration(found.seconds)})" if found.seconds is not None else "")
+    return f"{quoted(found.name)}{often}" + (
+        f" ({duration(found.seconds)})" if found.seconds is not None else ""
+    )
 
 
 def machine_code(found: CodeFacts) -> str:
@@ -62,7 +68,11 @@ def machine_code(found: CodeFacts) -> str:
         parts.append(f"a thread loads {_either(found.load_bytes)} B of global memory at once")
     if found.store_bytes:
         parts.append(f"stores {_either(found.store_bytes)} B")
-    tensor = f"tensor cores ({', '.join(found.tensor_cores)})" if found.tensor_cores else "no tensor cores"
+    tensor = (
+        f"tensor cores ({', '.join(found.tensor_cores)})"
+        if found.tensor_cores
+        else "no tensor cores"
+    )
     parts += [tensor, *(["bulk copies (TMA)"] if found.bulk_copies else [])]
     if found.local_accesses or found.local_memory:
         size = f"{binary_size(found.local_memory)} of " if found.local_memory else ""
@@ -76,7 +86,9 @@ def metric(found: Metric) -> str:
         return f"{found.name} {percent(found.value)}"
     if found.unit == "bytes":
         return f"{found.name} {decimal(found.value, 'B')}"
-    return f"{found.name} {duration(found.value) if found.unit == 'seconds' else f'{found.value:.4g}'}"
+    return (
+        f"{found.name} {duration(found.value) if found.unit == 'seconds' else f'{found.value:.4g}'}"
+    )
 
 
 def bound(found: NcuDigest) -> str:
@@ -99,7 +111,9 @@ def place(found: SanitizerDigest) -> str:
     """Where an error was found: kernel, line, thread and block."""
     parts = [f"in kernel {quoted(found.kernel)}"] if found.kernel else []
     if found.line is not None:
-        parts.append(f"line {found.line}" + (f" of {quoted(found.file, FILE_LIMIT)}" if found.file else ""))
+        parts.append(
+            f"line {found.line}" + (f" of {quoted(found.file, FILE_LIMIT)}" if found.file else "")
+        )
     parts += [f"thread ({_numbers(found.thread)})"] if found.thread else []
     parts += [f"block ({_numbers(found.block)})"] if found.block else []
     return ", ".join(parts)
@@ -114,9 +128,14 @@ def profile_lines(found: Profile) -> list[str]:
         lines += [f"{seen.source}: {each}" for each in _shares(seen)]
     lines += [f"{each.source}: machine code of {machine_code(each)}" for each in found.code]
     if (counted := found.ncu) is not None:
-        lines.append(f"{counted.source}: Nsight Compute on {quoted(counted.kernel)}: {bound(counted)}")
+        lines.append(
+            f"{counted.source}: Nsight Compute on {quoted(counted.kernel)}: {bound(counted)}"
+        )
         lines += [f"{counted.source}: {metric(each)}" for each in counted.metrics]
-        lines += [f"{counted.source}: warps wait for {each.reason} {percent(each.share)}" for each in counted.stalls]
+        lines += [
+            f"{counted.source}: warps wait for {each.reason} {percent(each.share)}"
+            for each in counted.stalls
+        ]
         lines += [f"{counted.source}: {hot_line(each)}" for each in counted.lines]
     if (error := found.sanitizer) is not None:
         told = f"{error.error or 'no error'} {place(error)} {error.details}"

@@ -1,4 +1,6 @@
-"""Turns and trajectories as values; `kevin_env.recorder` reads and writes the file they are kept in."""
+"""Turns and trajectories as values; `kevin_env.recorder` reads and writes the file they are kept
+in.
+"""
 
 import contextlib
 from functools import cached_property
@@ -16,9 +18,18 @@ SCHEMA = "kevin-trajectory/1"
 
 Role = Literal["system", "user", "assistant"]
 StopReason = Literal[
-    "max_turns", "stop_on", "interrupted", "context_length", "refused", "model_error", "judge_error", "pruned"
+    "max_turns",
+    "stop_on",
+    "interrupted",
+    "context_length",
+    "refused",
+    "model_error",
+    "judge_error",
+    "pruned",
 ]
-"""Why an episode ended. `pruned`: a search went on from others, and its sample is the one that took its place."""
+"""Why an episode ended. `pruned`: a search went on from others, and its sample is the one that took
+its place.
+"""
 
 
 def _encodable(text: str) -> str:
@@ -60,10 +71,11 @@ class Reply(Frozen):
 
 
 class Turn(Frozen):
-    """One turn, whole: what was sent, what came back, how it was judged and what the policy is told of it.
+    """One turn, whole: what was sent, what came back, how it was judged and what the policy is told
+    of it.
 
-    What follows from the outcome (`category`, `kind`, `speedup`, `speedup_interval`) is written beside it for readers
-    that only filter, and not read back.
+    What follows from the outcome (`category`, `kind`, `speedup`, `speedup_interval`) is written
+    beside it for readers that only filter, and not read back.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -119,7 +131,9 @@ class Turn(Frozen):
 
     @cached_property
     def meaning(self) -> bytes | None:
-        """What tells whether its code is another's again; None without code. Asked at every later turn, read once."""
+        """What tells whether its code is another's again; None without code. Asked at every later
+        turn, read once.
+        """
         return meaning_of(self.submission.code) if self.submission else None
 
 
@@ -156,9 +170,13 @@ class ProblemRef(Frozen):
             with contextlib.suppress(ProblemError):
                 problem = load_problem(name)
                 if problem.sha256 == self.sha256:
-                    return problem.model_copy(update={"id": self.id})  # a file alone does not tell whose it is
+                    return problem.model_copy(
+                        update={"id": self.id}
+                    )  # a file alone does not tell whose it is
                 why = "its source has changed since"
-        raise ProblemError(f"problem {self.id} is not there as it was recorded: {why}; restore it from the record")
+        raise ProblemError(
+            f"problem {self.id} is not there as it was recorded: {why}; restore it from the record"
+        )
 
 
 class Trajectory(Frozen):
@@ -180,7 +198,11 @@ class Trajectory(Frozen):
     stop_reason: StopReason | None = None
     """None while it runs."""
     sample: int | None = None
-    """Which of the samples of its problem, from 0. Of several with the same number the last one is the sample."""
+    """Which of the samples of its problem, from 0. Of several with the same number the last one is
+    the sample.
+    """
     parent: str | None = None
-    """The `episode_id` that it was forked from, or that it takes up again. Its first turns are the parent's own."""
+    """The `episode_id` that it was forked from, or that it takes up again. Its first turns are the
+    parent's own.
+    """
     secret: str | None = None

@@ -1,9 +1,10 @@
-"""The trajectory file: one JSON object a line per finished episode, and beside it the episodes that still run.
+"""The trajectory file: one JSON object a line per finished episode, and beside it the episodes that
+still run.
 
-A running episode is in `FILE.partial.jsonl`: a header line, then one line a turn, each flushed, so that a kill loses at
-most the running turn. At its end the whole line is appended to FILE and its partial lines are removed. Several writers
-share both files: every write holds an exclusive lock on FILE, which is only ever appended to, so the lock stays valid
-while the partial file is replaced.
+A running episode is in `FILE.partial.jsonl`: a header line, then one line a turn, each flushed, so
+that a kill loses at most the running turn. At its end the whole line is appended to FILE and its
+partial lines are removed. Several writers share both files: every write holds an exclusive lock on
+FILE, which is only ever appended to, so the lock stays valid while the partial file is replaced.
 """
 
 import contextlib
@@ -42,7 +43,8 @@ def partial_path(path: str | Path) -> Path:
 
 
 class Recorder:
-    """Writes episodes to a trajectory file. Safe to share between threads, and between processes by path.
+    """Writes episodes to a trajectory file. Safe to share between threads, and between processes by
+    path.
 
     Args:
         path: the trajectory file; it and its folder are made when missing.
@@ -55,7 +57,8 @@ class Recorder:
         self.path = Path(path)
 
     def begin(self, trajectory: Trajectory) -> None:
-        """Writes the header of a running episode, and the turns that it already has (resumed or forked).
+        """Writes the header of a running episode, and the turns that it already has (resumed or
+        forked).
 
         A header begins its episode anew for readers, whatever lines of it came before.
         """
@@ -85,7 +88,8 @@ class Recorder:
             pass
 
     def episode(self, episode_id: str) -> Trajectory:
-        """One episode as it is recorded, whole: read while nobody writes, who may be in the middle of its lines.
+        """One episode as it is recorded, whole: read while nobody writes, who may be in the middle
+        of its lines.
 
         Raises:
             LookupError: if it is not there.
@@ -117,20 +121,25 @@ class Recorder:
             try:
                 scratch.write_bytes(b"".join(kept))
                 scratch.replace(partial)
-            except OSError:  # no room for tidiness: readers know by its whole line that the episode has ended
+            except (
+                OSError
+            ):  # no room for tidiness: readers know by its whole line that the episode has ended
                 scratch.unlink(missing_ok=True)
 
 
 def read_trajectories(path: str | Path) -> Iterator[Trajectory | BadLine]:
-    """Every episode of a trajectory file, the finished ones first, then those that still run or were cut off.
+    """Every episode of a trajectory file, the finished ones first, then those that still run or
+    were cut off.
 
-    A line that cannot be read is given as a `BadLine` and reading goes on. Unknown keys are ignored.
+    A line that cannot be read is given as a `BadLine` and reading goes on. Unknown keys are
+    ignored.
 
     Raises:
         FileNotFoundError: if there is neither the file nor its partial file.
     """
     path = Path(path)
-    # The partial file first: an episode that ends between the two readings is then seen twice, never missed.
+    # The partial file first: an episode that ends between the two readings is then seen twice,
+    # never missed.
     running = list(read_running(path))
     if not path.exists() and not running:
         raise FileNotFoundError(f"no trajectory file {path}")
@@ -151,7 +160,9 @@ def read_running(path: str | Path) -> Iterator[Trajectory | BadLine]:
     yield from _running_episodes(partial, list(_lines(partial)))
 
 
-def _running_episodes(path: Path, lines: list[tuple[int, bytes, bool]]) -> Iterator[Trajectory | BadLine]:
+def _running_episodes(
+    path: Path, lines: list[tuple[int, bytes, bool]]
+) -> Iterator[Trajectory | BadLine]:
     """Puts header and turn lines together, by episode, in the order in which the episodes began."""
     episodes: dict[str, Trajectory] = {}
     for number, line, whole in lines:
@@ -164,9 +175,14 @@ def _running_episodes(path: Path, lines: list[tuple[int, bytes, bool]]) -> Itera
 
 
 def read_line(
-    path: Path, number: int, line: bytes, whole: bool = True, running: dict[str, Trajectory] | None = None
+    path: Path,
+    number: int,
+    line: bytes,
+    whole: bool = True,
+    running: dict[str, Trajectory] | None = None,
 ) -> Trajectory | BadLine:
-    """One line of a trajectory file as an episode: a finished one, a header, or one with a turn more.
+    """One line of a trajectory file as an episode: a finished one, a header, or one with a turn
+    more.
 
     Args:
         path: where it was read, for the message.
@@ -208,7 +224,9 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
     """Line number, line, and whether the line was written to its end; empty lines are left out."""
     try:
         file = path.open("rb")
-    except FileNotFoundError:  # as is a partial file's fate when its last episode ends, at any moment
+    except (
+        FileNotFoundError
+    ):  # as is a partial file's fate when its last episode ends, at any moment
         return
     with file:
         for number, line in enumerate(file, start=1):

@@ -1,4 +1,6 @@
-"""The turns of an episode in words: the cells that every table of them is made of, and one as plain text."""
+"""The turns of an episode in words: the cells that every table of them is made of, and one as plain
+text.
+"""
 
 import io
 
@@ -14,7 +16,9 @@ _COLUMNS = ("turn", "verdict", "speedup", "score", "seconds", "message")
 
 
 def turn_cells(turn: Turn, value: float) -> dict[str, str]:
-    """What tables say of a turn whose return is `value`, by the heading of the column. The message is untrusted."""
+    """What tables say of a turn whose return is `value`, by the heading of the column. The message
+    is untrusted.
+    """
     return {
         "turn": str(turn.turn),
         "verdict": f"{turn.category}/{turn.kind}",

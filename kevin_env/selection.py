@@ -10,17 +10,23 @@ from numpy.random import Generator
 
 from kevin_env.kernelbench import PREFIX
 from kevin_env.outcome import Outcome
-from kevin_env.problem import Problem, ProblemError, list_problems, load_kernelbench, load_problem, parse_problem
+from kevin_env.problem import (
+    Problem,
+    ProblemError,
+    list_problems,
+    load_kernelbench,
+    load_problem,
+    parse_problem,
+)
 from kevin_env.split import SEED, Side, split
 
 ProblemChoice = str | Path | Problem | Sequence[str | Path | Problem]
-"""An id, a level such as `L1`, a side of the split such as `train` or `held_out:L1`, a path to a file or a folder, a
-`Problem`, or several of these."""
+"""An id, a level such as `L1`, a side of the split such as `train` or `held_out:L1`, a path to a
+file or a folder, a `Problem`, or several of these.
+"""
 
 
-_FORMS = (
-    "give an id such as 'L1_23_Softmax', a level ('L1'), 'train', 'held_out', a path, a Problem, or a list of these"
-)
+_FORMS = "give an id such as 'L1_23_Softmax', a level ('L1'), 'train', 'held_out', a path, a Problem, or a list of these"
 
 
 @runtime_checkable
@@ -40,11 +46,11 @@ def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Prob
     """The problems that are meant, at least one.
 
     Args:
-        choice: an id, a level such as `L1` or `kernelbench:level1`, a side of the split (`train`, `held_out`, or of one
-            level `train:L1`), a path to a file or to a folder of them (which may lie in folders `level1`, `level2`,
-            ...), a `Problem`, or several of these.
-        held_out: whether a level and a folder, which name no side, mean their held-out problems, too. Those that are
-            named alone, or by `held_out`, are always meant.
+        choice: an id, a level such as `L1` or `kernelbench:level1`, a side of the split (`train`,
+            `held_out`, or of one level `train:L1`), a path to a file or to a folder of them (which
+            may lie in folders `level1`, `level2`, ...), a `Problem`, or several of these.
+        held_out: whether a level and a folder, which name no side, mean their held-out problems,
+            too. Those that are named alone, or by `held_out`, are always meant.
 
     Raises:
         ProblemError: if one is unknown or cannot be read, or there is none.
@@ -57,7 +63,9 @@ def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Prob
     if choice == "" or not isinstance(choice, str | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ProblemError(f"problem is {choice!r}; {_FORMS}")
     if not isinstance(choice, str):
-        found = tuple(problem for one in choice for problem in find_problems(one, held_out=held_out))
+        found = tuple(
+            problem for one in choice for problem in find_problems(one, held_out=held_out)
+        )
     elif named := re.fullmatch(r"L(?P<level>\d+)|(?P<side>train|held_out)(:L(?P<of>\d+))?", choice):
         level = named["level"] or named["of"]
         side = named["side"] or (None if held_out else "train")
@@ -74,10 +82,14 @@ def find_problems(choice: ProblemChoice, *, held_out: bool = True) -> tuple[Prob
     return found
 
 
-def our_problems(level: int | None = None, side: str | None = None, seed: int = SEED) -> tuple[Problem, ...]:
-    """Our own problems in order: of a level, and of a side of the split with that seed, where these are given.
+def our_problems(
+    level: int | None = None, side: str | None = None, seed: int = SEED
+) -> tuple[Problem, ...]:
+    """Our own problems in order: of a level, and of a side of the split with that seed, where these
+    are given.
 
-    The split is always that of all our problems, so that a level has the same sides alone and among the others.
+    The split is always that of all our problems, so that a level has the same sides alone and among
+    the others.
     """
     if side is None:
         return tuple(list_problems(level))
@@ -92,7 +104,9 @@ def our_sides(seed: int = SEED) -> Mapping[str, Side]:
 
 
 def is_held_out(problem: Problem) -> bool:
-    """Whether it is one of ours that is held out, or the one in KernelBench whose level and number that has."""
+    """Whether it is one of ours that is held out, or the one in KernelBench whose level and number
+    that has.
+    """
     if not problem.id.startswith(PREFIX):
         return our_sides().get(problem.id) == "held_out"
     start = f"L{problem.level}_{problem.number}_"
@@ -120,7 +134,9 @@ def draw_problem(source: tuple[Problem, ...] | ProblemSource, random: Generator)
 def _without_held_out(problems: Sequence[Problem], choice: str | Path) -> tuple[Problem, ...]:
     found = tuple(problem for problem in problems if not is_held_out(problem))
     if not found:
-        raise ProblemError(f"all problems in {str(choice)!r} are held out; name one of them alone, or 'held_out'")
+        raise ProblemError(
+            f"all problems in {str(choice)!r} are held out; name one of them alone, or 'held_out'"
+        )
     return found
 
 
@@ -128,7 +144,15 @@ def _files(path: Path) -> list[Path]:
     """The file itself, or the problem files of a folder, in the order of their numbers."""
     if not path.is_dir():
         return [path]
-    found = [file for pattern in ("*.py", "level*/*.py") for file in path.glob(pattern) if file.name[0].isdigit()]
+    found = [
+        file
+        for pattern in ("*.py", "level*/*.py")
+        for file in path.glob(pattern)
+        if file.name[0].isdigit()
+    ]
     if not found:
         raise ProblemError(f"no problems in {path}: their files are named like 23_Softmax.py")
-    return sorted(found, key=lambda file: [int(n) for n in re.findall(r"\d+", f"{file.parent.name}/{file.name}")])
+    return sorted(
+        found,
+        key=lambda file: [int(n) for n in re.findall(r"\d+", f"{file.parent.name}/{file.name}")],
+    )

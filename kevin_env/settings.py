@@ -43,61 +43,83 @@ class Settings(Frozen):
     """Discount of the returns, from one turn to the next."""
     returns: ReturnsKind = "sum"
     device: str = Field(default="auto", pattern=rf"^({DEVICES})$")
-    """`auto` (a GPU when there is one), `cpu`, `cuda`, `cuda:1`, or several of one kind as `cuda:0,1`."""
+    """`auto` (a GPU when there is one), `cpu`, `cuda`, `cuda:1`, or several of one kind as
+    `cuda:0,1`.
+    """
     language: Language = "auto"
     """What the prompt asks for. `auto`: Triton on a GPU, C++ without."""
     rules: Rules = "kernel"
-    """`kernel`: own kernels do all computing. `partial`: at least one runs, the rest may be torch. `open`: any code."""
+    """`kernel`: own kernels do all computing. `partial`: at least one runs, the rest may be torch.
+    `open`: any code.
+    """
     glue: float = Field(default=0.0, ge=0, lt=1)
-    """Under the rules `kernel`, torch may also compute on fewer elements than this share of the largest tensor among
-    inputs, weights and outputs: 0.01 admits the mean of partial sums. 0 admits none, as the rules are by default."""
+    """Under the rules `kernel`, torch may also compute on fewer elements than this share of the
+    largest tensor among inputs, weights and outputs: 0.01 admits the mean of partial sums. 0 admits
+    none, as the rules are by default.
+    """
     score: str | Score = "kevin"
-    """A name in `kevin_env.score.SCORES`, a `WeightedSum`, recorded by its formula, or a function of an outcome, by its
-    name."""
+    """A name in `kevin_env.score.SCORES`, a `WeightedSum`, recorded by its formula, or a function
+    of an outcome, by its name.
+    """
     bound: Bound = "median"
     """Which end of a speedup the score pays: its median, or the lower end of its interval."""
     pay_repeats: bool = False
-    """Whether code that an earlier turn gave is paid its score again, as in the paper. By default it earns no more than
-    it had: see `kevin_env.score.earned`."""
+    """Whether code that an earlier turn gave is paid its score again, as in the paper. By default
+    it earns no more than it had: see `kevin_env.score.earned`.
+    """
     noisy: Noisy = "lower"
-    """What a speedup with a wide interval is paid by: the `lower` end; `retry`: the same, after the judge has measured
-    it again up to twice; `floor`: nothing, as a correct kernel without a speedup."""
+    """What a speedup with a wide interval is paid by: the `lower` end; `retry`: the same, after the
+    judge has measured it again up to twice; `floor`: nothing, as a correct kernel without a
+    speedup.
+    """
     templates: Templates = "default"
-    """What prompts and feedback are written with. `kevin-paper`: the words of Kevin (arXiv 2507.11948), which ask for
-    CUDA and show one example or none."""
+    """What prompts and feedback are written with. `kevin-paper`: the words of Kevin (arXiv
+    2507.11948), which ask for CUDA and show one example or none.
+    """
     context: str = "kevin"
     """Which earlier turns the prompt shows."""
     context_tokens: int = Field(default=32_768, ge=1)
-    """Tokens of a whole prompt. Earlier turns that do not fit lose their code first; the task is never cut."""
+    """Tokens of a whole prompt. Earlier turns that do not fit lose their code first; the task is
+    never cut.
+    """
     tokenizer: str = ""
-    """Counts the tokens of prompts and, for scores that depend on lengths, of replies: a `tokenizer.json` or a name on
-    the Hugging Face Hub. Empty: four characters are one token of a prompt, and a reply has those of its usage."""
+    """Counts the tokens of prompts and, for scores that depend on lengths, of replies: a
+    `tokenizer.json` or a name on the Hugging Face Hub. Empty: four characters are one token of a
+    prompt, and a reply has those of its usage.
+    """
     hints: bool = False
     """Whether feedback goes beyond facts."""
     examples: str | bool = "one"
-    """What the first prompt shows: `zero`, `one` (in the form that is asked for), `few` (two more, with references), or
-    `retrieved` (one, and three from `index` for references like the task's; `retrieved:5`: five). True is
-    one, False zero.
+    """What the first prompt shows: `zero`, `one` (in the form that is asked for), `few` (two more,
+    with references), or `retrieved` (one, and three from `index` for references like the task's;
+    `retrieved:5`: five). True is one, False zero.
     """
     index: str = ""
-    """The folder of the index from which examples are retrieved; `kevin-env index build` makes one."""
+    """The folder of the index from which examples are retrieved; `kevin-env index build` makes one.
+    """
     baseline: Literal["eager", "compile"] = "eager"
     """What the speedup is relative to."""
     inputs: Literal["varied", "shipped"] = "varied"
     """Whether inputs are also drawn in other ways than the problem's own."""
     call_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds that constructing `ModelNew`, and any one call of it, may take. None: the larger of 2 s and 200 times the
-    reference's time, and 30 s more for constructing it and for the first call in each case."""
+    """Seconds that constructing `ModelNew`, and any one call of it, may take. None: the larger of 2
+    s and 200 times the reference's time, and 30 s more for constructing it and for the first call
+    in each case.
+    """
     build_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
     """Seconds that importing the submission, compilers included, may take."""
     precision: float | None = Field(default=None, gt=0, lt=1)
-    """Half-width of the speedup's 95 % interval, relative to it, that timing tries to reach, such as 0.005 for studies.
-    None: 0.02 on a GPU, 0.05 on a CPU."""
+    """Half-width of the speedup's 95 % interval, relative to it, that timing tries to reach, such
+    as 0.005 for studies. None: 0.02 on a GPU, 0.05 on a CPU.
+    """
     profile: ProfileKind = "none"
-    """What feedback on a right answer tells besides its time. `kernels`: where the time goes. `ncu`: also what Nsight
-    Compute counts, which takes seconds."""
+    """What feedback on a right answer tells besides its time. `kernels`: where the time goes.
+    `ncu`: also what Nsight Compute counts, which takes seconds.
+    """
     sanitize: bool = False
-    """Whether compute-sanitizer looks for the cause of an illegal access or of an output that changes between calls."""
+    """Whether compute-sanitizer looks for the cause of an illegal access or of an output that
+    changes between calls.
+    """
     stop_on: Literal["correct"] | Annotated[float, Field(gt=0)] | None = None
     """What ends the episode early: a correct kernel, or one with at least this speedup."""
 
@@ -116,7 +138,9 @@ class Settings(Frozen):
                 raise ValueError(_told(errors[0])) from error
             name = str(errors[0]["loc"][0])
             if errors[0]["type"] == "extra_forbidden":
-                raise ValueError(f"unknown setting {name!r}; there are {', '.join(cls.model_fields)}") from error
+                raise ValueError(
+                    f"unknown setting {name!r}; there are {', '.join(cls.model_fields)}"
+                ) from error
             wrong = " or ".join(_told(each) for each in errors if each["loc"][0] == name)
             raise ValueError(f"setting {name}={values.get(name)!r}: {wrong}") from error
 
@@ -140,7 +164,11 @@ class Settings(Frozen):
     @classmethod
     def _cuda_in_the_paper(cls, values: Any) -> Any:
         paper = isinstance(values, Mapping) and values.get("templates") == "kevin-paper"
-        return {**values, "language": "cuda"} if paper and values.get("language", "auto") == "auto" else values
+        return (
+            {**values, "language": "cuda"}
+            if paper and values.get("language", "auto") == "auto"
+            else values
+        )
 
     @field_validator("stop_on", mode="before")
     @classmethod
@@ -154,7 +182,9 @@ class Settings(Frozen):
     def _known_examples(cls, examples: str | bool) -> str:
         name = ("one" if examples else "zero") if isinstance(examples, bool) else examples
         if not _EXAMPLES.fullmatch(name):
-            raise ValueError("give zero, one, few, retrieved, or retrieved:5 for another number than three")
+            raise ValueError(
+                "give zero, one, few, retrieved, or retrieved:5 for another number than three"
+            )
         return name
 
     @field_validator("score")
@@ -165,8 +195,12 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _as_in_the_paper(self) -> Self:
-        if self.templates == "kevin-paper" and (self.language != "cuda" or self.examples not in ("zero", "one")):
-            raise ValueError("templates='kevin-paper' needs language='cuda' (or 'auto') and examples='zero' or 'one'")
+        if self.templates == "kevin-paper" and (
+            self.language != "cuda" or self.examples not in ("zero", "one")
+        ):
+            raise ValueError(
+                "templates='kevin-paper' needs language='cuda' (or 'auto') and examples='zero' or 'one'"
+            )
         return self
 
     @model_validator(mode="after")

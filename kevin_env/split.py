@@ -1,4 +1,6 @@
-"""Which problems are for training, and which are held out: decided by a seed, level by level, near copies together."""
+"""Which problems are for training, and which are held out: decided by a seed, level by level, near
+copies together.
+"""
 
 import hashlib
 from collections import Counter
@@ -23,8 +25,16 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
     ),
     # one convolution each
     (
-        *("L1_63_conv_standard_2D__square_input__square_kernel", "L1_82_conv_depthwise_2D_square_input_square_kernel"),
-        *("L6_3_GaussianBlur_2D", "L6_7_BoxFilter", "L7_3_Convolution_1D", "L7_4_CrossCorrelation_2D"),
+        *(
+            "L1_63_conv_standard_2D__square_input__square_kernel",
+            "L1_82_conv_depthwise_2D_square_input_square_kernel",
+        ),
+        *(
+            "L6_3_GaussianBlur_2D",
+            "L6_7_BoxFilter",
+            "L7_3_Convolution_1D",
+            "L7_4_CrossCorrelation_2D",
+        ),
     ),
     ("L1_42_Max_Pooling_2D", "L6_6_MorphologyErode"),
     ("L1_47_Sum_reduction_over_a_dimension", "L9_2_Reduction_Sum", "L9_3_Reduction_Max"),
@@ -32,12 +42,20 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
     ("L1_36_RMSNorm_", "L3_106_RMSNormBackward"),
     ("L1_40_LayerNorm", "L3_109_ResidualAddLayerNorm"),
     ("L1_95_CrossEntropyLoss", "L3_107_CrossEntropyWithGradient"),
-    ("L3_101_FlashAttentionCausal", "L3_102_FlashAttentionBackward", "L3_103_SlidingWindowAttention"),
+    (
+        "L3_101_FlashAttentionCausal",
+        "L3_102_FlashAttentionBackward",
+        "L3_103_SlidingWindowAttention",
+    ),
     # the same with other decorations
     ("L2_37_Matmul_Swish_Sum_GroupNorm", "L2_59_Matmul_Swish_Scaling"),
     ("L2_46_Conv2d_Subtract_Tanh_Subtract_AvgPool", "L2_82_Conv2d_Tanh_Scaling_BiasAdd_Max"),
     ("L2_52_Conv2d_Activation_BatchNorm", "L2_73_Conv2d_BatchNorm_Scaling"),
-    ("L2_86_Matmul_Divide_GELU", "L2_98_Matmul_AvgPool_GELU_Scale_Max", "L2_99_Matmul_GELU_Softmax"),
+    (
+        "L2_86_Matmul_Divide_GELU",
+        "L2_98_Matmul_AvgPool_GELU_Scale_Max",
+        "L2_99_Matmul_GELU_Softmax",
+    ),
     ("L3_43_MinGPTCausalAttention", "L3_44_MiniGPTBlock"),
     ("L4_2_DeepSeek_MoE", "L4_5_MoE_GatedGEMM"),
     ("L4_7_GatedDeltaNet", "L4_8_KimiDeltaAttention"),
@@ -59,9 +77,10 @@ NEAR_COPIES: tuple[tuple[str, ...], ...] = (
 def split(problems: Iterable[Problem], seed: int = SEED, share: float = SHARE) -> dict[str, Side]:
     """The side of each problem, by id.
 
-    Of each level, `round(share * problems)` are held out. Groups of near copies are taken in an order that seed and
-    names alone decide, each if all its levels have room for all of it. So a group larger than its level's room is
-    always trained on, and a level whose problems are mostly in groups may have a few fewer held out.
+    Of each level, `round(share * problems)` are held out. Groups of near copies are taken in an
+    order that seed and names alone decide, each if all its levels have room for all of it. So a
+    group larger than its level's room is always trained on, and a level whose problems are mostly
+    in groups may have a few fewer held out.
 
     Args:
         problems: all that are to be divided; another set may give another side to a problem.
@@ -74,7 +93,10 @@ def split(problems: Iterable[Problem], seed: int = SEED, share: float = SHARE) -
     if not 0 <= share <= 1:
         raise ValueError(f"the share held out is {share}; it must lie within 0 and 1")
     problems = list(problems)
-    room = {level: round(share * many) for level, many in Counter(each.level for each in problems).items()}
+    room = {
+        level: round(share * many)
+        for level, many in Counter(each.level for each in problems).items()
+    }
     sides: dict[str, Side] = {each.id: "train" for each in problems}
     for group in sorted(_groups(problems), key=lambda group: _order(seed, group)):
         wanted = Counter(each.level for each in group)

@@ -1,6 +1,8 @@
-"""What a problem is about, in a closed vocabulary: one family, any traits, what bounds it, and the dtypes of its data.
+"""What a problem is about, in a closed vocabulary: one family, any traits, what bounds it, and the
+dtypes of its data.
 
-Family and traits are the `TAGS` of its file. The bound and the dtypes are not written by hand: they are measured.
+Family and traits are the `TAGS` of its file. The bound and the dtypes are not written by hand: they
+are measured.
 """
 
 from kevin_env.difficulty import measured
@@ -30,7 +32,8 @@ FAMILIES = {
     "crypto": "hashes, ciphers and arithmetic on large numbers",
     "coding": "checksums and error-correcting codes",
 }
-"""The kinds of operation: the first tag of each of our problems is one of these, and no other is."""
+"""The kinds of operation: the first tag of each of our problems is one of these, and no other is.
+"""
 
 TRAITS = {
     "activation": "has a nonlinearity",
@@ -63,6 +66,8 @@ def family_of(problem: Problem) -> str | None:
 
 
 def tags_of(problem: Problem) -> tuple[str, ...]:
-    """All tags of a problem: those of its file, then its bound and its dtypes, where these were measured."""
+    """All tags of a problem: those of its file, then its bound and its dtypes, where these were
+    measured.
+    """
     figures = measured(problem)
     return problem.tags if figures is None else (*problem.tags, figures.bound, *figures.dtypes)

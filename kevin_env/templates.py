@@ -1,4 +1,5 @@
-"""The templates of prompts, from the folder `prompts` or from one of the user's own that KEVIN_ENV_PROMPTS names.
+"""The templates of prompts, from the folder `prompts` or from one of the user's own that
+KEVIN_ENV_PROMPTS names.
 
 They get named fields only, and a missing one is an error.
 """
@@ -27,7 +28,10 @@ from kevin_env.wording import (
 
 NAMES = (
     *("system.j2", "task.j2", "history.j2", "hints.j2"),
-    *(f"feedback/{category}.j2" for category in ("format", "rules", "compile", "runtime", "correctness", "correct")),
+    *(
+        f"feedback/{category}.j2"
+        for category in ("format", "rules", "compile", "runtime", "correctness", "correct")
+    ),
     *("feedback/profile.j2", "feedback/sanitizer.j2"),
 )
 """All that there have to be."""
@@ -38,15 +42,17 @@ _RAISED = (jinja2.TemplateError, OSError, TypeError, ValueError, LookupError, Ar
 
 
 class PromptError(ValueError):
-    """A template that cannot be used. The message is one line that names it and says what is wrong with it."""
+    """A template that cannot be used. The message is one line that names it and says what is wrong
+    with it.
+    """
 
 
 def render(name: str, **fields: Any) -> str:
     """A template's text.
 
     Raises:
-        PromptError: when it, or any that goes with it, is not there or does not compile, and when it fails with these
-            fields.
+        PromptError: when it, or any that goes with it, is not there or does not compile, and when
+            it fails with these fields.
     """
     folder = data_folder("prompts")
     environment = _environment(folder, PAPER if name in PAPER else NAMES)

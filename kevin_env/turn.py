@@ -1,4 +1,6 @@
-"""One turn: reply -> extract -> rules -> judge -> Outcome -> score -> feedback -> Turn. Read this first."""
+"""One turn: reply -> extract -> rules -> judge -> Outcome -> score -> feedback -> Turn. Read this
+first.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -43,8 +45,9 @@ class Question:
     on_gpu: bool = True
     """Where the code runs: what hints advise depends on it."""
     earlier: tuple[Turn, ...] = ()
-    """The turns before this one: the same code again is not judged again, so nobody is paid for a lucky measurement,
-    unless its time was noisy."""
+    """The turns before this one: the same code again is not judged again, so nobody is paid for a
+    lucky measurement, unless its time was noisy.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,11 @@ class Verdict:
     judgement: Judgement | None = None
 
 
-def begin_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnStage | None = None) -> Future[Turn]:
-    """Judges a reply; the turn comes when the judge has answered, at once when there is nothing for it to do.
+def begin_turn(
+    question: Question, reply: Reply, pool: JudgePool, on_stage: OnStage | None = None
+) -> Future[Turn]:
+    """Judges a reply; the turn comes when the judge has answered, at once when there is nothing for
+    it to do.
 
     Raises (from the future):
         JudgeError: if the judge fails. There is no turn then, and no score.
@@ -64,7 +70,9 @@ def begin_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnSt
     """
     extracted = extract(reply.content, truncated=reply.truncated)
     submission = extracted.submission if isinstance(extracted, Extracted) else extracted
-    repeated = _repeated(submission, question.earlier) if isinstance(submission, Submission) else iter(())
+    repeated = (
+        _repeated(submission, question.earlier) if isinstance(submission, Submission) else iter(())
+    )
     same = next((turn for turn in repeated if turn.kind != "too_noisy"), None)
     if same is not None:
         return _resolved(_turn(question, reply, extracted, Verdict(same.outcome), same))
@@ -89,7 +97,9 @@ def begin_verdict(
     return then(judging, lambda judgement: Verdict(judgement.outcome, judgement))
 
 
-def take_turn(question: Question, reply: Reply, pool: JudgePool, on_stage: OnStage | None = None) -> Turn:
+def take_turn(
+    question: Question, reply: Reply, pool: JudgePool, on_stage: OnStage | None = None
+) -> Turn:
     """As `begin_turn`, waiting for the turn."""
     return begin_turn(question, reply, pool, on_stage).result()
 
@@ -98,15 +108,18 @@ def as_scored(
     outcome: Outcome, submission: Submission | None, reply: str, reasoning: str | None, usage: Usage | None = None,
     tokenizer: str = "",
 ) -> Scored:  # fmt: skip
-    """What a score may look at of a turn: how it ended, and the tokens of its code and of all its reasoning.
+    """What a score may look at of a turn: how it ended, and the tokens of its code and of all its
+    reasoning.
 
-    They are counted with the tokenizer, where the settings name one. Else they are those of `usage`: what it tells of
-    the whole reply is divided by characters, and without it four characters are a token. Reasoning that is not in the
-    reply is counted by `usage` alone.
+    They are counted with the tokenizer, where the settings name one. Else they are those of
+    `usage`: what it tells of the whole reply is divided by characters, and without it four
+    characters are a token. Reasoning that is not in the reply is counted by `usage` alone.
     """
     thought = ((reasoning or "") + part_reasoning(reply)[1]).strip()
     usage, written = usage or Usage(), len(reply) + len(reasoning or "")
-    told = (usage.completion_tokens or 0) - (0 if thought else usage.reasoning_tokens or 0)  # hidden: not in `written`
+    told = (usage.completion_tokens or 0) - (
+        0 if thought else usage.reasoning_tokens or 0
+    )  # hidden: not in `written`
 
     def count(text: str) -> float:
         if tokenizer:
@@ -116,17 +129,23 @@ def as_scored(
     return Scored(
         outcome,
         code_tokens=count(submission.code) if submission else None,
-        reasoning_tokens=count(thought) if thought and tokenizer else usage.reasoning_tokens or count(thought),
+        reasoning_tokens=count(thought)
+        if thought and tokenizer
+        else usage.reasoning_tokens or count(thought),
     )
 
 
 def turn_secret(episode_secret: str, turn: int) -> str:
-    """What a turn's inputs are drawn from: 128 bits as hex, of the episode's secret and the turn's number."""
+    """What a turn's inputs are drawn from: 128 bits as hex, of the episode's secret and the turn's
+    number.
+    """
     return hashlib.sha256(f"{episode_secret}/{turn}".encode()).hexdigest()[:32]
 
 
 def then(future: Future[A], function: Callable[[A], B]) -> Future[B]:
-    """The future of `function` of that future's result. Errors pass through; cancelling it cancels that future."""
+    """The future of `function` of that future's result. Errors pass through; cancelling it cancels
+    that future.
+    """
     result: Future[B] = Future()
 
     def finish(done: Future[A]) -> None:
@@ -160,7 +179,11 @@ def _repeated(submission: Submission, earlier: tuple[Turn, ...]) -> Iterator[Tur
 
 def _earned_before(question: Question, submission: Submission) -> float | None:
     """What the same code has earned so far; None for new code, and where repeats are paid."""
-    scores = [] if question.pay_repeats else [turn.score for turn in _repeated(submission, question.earlier)]
+    scores = (
+        []
+        if question.pay_repeats
+        else [turn.score for turn in _repeated(submission, question.earlier)]
+    )
     return sum(scores) if scores else None
 
 
@@ -168,11 +191,17 @@ def _new_in(evidence: Judgement | Turn | None, earlier: tuple[Turn, ...]) -> Pro
     """The profile without notes that an earlier turn has told."""
     if evidence is None or evidence.profile is None:
         return None
-    return evidence.profile.without(tuple(note for turn in earlier if turn.profile for note in turn.profile.notes))
+    return evidence.profile.without(
+        tuple(note for turn in earlier if turn.profile for note in turn.profile.notes)
+    )
 
 
 def _turn(
-    question: Question, reply: Reply, extracted: Extracted | FormatError, verdict: Verdict, same: Turn | None = None
+    question: Question,
+    reply: Reply,
+    extracted: Extracted | FormatError,
+    verdict: Verdict,
+    same: Turn | None = None,
 ) -> Turn:
     found = extracted if isinstance(extracted, Extracted) else None
     judgement = verdict.judgement

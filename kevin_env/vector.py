@@ -34,10 +34,11 @@ def make_vec(
     Args:
         num_envs: how many conversations.
         problem: as for `KevinEnv`; read once for all.
-        pool: who judges all of them; by default one pool of this machine's devices, closed with the environment.
-        autoreset_mode: `Disabled`: whoever steps also resets, with `reset(options={"reset_mask": ...})` for some.
-            `SameStep`: a conversation that ends begins anew at once. Next-step autoreset is refused: it would throw
-            away one reply of the model in every episode.
+        pool: who judges all of them; by default one pool of this machine's devices, closed with the
+            environment.
+        autoreset_mode: `Disabled`: whoever steps also resets, with `reset(options={"reset_mask":
+            ...})` for some. `SameStep`: a conversation that ends begins anew at once. Next-step
+            autoreset is refused: it would throw away one reply of the model in every episode.
         max_episode_steps: refused; the environment has `max_turns`.
         **arguments: as for `KevinEnv`.
 
@@ -45,14 +46,20 @@ def make_vec(
         ValueError: for an argument that is refused or out of its range.
     """
     if max_episode_steps is not None:
-        raise ValueError("max_episode_steps would cut episodes without the prompt knowing; give max_turns")
+        raise ValueError(
+            "max_episode_steps would cut episodes without the prompt knowing; give max_turns"
+        )
     if not isinstance(num_envs, int | np.integer) or num_envs < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"num_envs is {num_envs!r}; give a whole number from 1 on")
     if autoreset_mode not in {*AutoresetMode, *(mode.value for mode in AutoresetMode)}:
-        raise ValueError(f"autoreset_mode is {autoreset_mode!r}; it may be 'Disabled' or 'SameStep'")
+        raise ValueError(
+            f"autoreset_mode is {autoreset_mode!r}; it may be 'Disabled' or 'SameStep'"
+        )
     mode = AutoresetMode(autoreset_mode)
     if mode is AutoresetMode.NEXT_STEP:
-        raise ValueError("next-step autoreset wastes a reply of the model in every episode; use SameStep or Disabled")
+        raise ValueError(
+            "next-step autoreset wastes a reply of the model in every episode; use SameStep or Disabled"
+        )
     problems = problem_source(problem)
     shared = pool if pool is not None else _open_pool()
     envs = [KevinEnv(problems, pool=shared, **arguments) for _ in range(num_envs)]
@@ -60,10 +67,11 @@ def make_vec(
 
 
 class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
-    """N `KevinEnv`s stepped together: all submissions of a step are with the judge at the same time.
+    """N `KevinEnv`s stepped together: all submissions of a step are with the judge at the same
+    time.
 
-    Observations and actions are tuples of N strings, `info` is in Gymnasium's vector form: each key holds an array of
-    N values, and `_key` tells which of them count.
+    Observations and actions are tuples of N strings, `info` is in Gymnasium's vector form: each key
+    holds an array of N values, and `_key` tells which of them count.
 
     Args:
         envs: the conversations, which share one pool.
@@ -71,7 +79,9 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         owned_pool: closed with the environment.
     """
 
-    def __init__(self, envs: Sequence[KevinEnv], autoreset_mode: AutoresetMode, owned_pool: JudgePool | None) -> None:
+    def __init__(
+        self, envs: Sequence[KevinEnv], autoreset_mode: AutoresetMode, owned_pool: JudgePool | None
+    ) -> None:
         self.envs = tuple(envs)
         self.num_envs = len(envs)
         self.render_mode = envs[0].render_mode
@@ -86,13 +96,17 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
         self._observations = [""] * self.num_envs
 
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[Texts, dict[str, Any]]:
         """Begins all conversations, or those of `options["reset_mask"]`.
 
         Args:
             seed: one for each; a single number s means s, s+1, ...; None goes on from the last one.
-            options: `problem` for all, or a list of N, one for each; `reset_mask`, a bool array of N.
+            options: `problem` for all, or a list of N, one for each; `reset_mask`, a bool array of
+                N.
 
         Raises:
             ValueError: if one of these has another length than N, or the mask selects none.
@@ -129,7 +143,9 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
             env.require_step(action)
         futures: list[Future[Turn]] = []
         try:
-            futures.extend(env.begin_step(action) for env, action in zip(self.envs, actions, strict=True))
+            futures.extend(
+                env.begin_step(action) for env, action in zip(self.envs, actions, strict=True)
+            )
             wait(futures)
         except BaseException:
             for future in futures:
@@ -153,7 +169,9 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
             self._owned_pool.close()
 
     def _observe(self, steps: list[Step]) -> dict[str, Any]:
-        """Keeps the observations and joins the infos; with same-step autoreset ended episodes begin anew here."""
+        """Keeps the observations and joins the infos; with same-step autoreset ended episodes begin
+        anew here.
+        """
         renewed = [i for i, (_, _, ended, _, _) in enumerate(steps) if ended and self._same_step]
         for i in renewed:
             self.envs[i].begin_reset(begun=self._begun)
@@ -190,7 +208,9 @@ class KevinVectorEnv(VectorEnv[Texts, Texts, NDArray[Any]]):
             raise ValueError(f"{self.num_envs} {what} are needed, one for each environment")
 
     def _require_running(self) -> None:
-        over = [i for i, env in enumerate(self.envs) if env.episode is not None and env.episode.done]
+        over = [
+            i for i, env in enumerate(self.envs) if env.episode is not None and env.episode.done
+        ]
         if over:
             remedy = "reset(options={'reset_mask': terminations | truncations})"
             raise ResetNeeded(f"episodes {over} have ended; {remedy} begins new ones")

@@ -1,4 +1,6 @@
-"""How figures and other people's text are put into words: units, durations, fenced blocks. Pure text."""
+"""How figures and other people's text are put into words: units, durations, fenced blocks. Pure
+text.
+"""
 
 import functools
 import re
@@ -17,7 +19,9 @@ LONGEST_FENCE = 12
 
 
 def elide(text: str, limit: int) -> str:
-    """`text`, or its head and tail with a line between them that says how many characters are left out."""
+    """`text`, or its head and tail with a line between them that says how many characters are left
+    out.
+    """
     if len(text) <= limit:
         return text
     head, tail = text[: limit * 3 // 5], text[-(limit * 2 // 5) :]
@@ -28,7 +32,9 @@ def elide(text: str, limit: int) -> str:
 
 @functools.lru_cache(maxsize=1024)  # the code of earlier turns stands in every prompt
 def block(text: str, language: str = "", limit: int | None = BLOCK_LIMIT) -> str:
-    """`text` as a fenced block that nothing in it can close, elided to `limit` characters (None: whole)."""
+    """`text` as a fenced block that nothing in it can close, elided to `limit` characters (None:
+    whole).
+    """
     text = printable(text).strip("\n")
     if limit is not None:
         text = elide(re.sub(f"`{{{LONGEST_FENCE},}}", "`" * LONGEST_FENCE, text), limit)
@@ -45,7 +51,9 @@ def inline(text: str, limit: int = MESSAGE_LIMIT) -> str:
 def table(differences: Sequence[Difference]) -> str:
     """Coordinates, expected and got of wrong elements, in aligned columns."""
     rows = [("index", "expected", "got")]
-    rows += [(str(list(each.index))[:40], each.expected[:30], each.got[:30]) for each in differences]
+    rows += [
+        (str(list(each.index))[:40], each.expected[:30], each.got[:30]) for each in differences
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
 
@@ -75,7 +83,9 @@ def describe_input_sets(names: Sequence[str]) -> str:
     for name in names:
         case, _, distribution = name.partition("/")
         cases.setdefault(case, []).append(distribution)
-    told = ", ".join(f"case `{case}` ({', '.join(distributions)})" for case, distributions in cases.items())
+    told = ", ".join(
+        f"case `{case}` ({', '.join(distributions)})" for case, distributions in cases.items()
+    )
     return inline(told, SETS_LIMIT)
 
 
@@ -90,7 +100,9 @@ def describe_pattern(pattern: Pattern) -> str:
     elif pattern.what == "factor":
         told.append(f"Every wrong element is {value:.5g} times the expected value.")
     elif pattern.what == "offset":
-        told.append(f"Every wrong element is the expected value {'plus' if value > 0 else 'minus'} {abs(value):.5g}.")
+        told.append(
+            f"Every wrong element is the expected value {'plus' if value > 0 else 'minus'} {abs(value):.5g}."
+        )
     elif pattern.what == "transposed":
         told.append("The output is transposed in its last two dimensions.")
     return " ".join(told)
@@ -121,7 +133,9 @@ def binary_size(count: float) -> str:
 
 
 def decimal(value: float, unit: str) -> str:
-    """A large number with three digits in decimal units, as data sheets give them, such as `3.35 TB/s`."""
+    """A large number with three digits in decimal units, as data sheets give them, such as `3.35
+    TB/s`.
+    """
     for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= 0.9995 * factor:
             return f"{value / factor:.3g} {prefix}{unit}"

@@ -1,4 +1,6 @@
-"""A headless Chromium, spoken to through the two pipes of its debugging protocol: no driver and no port is needed."""
+"""A headless Chromium, spoken to through the two pipes of its debugging protocol: no driver and no
+port is needed.
+"""
 
 import base64
 import contextlib
@@ -40,7 +42,9 @@ class Page:
         self.requests: list[str] = []
         self.errors: list[str] = []
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Network", "Runtime", "Log"):
             self._call(f"{domain}.enable")
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -58,17 +62,23 @@ class Page:
 
     def visit(self, url: str) -> None:
         self._call("Page.navigate", url=url)
-        self.value("new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))")
+        self.value(
+            "new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))"
+        )
 
     def value(self, expression: str) -> Any:
-        got = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        got = self._call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in got, got
         return got["result"].get("value")
 
     def press(self, key: str) -> None:
         text = {"text": key} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
-            self._call("Input.dispatchKeyEvent", type=kind, key=key, **(text if kind == "keyDown" else {}))
+            self._call(
+                "Input.dispatchKeyEvent", type=kind, key=key, **(text if kind == "keyDown" else {})
+            )
 
     def awaited(self, expression: str) -> Any:
         """The first value of an expression that is true, while pages come and go."""

@@ -1,4 +1,6 @@
-"""What every test may use: one pool of real judges for the whole session, what a judge keeps ready, the mark `gpu`."""
+"""What every test may use: one pool of real judges for the whole session, what a judge keeps ready,
+the mark `gpu`.
+"""
 
 import os
 import shutil
@@ -23,14 +25,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def pool() -> Iterator[LocalPool]:
-    """Real judges of this machine's devices, each started when a test first needs it; quick ones without a GPU."""
+    """Real judges of this machine's devices, each started when a test first needs it; quick ones
+    without a GPU.
+    """
     with LocalPool(None if gpu_present() else QUICK) as judges:
         yield judges
 
 
 @pytest.fixture
 def one_pool(pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that are called in this process have the session's pool: none starts judges of its own."""
+    """Commands that are called in this process have the session's pool: none starts judges of its
+    own.
+    """
     monkeypatch.setattr("kevin_env.app.arguments.LocalPool", lambda: nullcontext(pool))
 
 
@@ -53,7 +59,9 @@ def servers() -> Iterator[Callable[[LevelName], ForkServer]]:
 
 @pytest.fixture(scope="module")
 def a_bench(servers: Callable[[LevelName], ForkServer]) -> "Iterator[Callable[[], Bench]]":
-    """Starts what a judge of this CPU keeps ready, in this process; closed at the end, where it is not before."""
+    """Starts what a judge of this CPU keeps ready, in this process; closed at the end, where it is
+    not before.
+    """
     import torch
 
     from kevin_env.judge.bench import Bench
@@ -77,14 +85,17 @@ def bench(a_bench: "Callable[[], Bench]") -> "Bench":
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A run that was started in the background ignores Ctrl-C, and so would every process that a test interrupts.
+    # A run that was started in the background ignores Ctrl-C, and so would every process that a
+    # test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ |= STEADY  # threads of torch that spin would take the processors of other tests
     _have_a_temporary_folder(config)
 
 
 def _have_a_temporary_folder(config: pytest.Config) -> None:
-    """Device leases lie there: tests that run at once, or beside a judge of this user's, do not wait for each other."""
+    """Device leases lie there: tests that run at once, or beside a judge of this user's, do not
+    wait for each other.
+    """
     before = tempfile.gettempdir()
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", before)
     folder = os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="kevin-tests-")
@@ -97,17 +108,27 @@ def _have_a_temporary_folder(config: pytest.Config) -> None:
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Names of tests are read, and are sent between processes: some parameters have a million characters."""
+    """Names of tests are read, and are sent between processes: some parameters have a million
+    characters.
+    """
     long = val.decode("latin-1") if isinstance(val, bytes) else val
-    return f"{long[:40].encode('unicode_escape').decode()}..." if isinstance(long, str) and len(long) > 100 else None
+    return (
+        f"{long[:40].encode('unicode_escape').decode()}..."
+        if isinstance(long, str) and len(long) > 100
+        else None
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes run tests, a file's stay together, as they share fixtures, unless they say otherwise."""
+    """Where several processes run tests, a file's stay together, as they share fixtures, unless
+    they say otherwise.
+    """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(item.config.rootpath))))
+            item.add_marker(
+                pytest.mark.xdist_group(str(item.path.relative_to(item.config.rootpath)))
+            )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -14,7 +14,8 @@ IMPATIENT = 2.0
 """Seconds for a file that is expected to run out of them."""
 Judged = tuple[Outcome, str, set[str]]
 NO_GAIN = 3.0
-"""What a cheat may be faster than the reference at most; honest code of its kind is about as fast."""
+"""What a cheat may be faster than the reference at most; honest code of its kind is about as fast.
+"""
 WORDS = ("correct", "not correct", "no gain", "no reward")
 KINDS = {
     f"{outcome.model_fields['category'].default}/{kind}"
@@ -165,14 +166,20 @@ class Entry:
     @property
     def task(self) -> Problem:
         """The problem: ours by id, or one of the quick ones beside the submissions by file name."""
-        return load_problem(str(FOLDER / "problems" / self.problem) if self.problem.endswith(".py") else self.problem)
+        return load_problem(
+            str(FOLDER / "problems" / self.problem)
+            if self.problem.endswith(".py")
+            else self.problem
+        )
 
     @property
     def name(self) -> str:
         return f"{self.path.parent.name}/{self.path.stem}"
 
     def met_by(self, outcome: Outcome) -> bool:
-        """Whether the outcome is what the file must end with. Whether a time is too noisy to tell decides nothing."""
+        """Whether the outcome is what the file must end with. Whether a time is too noisy to tell
+        decides nothing.
+        """
         speedup = getattr(outcome, "speedup", None)
         match self.expect:
             case "correct":
@@ -196,8 +203,14 @@ def read_entry(path: Path) -> Entry:
     text = path.read_text().split('"""')[1]  # one of the files does not parse
     sentence, blank, *fields = text.rstrip("\n").split("\n")
     values = dict(line.split(": ", 1) for line in fields)
-    if not sentence.endswith(".") or blank or list(values) != ["problem", "device", "rules", "expect"]:
-        raise ValueError(f"{path.name}: a sentence, an empty line, then problem, device, rules, expect")
+    if (
+        not sentence.endswith(".")
+        or blank
+        or list(values) != ["problem", "device", "rules", "expect"]
+    ):
+        raise ValueError(
+            f"{path.name}: a sentence, an empty line, then problem, device, rules, expect"
+        )
     if values["expect"] not in KINDS and values["expect"] not in WORDS:
         raise ValueError(f"{path.name}: expects {values['expect']!r}")
     return Entry(path, values["problem"], values["device"], values["rules"], values["expect"])  # type: ignore[arg-type]

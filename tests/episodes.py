@@ -1,4 +1,6 @@
-"""What the tests of turns, episodes and environments share: a problem, replies, and every outcome there is."""
+"""What the tests of turns, episodes and environments share: a problem, replies, and every outcome
+there is.
+"""
 
 from pathlib import Path
 from typing import get_args
@@ -40,7 +42,9 @@ class ModelNew(torch.nn.Module):
         return out
 """
 
-REPLY = f"<think>Double it.</think>\n```python\n{KERNEL}```\nOne program a block of 1024 elements.\n"
+REPLY = (
+    f"<think>Double it.</think>\n```python\n{KERNEL}```\nOne program a block of 1024 elements.\n"
+)
 
 
 def another(number: int) -> str:
@@ -66,7 +70,13 @@ def correct(speedup: float) -> Correct:
     )
 
 
-WRONG = Incorrect(message="512 of 1024 elements differ.", kind="values", input_set="main/own", wrong=512, total=1024)
+WRONG = Incorrect(
+    message="512 of 1024 elements differ.",
+    kind="values",
+    input_set="main/own",
+    wrong=512,
+    total=1024,
+)
 
 
 def every_outcome() -> list[Outcome]:

@@ -40,7 +40,9 @@ def number_in(code: str) -> int:
 
 
 def by_number(problem: Problem, submission: Submission) -> Answer:
-    """The verdict on a kernel, which depends on its number alone; the reference itself is 0.8 of its own speed."""
+    """The verdict on a kernel, which depends on its number alone; the reference itself is 0.8 of
+    its own speed.
+    """
     number = number_in(submission.code)
     if number == 0:
         return correct(0.8)
@@ -67,7 +69,9 @@ def replies_in(folder: Path, problems: Sequence[str], samples: int, turns: int) 
     return folder
 
 
-def values_of(folder: Path, problems: int = 3, samples: int = 2, turns: int = 3, **more: Any) -> dict[str, Any]:
+def values_of(
+    folder: Path, problems: int = 3, samples: int = 2, turns: int = 3, **more: Any
+) -> dict[str, Any]:
     """The values of a configuration with scripted replies; its run folder is `run`."""
     paths = problems_in(folder / "problems", problems)
     parallel = more.get("search", {}).get("kind") == "parallel"
@@ -93,7 +97,11 @@ class Evaluated:
 
     @property
     def trajectories(self) -> list[Trajectory]:
-        return [each for each in read_trajectories(self.folder.trajectories_file) if isinstance(each, Trajectory)]
+        return [
+            each
+            for each in read_trajectories(self.folder.trajectories_file)
+            if isinstance(each, Trajectory)
+        ]
 
     @property
     def stops(self) -> list[str]:
@@ -112,7 +120,9 @@ def run(
     console = Console(file=page, width=160, markup=False, highlight=False, emoji=False)
     device_info = SCRIPTED_CPU.model_copy(update={"name": device})
     with folder.locked(), closing(ScriptedPool(judge, device_info)) as pool:
-        ended = evaluate(config, problems, folder, pool, player or make_player(config, problems), console)
+        ended = evaluate(
+            config, problems, folder, pool, player or make_player(config, problems), console
+        )
     return Evaluated(ended, page.getvalue(), folder, pool)
 
 

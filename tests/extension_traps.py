@@ -1,5 +1,6 @@
-# ruff: noqa: E501  (each source on one line)
-"""C++ by names that only torch's full headers may declare: an error in the marked line is never final."""
+"""C++ by names that only torch's full headers may declare: an error in the marked line is never
+final.
+"""
 
 BODIES = {
     "tensor": "at::Tensor x = at::sum(at::ones({2}));",
@@ -91,5 +92,11 @@ OWN = "#include <ATen/core/ivalue.h>\ninline c10::IValue own_value() { return {}
 
 def sources() -> dict[str, str]:
     """All of them, whole, each with one line that ends in `// !`."""
-    functions = {name: f"int g(int n, float* y) {{\n  {body} // !\n  return 0;\n}}" for name, body in BODIES.items()}
-    return {name: f"#include <torch/extension.h>\n{text}\n" for name, text in (functions | SOURCES).items()}
+    functions = {
+        name: f"int g(int n, float* y) {{\n  {body} // !\n  return 0;\n}}"
+        for name, body in BODIES.items()
+    }
+    return {
+        name: f"#include <torch/extension.h>\n{text}\n"
+        for name, text in (functions | SOURCES).items()
+    }

@@ -1,10 +1,11 @@
-"""Names that torch's full headers declare globally: what `kevin_env/candidate/extension/names.txt` is made from.
+"""Names that torch's full headers declare globally: what `kevin_env/candidate/extension/names.txt`
+is made from.
 
     python tests/global_names.py    # adds the names that this machine's headers have and the file lacks
 
-Headers are preprocessed, not compiled, and their text is cut into declarations at global scope. What the file has was
-found with torch 2.11 and 2.13 and nvcc 13.0. That nothing is missed was once asked of g++, by `using ::name;` for
-each of the 48 thousand words of the preprocessed headers.
+Headers are preprocessed, not compiled, and their text is cut into declarations at global scope.
+What the file has was found with torch 2.11 and 2.13 and nvcc 13.0. That nothing is missed was once
+asked of g++, by `using ::name;` for each of the 48 thousand words of the preprocessed headers.
 """
 
 import re
@@ -43,7 +44,9 @@ BASE = '#include "short/types.h"\n'
 NEWER = {"arc4random", "arc4random_buf", "arc4random_uniform", "c8rtomb", "free_aligned_sized", "free_sized", "mbrtoc8",
          "memalignment", "memset_explicit", "strlcat", "strlcpy", "timespec_getres", "wcslcat", "wcslcpy"}  # fmt: skip
 """Of C libraries that are newer than the one the file was made with."""
-_TOKEN = re.compile(r'^[ \t]*#.*$|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\w+|::|->|[^\s\w]', re.MULTILINE)
+_TOKEN = re.compile(
+    r'^[ \t]*#.*$|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\w+|::|->|[^\s\w]', re.MULTILINE
+)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _KINDS = {"struct", "class", "union", "enum"}
 _BEFORE_BODY = {")", "const", "noexcept", "volatile"}
@@ -54,13 +57,21 @@ _NO_NAMES = {"const", "noexcept", "decltype", "alignas", "throw", "asm", "__asm_
 def full(cuda: bool) -> str:
     """A source that includes every header of torch that there is in short."""
     found = sorted((str(path.relative_to(HEADERS)) for path in HEADERS.rglob("*.h")), reverse=True)
-    torch_headers = [name for name in found if "short/" not in name and (cuda or "cuda" not in name)]
-    standard = [name for name in sources._OF_STD if STANDARD != ["-std=c++17"] or name not in ("numbers", "span")]
+    torch_headers = [
+        name for name in found if "short/" not in name and (cuda or "cuda" not in name)
+    ]
+    standard = [
+        name
+        for name in sources._OF_STD
+        if STANDARD != ["-std=c++17"] or name not in ("numbers", "span")
+    ]
     return "".join(f"#include <{name}>\n" for name in (*torch_headers, *standard))
 
 
 def preprocess(text: str, cuda: bool, macros: bool = False) -> str:
-    """What the compiler makes of a source before it parses it, or the macros that are defined at its end."""
+    """What the compiler makes of a source before it parses it, or the macros that are defined at
+    its end.
+    """
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / ("all.cu" if cuda else "all.cpp")
         source.write_text(text)
@@ -71,8 +82,15 @@ def preprocess(text: str, cuda: bool, macros: bool = False) -> str:
             "-idirafter" if not cuda else "-I",
             f"{folder}/stubs",
         ]
-        command = [*(NVCC if cuda else ["g++"]), "-E", *(["-Xcompiler"] * (macros and cuda)), *(["-dM"] * macros)]
-        done = subprocess.run([*command, *STANDARD, *includes, str(source)], capture_output=True, text=True)
+        command = [
+            *(NVCC if cuda else ["g++"]),
+            "-E",
+            *(["-Xcompiler"] * (macros and cuda)),
+            *(["-dM"] * macros),
+        ]
+        done = subprocess.run(
+            [*command, *STANDARD, *includes, str(source)], capture_output=True, text=True
+        )
     assert not done.returncode, done.stderr[-2000:]
     return done.stdout
 
@@ -97,7 +115,11 @@ def changed(cuda: bool) -> tuple[set[str], set[str]]:
     base, everything = (declarations(preprocess(text, cuda)) for text in (BASE, full(cuda)))
     less, more = (macros(preprocess(text, cuda, macros=True)) for text in (BASE, full(cuda)))
     return (
-        {name for name, ways in everything.items() if name.isidentifier() and _may_differ(base.get(name), ways)},
+        {
+            name
+            for name, ways in everything.items()
+            if name.isidentifier() and _may_differ(base.get(name), ways)
+        },
         {name for name, meaning in more.items() if less.get(name) != meaning},
     )
 
@@ -108,16 +130,26 @@ def _may_differ(base: set[str] | None, ways: set[str]) -> bool:
 
 def listed(names: set[str]) -> set[str]:
     """Of these, the names that have to be in the file: all others are doubtful by their form."""
-    return {name for name in names if not plain.FORM.fullmatch(name)} - plain.KEYWORDS - {"operator"}
+    return (
+        {name for name in names if not plain.FORM.fullmatch(name)} - plain.KEYWORDS - {"operator"}
+    )
 
 
 def main() -> None:
     """Adds to the file."""
     (cuda, cuda_macros), (cpp, cpp_macros) = changed(True), changed(False)
-    old = [set(group) for group in plain.groups()] if plain.NAMES.exists() else [set(), set(), set()]
+    old = (
+        [set(group) for group in plain.groups()] if plain.NAMES.exists() else [set(), set(), set()]
+    )
     everywhere = old[0] | listed(cuda) | NEWER
-    groups = [everywhere, (old[1] | listed(cpp)) - everywhere, old[2] | listed(cuda_macros | cpp_macros)]
-    text = "\n\n".join(textwrap.fill(" ".join(sorted(group)), 120, break_on_hyphens=False) for group in groups)
+    groups = [
+        everywhere,
+        (old[1] | listed(cpp)) - everywhere,
+        old[2] | listed(cuda_macros | cpp_macros),
+    ]
+    text = "\n\n".join(
+        textwrap.fill(" ".join(sorted(group)), 120, break_on_hyphens=False) for group in groups
+    )
     plain.NAMES.write_text(text + "\n", encoding="utf-8")
 
 
@@ -134,11 +166,16 @@ def _statements(tokens: Iterator[str]) -> Iterator[list[str]]:
                 yield current
                 current = []
         elif token == "{":
-            transparent = (current[:1] == ["extern"] and len(current) == 2) or current == ["namespace"]
+            transparent = (current[:1] == ["extern"] and len(current) == 2) or current == [
+                "namespace"
+            ]
             if transparent or current[:2] == ["inline", "namespace"]:
                 current = []
             else:
-                nested, body = 1, current[:1] == ["namespace"] or bool(_BEFORE_BODY & {*current[-1:]})
+                nested, body = (
+                    1,
+                    current[:1] == ["namespace"] or bool(_BEFORE_BODY & {*current[-1:]}),
+                )
                 if "enum" in current and not body:
                     current.append(token)
         elif token == ";":
@@ -155,13 +192,22 @@ def _declared(tokens: list[str]) -> Iterator[str]:
     for place, token in enumerate(tokens):
         if token in _KINDS or token == "namespace":
             until = place + 1
-            while until < len(tokens) and (token == "enum" or tokens[until] not in (";", ",", ")", "=", ":", "{")):
+            while until < len(tokens) and (
+                token == "enum" or tokens[until] not in (";", ",", ")", "=", ":", "{")
+            ):
                 until += 1
             yield from filter(_WORD.fullmatch, tokens[place + 1 : until])
     for place, (token, following) in enumerate(zip(tokens, [*tokens[1:], ";"], strict=True)):
-        if following in ("(", "=", ";", ",", "[", ")", ":", "<") and _WORD.fullmatch(token) and token not in _NO_NAMES:
+        if (
+            following in ("(", "=", ";", ",", "[", ")", ":", "<")
+            and _WORD.fullmatch(token)
+            and token not in _NO_NAMES
+        ):
             inside = tokens[:place].count("(") - tokens[:place].count(")")
-            returned = tokens[place + 1 : place + 3] == ["(", "*"]  # by a function that is pointed to
+            returned = tokens[place + 1 : place + 3] == [
+                "(",
+                "*",
+            ]  # by a function that is pointed to
             if (not inside and not returned) or tokens[place - 2 : place] == ["(", "*"]:
                 yield token
         if token == "operator":

@@ -21,7 +21,11 @@ class InThisProcess:
         return done(find_facts(problem, self._judge.device, self._judge.info, options))
 
     def submit(
-        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
     ) -> Future[Judgement]:
         return done(self._judge.judge(problem, submission, options, on_stage or (lambda _: None)))
 

@@ -1,4 +1,6 @@
-"""Judges that are soon through: few calls a verdict, and one fork server for all that start in one process."""
+"""Judges that are soon through: few calls a verdict, and one fork server for all that start in one
+process.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -14,7 +14,9 @@ class Process(NamedTuple):
 
 
 def descendants(pid: int) -> set[Process]:
-    """Every process below `pid`; kept children of processes that are gone are below whoever adopted them."""
+    """Every process below `pid`; kept children of processes that are gone are below whoever adopted
+    them.
+    """
     parents: dict[int, list[Process]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -45,7 +47,9 @@ def named(processes: set[Process], text: str) -> list[int]:
 
 
 def wait_for(text: str, seconds: float = 30, below: int | None = None) -> int:
-    """A process below this one or `below`, whose name or command line holds `text`, as soon as there is one."""
+    """A process below this one or `below`, whose name or command line holds `text`, as soon as
+    there is one.
+    """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = named(descendants(below or os.getpid()), text)
@@ -56,9 +60,13 @@ def wait_for(text: str, seconds: float = 30, below: int | None = None) -> int:
 
 
 def outlived(processes: set[Process], seconds: float = 20) -> set[Process]:
-    """Those that are still there after `seconds`, or none as soon as all are gone (dead but not reaped is gone)."""
+    """Those that are still there after `seconds`, or none as soon as all are gone (dead but not
+    reaped is gone).
+    """
     deadline = time.monotonic() + seconds
-    while (left := {process for process in processes if _alive(process)}) and time.monotonic() < deadline:
+    while (
+        left := {process for process in processes if _alive(process)}
+    ) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
 

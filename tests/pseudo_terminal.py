@@ -57,10 +57,16 @@ class Screen:
 
 
 @contextmanager
-def run_python(*words: str, columns: int = 80, rows: int = 24, **environment: str) -> Iterator[Screen]:
+def run_python(
+    *words: str, columns: int = 80, rows: int = 24, **environment: str
+) -> Iterator[Screen]:
     """Runs Python with these arguments while the block runs."""
     master, slave = pty.openpty()
-    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "COLUMNS", "LINES")
+    }
     screen = Screen(master, slave, None)  # type: ignore[arg-type]
     screen.resize(columns, rows)
     screen.process = subprocess.Popen(

@@ -1,9 +1,8 @@
-"""Submissions for the rules: honest ones that must pass, and violations that must be named at the line marked HERE.
+"""Submissions for the rules: honest ones that must pass, and violations that must be named at the
+line marked HERE.
 
 None of them is run.
 """
-
-# ruff: noqa: E501
 
 HEAD = """
 import ctypes, functools, operator
@@ -1260,7 +1259,9 @@ void gemm(const float* a, const float* b, float* c, int m, int n, int k) { for (
 at::Tensor f(at::Tensor a, at::Tensor b) { auto c = at::empty({a.size(0), b.size(1)}, a.options()); gemm(a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>(), a.size(0), b.size(1), a.size(1)); return c; }
 """,
 }
-"""Sources of an extension whose function `f` is called: they allocate, ask, and compute on numbers and registers."""
+"""Sources of an extension whose function `f` is called: they allocate, ask, and compute on numbers
+and registers.
+"""
 
 VIOLATIONS = {
     "a torch function": (

@@ -2,8 +2,8 @@
 
     scripted_play.py FOLDER REPLIES [human | SAMPLES]
 
-REPLIES are letters: `w` is judged wrong, `2` is twice as fast, `x` is no reply, `.` comes only when the file FOLDER/go
-is there.
+REPLIES are letters: `w` is judged wrong, `2` is twice as fast, `x` is no reply, `.` comes only when
+the file FOLDER/go is there.
 """
 
 import sys
@@ -34,7 +34,9 @@ class Letters:
     def __init__(self, letters: str, go: Path) -> None:
         self._letters, self._go, self._count = iter(letters), go, 0
 
-    def reply(self, messages: Sequence[Message], on_text: Callable[[str], None] | None = None) -> Reply:
+    def reply(
+        self, messages: Sequence[Message], on_text: Callable[[str], None] | None = None
+    ) -> Reply:
         self._count += 1
         letter = next(self._letters)
         if letter == "x":
@@ -52,11 +54,16 @@ def judge(problem: Any, submission: Any) -> Any:
 
 
 def main(folder: Path, letters: str, how: str = "") -> None:
-    settings, recorder = Settings(max_turns=len(letters.replace("x", ""))), Recorder(folder / "t.jsonl")
+    settings, recorder = (
+        Settings(max_turns=len(letters.replace("x", ""))),
+        Recorder(folder / "t.jsonl"),
+    )
     pool, problem = ScriptedPool(judge), problem_file(folder)
 
     def session(sample: int | None) -> Session:
-        episode = Episode(problem, pool, settings, recorder=recorder, model="letters", sample=sample)
+        episode = Episode(
+            problem, pool, settings, recorder=recorder, model="letters", sample=sample
+        )
         return Session(episode, Letters(letters, folder / "go"))
 
     if how.isdecimal():

@@ -1,4 +1,6 @@
-"""A loopback server that speaks as much of the OpenAI protocol as a test scripts, and misbehaves as it is told."""
+"""A loopback server that speaks as much of the OpenAI protocol as a test scripts, and misbehaves as
+it is told.
+"""
 
 import json
 import ssl
@@ -13,7 +15,9 @@ from typing import Any
 
 @dataclass
 class Answer:
-    """One response: events of a stream, which a plain request gets in one piece, or an error with a JSON body."""
+    """One response: events of a stream, which a plain request gets in one piece, or an error with a
+    JSON body.
+    """
 
     chunks: Iterable[dict[str, Any]] = ()
     status: int = 200
@@ -56,7 +60,13 @@ class Stub:
 def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
     """A chunk with one choice."""
     choice = {"index": 0, "delta": fields, "finish_reason": finish}
-    return {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    return {
+        "id": "1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+    }
 
 
 def usage(**fields: Any) -> dict[str, Any]:
@@ -86,7 +96,9 @@ def serve(*answers: Script, tls: ssl.SSLContext | None = None) -> Iterator[Stub]
     if tls:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
     stub.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    )
     thread.start()
     try:
         yield stub
@@ -123,7 +135,9 @@ def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
                 self._stream(answer)
             else:
                 time.sleep(answer.pause)
-                self._send(200, json.dumps(whole(answer.chunks)).encode(), answer.headers, answer.cut)
+                self._send(
+                    200, json.dumps(whole(answer.chunks)).encode(), answer.headers, answer.cut
+                )
 
         def _stream(self, answer: Answer) -> None:
             self.send_response(200)
@@ -143,7 +157,9 @@ def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
             self.wfile.flush()
 
-        def _send(self, status: int, body: bytes, headers: dict[str, str], cut: bool = False) -> None:
+        def _send(
+            self, status: int, body: bytes, headers: dict[str, str], cut: bool = False
+        ) -> None:
             self.send_response(status)
             for name, value in ({"Content-Type": "application/json"} | headers).items():
                 self.send_header(name, value)

@@ -21,7 +21,9 @@ BASELINES: tuple[Baseline, ...] = ("flat", "flat_std", "leave_one_out", "grpo")
 
 
 def scored(*scores: float, id: str = "e1", **more) -> Trajectory:
-    return trajectory(*(turn(number, score=score) for number, score in enumerate(scores, 1)), id=id, **more)
+    return trajectory(
+        *(turn(number, score=score) for number, score in enumerate(scores, 1)), id=id, **more
+    )
 
 
 def returned(*returns: tuple[float, ...], group: str = "L1_23_Softmax") -> tuple[TurnSample, ...]:
@@ -43,26 +45,35 @@ def test_a_sample_holds_the_turn_as_it_was() -> None:
     )
     assert (first.reasoning, third.reasoning) == (None, "I think it should be foo.")
     assert [each.turn_return for each in (first, second, third)] == pytest.approx([0.92, 2.3, 0.0])
-    assert [(each.episode_id, each.problem, each.turn, each.by_person) for each in (first, third)] == (
-        [("e1", "L1_23_Softmax", 1, False), ("e1", "L1_23_Softmax", 3, False)]
-    )
+    assert [
+        (each.episode_id, each.problem, each.turn, each.by_person) for each in (first, third)
+    ] == ([("e1", "L1_23_Softmax", 1, False), ("e1", "L1_23_Softmax", 3, False)])
     assert first.group == third.group == group_of(episode)
     line = third.model_dump(mode="json", by_alias=True)
     assert (line["return"], line["prompt"][0]) == (0.0, {"role": "system", "content": "Be brief."})
 
 
 def test_recorded_returns_count_and_missing_ones_are_made() -> None:
-    assert [each.turn_return for each in samples_of(scored(1.0, 2.0, returns=(7.0, 8.0)))] == [7.0, 8.0]
+    assert [each.turn_return for each in samples_of(scored(1.0, 2.0, returns=(7.0, 8.0)))] == [
+        7.0,
+        8.0,
+    ]
     config = {"gamma": 0.5, "returns": "max"}
     assert [each.turn_return for each in samples_of(scored(1.0, 3.0, config=config))] == [1.5, 3.0]
 
 
 def test_equal_sums_of_scores_have_their_own_advantages() -> None:
-    """Kernel-rl's failure: it sums the rewards of a trajectory, sees a constant group here and drops it."""
+    """Kernel-rl's failure: it sums the rewards of a trajectory, sees a constant group here and
+    drops it.
+    """
     late, early = scored(0.0, 0.0, 1.3, 0.0), scored(1.3, 0.0, 0.0, 0.0, id="e2")
     samples = training_samples([late, early])
-    assert [each.turn_return for each in samples] == pytest.approx([0.208, 0.52, 1.3, 0.0, 1.3, 0.0, 0.0, 0.0])
-    assert advantages(samples, "flat") == pytest.approx([-0.208, 0.104, 0.884, -0.416, 0.884, -0.416, -0.416, -0.416])
+    assert [each.turn_return for each in samples] == pytest.approx(
+        [0.208, 0.52, 1.3, 0.0, 1.3, 0.0, 0.0, 0.0]
+    )
+    assert advantages(samples, "flat") == pytest.approx(
+        [-0.208, 0.104, 0.884, -0.416, 0.884, -0.416, -0.416, -0.416]
+    )
     assert informative(samples) == samples
 
 
@@ -84,12 +95,17 @@ def test_leave_one_out_compares_with_the_others_at_the_same_turn() -> None:
 def test_grpo_divides_by_the_spread_at_the_same_turn() -> None:
     samples = returned((1.0, 4.0), (2.0, 10.0), (6.0,))
     first, second = math.sqrt((4 + 1 + 9) / 2) + 1e-4, math.sqrt(9 + 9) + 1e-4
-    assert advantages(samples, "grpo") == pytest.approx([-2 / first, -3 / second, -1 / first, 3 / second, 3 / first])
+    assert advantages(samples, "grpo") == pytest.approx(
+        [-2 / first, -3 / second, -1 / first, 3 / second, 3 / first]
+    )
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
 def test_groups_are_apart_whatever_their_order(baseline: Baseline) -> None:
-    one, other = returned((1.0, 2.0), (3.0, 5.0)), returned((100.0, 0.0), (50.0, 7.0), group="L2_99")
+    one, other = (
+        returned((1.0, 2.0), (3.0, 5.0)),
+        returned((100.0, 0.0), (50.0, 7.0), group="L2_99"),
+    )
     alone = advantages(one, baseline) + advantages(other, baseline)
     mixed = [each for pair in itertools.zip_longest(one, other) for each in pair]
     together = dict(zip(mixed, advantages(mixed, baseline), strict=True))
@@ -112,12 +128,20 @@ def test_what_is_constant_depends_on_what_is_compared() -> None:
     assert [each.turn_return for each in informative(samples, "flat")] == [1.0, 2.0, 9.0, 1.0, 3.0]
     for baseline in ("leave_one_out", "grpo"):
         assert [each.turn_return for each in informative(samples, baseline)] == [2.0, 3.0]
-        assert [bool(value) for value in advantages(samples, baseline)] == [False, True, False, False, True]
+        assert [bool(value) for value in advantages(samples, baseline)] == [
+            False,
+            True,
+            False,
+            False,
+            True,
+        ]
 
 
 def test_an_unknown_baseline_is_refused() -> None:
     for function in (advantages, informative):
-        with pytest.raises(ValueError, match="'mean' is unknown; give one of flat, flat_std, leave_one_out, grpo"):
+        with pytest.raises(
+            ValueError, match="'mean' is unknown; give one of flat, flat_std, leave_one_out, grpo"
+        ):
             function(returned((1.0, 2.0)), "mean")  # pyright: ignore[reportArgumentType]
 
 
@@ -164,7 +188,9 @@ def test_of_episodes_with_one_id_the_last_counts() -> None:
 
 
 def forked(*scores: float, id: str, parent: str | None, shared: tuple = ()) -> Trajectory:
-    own = tuple(turn(number, score=score, reply=id) for number, score in enumerate(scores, len(shared) + 1))
+    own = tuple(
+        turn(number, score=score, reply=id) for number, score in enumerate(scores, len(shared) + 1)
+    )
     return trajectory(*shared, *own, id=id, parent=parent)
 
 
@@ -175,7 +201,12 @@ def test_a_turn_that_forks_share_stands_once(root_is_there: bool) -> None:
     right = forked(0.0, 3.0, id="right", parent="root", shared=root.turns[:1])
     lower = forked(1.0, id="lower", parent="right", shared=right.turns[:2])
     samples = training_samples([lower, right, left, *([root] if root_is_there else [])])
-    branches = [(1.0, 2.0), (1.0, 0.0, 3.0), (1.0, 0.0, 1.0), *([(1.0, 5.0)] if root_is_there else [])]
+    branches = [
+        (1.0, 2.0),
+        (1.0, 0.0, 3.0),
+        (1.0, 0.0, 1.0),
+        *([(1.0, 5.0)] if root_is_there else []),
+    ]
     firsts = [discounted_returns(each)[0] for each in branches]
     [first] = [each for each in samples if each.turn == 1]
     assert first.turn_return == pytest.approx(sum(firsts) / len(firsts))

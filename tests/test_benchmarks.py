@@ -1,4 +1,6 @@
-"""What the measuring scripts rest on: submissions that no cache has seen, and what a machine is found to use."""
+"""What the measuring scripts rest on: submissions that no cache has seen, and what a machine is
+found to use.
+"""
 
 import ast
 import importlib
@@ -43,7 +45,11 @@ def script() -> Iterator[Script]:
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_the_same_kernels_come_in_other_words_each_time(device: str, script: Script) -> None:
     honest = script("honest")
-    for entry in (*honest.honest_entries(device), *honest.solution_entries(device), *honest.extension_entries(device)):
+    for entry in (
+        *honest.honest_entries(device),
+        *honest.solution_entries(device),
+        *honest.extension_entries(device),
+    ):
         one, two = honest.fresh(entry.code, 101), honest.fresh(entry.code, 202)
         ast.parse(one)
         assert one != two
@@ -53,7 +59,10 @@ def test_the_same_kernels_come_in_other_words_each_time(device: str, script: Scr
 
 def test_triton_hashes_what_is_added_to_a_kernel(script: Script) -> None:
     honest = script("honest")
-    code = honest.fresh("@triton.autotune(configs=[])\n@triton.jit\ndef add(\n    x,\n):\n    y = x\n    return y\n", 7)
+    code = honest.fresh(
+        "@triton.autotune(configs=[])\n@triton.jit\ndef add(\n    x,\n):\n    y = x\n    return y\n",
+        7,
+    )
     (kernel,) = [node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]
     assert ast.unparse(kernel.body[0]) == "fresh_7 = 7"
 
@@ -71,10 +80,14 @@ def test_a_template_stays_with_its_kernel(script: Script) -> None:
 @pytest.mark.full
 def test_a_changed_kernel_is_still_right(pool: LocalPool, script: Script) -> None:
     honest = script("honest")
-    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    entry = next(
+        each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online"
+    )
     changed = honest.freshened(entry, 303)
     assert "static const int fresh_303" in changed.code
-    judgement = pool.submit(changed.task, Submission(code=changed.code), Options(device="cpu")).result()
+    judgement = pool.submit(
+        changed.task, Submission(code=changed.code), Options(device="cpu")
+    ).result()
     assert honest.is_right(entry, judgement.outcome)
 
 
@@ -119,7 +132,9 @@ def test_rows_take_right_answers_only_and_extensions_that_are_not_called_apart(
 ) -> None:
     honest, turns, resultfile = script("honest"), script("turns"), script("resultfile")
     monkeypatch.setattr(turns, "REST", 0.0)
-    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    entry = next(
+        each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online"
+    )
     extension = honest.extension_entries("cpu")[0]
     right, wrong = Judgement(outcome=correct(1.0), **TOLD), Judgement(outcome=WRONG, **TOLD)
     for judgement, names in ((right, {"cpp_turn", "cpp_extension_build_turn"}), (wrong, set())):
@@ -133,21 +148,37 @@ def test_rows_take_right_answers_only_and_extensions_that_are_not_called_apart(
         assert len(taken.faults) == (0 if names else 2)
 
 
-def test_what_a_tool_costs_is_told_only_where_it_answered(monkeypatch: pytest.MonkeyPatch, script: Script) -> None:
+def test_what_a_tool_costs_is_told_only_where_it_answered(
+    monkeypatch: pytest.MonkeyPatch, script: Script
+) -> None:
     cost, honest = script("feedback_cost"), script("honest")
     monkeypatch.setattr(cost.time, "sleep", lambda seconds: None)
-    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
-    silent = Profile(kernels=KernelProfile(seconds=1.0), notes=("ncu may not read the device's counters",))
+    entry = next(
+        each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online"
+    )
+    silent = Profile(
+        kernels=KernelProfile(seconds=1.0), notes=("ncu may not read the device's counters",)
+    )
     judgement = Judgement(outcome=correct(1.0), profile=silent, **TOLD)
     rows = list(cost.option_rows(Verdicts(judgement), entry, "cpu", 2, cost.OPTIONS))
     names = {row["name"].partition(": ")[2] for row in rows}
-    assert names == {"off", "profile=kernels", "profile=kernels, added"} and {row["n"] for row in rows} == {2}
+    assert names == {"off", "profile=kernels", "profile=kernels, added"} and {
+        row["n"] for row in rows
+    } == {2}
     with pytest.raises(RuntimeError, match="elements differ"):
-        list(cost.option_rows(Verdicts(Judgement(outcome=WRONG, **TOLD)), entry, "cpu", 2, cost.OPTIONS))
+        list(
+            cost.option_rows(
+                Verdicts(Judgement(outcome=WRONG, **TOLD)), entry, "cpu", 2, cost.OPTIONS
+            )
+        )
 
 
 PAGE_HEAD = '"ID","Kernel Name","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name"'
-LIMITS, MEMORY, COMMAND = "GPU Speed Of Light Throughput", "Memory Workload Analysis", "Command line profiler metrics"
+LIMITS, MEMORY, COMMAND = (
+    "GPU Speed Of Light Throughput",
+    "Memory Workload Analysis",
+    "Command line profiler metrics",
+)
 PAGE_ROWS = [
     (0, "fill", LIMITS, "Duration", "ns", "900"),
     (0, "fill", LIMITS, "Memory Throughput", "%", "12.00"),
@@ -196,9 +227,13 @@ def test_figures_of_a_profile_stand_beside_those_by_hand(script: Script) -> None
         Metric(name="local memory bytes", value=0, unit="bytes"),
         Metric(name="L2 hit rate", value=0.5, unit="fraction"),
     )
-    ncu = NcuDigest(kernel="relu", own=True, seconds=2.401e-3, share=0.5, bound="compute", metrics=metrics)
+    ncu = NcuDigest(
+        kernel="relu", own=True, seconds=2.401e-3, share=0.5, bound="compute", metrics=metrics
+    )
     rows = {row["name"]: row for row in profiles.compare("good", ncu, by_hand.read_page(PAGE))}
-    assert set(rows) == {f"good: {name}" for name in ("duration", "DRAM throughput", "local memory bytes", "bound")}
+    assert set(rows) == {
+        f"good: {name}" for name in ("duration", "DRAM throughput", "local memory bytes", "bound")
+    }
     assert rows["good: DRAM throughput"]["difference"] == pytest.approx(-2.0)
     assert rows["good: duration"]["difference"] == pytest.approx(0.0)
     assert rows["good: local memory bytes"]["difference"] == 0
@@ -213,7 +248,9 @@ def test_figures_of_a_profile_stand_beside_those_by_hand(script: Script) -> None
 
 
 @pytest.mark.full
-def test_nsight_compute_is_asked_at_a_shell_and_its_refusal_is_one_line(tmp_path: Path, script: Script) -> None:
+def test_nsight_compute_is_asked_at_a_shell_and_its_refusal_is_one_line(
+    tmp_path: Path, script: Script
+) -> None:
     by_hand, tool = script("by_hand"), tmp_path / "ncu"
     problem, submission = tmp_path / "problem.py", tmp_path / "submission.py"
     problem.write_text(
@@ -234,11 +271,18 @@ def test_nsight_compute_is_asked_at_a_shell_and_its_refusal_is_one_line(tmp_path
     )
     tool.chmod(0o700)
     assert by_hand.read_page(by_hand.ask(str(tool), submission, problem)).kernel == "relu"
-    assert (tmp_path / "calls").read_text() == "called\n" * 2, "once to warm up, once between the marks"
+    assert (tmp_path / "calls").read_text() == "called\n" * 2, (
+        "once to warm up, once between the marks"
+    )
     submission.write_text(submission.read_text().replace("self.bias", "1"))
-    with pytest.raises(by_hand.NoAnswer, match=r"told nothing of submission: its output is not that of the reference"):
+    with pytest.raises(
+        by_hand.NoAnswer,
+        match=r"told nothing of submission: its output is not that of the reference",
+    ):
         by_hand.ask(str(tool), submission, problem)
-    tool.write_text("#!/bin/sh\necho ==PROF== Connected; echo ==ERROR== ERR_NVGPUCTRPERM; echo more\n")
+    tool.write_text(
+        "#!/bin/sh\necho ==PROF== Connected; echo ==ERROR== ERR_NVGPUCTRPERM; echo more\n"
+    )
     with pytest.raises(by_hand.NoAnswer, match=r"submission: ==ERROR== ERR_NVGPUCTRPERM$"):
         by_hand.ask(str(tool), submission, problem)
 
@@ -268,7 +312,9 @@ def test_what_a_peer_rewards_rejects_and_leaves_open_is_counted_apart(script: Sc
     }  # fmt: skip
     peer, evaluation = peers.Peer({}, "", "abc"), peers.Evaluation
     rows = [
-        peers.answer_row(peers.Task("peer", peer, each), evaluation(peers.Answer(*told) if told else None, 1.0))
+        peers.answer_row(
+            peers.Task("peer", peer, each), evaluation(peers.Answer(*told) if told else None, 1.0)
+        )
         for each in entries
         for told in (said.get(each.name),)
     ]
@@ -279,12 +325,17 @@ def test_what_a_peer_rewards_rejects_and_leaves_open_is_counted_apart(script: Sc
     }  # fmt: skip
 
 
-def test_answers_that_a_file_has_are_kept_while_their_evaluator_is_the_same(tmp_path: Path, script: Script) -> None:
+def test_answers_that_a_file_has_are_kept_while_their_evaluator_is_the_same(
+    tmp_path: Path, script: Script
+) -> None:
     peers, resultfile, file = script("peers"), script("resultfile"), tmp_path / "x.cpu.json"
     entry = peers.Entry(Path("hostile", "a.py"), "relu.py", "cpu", "kernel", "no gain")
     old, new = (peers.Task("peer", peers.Peer({}, "", commit), entry) for commit in ("abc", "def"))
     ours = peers.Task(peers.OURS, None, entry)
-    answers = (peers.Evaluation(None, 1.0, "ended with 1"), peers.Evaluation(peers.Answer(True, float("inf")), 1.0))
+    answers = (
+        peers.Evaluation(None, 1.0, "ended with 1"),
+        peers.Evaluation(peers.Answer(True, float("inf")), 1.0),
+    )
     rows = [peers.answer_row(*told) for told in zip((old, ours), answers, strict=True)]
     resultfile.write_result(file, "cpu", {}, [*peers.total_rows(rows), *rows])
     known = resultfile.known_rows(file)
@@ -314,16 +365,27 @@ def test_an_evaluation_is_begun_only_in_time(script: Script) -> None:
     assert free.qsize() == 1
 
 
-def test_a_lint_goes_on_with_what_its_file_lacks_and_where_the_judge_failed(tmp_path: Path, script: Script) -> None:
+def test_a_lint_goes_on_with_what_its_file_lacks_and_where_the_judge_failed(
+    tmp_path: Path, script: Script
+) -> None:
     lint = script("lint")
     problems = [problem_file(tmp_path, name) for name in ("2_Fit", "1_Failed", "10_New")]
     fit = LintReport(
-        problem="2_Fit", device="cpu", findings=(), reference="accepted", accepted=(), accepted_as_shipped=()
+        problem="2_Fit",
+        device="cpu",
+        findings=(),
+        reference="accepted",
+        accepted=(),
+        accepted_as_shipped=(),
     )
     linted = (lint.Linted(problems[0], fit), lint.Linted(problems[1], None, "gone"))
     rows = {row["name"]: row for row in (lint.problem_row("set", each) for each in linted)}
     assert [each.id for each in lint.missing(problems, "set", rows)] == ["1_Failed", "10_New"]
-    assert [each.id for each in lint.missing(problems, "other", rows)] == ["2_Fit", "1_Failed", "10_New"]
+    assert [each.id for each in lint.missing(problems, "other", rows)] == [
+        "2_Fit",
+        "1_Failed",
+        "10_New",
+    ]
 
 
 def test_rows_of_a_lint_are_in_the_order_of_their_numbers(script: Script) -> None:
@@ -361,8 +423,14 @@ def test_a_peer_is_asked_in_a_warm_process_and_its_time_is_that_of_its_evaluatio
     bench: Any, said: bool, script: Script
 ) -> None:
     evaluators, honest = script("evaluators"), script("honest")
-    shim = "import time; time.sleep(0.2)\n" + ("say(True, 2.0)\n" if said else "") + "class ModelNew: pass\n"
-    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    shim = (
+        "import time; time.sleep(0.2)\n"
+        + ("say(True, 2.0)\n" if said else "")
+        + "class ModelNew: pass\n"
+    )
+    entry = next(
+        each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online"
+    )
     told = evaluators.evaluate(bench, entry, evaluators.Peer({"a/__init__.py": ""}, shim, None))
     assert told.answer == (evaluators.Answer(True, 2.0) if said else None)
     assert bool(told.failure) != said
@@ -371,14 +439,18 @@ def test_a_peer_is_asked_in_a_warm_process_and_its_time_is_that_of_its_evaluatio
 
 def test_of_a_peer_that_gives_no_answer_is_told_why(bench: Any, script: Script) -> None:
     evaluators, honest = script("evaluators"), script("honest")
-    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    entry = next(
+        each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online"
+    )
     told = evaluators.evaluate(bench, entry, evaluators.Peer({}, "import no_such_module", None))
     assert told.answer is None and "no_such_module" in told.failure
 
 
 def test_kernelbench_is_asked_without_what_its_prompts_need(bench: Any, script: Script) -> None:
     evaluators, honest = script("evaluators"), script("honest")
-    entry = next(each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online")
+    entry = next(
+        each for each in honest.honest_entries("cpu") if each.name == "honest/softmax_online"
+    )
     code = """
 from types import SimpleNamespace
 from litellm import completion
@@ -394,7 +466,9 @@ def eval_kernel_against_ref(*_, **__):
 def test_rows_of_an_earlier_run_are_kept(tmp_path: Path, script: Script) -> None:
     resultfile = script("resultfile")
     file = tmp_path / "x.cpu.json"
-    resultfile.Results(file, "cpu", {}).put(resultfile.plain_row("a: one", 1.0), resultfile.plain_row("a: two", -3.0))
+    resultfile.Results(file, "cpu", {}).put(
+        resultfile.plain_row("a: one", 1.0), resultfile.plain_row("a: two", -3.0)
+    )
     results = resultfile.Results(file, "cpu", {})
     results.put(resultfile.median_row("b", [0.0, 0.0]))
     results.put_largest("a", "a: ")
@@ -427,16 +501,22 @@ def test_what_is_timed_on_a_gpu_ends_as_it_must(pool: LocalPool, script: Script)
     honest, cases = script("honest"), script("latency_cases")
     for entries in (honest.filled_up("triton", 0, "cuda"), honest.extension_entries("cuda")):
         new = honest.freshened(entries[0], 404)
-        judgement = pool.submit(new.task, Submission(code=new.code), Options(device="cuda")).result()
+        judgement = pool.submit(
+            new.task, Submission(code=new.code), Options(device="cuda")
+        ).result()
         assert honest.is_right(new, judgement.outcome), judgement.outcome.message
     error = Submission(code=cases.compile_errors(500)[0])
-    assert pool.submit(new.task, error, Options(device="cuda")).result().outcome.category == "compile"
+    assert (
+        pool.submit(new.task, error, Options(device="cuda")).result().outcome.category == "compile"
+    )
 
 
 @pytest.mark.gpu
 def test_kernels_are_timed_from_inside(script: Script) -> None:
     kernels = script("kernels")
-    chosen = [each for each in kernels.KERNELS if each.name in ("cuda relu 4 MB", "triton softmax 16 MB")]
+    chosen = [
+        each for each in kernels.KERNELS if each.name in ("cuda relu 4 MB", "triton softmax 16 MB")
+    ]
     found = kernels.times_inside(chosen, "cupti")
     assert [*found] == [each.name for each in chosen]
     for side in (side for times in found.values() for side in times.values()):
@@ -448,7 +528,11 @@ def test_a_kernel_with_weights_is_right(pool: LocalPool, script: Script) -> None
     kernels = script("kernels")
     layer = "self.layer = torch.nn.Linear(16, 4)"
     small = kernels.kernel(
-        "small", "8, 16", "self.layer(x)", "x @ self.layer.weight.t() + self.layer.bias", weights=layer
+        "small",
+        "8, 16",
+        "self.layer(x)",
+        "x @ self.layer.weight.t() + self.layer.bias",
+        weights=layer,
     )
     wrong = kernels.kernel("wrong", "8, 16", "self.layer(x)", "self.layer(x) + 1", weights=layer)
     found = kernels.judged_in_turn(pool, [wrong, small], Options(device="cpu"), 2, 60)
@@ -465,7 +549,9 @@ def test_the_kernels_that_are_judged_again_and_again_are_there(script: Script) -
         assert len(names) == many and len(names & {*fidelity.LOADED}) == 2
 
 
-def test_what_intervals_contain_and_how_speedups_vary_is_told_of_judgements(tmp_path: Path, script: Script) -> None:
+def test_what_intervals_contain_and_how_speedups_vary_is_told_of_judgements(
+    tmp_path: Path, script: Script
+) -> None:
     fidelity, resultfile = script("timing_fidelity"), script("resultfile")
 
     def judged(speedup: float, low: float, high: float, seconds: float) -> Any:
@@ -474,7 +560,11 @@ def test_what_intervals_contain_and_how_speedups_vary_is_told_of_judgements(tmp_
         return fidelity.Judged(correct(speedup).model_copy(update=update), 40 * seconds)
 
     quiet = {
-        "short": [judged(2.0, 1.9, 2.2, 1e-4), judged(2.1, 2.06, 2.2, 1e-4), judged(1.9, 1.8, 1.95, 1e-4)],
+        "short": [
+            judged(2.0, 1.9, 2.2, 1e-4),
+            judged(2.1, 2.06, 2.2, 1e-4),
+            judged(1.9, 1.8, 1.95, 1e-4),
+        ],
         "long": [judged(3.0, 2.9, 3.1, 1e-2)],
     }
     loaded = {"short": [judged(1.9, 1.8, 2.0, 1e-4)], "long": [judged(3.0, 2.9, 3.1, 1e-2)]}
@@ -489,7 +579,11 @@ def test_what_intervals_contain_and_how_speedups_vary_is_told_of_judgements(tmp_
         "speedup_cv": 0.05, "time_stage": 4e-3, "coverage": 0.5, "half_width": (0.1 / 1.9 + 0.1 / 2.1) / 2,
         "speedup_under_load": 0.95,
     })  # fmt: skip
-    assert (rows["coverage: short"]["above"], rows["coverage: short"]["below"], rows["speedup_cv"]["of"]) == (
+    assert (
+        rows["coverage: short"]["above"],
+        rows["coverage: short"]["below"],
+        rows["speedup_cv"]["of"],
+    ) == (
         1,
         1,
         "short",
@@ -501,17 +595,23 @@ def test_the_clock_is_held_against_tools(tmp_path: Path, script: Script) -> None
     assert clock.beyond(103e-6, 100e-6) == pytest.approx(2.0) == clock.beyond(97e-6, 100e-6)
     assert clock.beyond(1.005e-3, 1e-3) == 0
     results = resultfile.Results(file := tmp_path / "x.json", "h100", {})
-    outcome = correct(2.0).model_copy(update={"reference_seconds": 2e-4, "submission_seconds": 1e-4})
+    outcome = correct(2.0).model_copy(
+        update={"reference_seconds": 2e-4, "submission_seconds": 1e-4}
+    )
     inside = {"reference": {"events": 2.05e-4}, "submission": {"events": 1e-4, "cupti": 0.98e-4}}
     clock.tell("a", [fidelity.Judged(outcome, 0.1)], inside, results)
     rows = resultfile.known_rows(file)
     calls = {"events: a", "events: a, reference", "events", "cupti: a", "cupti"}
     assert set(rows) == {f"beyond_{call}" for call in calls}
-    assert rows["beyond_events"]["of"] == "a, reference" and rows["beyond_events"]["value"] == pytest.approx(2.95)
+    assert rows["beyond_events"]["of"] == "a, reference" and rows["beyond_events"][
+        "value"
+    ] == pytest.approx(2.95)
 
 
 @pytest.mark.parametrize("command", ["clock", "timing_fidelity --device cuda", "inside ."])
-def test_without_a_gpu_a_script_for_one_says_so(command: str, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_a_script_for_one_says_so(
+    command: str, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = script(command.split()[0])
     monkeypatch.setattr(module.torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(sys, "argv", command.split())
@@ -523,7 +623,9 @@ def test_a_recorded_run_is_told_as_figures(tmp_path: Path, script: Script) -> No
     file, problem = tmp_path / "run.jsonl", problem_file(tmp_path)
     pool = ScriptedPool([WRONG, correct(2.0), correct(3.0), correct(4.0)])
     for numbers in ((1, 2), (3, 4)):
-        episode = Episode(problem, pool, Settings(max_turns=2, device="cpu"), recorder=Recorder(file))
+        episode = Episode(
+            problem, pool, Settings(max_turns=2, device="cpu"), recorder=Recorder(file)
+        )
         episode.start()
         for number in numbers:
             episode.submit(another(number))
@@ -536,7 +638,9 @@ def test_a_recorded_run_is_told_as_figures(tmp_path: Path, script: Script) -> No
     assert (best["value"], other["value"]) == (2.0, 4.0)
 
 
-def test_verdicts_of_the_rules_are_counted_by_model_and_level(script: Script, tmp_path: Path) -> None:
+def test_verdicts_of_the_rules_are_counted_by_model_and_level(
+    script: Script, tmp_path: Path
+) -> None:
     module, run = script("rules_agreement"), tmp_path / "some-model-l1"
     run.mkdir()
     file = run / "level_1_problem_3_sample_0_kernel.py"
@@ -545,6 +649,7 @@ def test_verdicts_of_the_rules_are_counted_by_model_and_level(script: Script, tm
     verdicts, seconds = module.verdicts_of(module.ROOT, "kernel", [file])
     rows = {row["name"]: row["value"] for row in module.counted("kernel", verdicts)}
     assert len(seconds) == 1 and set(rows) == {
-        f"{group}.kernel.format/no_model" for group in ("some-model.L1", "all.L1", "all", "correct.L1", "correct")
+        f"{group}.kernel.format/no_model"
+        for group in ("some-model.L1", "all.L1", "all", "correct.L1", "correct")
     }
     assert module.pairs_of(verdicts, verdicts) == {("format/no_model", "format/no_model"): 1}

@@ -34,7 +34,18 @@ from kevin_env.roofline import Ceilings, Work, roofline_of
 from kevin_env.settings import Settings
 
 KEYS = {
-    *("file", "problem", "category", "kind", "message", "line", "speedup", "speedup_interval", "score", "device"),
+    *(
+        "file",
+        "problem",
+        "category",
+        "kind",
+        "message",
+        "line",
+        "speedup",
+        "speedup_interval",
+        "score",
+        "device",
+    ),
     *("seconds", "sandbox", "flags", "roofline", "profile"),
 }
 ARITHMETIC = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
@@ -56,12 +67,16 @@ def rows(files: list[Path], folder: Path, answers: Any, **more: Any) -> list[dic
     problem_file(folder)
     settings = Settings.of({name: value for name, value in more.items() if name != "turn"})
     with closing(ScriptedPool(answers)) as pool:
-        requests = read_requests(files, str(folder / "7_Double.py"), more.get("turn", (None, "")), settings, False)
+        requests = read_requests(
+            files, str(folder / "7_Double.py"), more.get("turn", (None, "")), settings, False
+        )
         return [result.row() for result in judge(requests, pool)]
 
 
 def test_help_needs_nothing_heavy() -> None:
-    done = subprocess.run([sys.executable, "-m", "kevin_env", "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "kevin_env", "--help"], capture_output=True, text=True, check=True
+    )
     assert "doctor" in done.stdout
     code = "import sys, kevin_env.cli; print([m for m in ('torch', 'triton', 'openai', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -88,12 +103,18 @@ def test_problems_are_listed_by_split_and_difficulty() -> None:
         return json.loads(run("problems", "--json", *words)[1])
 
     every, train, held_out = listed(), listed("--split", "train"), listed("--split", "held_out")
-    assert {row["id"] for row in train} | {row["id"] for row in held_out} == {row["id"] for row in every}
-    assert [row["id"] for row in every if row["split"] == "held_out"] == [row["id"] for row in held_out]
+    assert {row["id"] for row in train} | {row["id"] for row in held_out} == {
+        row["id"] for row in every
+    }
+    assert [row["id"] for row in every if row["split"] == "held_out"] == [
+        row["id"] for row in held_out
+    ]
     assert {row["split"] for row in train} == {"train"}
     other = listed("--split", "held_out", "--split-seed", "1")
     assert {row["split"] for row in other} == {"held_out"} and other != held_out
-    ordered = [row["measured"]["difficulty"] for row in listed("--order", "difficulty", "--level", "5")]
+    ordered = [
+        row["measured"]["difficulty"] for row in listed("--order", "difficulty", "--level", "5")
+    ]
     assert ordered == sorted(ordered) and len(set(ordered)) > 10
     assert {row["measured"]["bound"] for row in listed("--tag", "memory-bound")} == {"memory-bound"}
     for words, message in (
@@ -131,13 +152,29 @@ def test_a_problem_is_shown() -> None:
         (["replay", "{folder}/missing.jsonl"], "no trajectory file"),
         (["play", "--model", "m"], "--problem ID or --resume FILE"),
         (["play", "--problem", "L1_23_Softmax"], "--model"),
-        (["play", "--problem", "L1_23_Softmax", "--model", "m", "--base-url", "http://a", "--extra-body", "["], "JSON"),
+        (
+            [
+                "play",
+                "--problem",
+                "L1_23_Softmax",
+                "--model",
+                "m",
+                "--base-url",
+                "http://a",
+                "--extra-body",
+                "[",
+            ],
+            "JSON",
+        ),
         (["play", "--problem", "L1_23_Softmax", "--model", "m", "--turns", "0"], "max_turns"),
         (["play", "--resume", "{bad}", "--model", "m"], "no trajectory"),
         (["problems", "lint", "L1_23_Sofmax"], "did you mean L1_23_Softmax"),
         (["problems", "lint", "{file}"], "does not define"),
         (["problems", "lint", "{folder}/missing.py"], "cannot read"),
-        (["problems", "lint", "L1_23_Softmax", "--level", "2"], "no problem of level 2 among L1_23_Softmax"),
+        (
+            ["problems", "lint", "L1_23_Softmax", "--level", "2"],
+            "no problem of level 2 among L1_23_Softmax",
+        ),
         (["problems", "lint", "--level", "77"], "levels are"),
         (["problems", "lint", "L1_23_Softmax", "--device", "tpu"], "device"),
         (["problems", "lint", "L1_23_Softmax", "--inputs", "own"], "inputs"),
@@ -183,11 +220,19 @@ def test_rows_come_in_the_order_given(tmp_path: Path) -> None:
 
 def test_a_row_says_how_far_from_the_roofline_it_is(tmp_path: Path) -> None:
     held = roofline_of(
-        Work(read=100, written=0, products={}, operations=1), Ceilings(reading=100, copying=100, rates={"fp32": 1}), 4.0
+        Work(read=100, written=0, products={}, operations=1),
+        Ceilings(reading=100, copying=100, rates={"fp32": 1}),
+        4.0,
     )
     outcome = correct(2.0).model_copy(update={"roofline": held})
-    told, untold = rows(submissions(tmp_path, a=KERNEL, b=KERNEL), tmp_path, [outcome, correct(2.0)])
-    assert told["roofline"] == held.model_dump() | {"fraction": 0.25, "bound": "memory", "bandwidth": 25.0}
+    told, untold = rows(
+        submissions(tmp_path, a=KERNEL, b=KERNEL), tmp_path, [outcome, correct(2.0)]
+    )
+    assert told["roofline"] == held.model_dump() | {
+        "fraction": 0.25,
+        "bound": "memory",
+        "bandwidth": 25.0,
+    }
     assert untold["roofline"] is None
     assert json.loads(json.dumps(told, allow_nan=False))["roofline"]["seconds"] == 1.0
 
@@ -204,7 +249,9 @@ def test_every_readable_file_has_a_verdict(tmp_path: Path) -> None:
         ("compile", "syntax", None),
     ]
     assert judged[2]["line"] == 4
-    assert all(row.keys() == KEYS and row["score"] == 0 and row["device"] == "cpu" for row in judged)
+    assert all(
+        row.keys() == KEYS and row["score"] == 0 and row["device"] == "cpu" for row in judged
+    )
     assert rows(files[2:3], tmp_path, [correct(1.0)], rules="open")[0]["category"] == "correct"
 
 
@@ -217,10 +264,21 @@ def test_a_judge_that_fails_is_a_row_of_its_own(tmp_path: Path) -> None:
 
 def test_a_reference_that_fails_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="get_inputs"):
-        rows(submissions(tmp_path, a=KERNEL), tmp_path, [ProblemError("get_inputs raised ValueError")])
+        rows(
+            submissions(tmp_path, a=KERNEL),
+            tmp_path,
+            [ProblemError("get_inputs raised ValueError")],
+        )
 
 
-FIT = LintReport(problem="p", device="cpu", findings=(), reference="accepted", accepted=(), accepted_as_shipped=())
+FIT = LintReport(
+    problem="p",
+    device="cpu",
+    findings=(),
+    reference="accepted",
+    accepted=(),
+    accepted_as_shipped=(),
+)
 
 
 class Linter:
@@ -271,7 +329,9 @@ def test_a_lint_has_a_row_for_each_problem_and_says_what_is_wrong(tmp_path: Path
 
 
 class DevicesLinter:
-    """Is done at once with all problems but the slow one, which is done when it is told; fails on the broken device."""
+    """Is done at once with all problems but the slow one, which is done when it is told; fails on
+    the broken device.
+    """
 
     def __init__(self, slow: str = "", broken: str = "") -> None:
         self.slow, self.broken = slow, broken
@@ -295,7 +355,9 @@ def test_each_device_lints_one_problem_at_a_time(tmp_path: Path) -> None:
     linter = DevicesLinter(slow="1_P")
     found = lint(problems, linter, Options(device="cuda:0,1"), Console(file=io.StringIO()))
     assert next(found).problem.id == "2_P"
-    assert linter.asked == [("1_P", "cuda:0"), ("2_P", "cuda:1")], "a third was begun beside one of them"
+    assert linter.asked == [("1_P", "cuda:0"), ("2_P", "cuda:1")], (
+        "a third was begun beside one of them"
+    )
     assert next(found).problem.id == "3_P"
     assert linter.asked[2:] == [("3_P", "cuda:1")], "the device that was free"
     linter.slow_one.set_result(FIT)
@@ -315,13 +377,18 @@ def test_a_device_whose_judge_fails_does_not_take_every_problem(tmp_path: Path) 
 def test_a_device_whose_judge_fails_goes_on_where_there_is_no_other(tmp_path: Path) -> None:
     problems = [problem_file(tmp_path, f"{number}_P") for number in (1, 2)]
     linter = DevicesLinter(broken="cuda:1")
-    assert len(list(lint(problems, linter, Options(device="cuda:1"), Console(file=io.StringIO())))) == 2
+    assert (
+        len(list(lint(problems, linter, Options(device="cuda:1"), Console(file=io.StringIO()))))
+        == 2
+    )
 
 
 def test_a_lint_begins_no_problem_when_its_time_is_over(tmp_path: Path) -> None:
     problems = [problem_file(tmp_path, "1_P")]
     linter = DevicesLinter()
-    assert not list(lint(problems, linter, Options(), Console(file=io.StringIO()), until=time.monotonic()))
+    assert not list(
+        lint(problems, linter, Options(), Console(file=io.StringIO()), until=time.monotonic())
+    )
     assert not linter.asked
 
 
@@ -347,13 +414,23 @@ def test_a_recorded_turn_is_judged_again_on_the_same_inputs(tmp_path: Path) -> N
             episode.submit(reply)
     for number, turn in enumerate(episode.turns, start=1):
         with closing(ScriptedPool([turn.outcome])) as pool:
-            requests = read_requests([file], None, (number, episode.episode_id[:6]), Settings(), True)
+            requests = read_requests(
+                [file], None, (number, episode.episode_id[:6]), Settings(), True
+            )
             [result] = judge(requests, pool)
         row = result.row()
-        assert (row["category"], row["kind"], row["score"]) == (turn.category, turn.kind, turn.score)
+        assert (row["category"], row["kind"], row["score"]) == (
+            turn.category,
+            turn.kind,
+            turn.score,
+        )
         for _, submission, options in pool.submissions:
             assert submission == turn.submission
-            assert (options.secret, options.baseline, options.device) == (turn.secret, "compile", "cpu")
+            assert (options.secret, options.baseline, options.device) == (
+                turn.secret,
+                "compile",
+                "cpu",
+            )
             assert options.require_sandbox
     with pytest.raises(BadInput, match="3 turns"):
         read_requests([file], None, (4, ""), Settings(), False)
@@ -392,7 +469,9 @@ def test_a_problem_that_has_changed_must_be_asked_for(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("1024", "512"))
     code, out, err = run("judge", str(file), "--turn", "1")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "7_Double is not there as it was recorded: its source has changed since; restore it" in err
+    assert (
+        "7_Double is not there as it was recorded: its source has changed since; restore it" in err
+    )
     assert "--problem" in err
 
     def asked(name: Path) -> Problem:
@@ -417,7 +496,9 @@ def test_several_episodes_must_be_told_apart(tmp_path: Path) -> None:
     ids = []
     with closing(ScriptedPool([])) as pool:
         for _ in range(2):
-            episode = Episode(problem_file(tmp_path), pool, Settings(max_turns=1), recorder=Recorder(file))
+            episode = Episode(
+                problem_file(tmp_path), pool, Settings(max_turns=1), recorder=Recorder(file)
+            )
             episode.start()
             episode.submit("no code")
             ids.append(episode.episode_id)
@@ -432,10 +513,14 @@ def test_a_verdict_is_printed_for_a_person(tmp_path: Path) -> None:
     problem_file(tmp_path)
     page = io.StringIO()
     console = Console(file=page, width=100, markup=False, highlight=False)
-    wrong = CompileError(kind="compiler", message="no [/x]\x1b[2J", details="a.cpp:1: error: [red]no[/y]")
+    wrong = CompileError(
+        kind="compiler", message="no [/x]\x1b[2J", details="a.cpp:1: error: [red]no[/y]"
+    )
     files = submissions(tmp_path, a=KERNEL, b=KERNEL, c=KERNEL)
     with closing(ScriptedPool([correct(2.0), wrong, JudgeError("gone")])) as pool:
-        requests = read_requests(files, str(tmp_path / "7_Double.py"), (None, ""), Settings(), False)
+        requests = read_requests(
+            files, str(tmp_path / "7_Double.py"), (None, ""), Settings(), False
+        )
         for result in judge(requests, pool):
             print_result(console, result)
     shown = page.getvalue()
@@ -448,7 +533,9 @@ def test_a_verdict_is_printed_for_a_person(tmp_path: Path) -> None:
 def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path) -> None:
     problem_file(tmp_path)
     page = io.StringIO()
-    enforced = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")
+    enforced = Sandbox(
+        network="enforced", filesystem="enforced", limits="enforced", processes="enforced"
+    )
     told = Judgement(
         outcome=correct(2.0), seconds=Seconds(), device=SCRIPTED_GPU, sandbox=enforced, secret="0" * 32,
         log="ptxas info: used 40 registers",
@@ -467,7 +554,9 @@ def test_a_verdict_names_its_baseline_and_shows_what_was_printed(tmp_path: Path)
 def test_a_trajectory_is_replayed(tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     with closing(ScriptedPool([correct(2.0)])) as pool:
-        episode = Episode(problem_file(tmp_path), pool, Settings(max_turns=1), recorder=Recorder(file), model="m")
+        episode = Episode(
+            problem_file(tmp_path), pool, Settings(max_turns=1), recorder=Recorder(file), model="m"
+        )
         episode.start()
         episode.submit(ScriptedPolicy([REPLY]).reply(episode.messages))
     with file.open("a") as lines:
@@ -487,7 +576,17 @@ def test_the_doctor_looks_at_everything() -> None:
     names = {check.name for check in found}
     gpu = next(check.ok for check in found if check.name == "gpu")
     assert len({"ncu", "compute-sanitizer"} & names) == (2 if gpu else 0)
-    assert {"python", "gpu", "nvcc", "g++", "ninja", "problems", "prompts", "scratch", "judge"} <= names
+    assert {
+        "python",
+        "gpu",
+        "nvcc",
+        "g++",
+        "ninja",
+        "problems",
+        "prompts",
+        "scratch",
+        "judge",
+    } <= names
     assert {f"sandbox {name}" for name in ("network", "filesystem", "limits", "processes")} <= names
     assert works(found)
     assert all(check.advice for check in found if not check.ok)
@@ -521,7 +620,9 @@ def test_files_are_judged_for_real(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("one_pool")
 def test_problems_are_linted_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clamped = SOURCE.replace("return x * 2", "return x.clamp(-100, 100)").replace("torch.rand(", "torch.randn(")
+    clamped = SOURCE.replace("return x * 2", "return x.clamp(-100, 100)").replace(
+        "torch.rand(", "torch.randn("
+    )
     for level, body in (("level1", clamped), ("level2", SOURCE)):
         (tmp_path / level).mkdir()
         (tmp_path / level / "7_Double.py").write_text(body)
@@ -534,7 +635,10 @@ def test_problems_are_linted_for_real(tmp_path: Path, monkeypatch: pytest.Monkey
         return code, json.loads(out)
 
     code, rows = linted("kernelbench:")
-    assert [row["id"] for row in rows] == ["kernelbench:level1/7_Double", "kernelbench:level2/7_Double"]
+    assert [row["id"] for row in rows] == [
+        "kernelbench:level1/7_Double",
+        "kernelbench:level2/7_Double",
+    ]
     assert (code, [row["ok"] for row in rows]) == (0, [True, True])
     assert [row["accepted_as_shipped"] for row in rows] == [["input 0"], []]
     code, rows = linted(str(tmp_path / "level1"), "--inputs", "shipped")
@@ -547,7 +651,17 @@ def test_a_model_plays_for_real(tmp_path: Path) -> None:
     problem.write_text(SOURCE)
     reply = f"```python\n{ARITHMETIC}```\nDoubled."
     with serve(Answer([delta(content=reply), delta(finish="stop")])) as stub:
-        words = ["play", "--problem", str(problem), "--model", "m", "--base-url", stub.url, "--turns", "2"]
+        words = [
+            "play",
+            "--problem",
+            str(problem),
+            "--model",
+            "m",
+            "--base-url",
+            stub.url,
+            "--turns",
+            "2",
+        ]
         words += ["--device", "cpu", "--plain", "--out", str(out)]
         code, said, err = run(*words)
     assert code == 0, err

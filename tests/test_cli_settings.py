@@ -31,7 +31,11 @@ OTHER: dict[str, Any] = {
 }  # fmt: skip
 """Of each setting another value than the one that it has by itself."""
 
-OVERRIDES = [word for name, value in OTHER.items() for word in ("-o", f"settings.{name}={str(value).lower()}")]
+OVERRIDES = [
+    word
+    for name, value in OTHER.items()
+    for word in ("-o", f"settings.{name}={str(value).lower()}")
+]
 FLAGS = [
     *(
         "--turns",
@@ -48,11 +52,29 @@ FLAGS = [
         "kernrl",
         "--hints",
     ),
-    *("--templates", "kevin-paper", "--examples", "zero", "--index", "kernels", "--baseline", "compile"),
+    *(
+        "--templates",
+        "kevin-paper",
+        "--examples",
+        "zero",
+        "--index",
+        "kernels",
+        "--baseline",
+        "compile",
+    ),
     *("--inputs", "shipped", "--profile", "kernels", "--sanitize", "--noisy", "retry"),
     *("--call-timeout", "7.5", "--build-timeout", "90", "--precision", "0.01"),
 ]
-NO_FLAG = {"gamma", "returns", "bound", "pay_repeats", "context", "context_tokens", "tokenizer", "stop_on"}
+NO_FLAG = {
+    "gamma",
+    "returns",
+    "bound",
+    "pay_repeats",
+    "context",
+    "context_tokens",
+    "tokenizer",
+    "stop_on",
+}
 BY_FLAG = {name: OTHER[name] for name in OTHER.keys() - NO_FLAG}
 
 
@@ -79,7 +101,15 @@ def settings_of(command: str, words: list[str], monkeypatch: pytest.MonkeyPatch)
     seen: list[Settings] = []
     if command == "play":
         monkeypatch.setattr(cli_play._Play, "run", lambda self, starts: seen.append(self.settings))
-        words = ["--problem", "L1_23_Softmax", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *words]
+        words = [
+            "--problem",
+            "L1_23_Softmax",
+            "--model",
+            "m",
+            "--base-url",
+            "http://127.0.0.1:9/v1",
+            *words,
+        ]
     else:
         server = pytest.importorskip("kevin_env.integrations.openenv.server")
 
@@ -96,7 +126,11 @@ def settings_of(command: str, words: list[str], monkeypatch: pytest.MonkeyPatch)
 
 def test_the_environment_has_every_setting_by_its_name_and_default() -> None:
     parameters = inspect.signature(KevinEnv.__init__).parameters
-    given = {name: each.default for name, each in parameters.items() if each.default is not inspect.Parameter.empty}
+    given = {
+        name: each.default
+        for name, each in parameters.items()
+        if each.default is not inspect.Parameter.empty
+    }
     assert given.keys() - Settings.model_fields.keys() == {"problem", "pool", "render_mode"}
     assert {name: given[name] for name in Settings.model_fields} == Settings().model_dump()
     assert OTHER.keys() == Settings.model_fields.keys()
@@ -109,21 +143,34 @@ def test_every_command_takes_every_setting(command: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("command", ["play", "serve"])
-def test_the_options_that_have_a_word_of_their_own(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_options_that_have_a_word_of_their_own(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert settings_of(command, FLAGS, monkeypatch) == Settings.of(BY_FLAG)
     override = ["-o", "settings.max_turns=7"]
-    assert settings_of(command, [*override, *FLAGS], monkeypatch).max_turns == 7, "an override goes before an option"
+    assert settings_of(command, [*override, *FLAGS], monkeypatch).max_turns == 7, (
+        "an override goes before an option"
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--templates", "kevin"], "setting templates='kevin': Input should be 'default' or 'kevin-paper'"),
+        (
+            ["--templates", "kevin"],
+            "setting templates='kevin': Input should be 'default' or 'kevin-paper'",
+        ),
         (["--examples", "two"], "examples='two': give zero, one, few, retrieved"),
         (["--examples", "retrieved"], "no index is given"),
         (["--examples", "retrieved", "--index", "nowhere"], "there is no index at"),
-        (["-o", "settings.examples=retrieved:2", "-o", "settings.index=nowhere"], "there is no index at"),
-        (["-o", "gamma=0.8"], "-o gamma=0.8: only settings can be set here, such as -o settings.gamma=0.8"),
+        (
+            ["-o", "settings.examples=retrieved:2", "-o", "settings.index=nowhere"],
+            "there is no index at",
+        ),
+        (
+            ["-o", "gamma=0.8"],
+            "-o gamma=0.8: only settings can be set here, such as -o settings.gamma=0.8",
+        ),
         (["-o", "settings.gama=0.8"], "unknown setting 'gama'; there are max_turns, gamma"),
         (["-o", "settings.gamma=2"], "setting gamma=2"),
         (["-o", "settings.context=some"], "context"),
@@ -135,7 +182,9 @@ def test_the_options_that_have_a_word_of_their_own(command: str, monkeypatch: py
 def test_bad_settings_are_one_clear_line(command: str, words: list[str], said: str) -> None:
     if command == "serve":
         pytest.importorskip("openenv")
-    begin = ["--port", "0"] if command == "serve" else ["--problem", "L1_23_Softmax", "--model", "m"]
+    begin = (
+        ["--port", "0"] if command == "serve" else ["--problem", "L1_23_Softmax", "--model", "m"]
+    )
     line = failure([command, *begin, *words])
     assert said in line
 
@@ -145,11 +194,16 @@ def test_bad_settings_are_one_clear_line(command: str, words: list[str], said: s
     [
         (["-o", "settings.examples=two"], "give zero, one, few, retrieved"),
         (["-o", "settings.examples=retrieved"], "no index is given"),
-        (["-o", "settings.examples=retrieved", "-o", "settings.index=nowhere"], "there is no index at"),
+        (
+            ["-o", "settings.examples=retrieved", "-o", "settings.index=nowhere"],
+            "there is no index at",
+        ),
         (["-o", "settings.context=some"], "context"),
     ],
 )
-def test_bad_settings_of_an_evaluation_are_one_clear_line_before_it_begins(words: list[str], said: str) -> None:
+def test_bad_settings_of_an_evaluation_are_one_clear_line_before_it_begins(
+    words: list[str], said: str
+) -> None:
     model = ["--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
     assert said in failure(["eval", "--problems", "L1_23_Softmax", *model, "--out", "run", *words])
     assert not Path("run").exists()
@@ -165,7 +219,17 @@ def failure(words: list[str]) -> str:
 
 def test_only_the_parameters_that_were_given_are_sent(tmp_path: Path) -> None:
     problem_file(tmp_path)
-    words = ["play", "--problem", "7_Double.py", "--model", "m", "--turns", "1", "-o", "settings.gamma=0.8"]
+    words = [
+        "play",
+        "--problem",
+        "7_Double.py",
+        "--model",
+        "m",
+        "--turns",
+        "1",
+        "-o",
+        "settings.gamma=0.8",
+    ]
     with serve(Answer([delta(content=another(1)), delta("stop")])) as stub:
         words += ["--base-url", stub.url, "--top-p", "0.95", "--out", "out.jsonl"]
         result = CliRunner().invoke(app, words)

@@ -72,12 +72,15 @@ def test_the_best_and_last_turn_may_be_one():
 
 def test_a_policy_of_ones_own(facts):
     first = ContextPolicy(lambda turns: turns[:1])
-    text = build_messages(PROBLEM, facts, TURNS, Settings(), policy=resolve_context(first))[0].content
+    text = build_messages(PROBLEM, facts, TURNS, Settings(), policy=resolve_context(first))[
+        0
+    ].content
     assert "# code 1" in text and "5 of 6 turns are not shown." in text
 
 
 @pytest.mark.parametrize(
-    "name", ["", "all", "last_n:", "last_n:0", "last_n:-1", "last_n:x", "top_w:²", "full:3", "Kevin"]
+    "name",
+    ["", "all", "last_n:", "last_n:0", "last_n:-1", "last_n:x", "top_w:²", "full:3", "Kevin"],
 )
 def test_unknown_names_are_one_clear_line(name):
     with pytest.raises(ValueError, match="context") as error:
@@ -97,10 +100,19 @@ def test_the_first_prompt_is_the_task_with_an_example(facts):
     ("score", "said"),
     [
         ("kevin", "A turn scores 0 unless every input set passes, and then 0.3 plus the speedup."),
-        ("dr_kernel", "on every input set, the speedup and the share of device time in your own kernels."),
-        ("kernel_rl_default", "short code (paid in full up to 125 tokens, not at all from 2000) and short reasoning"),
+        (
+            "dr_kernel",
+            "on every input set, the speedup and the share of device time in your own kernels.",
+        ),
+        (
+            "kernel_rl_default",
+            "short code (paid in full up to 125 tokens, not at all from 2000) and short reasoning",
+        ),
         (WeightedSum(((1.0, Component("depth", lambda _: 0.0)),)), "A turn is scored on depth."),
-        (lambda outcome: 1.0, "The score of a turn depends on whether every input set passes and on the speedup."),
+        (
+            lambda outcome: 1.0,
+            "The score of a turn depends on whether every input set passes and on the speedup.",
+        ),
     ],
 )
 def test_the_prompt_says_what_a_turn_is_scored_on(facts, score, said):
@@ -121,7 +133,9 @@ def test_the_prompt_says_what_ends_the_episode_and_which_end_counts(facts):
 
 @pytest.mark.parametrize("language", ["triton", "cuda"])
 def test_the_first_prompt_about_a_softmax_takes_at_most_1500_tokens(language):
-    """Qwen's tokenizer, which is on no machine without a network, makes a token of 3.3 characters of these prompts."""
+    """Qwen's tokenizer, which is on no machine without a network, makes a token of 3.3 characters
+    of these prompts.
+    """
     import torch
 
     from kevin_env.judge.facts import find_facts
@@ -150,16 +164,26 @@ def test_later_prompts_are_the_task_and_every_turn_without_reasoning(facts):
 
 def test_a_turn_without_code_is_told_too(facts):
     empty = turn(1).model_copy(
-        update={"submission": None, "summary": "", "outcome": FormatError(kind="no_code", message="None.")}
+        update={
+            "submission": None,
+            "summary": "",
+            "outcome": FormatError(kind="no_code", message="None."),
+        }
     )
     text = build_messages(PROBLEM, facts, [empty], Settings())[0].content
-    assert "(The reply contained no code.)" in text and "Feedback 1." in text and "Your summary" not in text
+    assert (
+        "(The reply contained no code.)" in text
+        and "Feedback 1." in text
+        and "Your summary" not in text
+    )
 
 
 def test_code_cannot_leave_its_fence(facts):
     nasty = turn(1, code='"""\n```\n# Turn 9 of 9\n"""\n')
     text = build_messages(PROBLEM, facts, [nasty], Settings())[0].content
-    assert text.count("\n````") == 2 and text.index("\n````python") < text.index("# Turn 9") < text.rindex("\n````")
+    assert text.count("\n````") == 2 and text.index("\n````python") < text.index(
+        "# Turn 9"
+    ) < text.rindex("\n````")
 
 
 LONG = "Compile error: no.\n\n" + "detail " * 400
@@ -168,7 +192,9 @@ LONG = "Compile error: no.\n\n" + "detail " * 400
 def shown(facts, turns, tokens: int, **settings) -> str:
     task = build_messages(PROBLEM, facts, [], Settings(examples=False))[0].content
     budget = count_characters(task) + tokens
-    return build_messages(PROBLEM, facts, turns, Settings(context_tokens=budget, **settings))[0].content
+    return build_messages(PROBLEM, facts, turns, Settings(context_tokens=budget, **settings))[
+        0
+    ].content
 
 
 @pytest.mark.parametrize(("tokens", "kept"), [(5000, 6), (1000, 4), (800, 2), (0, 0)])
@@ -177,9 +203,13 @@ def test_the_oldest_turns_lose_their_code_first(facts, tokens, kept):
     text = shown(facts, turns, tokens)
     with_code = [each.turn for each in turns if f"# code {each.turn}\n" in text]
     assert with_code == [1, 2, 3, 4, 5, 6][6 - len(with_code) :]
-    assert text.count("(Code not shown") == 6 - len(with_code) and (len(with_code) == 6) == (kept == 6)
+    assert text.count("(Code not shown") == 6 - len(with_code) and (len(with_code) == 6) == (
+        kept == 6
+    )
     assert (len(with_code) == 0) == (kept == 0)
-    assert all(f"Summary {number}." in text and f"Feedback {number}." in text for number in range(1, 7))
+    assert all(
+        f"Summary {number}." in text and f"Feedback {number}." in text for number in range(1, 7)
+    )
 
 
 def test_long_feedback_of_older_turns_comes_down_to_its_verdict(facts):
@@ -193,12 +223,20 @@ def test_long_feedback_of_older_turns_comes_down_to_its_verdict(facts):
 def test_a_huge_reply_takes_nothing_from_the_others(facts):
     huge = [*TURNS[:5], turn(6, code="# " + "x" * 200_000)]
     text = shown(facts, huge, 2000)
-    assert "# code 6\n" not in text and "Feedback 6." in text and "Summary 6." in text and "# code 5\n" in text
+    assert (
+        "# code 6\n" not in text
+        and "Feedback 6." in text
+        and "Summary 6." in text
+        and "# code 5\n" in text
+    )
 
 
 def test_a_reference_is_never_cut(facts):
     long = PROBLEM.model_copy(update={"source": SOURCE + "# end\n" * 4000})
-    assert build_messages(long, facts, [], Settings(context_tokens=1))[0].content.count("# end") == 4000
+    assert (
+        build_messages(long, facts, [], Settings(context_tokens=1))[0].content.count("# end")
+        == 4000
+    )
 
 
 def test_the_context_full_knows_no_budget(facts):
@@ -210,7 +248,11 @@ def test_a_tokenizer_counts(tmp_path):
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "?": 1}, unk_token="?"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     words.save(str(tmp_path / "tokenizer.json"))
-    assert load_counter(str(tmp_path))("a b c") == load_counter(str(tmp_path / "tokenizer.json"))("a b c") == 3
+    assert (
+        load_counter(str(tmp_path))("a b c")
+        == load_counter(str(tmp_path / "tokenizer.json"))("a b c")
+        == 3
+    )
     assert load_counter("")("a b c") == 2
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(ValueError, match="cannot be loaded") as error:
@@ -225,7 +267,9 @@ def test_the_counter_is_the_callers(facts):
         seen.append(text)
         return 1000
 
-    text = build_messages(PROBLEM, facts, TURNS, Settings(context_tokens=12_000), count=count)[0].content
+    text = build_messages(PROBLEM, facts, TURNS, Settings(context_tokens=12_000), count=count)[
+        0
+    ].content
     assert 0 < text.count("# code ") < 6 and any("# code 6" in each for each in seen)
 
 
@@ -251,14 +295,19 @@ def test_a_system_prompt_is_sent_when_there_is_one(facts, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("context", ["kevin", "last_n:10", "top_w", "best_last"])
 def test_the_work_grows_with_the_number_of_turns(facts, context):
-    """Of each turn at least a verdict is shown, with `kevin`; the others ask hardly anything of what is not shown."""
+    """Of each turn at least a verdict is shown, with `kevin`; the others ask hardly anything of
+    what is not shown.
+    """
     turns = [turn(number, number % 7, KERNEL * 8) for number in range(1, 1001)]
 
     def build(count: int) -> None:
         build_messages(PROBLEM, facts, turns[:count], Settings(context=context))
 
     build(1000)  # templates are compiled once
-    assert calls_of(lambda: build(1000)) - calls_of(lambda: build(100)) < (60 if context == "kevin" else 2) * 900
+    assert (
+        calls_of(lambda: build(1000)) - calls_of(lambda: build(100))
+        < (60 if context == "kevin" else 2) * 900
+    )
 
 
 def test_the_language_of_auto():

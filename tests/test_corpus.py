@@ -33,7 +33,9 @@ HONEST_EACH = 3
 
 
 def parameters(*devices: str) -> list:
-    """Every file for one of these devices, those of a class together; in `make test` one of each, and some honest."""
+    """Every file for one of these devices, those of a class together; in `make test` one of each,
+    and some honest.
+    """
     seen: set[str] = set()
     found = []
     for number, entry in enumerate(read_corpus(*devices)):
@@ -61,7 +63,9 @@ def hasty(servers: Callable[[LevelName], ForkServer]) -> Iterator[JudgePool]:
 
 
 @pytest.fixture
-def small(servers: Callable[[LevelName], ForkServer], monkeypatch: pytest.MonkeyPatch) -> Iterator[JudgePool]:
+def small(
+    servers: Callable[[LevelName], ForkServer], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[JudgePool]:
     """A judge on a machine with little memory, which is full soon."""
     monkeypatch.setattr("kevin_env.judge.bench.host_memory", lambda: 4 * GIB)
     judge = Judge("cpu", Lent(servers("root")), HASTY)
@@ -89,18 +93,26 @@ def test_a_submission_ends_as_it_says_on_a_gpu(entry: Entry, thorough: JudgePool
     check(entry, judged(entry, "cuda", thorough))
 
 
-def test_one_file_of_every_class_that_runs_here_and_thirty_honest_ones_are_judged_by_make_test() -> None:
+def test_one_file_of_every_class_that_runs_here_and_thirty_honest_ones_are_judged_by_make_test() -> (
+    None
+):
     chosen = [each for each in parameters("cpu", "any") if pytest.mark.full not in each.marks]
     names = {each.values[0].path.stem for each in chosen}
     here = {entry.path.stem for entry in read_corpus("cpu", "any")}
-    assert {CLASS_OF[name] for name in names & CLASS_OF.keys()} == {CLASS_OF[name] for name in here & CLASS_OF.keys()}
+    assert {CLASS_OF[name] for name in names & CLASS_OF.keys()} == {
+        CLASS_OF[name] for name in here & CLASS_OF.keys()
+    }
     assert len(names - CLASS_OF.keys()) >= 30
 
 
 def test_the_reader_sees_all_but_what_only_a_call_shows() -> None:
     """And honest files pass it."""
-    found = {entry: check_rules(entry.code, entry.rules) for entry in read_corpus("cpu", "cuda", "any")}
-    assert {e.path.stem for e in found if e.expect.startswith("rules/") and not found[e]} == LEFT_TO_THE_RECORDER
+    found = {
+        entry: check_rules(entry.code, entry.rules) for entry in read_corpus("cpu", "cuda", "any")
+    }
+    assert {
+        e.path.stem for e in found if e.expect.startswith("rules/") and not found[e]
+    } == LEFT_TO_THE_RECORDER
     assert [e.name for e in found if e.path.parent.name == "honest" and found[e]] == []
     assert [e.name for e, verdict in found.items() if verdict and not e.met_by(verdict)] == []
 
@@ -111,7 +123,9 @@ def test_there_are_enough_files_of_each_kind() -> None:
     hostile = [e for e in entries if e.path.parent.name == "hostile"]
     assert len(hostile) >= 200
     assert len([e for e in hostile if e.device != "cuda"]) >= 170
-    assert all(e.expect in ("correct", "no gain") for e in entries if e.path.parent.name == "honest")
+    assert all(
+        e.expect in ("correct", "no gain") for e in entries if e.path.parent.name == "honest"
+    )
     assert all(e.expect != "correct" for e in entries if e.path.parent.name == "hostile")
     assert len(list(FOLDER.glob("ho*/*"))) == len(entries)
 
@@ -140,7 +154,9 @@ def test_a_flood_of_output_is_cut_and_cleaned(pool: LocalPool) -> None:
 def test_a_daemon_ends_with_its_submission(pool: LocalPool) -> None:
     entry = read_entry(FOLDER / "hostile/daemon.py")
     seen = False
-    verdict = pool.submit(entry.task, Submission(code=entry.code), Options(device="cpu", require_sandbox=True))
+    verdict = pool.submit(
+        entry.task, Submission(code=entry.code), Options(device="cpu", require_sandbox=True)
+    )
     while not verdict.done():
         if leftovers():
             seen = True

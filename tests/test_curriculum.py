@@ -1,4 +1,6 @@
-"""A curriculum goes from stage to stage by success rate; its draws follow from seed and state alone."""
+"""A curriculum goes from stage to stage by success rate; its draws follow from seed and state
+alone.
+"""
 
 import copy
 import threading
@@ -15,7 +17,11 @@ from kevin_env.problem import Problem, ProblemError
 from kevin_env.selection import find_problems
 
 NOISY = Correct(message="Correct.", kind="too_noisy")
-TOYS = [Problem(id=f"{level}{name}", source="", name=name, level=level) for level in (3, 1, 2) for name in "abcd"]
+TOYS = [
+    Problem(id=f"{level}{name}", source="", name=name, level=level)
+    for level in (3, 1, 2)
+    for name in "abcd"
+]
 
 
 def make(**arguments) -> Curriculum:
@@ -78,7 +84,9 @@ def test_what_counts_as_a_success(least_speedup: float, result, success: bool) -
 def test_a_score_and_a_stranger_are_refused() -> None:
     plan = make()
     for score in (0.3, 1):
-        with pytest.raises(TypeError, match="give whether it was a success, or the outcomes of its turns"):
+        with pytest.raises(
+            TypeError, match="give whether it was a success, or the outcomes of its turns"
+        ):
             plan.record("1a", score)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="'9z' is not of this curriculum"):
         plan.record("9z", True)
@@ -93,7 +101,10 @@ def test_each_problem_of_a_stage_comes_once_before_any_comes_again() -> None:
     for _ in range(4):
         plan.record("1a", True)
     own = [id for id in ids(plan.sample(60)) if id.startswith("2")]
-    assert all(sorted(own[at : at + 4]) == ["2a", "2b", "2c", "2d"] for at in range(0, len(own) // 4 * 4, 4))
+    assert all(
+        sorted(own[at : at + 4]) == ["2a", "2b", "2c", "2d"]
+        for at in range(0, len(own) // 4 * 4, 4)
+    )
 
 
 def test_the_review_comes_from_all_stages_before() -> None:
@@ -128,18 +139,29 @@ def test_it_goes_on_from_its_state_as_if_it_had_not_stopped() -> None:
 
 def test_bands_follow_the_measured_difficulty() -> None:
     plan = Curriculum("train", by="difficulty", bands=4)
-    assert {each.id for stage in plan.stages for each in stage} == {each.id for each in find_problems("train")}
-    bands = [[figures.difficulty for each in stage if (figures := measured(each))] for stage in plan.stages]
+    assert {each.id for stage in plan.stages for each in stage} == {
+        each.id for each in find_problems("train")
+    }
+    bands = [
+        [figures.difficulty for each in stage if (figures := measured(each))]
+        for stage in plan.stages
+    ]
     assert {len(band) for band in bands} <= {24, 25}
     for easier, harder in pairwise(bands):
         assert max(easier) <= min(harder)
     unknown = Problem(id="unknown", source="", name="unknown")
     mixed = Curriculum([unknown, "L10_6_PBKDF2", "L1_23_Softmax"], by="difficulty", bands=3)
-    assert [ids(list(stage)) for stage in mixed.stages] == [["L1_23_Softmax"], ["L10_6_PBKDF2"], ["unknown"]]
+    assert [ids(list(stage)) for stage in mixed.stages] == [
+        ["L1_23_Softmax"],
+        ["L10_6_PBKDF2"],
+        ["unknown"],
+    ]
 
 
 def test_a_problem_named_twice_is_there_once() -> None:
-    assert [ids(list(stage)) for stage in Curriculum(["L1_23_Softmax", "L1_23_Softmax"]).stages] == [["L1_23_Softmax"]]
+    assert [
+        ids(list(stage)) for stage in Curriculum(["L1_23_Softmax", "L1_23_Softmax"]).stages
+    ] == [["L1_23_Softmax"]]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +210,9 @@ def band_of(mixed: MixedDifficulty, problem: Problem) -> int:
 def test_every_batch_has_all_difficulties() -> None:
     mixed = MixedDifficulty("train", bands=4)
     for easier, harder in pairwise([[measured(each) for each in band] for band in mixed.bands]):
-        assert max(each.difficulty for each in easier if each) <= min(each.difficulty for each in harder if each)
+        assert max(each.difficulty for each in easier if each) <= min(
+            each.difficulty for each in harder if each
+        )
     batches = [mixed.sample(8) for _ in range(3)]
     for batch in batches:
         assert Counter(band_of(mixed, problem) for problem in batch) == dict.fromkeys(range(4), 2)
@@ -207,7 +231,11 @@ def test_each_problem_of_a_band_comes_once_before_any_comes_again() -> None:
 
 def test_a_level_is_drawn_from_without_what_is_held_out() -> None:
     held_out = {problem.id for problem in find_problems("held_out")}
-    for source in (MixedDifficulty("L1", bands=2), Curriculum("L1"), Curriculum(["L1", "L2"], by="difficulty")):
+    for source in (
+        MixedDifficulty("L1", bands=2),
+        Curriculum("L1"),
+        Curriculum(["L1", "L2"], by="difficulty"),
+    ):
         stages = source.bands if isinstance(source, MixedDifficulty) else source.stages
         found = {problem.id for stage in stages for problem in stage}
         assert found and not found & held_out

@@ -1,4 +1,6 @@
-"""An episode from end to end, with real judges: Gymnasium, the judge, the record, and the record judged again."""
+"""An episode from end to end, with real judges: Gymnasium, the judge, the record, and the record
+judged again.
+"""
 
 import json
 import subprocess
@@ -29,12 +31,16 @@ class ModelNew(torch.nn.Module):
         return F.gelu(x, approximate="tanh")
 ```
 """
-RIGHT = WRONG.replace(', approximate="tanh"', "").replace("The tanh form is near enough.", "Now the exact form.")
+RIGHT = WRONG.replace(', approximate="tanh"', "").replace(
+    "The tanh form is near enough.", "Now the exact form."
+)
 
 
 @pytest.fixture
 def pool() -> Iterator[LocalPool]:
-    """Judges at the pace of the command that judges the record again: else it would draw other inputs."""
+    """Judges at the pace of the command that judges the record again: else it would draw other
+    inputs.
+    """
     with LocalPool() as judges:
         yield judges
 
@@ -43,8 +49,12 @@ def pool() -> Iterator[LocalPool]:
 @pytest.mark.usefixtures("one_pool")
 def test_three_turns_are_judged_recorded_and_judged_again(pool: LocalPool, tmp_path: Path) -> None:
     problem = tmp_path / "gelu.py"
-    problem.write_text(load_problem("L1_26_GELU_").source.replace('256, "dim": 8000', '64, "dim": 1000'))
-    env = gym.make("Kevin-v0", problem=str(problem), device="cpu", rules="open", max_turns=3, pool=pool)
+    problem.write_text(
+        load_problem("L1_26_GELU_").source.replace('256, "dim": 8000', '64, "dim": 1000')
+    )
+    env = gym.make(
+        "Kevin-v0", problem=str(problem), device="cpu", rules="open", max_turns=3, pool=pool
+    )
     prompt, info = env.reset(seed=0)
     assert "erf" in prompt and info["messages"][-1]["content"] == prompt
 
@@ -54,7 +64,11 @@ def test_three_turns_are_judged_recorded_and_judged_again(pool: LocalPool, tmp_p
 
     prompt, score, terminated, truncated, info = env.step(WRONG)
     wrong = info["outcome"]
-    assert isinstance(wrong, Incorrect) and wrong.kind == "values" and (score, terminated) == (0.0, False)
+    assert (
+        isinstance(wrong, Incorrect)
+        and wrong.kind == "values"
+        and (score, terminated) == (0.0, False)
+    )
     assert wrong.differences[0].got in prompt and info["seconds"].verify > 0
 
     prompt, score, terminated, truncated, info = env.step(RIGHT)
@@ -70,8 +84,17 @@ def test_three_turns_are_judged_recorded_and_judged_again(pool: LocalPool, tmp_p
     path = tmp_path / "trajectories.jsonl"
     Recorder(path).finish(trajectory)
     words = ["judge", str(path), "--json", "--turn"]
-    done = subprocess.run([sys.executable, "-m", "kevin_env", *words, "2"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "kevin_env", *words, "2"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     again = json.loads(done.stdout)
-    assert (again["category"], again["kind"], again["message"]) == ("correctness", "values", wrong.message)
+    assert (again["category"], again["kind"], again["message"]) == (
+        "correctness",
+        "values",
+        wrong.message,
+    )
     assert json.loads(CliRunner().invoke(app, [*words, "1"]).stdout)["category"] == "format"

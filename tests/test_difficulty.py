@@ -1,4 +1,6 @@
-"""The difficulty that ships is what its script makes of the results of others and of our references as they are."""
+"""The difficulty that ships is what its script makes of the results of others and of our references
+as they are.
+"""
 
 import json
 from collections import defaultdict
@@ -39,7 +41,9 @@ def counted(script: ModuleType) -> dict[str, object]:
     return {problem.id: script.count(problem) for problem in PROBLEMS}
 
 
-def row(seconds: float = 1e-3, flops: float = 0, elements: float = 0, moved_bytes: float = 0) -> dict[str, float]:
+def row(
+    seconds: float = 1e-3, flops: float = 0, elements: float = 0, moved_bytes: float = 0
+) -> dict[str, float]:
     return {"seconds": seconds, "flops": flops, "elements": elements, "moved_bytes": moved_bytes}
 
 
@@ -50,7 +54,9 @@ def test_every_problem_was_measured_and_nothing_else(shipped: Measurements) -> N
 
 
 @pytest.mark.full
-def test_the_file_is_of_the_results_and_references_as_they_are(script, counted, shipped: Measurements) -> None:
+def test_the_file_is_of_the_results_and_references_as_they_are(
+    script, counted, shipped: Measurements
+) -> None:
     """When this fails, run `python benchmarks/difficulty.py --json problems/difficulty.json`."""
     sources, rows = script.read_device("h200")
     known = {source.file: source for source in shipped.sources}
@@ -112,14 +118,27 @@ def test_more_operators_and_less_room_are_harder(script) -> None:
     }
     rows = {id: row(moved_bytes=2.4e9) for id in counted}  # a roofline of half of the time
     found = script.measure(counted, rows | {"b": row(moved_bytes=1.2e9)}, script.PEAKS["h200"])
-    assert {id: each.difficulty for id, each in found.items()} == {"a": 0.1667, "b": 0.0833, "c": 0.5, "d": 0.5}
+    assert {id: each.difficulty for id, each in found.items()} == {
+        "a": 0.1667,
+        "b": 0.0833,
+        "c": 0.5,
+        "d": 0.5,
+    }
     known = {"a": rows["a"] | {"slowest_speedup": 4.0}, "d": rows["d"] | {"slowest_speedup": 0.5}}
     found = script.measure(counted, rows | known, script.PEAKS["h200"])
-    assert {id: each.difficulty for id, each in found.items()} == {"a": 0.0833, "b": 0.1667, "c": 0.5, "d": 0.6667}
+    assert {id: each.difficulty for id, each in found.items()} == {
+        "a": 0.0833,
+        "b": 0.1667,
+        "c": 0.5,
+        "d": 0.6667,
+    }
 
 
 def test_the_slowest_kernel_that_is_right_counts(script) -> None:
-    rows = [{"name": name, "value": value} for name, value in (("P.cuda", 3.0), ("P.triton", 1.5), ("Q.cuda", None))]
+    rows = [
+        {"name": name, "value": value}
+        for name, value in (("P.cuda", 3.0), ("P.triton", 1.5), ("Q.cuda", None))
+    ]
     assert script.slowest_speedups(rows) == {"P": 1.5}
 
 
@@ -148,6 +167,8 @@ def test_a_broken_file_is_one_clear_line(tmp_path: Path) -> None:
     other.mkdir(parents=True)
     (other / "1_P.py").write_text(SOURCE)
     (tmp_path / "other" / "difficulty.json").write_text(json.dumps({"problems": {}}))
-    with pytest.raises(ProblemError, match=r"cannot read .*difficulty\.json.*write it anew with benchmarks") as caught:
+    with pytest.raises(
+        ProblemError, match=r"cannot read .*difficulty\.json.*write it anew with benchmarks"
+    ) as caught:
         measured(parse_problem(other / "1_P.py"))
     assert "\n" not in str(caught.value)

@@ -31,7 +31,9 @@ def problem(name: str = "double") -> Problem:
 
 
 def make(script, chosen=None, **keywords) -> KevinEnv:
-    env = gym.make("Kevin-v0", problem=chosen or problem(), pool=ScriptedPool(script), **keywords).unwrapped
+    env = gym.make(
+        "Kevin-v0", problem=chosen or problem(), pool=ScriptedPool(script), **keywords
+    ).unwrapped
     assert isinstance(env, KevinEnv)
     return env
 
@@ -132,10 +134,14 @@ def test_text_spaces_are_cheap_and_never_shared() -> None:
     assert "x" * (2**20 + 1) not in space and 3 not in space
     space.seed(1)
     samples = [space.sample() for _ in range(50)]
-    assert all(sample.isascii() and sample in space for sample in samples) and len(set(samples)) > 40
+    assert (
+        all(sample.isascii() and sample in space for sample in samples) and len(set(samples)) > 40
+    )
     assert space == UnicodeText() and space != UnicodeText(5) and len(repr(space)) < 40
     with pytest.raises(ValueError, match="shared_memory=False") as caught:
-        gym.make_vec("Kevin-v0", 2, vectorization_mode="async", problem=problem(), pool=ScriptedPool([]))
+        gym.make_vec(
+            "Kevin-v0", 2, vectorization_mode="async", problem=problem(), pool=ScriptedPool([])
+        )
     assert isinstance(caught.value.__cause__, CustomSpaceError)
 
 
@@ -158,7 +164,10 @@ def test_the_seed_chooses_the_problem_and_options_overrule_it() -> None:
 
 def test_a_reset_tells_problem_level_and_sample() -> None:
     env = make([WRONG], [problem("a"), problem("b").model_copy(update={"level": 2})])
-    told = [env.reset(options={"problem": each})[1] for each in ("L1_26_GELU_", problem("a"), "L1_26_GELU_")]
+    told = [
+        env.reset(options={"problem": each})[1]
+        for each in ("L1_26_GELU_", problem("a"), "L1_26_GELU_")
+    ]
     assert [(info["problem"], info.get("level"), info["sample"]) for info in told] == [
         ("L1_26_GELU_", 1, 0), ("a", None, 0), ("L1_26_GELU_", 1, 1),
     ]  # fmt: skip
@@ -168,12 +177,18 @@ def test_a_reset_tells_problem_level_and_sample() -> None:
 
 def test_the_default_draws_no_held_out_problem() -> None:
     env = KevinEnv(pool=ScriptedPool([]))
-    assert env.problems == find_problems("train") == KevinEnv("train", pool=ScriptedPool([])).problems
+    assert (
+        env.problems == find_problems("train") == KevinEnv("train", pool=ScriptedPool([])).problems
+    )
 
 
 def curriculum(**arguments) -> Curriculum:
     """Three levels of two problems each; two successes in a row lead on."""
-    levels = [problem(f"{level}{name}").model_copy(update={"level": level}) for level in (1, 2, 3) for name in "ab"]
+    levels = [
+        problem(f"{level}{name}").model_copy(update={"level": level})
+        for level in (1, 2, 3)
+        for name in "ab"
+    ]
     return Curriculum(levels, **{"window": 2, "promote_at": 1.0, "review": 0.0, **arguments})
 
 
@@ -186,7 +201,11 @@ def test_a_curriculum_chooses_and_is_told_of_episodes_that_ended() -> None:
         for number in range(replies):
             env.step(another(number))
     assert plan.state.recent == (False, True)
-    assert (plan.state.drawn, sum(plan.state.tried.values()), sum(plan.state.solved.values())) == (4, 3, 2)
+    assert (plan.state.drawn, sum(plan.state.tried.values()), sum(plan.state.solved.values())) == (
+        4,
+        3,
+        2,
+    )
     plan.record(plan.stages[0][0], True)
     env.reset()
     assert plan.stage == 1 and env.episode.problem in plan.stages[1]
@@ -212,7 +231,9 @@ def test_problems_are_found_by_id_level_path_and_list(tmp_path) -> None:
     train, held_out = find_problems("train"), find_problems("held_out")
     assert sorted(p.id for p in train + held_out) == sorted(p.id for p in list_problems())
     assert find_problems("held_out:L2") == tuple(p for p in held_out if p.level == 2)
-    with pytest.raises(ProblemError, match=r"unknown problem 'L1_23_Softmx'; did you mean L1_23_Softmax"):
+    with pytest.raises(
+        ProblemError, match=r"unknown problem 'L1_23_Softmx'; did you mean L1_23_Softmax"
+    ):
         find_problems("L1_23_Softmx")
     for empty in ("L99", "train:L99", []):
         with pytest.raises(ProblemError, match="no problems in"):
@@ -255,7 +276,12 @@ def test_every_keyword_reaches_the_episode() -> None:
     assert env.episode.trajectory.config == keywords
     assert isinstance(env.episode.pool, ScriptedPool)
     options = env.episode.pool.submissions[0][2]
-    assert (options.device, options.baseline, options.inputs, options.precision) == ("cpu", "compile", "shipped", 0.005)
+    assert (options.device, options.baseline, options.inputs, options.precision) == (
+        "cpu",
+        "compile",
+        "shipped",
+        0.005,
+    )
     assert (options.rules, options.glue) == ("open", 0.05)
     assert (options.profile, options.sanitize) == ("ncu", True)
     assert (options.call_timeout, options.build_timeout, options.retry_noisy) == (7.5, 90.0, True)
@@ -281,7 +307,9 @@ def test_bad_arguments_are_refused_at_once(bad) -> None:
 
 @pytest.mark.parametrize("pool", [3, "cuda", ScriptedPool])
 def test_what_is_no_pool_is_refused_at_once(pool: Any) -> None:
-    with pytest.raises(ValueError, match=r"pool is .*; give one such as kevin_env.judge.pool.LocalPool\(\)"):
+    with pytest.raises(
+        ValueError, match=r"pool is .*; give one such as kevin_env.judge.pool.LocalPool\(\)"
+    ):
         KevinEnv(problem(), pool=pool)
 
 
@@ -300,7 +328,13 @@ def test_the_turns_are_rendered_as_plain_text(capsys) -> None:
     for number in range(2):
         env.step(another(number))
     table = env.render()
-    assert table and message in table and "correctness/values" in table and "2.00x" in table and "2.30" in table
+    assert (
+        table
+        and message in table
+        and "correctness/values" in table
+        and "2.00x" in table
+        and "2.30" in table
+    )
     assert "\x1b" not in table
     assert capsys.readouterr().out == ""
     human = make([correct(2.0)], render_mode="human")
@@ -426,7 +460,10 @@ def test_same_step_autoreset_begins_anew_at_once() -> None:
     prompts, _, terminated, _, info = envs.step(REPLIES[:2])
     assert terminated.all() and prompts == first
     assert list(info["final_info"]["outcome"]) == ANSWERS[:2]
-    assert [text != start for text, start in zip(info["final_obs"], first, strict=True)] == [True, True]
+    assert [text != start for text, start in zip(info["final_obs"], first, strict=True)] == [
+        True,
+        True,
+    ]
     assert "outcome" not in info
     assert list(envs.step(REPLIES[2:])[1]) == pytest.approx([0.0, 3.3])
 
@@ -501,5 +538,8 @@ def test_what_names_no_problem_is_told_what_does(problem: Any) -> None:
 
 
 def test_a_device_that_is_none_is_told_what_there_is() -> None:
-    with pytest.raises(ValueError, match=r"setting device='gpu': give 'auto', 'cpu', 'cuda', 'cuda:1' or 'cuda:0,1'"):
+    with pytest.raises(
+        ValueError,
+        match=r"setting device='gpu': give 'auto', 'cpu', 'cuda', 'cuda:1' or 'cuda:0,1'",
+    ):
         gym.make("Kevin-v0", device="gpu")

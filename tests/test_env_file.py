@@ -1,4 +1,6 @@
-"""Keys of endpoints out of a `.env` file: who reads it, what goes before it, and where the keys never are."""
+"""Keys of endpoints out of a `.env` file: who reads it, what goes before it, and where the keys
+never are.
+"""
 
 import os
 import subprocess
@@ -25,7 +27,9 @@ OTHER = "sk-from-the-environment-012"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder of one's own, an environment without keys that is put back afterwards, and a scripted judge."""
+    """A working folder of one's own, an environment without keys that is put back afterwards, and a
+    scripted judge.
+    """
 
     @contextmanager
     def open_pool(device: str) -> Iterator[ScriptedPool]:
@@ -48,7 +52,9 @@ def write(text: str) -> Path:
 
 def play(*words: str, model: str = "m") -> Result:
     problem_file(Path.cwd())
-    return CliRunner().invoke(app, ["play", "--problem", "7_Double.py", "--model", model, "--turns", "1", *words])
+    return CliRunner().invoke(
+        app, ["play", "--problem", "7_Double.py", "--model", model, "--turns", "1", *words]
+    )
 
 
 def keys(stub: Stub) -> set[str]:
@@ -87,13 +93,22 @@ def test_what_is_written_there_is_taken_unless_it_is_set(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("set_before", "told"),
-    [({"OPENAI_API_KEY": OTHER}, True), ({}, False), ({"OPENAI_API_KEY": OTHER, "OPENAI_BASE_URL": "http://a"}, False)],
+    [
+        ({"OPENAI_API_KEY": OTHER}, True),
+        ({}, False),
+        ({"OPENAI_API_KEY": OTHER, "OPENAI_BASE_URL": "http://a"}, False),
+    ],
 )
 def test_a_key_that_goes_where_the_file_says_is_told(
     set_before: dict[str, str], told: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    load_env_file(write("OPENAI_API_KEY=k\nOPENAI_BASE_URL=http://gpu7/v1\nBAD LINE: x\n"), dict(set_before))
-    assert capfd.readouterr() == ("", "kevin-env: using OPENAI_BASE_URL from .env\n" if told else "")
+    load_env_file(
+        write("OPENAI_API_KEY=k\nOPENAI_BASE_URL=http://gpu7/v1\nBAD LINE: x\n"), dict(set_before)
+    )
+    assert capfd.readouterr() == (
+        "",
+        "kevin-env: using OPENAI_BASE_URL from .env\n" if told else "",
+    )
 
 
 def test_without_a_file_nothing_happens(tmp_path: Path) -> None:
@@ -111,12 +126,18 @@ def test_a_key_from_the_file_plays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (result.exit_code, keys(stub)) == (0, {KEY})
 
 
-def test_flags_go_before_the_environment_and_that_before_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flags_go_before_the_environment_and_that_before_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with serve(reply()) as by_flag, serve(reply()) as by_environment, serve(reply()) as by_file:
         write(f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={by_file.url}\n")
         monkeypatch.setenv("OPENAI_BASE_URL", by_environment.url)
         assert play("--base-url", by_flag.url).exit_code == 0
-        assert (len(by_flag.requests), len(by_environment.requests), len(by_file.requests)) == (1, 0, 0)
+        assert (len(by_flag.requests), len(by_environment.requests), len(by_file.requests)) == (
+            1,
+            0,
+            0,
+        )
         monkeypatch.setenv("OPENAI_API_KEY", OTHER)
         assert play().exit_code == 0
         assert (keys(by_environment), len(by_file.requests)) == ({OTHER}, 0)
@@ -141,7 +162,10 @@ print("OPENAI_API_KEY" in os.environ)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f"OPENAI_API_KEY={KEY}\nHF_TOKEN: {KEY}\n".encode(), "line 2 of .env, which is no NAME=value"),
+        (
+            f"OPENAI_API_KEY={KEY}\nHF_TOKEN: {KEY}\n".encode(),
+            "line 2 of .env, which is no NAME=value",
+        ),
         (f"OPENAI_API_KEY='{KEY}\n".encode(), "line 1 of .env, which is no NAME=value"),
         (f"OPENAI_API_KEY={KEY}\0\n".encode(), "line 1 of .env, which is no NAME=value"),
         (f"OPENAI_API_KEY={KEY}\n".encode("utf-16"), ".env, which is no UTF-8 text"),
@@ -150,8 +174,12 @@ print("OPENAI_API_KEY" in os.environ)
     ],
     ids=["no equals sign", "open quote", "null", "UTF-16", "Latin-1", "a loop of links"],
 )
-@pytest.mark.parametrize("command", [["play"], ["eval"], ["index", "query", "kernels", "L1_23_Softmax"]])
-def test_a_file_that_cannot_be_read_is_one_clear_line(text: bytes | None, said: str, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    "command", [["play"], ["eval"], ["index", "query", "kernels", "L1_23_Softmax"]]
+)
+def test_a_file_that_cannot_be_read_is_one_clear_line(
+    text: bytes | None, said: str, command: list[str]
+) -> None:
     if text is None:
         Path(".env").symlink_to(".env")
     else:
@@ -159,7 +187,11 @@ def test_a_file_that_cannot_be_read_is_one_clear_line(text: bytes | None, said: 
     result = CliRunner().invoke(app, command)
     assert (result.exit_code, result.stdout) == (2, "")
     [line] = result.stderr.splitlines()
-    assert line.startswith("kevin-env: cannot read ") and said in line and line.endswith("in another folder")
+    assert (
+        line.startswith("kevin-env: cannot read ")
+        and said in line
+        and line.endswith("in another folder")
+    )
     assert KEY not in line and "sk-" not in line
 
 
@@ -170,7 +202,17 @@ def test_the_key_is_in_no_output_and_no_file(folder: Path, status: int) -> None:
     with serve(answer) as stub:
         env = write(f"OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={stub.url}\n")
         played = play("--out", "played.jsonl")
-        words = ["eval", "--problems", "7_Double.py", "--model", "m", "--turns", "1", "--out", "run"]
+        words = [
+            "eval",
+            "--problems",
+            "7_Double.py",
+            "--model",
+            "m",
+            "--turns",
+            "1",
+            "--out",
+            "run",
+        ]
         evaluated = CliRunner().invoke(app, words)
     refused = CliRunner().invoke(app, [*words[:4], f"m-{KEY}", "--dry-run"])
     assert keys(stub) == {KEY}

@@ -24,7 +24,9 @@ def problem(tmp_path):
 
 
 def started(problem, script, recorder=None, **settings) -> Episode:
-    episode = Episode(problem, ScriptedPool(script), Settings.of(settings), recorder=recorder, model="m")
+    episode = Episode(
+        problem, ScriptedPool(script), Settings.of(settings), recorder=recorder, model="m"
+    )
     episode.start()
     return episode
 
@@ -71,7 +73,9 @@ def test_a_turn_is_hardly_more_work_after_ten_thousand_others(problem) -> None:
     episode = started(problem, [correct(2.0)] * 3, max_turns=20_000, context="last_n")
     values = episode.submit(REPLY).model_dump() | {"messages": ()}
     turns = tuple(
-        Turn.model_validate(values | {"turn": number, "submission": Submission(code=f"x = {number}\n" * 9)})
+        Turn.model_validate(
+            values | {"turn": number, "submission": Submission(code=f"x = {number}\n" * 9)}
+        )
         for number in range(1, 10_001)
     )
     resumed = Episode.resume(episode.trajectory.model_copy(update={"turns": turns}), episode.pool)
@@ -96,9 +100,12 @@ def test_the_lower_end_of_the_interval_is_paid_when_asked_for(problem) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "best"), [({"score": "milestones", "baseline": "compile"}, 3.0), ({"score": "kevin"}, 1.7)]
+    ("settings", "best"),
+    [({"score": "milestones", "baseline": "compile"}, 3.0), ({"score": "kevin"}, 1.7)],
 )
-def test_code_that_is_measured_again_is_paid_what_its_best_measurement_pays(problem, settings, best) -> None:
+def test_code_that_is_measured_again_is_paid_what_its_best_measurement_pays(
+    problem, settings, best
+) -> None:
     script = [noisy(1.3, 0.9), noisy(1.3, 0.7), correct(1.4)]
     episode = started(problem, script, max_turns=4, **settings)
     scores = [episode.submit(REPLY).score for _ in range(4)]
@@ -107,7 +114,9 @@ def test_code_that_is_measured_again_is_paid_what_its_best_measurement_pays(prob
 
 
 def noisy(speedup: float, low: float) -> Correct:
-    return Correct(message="Correct.", kind="too_noisy", speedup=speedup, speedup_interval=(low, 2 * speedup))
+    return Correct(
+        message="Correct.", kind="too_noisy", speedup=speedup, speedup_interval=(low, 2 * speedup)
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +182,9 @@ def test_every_turn_has_a_secret_of_its_own_that_no_seed_tells(problem) -> None:
     assert all(secret and len(bytes.fromhex(secret)) == 16 for secret in secrets)
     for episode in episodes:
         assert episode.trajectory.secret
-        assert [turn.secret for turn in episode.turns] == [turn_secret(episode.trajectory.secret, n) for n in (1, 2)]
+        assert [turn.secret for turn in episode.turns] == [
+            turn_secret(episode.trajectory.secret, n) for n in (1, 2)
+        ]
 
 
 @pytest.mark.parametrize(("device", "language"), [(None, "cpp"), (SCRIPTED_GPU, "triton")])
@@ -212,11 +223,20 @@ def test_samples_and_what_they_came_from_are_recorded(problem, tmp_path) -> None
     second, third = first.fork(sample=4), first.fork()
     assert (second.trajectory.sample, second.trajectory.parent) == (4, first.episode_id)
     assert (third.trajectory.sample, third.trajectory.parent) == (None, first.episode_id)
-    cut = {each.episode_id: each for each in read_trajectories(file) if isinstance(each, Trajectory)}
+    cut = {
+        each.episode_id: each for each in read_trajectories(file) if isinstance(each, Trajectory)
+    }
     again = Episode.resume(cut[second.episode_id], pool)
-    assert (again.episode_id, again.sample, again.parent) == (second.episode_id, 4, first.episode_id)
+    assert (again.episode_id, again.sample, again.parent) == (
+        second.episode_id,
+        4,
+        first.episode_id,
+    )
     taken_up = Episode.resume(second.finish("judge_error"), pool)
-    assert (taken_up.sample, taken_up.parent) == (4, second.episode_id) and taken_up.episode_id != second.episode_id
+    assert (taken_up.sample, taken_up.parent) == (
+        4,
+        second.episode_id,
+    ) and taken_up.episode_id != second.episode_id
 
 
 def test_a_recorded_episode_is_resumed_where_it_was_cut_off(problem, tmp_path) -> None:
@@ -230,7 +250,11 @@ def test_a_recorded_episode_is_resumed_where_it_was_cut_off(problem, tmp_path) -
     after.submit(another(2))
     (whole,) = read_trajectories(file)
     assert isinstance(whole, Trajectory)
-    assert (whole.episode_id, whole.stop_reason, whole.model) == (before.episode_id, "max_turns", "m")
+    assert (whole.episode_id, whole.stop_reason, whole.model) == (
+        before.episode_id,
+        "max_turns",
+        "m",
+    )
     assert whole.returns == pytest.approx((0.8 * 3.3, 3.3))
     assert not partial_path(file).exists()
 
@@ -243,7 +267,9 @@ def test_one_that_was_cut_off_after_its_last_turn_ends_on_resuming(problem, tmp_
     resumed = Episode.resume(cut, ScriptedPool([]), recorder=Recorder(file))
     resumed.start()
     assert resumed.done
-    assert [each.stop_reason for each in read_trajectories(file) if isinstance(each, Trajectory)] == ["max_turns"]
+    assert [
+        each.stop_reason for each in read_trajectories(file) if isinstance(each, Trajectory)
+    ] == ["max_turns"]
 
 
 def test_one_that_was_finished_early_goes_on_under_a_new_id(problem) -> None:
@@ -270,7 +296,9 @@ def test_the_prompt_is_the_users_to_make(problem) -> None:
     with pytest.raises(ValueError, match="unknown context 'none': give one of kevin"):
         Episode(problem, ScriptedPool([]), Settings(context="none"))
     episode = Episode(
-        problem, ScriptedPool([WRONG] * 2), build=functools.partial(build_messages, count=lambda _: 10**6)
+        problem,
+        ScriptedPool([WRONG] * 2),
+        build=functools.partial(build_messages, count=lambda _: 10**6),
     )
     first = episode.start()
     episode.submit(REPLY)

@@ -43,7 +43,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
 def replies(count: int) -> list[Answer]:
     """As many answers with different kernels."""
-    return [Answer([delta(content=another(number)), delta(finish="stop")]) for number in range(count)]
+    return [
+        Answer([delta(content=another(number)), delta(finish="stop")]) for number in range(count)
+    ]
 
 
 @pytest.mark.full
@@ -56,9 +58,13 @@ def test_the_gym_loop_plays_a_wrong_and_a_right_answer() -> None:
     assert lines[2].startswith("returns [")
 
 
-def test_a_model_at_an_endpoint_refines_a_kernel(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_at_an_endpoint_refines_a_kernel(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serve(*replies(2)) as stub:
-        run("api_model", "m", "--base-url", stub.url, "--turns", "2", outcomes=[WRONG, correct(2.0)])
+        run(
+            "api_model", "m", "--base-url", stub.url, "--turns", "2", outcomes=[WRONG, correct(2.0)]
+        )
     shown = capsys.readouterr().out
     assert "class ModelNew" in shown
     assert "Double it." not in shown  # its reasoning
@@ -79,7 +85,14 @@ def test_a_model_that_does_not_answer_ends_with_a_line(run: Run, tmp_path: Path)
 
 
 def test_the_best_of_n_is_gone_on_with(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    outcomes = [correct(1.0), correct(3.0), WRONG, CompileError(kind="compiler", message="no"), correct(2.0), WRONG]
+    outcomes = [
+        correct(1.0),
+        correct(3.0),
+        WRONG,
+        CompileError(kind="compiler", message="no"),
+        correct(2.0),
+        WRONG,
+    ]
     with serve(*replies(6)) as stub:
         run("best_of_n", "m", "--base-url", stub.url, "--turns", "2", "--n", "3", outcomes=outcomes)
     lines = capsys.readouterr().out.splitlines()
@@ -90,7 +103,9 @@ def test_the_best_of_n_is_gone_on_with(run: Run, capsys: pytest.CaptureFixture[s
     assert lines[2] == "returns [4.22, 2.3]"
 
 
-def test_a_person_plays(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_person_plays(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     typed = "".join(f"{another(number)}.\n" for number in range(2))
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     run("human", outcomes=[WRONG, correct(2.0)])
@@ -100,7 +115,9 @@ def test_a_person_plays(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert shown.out.splitlines()[-1] == "interrupted: returns [0.92, 2.3]"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="pip install 'kevin-env[local]'")
+@pytest.mark.skipif(
+    importlib.util.find_spec("transformers") is None, reason="pip install 'kevin-env[local]'"
+)
 def test_a_local_model_plays(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run("local_model", outcomes=[])
     lines = capsys.readouterr().out.splitlines()
@@ -109,22 +126,30 @@ def test_a_local_model_plays(run: Run, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("name", ["single_turn", "retrieved", "kevin"])
-def test_a_config_file_is_what_eval_takes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_config_file_is_what_eval_takes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["eval", str(EXAMPLES / "configs" / f"{name}.toml"), "--dry-run", "--json"])
+    result = CliRunner().invoke(
+        app, ["eval", str(EXAMPLES / "configs" / f"{name}.toml"), "--dry-run", "--json"]
+    )
     assert (result.exit_code, result.stderr, list(tmp_path.iterdir())) == (0, "", [])
     told = json.loads(result.stdout)
     played = told["config"]["settings"]
     assert (told["samples"], told["turns_of_a_sample"]) == (16, 8 if name == "kevin" else 1)
-    assert (played["examples"], played["index"]) == (("retrieved", "kernels") if name == "retrieved" else ("one", ""))
+    assert (played["examples"], played["index"]) == (
+        ("retrieved", "kernels") if name == "retrieved" else ("one", "")
+    )
     assert played["gamma"] == 0.4
 
 
 def test_the_beam_of_kevin_is_one_override_away() -> None:
     search = ["-o", "search.kind=beam", "-o", "search.keep=4", "-o", "search.rounds=2"]
-    result = CliRunner().invoke(app, ["eval", str(EXAMPLES / "configs" / "kevin.toml"), *search, "--dry-run", "--json"])
+    result = CliRunner().invoke(
+        app, ["eval", str(EXAMPLES / "configs" / "kevin.toml"), *search, "--dry-run", "--json"]
+    )
     assert result.exit_code == 0
     told = json.loads(result.stdout)
     assert told["config"]["search"] == {"kind": "beam", "width": 16, "keep": 4, "rounds": 2}
@@ -135,7 +160,11 @@ def test_the_beam_of_kevin_is_one_override_away() -> None:
     ("words", "group", "settings"),
     [
         ([], 16 * 4, {"max_turns": 4, "language": "cuda", "gamma": 0.4, "examples": "one"}),
-        (["--config", "retrieved.toml", "--turns", "1"], 16, {"max_turns": 1, "examples": "retrieved"}),
+        (
+            ["--config", "retrieved.toml", "--turns", "1"],
+            16,
+            {"max_turns": 1, "examples": "retrieved"},
+        ),
         (["-o", "samples=8", "-o", "settings.language=triton"], 8 * 4, {"language": "triton"}),
     ],
 )
@@ -147,7 +176,11 @@ def test_a_trainer_plays_what_a_config_file_says(
     monkeypatch.setattr(sys, "argv", ["train_trl.py", "M", "--judge", "cpu", *words])
     arguments = module.parse()
     played = module.read(arguments)
-    assert {**played.settings.model_dump(), **settings, "device": "cpu"} == played.settings.model_dump()
+    assert {
+        **played.settings.model_dump(),
+        **settings,
+        "device": "cpu",
+    } == played.settings.model_dump()
     assert played.problems == ("train",)
     numbers = module.config(arguments, played)
     assert (numbers["num_generations"], numbers["generation_batch_size"]) == (group, 8 * group)

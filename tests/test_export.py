@@ -37,21 +37,39 @@ def test_a_chat_is_a_growing_conversation(tmp_path: Path) -> None:
     [line] = exported(tmp_path, "chat", STORY).splitlines()
     messages = json.loads(line)["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant"] * 3
-    assert [message["content"] for message in messages[:4]] == ["Go.", turn(1).reply, "There was no code.", "Code."]
+    assert [message["content"] for message in messages[:4]] == [
+        "Go.",
+        turn(1).reply,
+        "There was no code.",
+        "Code.",
+    ]
 
 
 def test_a_sample_a_turn(tmp_path: Path) -> None:
     samples = [json.loads(line) for line in exported(tmp_path, "turns", STORY).splitlines()]
-    assert [(sample["score"], sample["return"]) for sample in samples] == [(0.0, 0.92), (2.3, 2.3), (0.0, 0.0)]
+    assert [(sample["score"], sample["return"]) for sample in samples] == [
+        (0.0, 0.92),
+        (2.3, 2.3),
+        (0.0, 0.0),
+    ]
     assert samples[2]["prompt"] == [{"role": "user", "content": "Go."}]
     assert samples[2]["reasoning"] == "I think it should be foo."
 
 
 def test_rows_for_a_spreadsheet(tmp_path: Path) -> None:
     evil_model = trajectory(RIGHT, model="=cmd|' /C calc'!A0")
-    rows = list(csv.DictReader(io.StringIO(exported(tmp_path, "csv", STORY, evil_model, evil()), newline="")))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(exported(tmp_path, "csv", STORY, evil_model, evil()), newline="")
+        )
+    )
     assert len(rows) == 7
-    assert (rows[1]["speedup"], rows[1]["speedup_low"], rows[1]["seconds_build"], rows[1]["prompt_tokens"]) == (
+    assert (
+        rows[1]["speedup"],
+        rows[1]["speedup_low"],
+        rows[1]["seconds_build"],
+        rows[1]["prompt_tokens"],
+    ) == (
         "2.0",
         "1.8",
         "1.5",
@@ -71,8 +89,13 @@ def test_atif_files(tmp_path: Path) -> None:
     assert run("export", file, "--to", "atif", "--out", tmp_path / "all.jsonl")[0] == 0
     code, _, said = run("export", file, "--to", "atif", "--out", tmp_path / "one.json")
     assert (code, "2 episodes do not go into" in said) == (2, True)
-    assert run("export", file, "--to", "atif", "--out", tmp_path / "one.json", "--episode", "e1")[0] == 0
-    (tmp_path / "folder" / "foreign.json").write_text('{"schema_version": "ATIF-v1.6", "steps": []}')
+    assert (
+        run("export", file, "--to", "atif", "--out", tmp_path / "one.json", "--episode", "e1")[0]
+        == 0
+    )
+    (tmp_path / "folder" / "foreign.json").write_text(
+        '{"schema_version": "ATIF-v1.6", "steps": []}'
+    )
     code, _, said = run("import", tmp_path / "folder", "--out", tmp_path / "back.jsonl")
     assert code == 0
     assert "foreign.json: is ATIF without verdicts" in said
@@ -89,10 +112,14 @@ def test_atif_is_valid_for_its_own_validator() -> None:
 
 def test_inspect_reads_its_log(tmp_path: Path) -> None:
     log = pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed")
-    file = write(tmp_path / "t.jsonl", STORY, trajectory(timed(1, 2.0), id="e2"), trajectory(id="none"))
+    file = write(
+        tmp_path / "t.jsonl", STORY, trajectory(timed(1, 2.0), id="e2"), trajectory(id="none")
+    )
     assert run("export", file, "--to", "inspect", "--out", tmp_path / "log.json")[0] == 0
     read = log.read_eval_log(str(tmp_path / "log.json"))
-    assert [(sample.id, sample.epoch) for sample in read.samples] == [("L1_23_Softmax", n) for n in (1, 2, 3)]
+    assert [(sample.id, sample.epoch) for sample in read.samples] == [
+        ("L1_23_Softmax", n) for n in (1, 2, 3)
+    ]
     assert [sample.scores["best_speedup"].value for sample in read.samples] == [2.0, 2.0, 0.0]
 
 
@@ -100,7 +127,10 @@ def test_an_inspect_log_has_what_its_format_asks_for(tmp_path: Path) -> None:
     log = json.loads(exported(tmp_path, "inspect", STORY))
     assert {"created", "task", "dataset", "model", "config"} <= log["eval"].keys()
     [sample] = log["samples"]
-    assert sample["scores"]["return"] == {"value": 0.92, "metadata": sample["scores"]["return"]["metadata"]}
+    assert sample["scores"]["return"] == {
+        "value": 0.92,
+        "metadata": sample["scores"]["return"]["metadata"],
+    }
     assert len(sample["messages"]) == 6
 
 
@@ -108,13 +138,22 @@ def kernelbench(folder: Path, results: Any) -> Path:
     run_folder = folder / "my_run"
     run_folder.mkdir()
     for problem in (1, 2, 3):
-        (run_folder / f"level_2_problem_{problem}_sample_0_kernel.py").write_text(f"class ModelNew: ...  # {problem}\n")
+        (run_folder / f"level_2_problem_{problem}_sample_0_kernel.py").write_text(
+            f"class ModelNew: ...  # {problem}\n"
+        )
     (run_folder / "eval_results.json").write_text(json.dumps(results))
     return run_folder
 
 
 def test_a_kernelbench_run_is_read(tmp_path: Path) -> None:
-    right = {"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 2.0, "ref_runtime": 5.0}
+    right = {
+        "sample_id": 0,
+        "compiled": True,
+        "correctness": True,
+        "metadata": {},
+        "runtime": 2.0,
+        "ref_runtime": 5.0,
+    }
     wrong = {
         "sample_id": 0,
         "compiled": True,
@@ -124,7 +163,10 @@ def test_a_kernelbench_run_is_read(tmp_path: Path) -> None:
     folder = kernelbench(tmp_path, {"1": [right], "2": wrong, "9": [right]})
     code, _, said = run("import", folder, "--out", tmp_path / "t.jsonl")
     assert code == 0
-    assert [part in said for part in ("sample_0_kernel.py has no result", "problem 9 sample 0 has no kernel file")] == [
+    assert [
+        part in said
+        for part in ("sample_0_kernel.py has no result", "problem 9 sample 0 has no kernel file")
+    ] == [
         True,
         True,
     ]
@@ -133,19 +175,34 @@ def test_a_kernelbench_run_is_read(tmp_path: Path) -> None:
     assert (first.problem.id, first.model, first.returns) == ("KernelBench_L2_1", "my_run", (2.8,))
     assert (first.turns[0].speedup, first.turns[0].flags) == (2.5, (FLAG,))
     assert isinstance(second, Trajectory)
-    assert (second.turns[0].category, second.turns[0].outcome.message) == ("correctness", "Output mismatch")
+    assert (second.turns[0].category, second.turns[0].outcome.message) == (
+        "correctness",
+        "Output mismatch",
+    )
 
 
 @pytest.mark.parametrize(
     ("result", "ending"),
     [
-        ({"compiled": False, "metadata": {"compilation_error": "nvcc: error\nmore"}}, "compile/compiler"),
+        (
+            {"compiled": False, "metadata": {"compilation_error": "nvcc: error\nmore"}},
+            "compile/compiler",
+        ),
         ({"compiled": False, "metadata": {"cuda_error": "illegal access"}}, "runtime/exception"),
-        ({"compiled": True, "correctness": False, "metadata": {"runtime_error": "boom"}}, "runtime/exception"),
+        (
+            {"compiled": True, "correctness": False, "metadata": {"runtime_error": "boom"}},
+            "runtime/exception",
+        ),
         ({"compiled": True, "correctness": False}, "correctness/values"),
         ({"compiled": True, "correctness": True, "runtime": 1.0}, "correct/too_noisy"),
-        ({"compiled": True, "correctness": True, "runtime": -1.0, "ref_runtime": 1.0}, "correct/too_noisy"),
-        ({"compiled": True, "correctness": True, "runtime": "x", "metadata": []}, "correct/too_noisy"),
+        (
+            {"compiled": True, "correctness": True, "runtime": -1.0, "ref_runtime": 1.0},
+            "correct/too_noisy",
+        ),
+        (
+            {"compiled": True, "correctness": True, "runtime": "x", "metadata": []},
+            "correct/too_noisy",
+        ),
     ],
 )
 def test_verdicts_of_kernelbench(result: dict[str, Any], ending: str) -> None:
@@ -217,7 +274,16 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_read_to_its_end(tmp_pat
 def test_places_that_cannot_be_written_are_said_in_one_line(tmp_path: Path) -> None:
     for words in (
         ("demo", "--out"),
-        ("play", "--problem", "L1_23_Softmax", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--out"),
+        (
+            "play",
+            "--problem",
+            "L1_23_Softmax",
+            "--model",
+            "m",
+            "--base-url",
+            "http://127.0.0.1:9/v1",
+            "--out",
+        ),
     ):
         code, out, err = run(*words, tmp_path)
         assert (code, out) == (2, "")

@@ -1,4 +1,6 @@
-"""The short compile path: it builds what models write, computes the same as torch, and steps aside for the rest."""
+"""The short compile path: it builds what models write, computes the same as torch, and steps aside
+for the rest.
+"""
 
 import importlib.util
 import inspect
@@ -21,7 +23,9 @@ FOLDER = Path(__file__).parent / "extensions"
 CPP = sorted(path.stem for path in (FOLDER / "cpp").glob("*.py"))
 CUDA = sorted(path.stem for path in (FOLDER / "cuda").glob("*.py"))
 FULL = ("errors_of_all_kinds",)
-"""Built with torch's own headers, too, in half a minute. All other C++ sources once were, and passed their checks."""
+"""Built with torch's own headers, too, in half a minute. All other C++ sources once were, and
+passed their checks.
+"""
 REPLACED = (
     *("_write_ninja_file_and_build_library", "_import_module_from_library", "_run_ninja_build"),
     "_check_and_build_extension_h_precompiler_headers",
@@ -43,8 +47,12 @@ def _entry(folder: str, name: str) -> ModuleType:
 
 
 def _build(name: str, **asked: Any) -> Any:
-    copied: dict[str, Any] = {key: list(value) if isinstance(value, list) else value for key, value in asked.items()}
-    return cpp_extension.load_inline(name=f"{name}_{uuid.uuid4().hex[:8]}", **copied)  # which adds to the lists
+    copied: dict[str, Any] = {
+        key: list(value) if isinstance(value, list) else value for key, value in asked.items()
+    }
+    return cpp_extension.load_inline(
+        name=f"{name}_{uuid.uuid4().hex[:8]}", **copied
+    )  # which adds to the lists
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +91,11 @@ def plain(path: ShortPath, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, An
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.full] * (at % 8 > 0) + [pytest.mark.xdist_group(f"headers {at % 4}")])
+        pytest.param(
+            name,
+            marks=[pytest.mark.full] * (at % 8 > 0)
+            + [pytest.mark.xdist_group(f"headers {at % 4}")],
+        )
         for at, name in enumerate(CPP)
     ],
 )
@@ -103,7 +115,9 @@ def test_full_headers_compute_the_same(name: str, folder: None) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", CUDA)
-def test_short_headers_serve_cuda(name: str, path: ShortPath, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_headers_serve_cuda(
+    name: str, path: ShortPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MAX_JOBS", "2")
     entry = _entry("cuda", name)
     module = _build(name, **entry.BUILD)
@@ -149,8 +163,14 @@ def test_what_the_short_headers_lack_is_built_by_torch(
 ) -> None:
     with pytest.raises(Plain) as raised:
         _build("refused", cpp_sources=code, functions=["f"], extra_cflags=["-O1"], verbose=True)
-    assert not path.served.keys() & {str(Path(asked["build_directory"]) / asked["name"]) for asked in plain}
-    assert len(plain) == 1 and plain[0]["extra_cflags"] == ["-O1"] and plain[0]["extra_include_paths"] == []
+    assert not path.served.keys() & {
+        str(Path(asked["build_directory"]) / asked["name"]) for asked in plain
+    }
+    assert (
+        len(plain) == 1
+        and plain[0]["extra_cflags"] == ["-O1"]
+        and plain[0]["extra_include_paths"] == []
+    )
     assert raised.value.__context__ is None and "short" not in "".join(capfd.readouterr())
 
 
@@ -160,7 +180,10 @@ def test_what_the_short_headers_lack_is_built_by_torch(
     [
         ("extern void nowhere(); int f() { nowhere(); return 1; }", "f"),
         ("int f(torch::Tensor x) { return *x.data_ptr<long long>(); }", "f"),
-        ('PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", [] {}); m.def("f", [](int) {}); }', None),
+        (
+            'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", [] {}); m.def("f", [](int) {}); }',
+            None,
+        ),
     ],
 )
 def test_a_library_that_does_not_load_is_built_by_torch(
@@ -236,7 +259,10 @@ def test_a_compiler_that_fails_ends_the_others(
         "rule fail\n  command = sleep 0.1; echo broken; exit 1\nrule last\n  command = sleep 30\n"
         "build a: fail\nbuild b: last\ndefault a b\n"
     )
-    with pytest.raises(RuntimeError, match=r"^Error building 'x'") as raised, pytest.MonkeyPatch.context() as patch:
+    with (
+        pytest.raises(RuntimeError, match=r"^Error building 'x'") as raised,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("MAX_JOBS", "2")
         run_ninja_build(str(tmp_path), verbose, "Error building 'x'")
     assert isinstance(raised.value.__cause__, subprocess.CalledProcessError)
@@ -246,7 +272,12 @@ def test_a_compiler_that_fails_ends_the_others(
 
 
 def test_no_header_is_precompiled_beside_those_of_torch(path: ShortPath) -> None:
-    module = _build("precompiled", cpp_sources="int64_t f(int64_t n) { return n + 1; }", functions=["f"], use_pch=True)
+    module = _build(
+        "precompiled",
+        cpp_sources="int64_t f(int64_t n) { return n + 1; }",
+        functions=["f"],
+        use_pch=True,
+    )
     assert module.f(1) == 2
     assert not any((Path(torch.__file__).parent / "include").rglob("*.gch"))
 

@@ -1,4 +1,6 @@
-"""Which errors of the short compile path are final: certain ones come back at once, all others cost the full build."""
+"""Which errors of the short compile path are final: certain ones come back at once, all others cost
+the full build.
+"""
 
 import re
 import shutil
@@ -71,7 +73,9 @@ def told(path: Path, code: str, **given: Any) -> str | None:
     path.write_text(code)
     line = next(at for at, text in enumerate(code.splitlines(), 1) if text.endswith(MARKED))
     place = f"{path}({line})" if path.suffix == ".cu" else f"{path}:{line}:3"
-    output = given.pop("output", "FAILED: x.o \n/usr/bin/c++ -c x\n{place}: error: wrong\n  source line\n  ^\n\n")
+    output = given.pop(
+        "output", "FAILED: x.o \n/usr/bin/c++ -c x\n{place}: error: wrong\n  source line\n  ^\n\n"
+    )
     asked = {"folders": [], "flags": []} | given
     return final_errors(output.format(place=place, path=path), [str(path)], **asked)
 
@@ -90,7 +94,9 @@ def test_what_full_headers_could_cure_is_not_final(name: str, tmp_path: Path) ->
 def test_full_headers_cure_the_traps(tmp_path: Path) -> None:
     """All bodies at once, in half a minute; the other sources were once compiled one by one."""
     bodies = enumerate(extension_traps.BODIES.values())
-    functions = "".join(f"int g{at}(int n, float* y) {{\n{body}\nreturn 0;\n}}\n" for at, body in bodies)
+    functions = "".join(
+        f"int g{at}(int n, float* y) {{\n{body}\nreturn 0;\n}}\n" for at, body in bodies
+    )
     source = tmp_path / "main.cpp"
     source.write_text("#include <torch/extension.h>\n" + functions)
     full = [f"-I{folder}" for folder in global_names.FOLDERS]
@@ -184,10 +190,26 @@ def test_only_a_first_error_with_a_place_is_final(output: str, tmp_path: Path) -
     ("flags", "final"),
     [
         (
-            ["-O3", "--use_fast_math", "-DTILES=3", "-lineinfo", "-std=c++17", "-gencode=arch=compute_90,code=sm_90"],
+            [
+                "-O3",
+                "--use_fast_math",
+                "-DTILES=3",
+                "-lineinfo",
+                "-std=c++17",
+                "-gencode=arch=compute_90,code=sm_90",
+            ],
             True,
         ),
-        (["-Xptxas", "-v", "-U__CUDA_NO_HALF_OPERATORS__", "--expt-relaxed-constexpr", "-DNDEBUG"], True),
+        (
+            [
+                "-Xptxas",
+                "-v",
+                "-U__CUDA_NO_HALF_OPERATORS__",
+                "--expt-relaxed-constexpr",
+                "-DNDEBUG",
+            ],
+            True,
+        ),
         (["-Dshared=at::Tensor"], False),
         (["-include", "torch/nn.h"], False),
         (["-Iown"], False),
@@ -195,7 +217,9 @@ def test_only_a_first_error_with_a_place_is_final(output: str, tmp_path: Path) -
         (["@flags"], False),
     ],
 )
-def test_flags_that_change_words_leave_it_open(flags: list[str], final: bool, tmp_path: Path) -> None:
+def test_flags_that_change_words_leave_it_open(
+    flags: list[str], final: bool, tmp_path: Path
+) -> None:
     text = told(tmp_path / "k.cu", CUDA.replace("FAULT", "nothing;"), flags=flags)
     assert (text is not None) is final
 
@@ -214,7 +238,10 @@ def test_a_header_of_the_submission_by_a_systems_name_leaves_it_open(
 
 def test_errors_in_templates_and_headers_are_not_final(tmp_path: Path) -> None:
     code = CUDA.replace("FAULT", "nothing;")
-    assert told(tmp_path / "k.cu", code.replace("__global__", "template <typename T> __global__")) is None
+    assert (
+        told(tmp_path / "k.cu", code.replace("__global__", "template <typename T> __global__"))
+        is None
+    )
     (tmp_path / "own.cu").write_text(code)
     output = f"FAILED: x.o\n{tmp_path / 'own.cu'}(19): error: wrong\n"
     assert told(tmp_path / "k.cu", code, output=output) is None
@@ -227,9 +254,7 @@ def test_reading_ends_where_brackets_are_missing() -> None:
 
 def test_errors_that_full_headers_may_not_have_are_not_told(tmp_path: Path) -> None:
     code = CUDA.replace("FAULT", "nothing;")
-    output = (
-        "FAILED: x.o\n{place}: error: wrong\n  line\n\n{path}(23): error: short of it\n  line\n\n2 errors detected\n"
-    )
+    output = "FAILED: x.o\n{place}: error: wrong\n  line\n\n{path}(23): error: short of it\n  line\n\n2 errors detected\n"
     text = told(tmp_path / "k.cu", code, output=output)
     assert text is not None and "wrong" in text and "short of it" not in text
 
@@ -239,7 +264,9 @@ def test_a_certain_error_is_raised_as_torch_raises_it(
     verbose: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*given: Any) -> bool:
-        raise subprocess.CalledProcessError(1, ["ninja"], f"FAILED: x.o\n{source}(4): error: wrong\n  line\n".encode())
+        raise subprocess.CalledProcessError(
+            1, ["ninja"], f"FAILED: x.o\n{source}(4): error: wrong\n  line\n".encode()
+        )
 
     source = tmp_path / "main.cu"
     source.write_text(LOOP.replace("FAULT", "y[i] = x;"))
@@ -249,7 +276,10 @@ def test_a_certain_error_is_raised_as_torch_raises_it(
     with pytest.raises(RuntimeError) as raised:
         build._build_short(request)
     cause = raised.value.__cause__
-    assert isinstance(cause, subprocess.CalledProcessError) and b"main.cu(4): error: wrong" in cause.output
+    assert (
+        isinstance(cause, subprocess.CalledProcessError)
+        and b"main.cu(4): error: wrong" in cause.output
+    )
     assert str(raised.value).startswith("Error building extension 'own'")
     assert ("wrong" in str(raised.value)) is not verbose  # torch has shown it then
     source.write_text(LOOP.replace("FAULT", "y[i] = std::max(x, 1.f);"))
@@ -286,8 +316,15 @@ class ModelNew(torch.nn.Module):
         options = Options(device="cuda", headers=headers)
         outcomes.append(pool.submit(PROBLEM, Submission(code=submission), options).result().outcome)
     for outcome in outcomes:
-        assert isinstance(outcome, CompileError) and outcome.kind == "compiler" and outcome.details is not None
-        assert 'identifier "missing" is undefined' in outcome.message and "y[i] = x[i] * missing;" in outcome.details
+        assert (
+            isinstance(outcome, CompileError)
+            and outcome.kind == "compiler"
+            and outcome.details is not None
+        )
+        assert (
+            'identifier "missing" is undefined' in outcome.message
+            and "y[i] = x[i] * missing;" in outcome.details
+        )
     assert outcomes[0].message == outcomes[1].message
 
 

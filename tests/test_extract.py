@@ -47,7 +47,12 @@ def test_the_last_block_that_defines_the_model_counts(reply):
 
 
 @pytest.mark.parametrize(
-    "left_out", ["    def forward(self, x): ...", "    ...", "    def forward(self, x):\n        ...  # as above"]
+    "left_out",
+    [
+        "    def forward(self, x): ...",
+        "    ...",
+        "    def forward(self, x):\n        ...  # as above",
+    ],
 )
 def test_a_reminder_of_the_model_counts_where_there_is_no_other(left_out):
     reminder = _fenced(f"class ModelNew(nn.Module):\n{left_out}\n")
@@ -72,7 +77,11 @@ def test_a_reminder_of_the_model_counts_where_there_is_no_other(left_out):
 def test_reasoning_does_not_count(reply):
     assert _code(reply) == MODEL
     found = extract(reply)
-    assert isinstance(found, Extracted) and "think" not in found.summary and "maybe" not in found.summary
+    assert (
+        isinstance(found, Extracted)
+        and "think" not in found.summary
+        and "maybe" not in found.summary
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +203,10 @@ def test_the_summary_is_shortened_at_a_sentence_and_has_no_control_characters():
         ("import triton\n", "python"),
         ("from torch.utils.cpp_extension import load_inline\nload_inline(cuda_sources='')", "cuda"),
         ("SOURCE = '__global__ void k() {}'", "cuda"),
-        ("# __global__\nfrom torch.utils.cpp_extension import load_inline\nload_inline(cpp_sources='')", "cpp"),
+        (
+            "# __global__\nfrom torch.utils.cpp_extension import load_inline\nload_inline(cpp_sources='')",
+            "cpp",
+        ),
         ("import ctypes\nctypes.CDLL('x.so')", "cpp"),
         ("import torch\n", "python"),
         ("def (", "python"),
@@ -207,7 +219,9 @@ def test_the_language(code, language):
 
 def test_a_file_is_always_a_verdict():
     broken = extract_file("def (")
-    assert not isinstance(broken, FormatError) and isinstance(check_rules(broken.code), CompileError)
+    assert not isinstance(broken, FormatError) and isinstance(
+        check_rules(broken.code), CompileError
+    )
     missing = extract_file("x = 1")
     assert isinstance(missing, FormatError) and missing.kind == "no_model"
 

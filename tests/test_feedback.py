@@ -87,7 +87,9 @@ PROBLEM = Problem(id="double", source=SOURCE, name="double", statement="Doubles 
 
 
 def task(facts=FACTS, **settings) -> str:
-    return render_task(PROBLEM, facts, TaskSettings(**({"language": "triton", "max_turns": 4} | settings)))
+    return render_task(
+        PROBLEM, facts, TaskSettings(**({"language": "triton", "max_turns": 4} | settings))
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,11 +102,22 @@ def task(facts=FACTS, **settings) -> str:
 def test_a_line_that_the_message_names_is_not_in_the_header_too(kind, message):
     outcome = RuntimeFailure(kind=kind, message=message, line=3, input_set="main/own")
     text = render_feedback(outcome, code="import x\n\n    x.f()\n")
-    assert text == f"Runtime error ({kind}) in case `main`, inputs `own`: {message}.\n\n```python\n3: x.f()\n```"
+    assert (
+        text
+        == f"Runtime error ({kind}) in case `main`, inputs `own`: {message}.\n\n```python\n3: x.f()\n```"
+    )
 
 
 def test_each_kind_of_wrong_output_has_a_hint_of_its_own():
-    kinds = ("values", "not_finite", "nondeterministic", "inputs_changed", "not_written", "early_done", "shape")
+    kinds = (
+        "values",
+        "not_finite",
+        "nondeterministic",
+        "inputs_changed",
+        "not_written",
+        "early_done",
+        "shape",
+    )
     outcomes = [Incorrect(kind=kind, message="no", input_set="main/own") for kind in kinds]
     hints = {render_feedback(outcome, hints=True).partition("Hint: ")[2] for outcome in outcomes}
     assert len(hints) == len(kinds)
@@ -130,13 +143,21 @@ def test_every_ending_is_told_in_its_own_words_and_no_others(outcome, hints):
 
 
 def test_the_templates_are_exactly_the_categories():
-    files = {path.stem for path in (data_folder("prompts") / "feedback").glob("*.j2")} - {"profile", "sanitizer"}
+    files = {path.stem for path in (data_folder("prompts") / "feedback").glob("*.j2")} - {
+        "profile",
+        "sanitizer",
+    }
     assert files == {kind.model_fields["category"].default for kind in OUTCOME_TYPES} == set(WORDS)
 
 
 def test_without_log_hints_and_turns_there_are_only_facts():
-    text = render_feedback(FormatError(kind="no_code", message="The reply has no fenced code block."))
-    assert text == "Format error (no_code): The reply has no fenced code block. Nothing was compiled or run."
+    text = render_feedback(
+        FormatError(kind="no_code", message="The reply has no fenced code block.")
+    )
+    assert (
+        text
+        == "Format error (no_code): The reply has no fenced code block. Nothing was compiled or run."
+    )
 
 
 def test_wrong_values_as_a_whole():
@@ -169,14 +190,18 @@ def test_wrong_values_as_a_whole():
 
 def test_a_compiler_error_as_a_whole():
     details = "k.cu(3): error: expected a `;`\n    3 | int x\n"
-    outcome = CompileError(kind="compiler", message="k.cu(3): error: expected a `;`", line=7, details=details)
+    outcome = CompileError(
+        kind="compiler", message="k.cu(3): error: expected a `;`", line=7, details=details
+    )
     assert render_feedback(outcome) == (
         "Compile error (compiler, line 7): k.cu(3): error: expected a `;`.\n\n```\n    3 | int x\n```"
     )
 
 
 def test_a_runtime_error_says_where_it_happened():
-    outcome = RuntimeFailure(kind="exception", message="ValueError: no", details="Traceback", input_set="main/own")
+    outcome = RuntimeFailure(
+        kind="exception", message="ValueError: no", details="Traceback", input_set="main/own"
+    )
     assert render_feedback(outcome) == (
         "Runtime error (exception) in case `main`, inputs `own`: ValueError: no.\n\n```\nTraceback\n```"
     )
@@ -257,7 +282,9 @@ def test_no_hint_on_a_cpu_speaks_of_shared_memory():
 
 
 def test_threads_are_told_on_a_cpu():
-    assert "Your code keeps 1.0 of 8 threads busy." in render_feedback(held(1e-3, threads=Threads(busy=1.04, of=8)))
+    assert "Your code keeps 1.0 of 8 threads busy." in render_feedback(
+        held(1e-3, threads=Threads(busy=1.04, of=8))
+    )
 
 
 GOLDEN = Path(__file__).parent / "golden" / "feedback"
@@ -313,18 +340,24 @@ def test_feedback_is_that_of_its_golden_file(name):
 def test_a_noisy_speedup_is_told_with_what_counts_of_it():
     noisy = Correct(kind="too_noisy", message="noisy", speedup=0.512, speedup_interval=(0.3, 0.8))
     text = render_feedback(noisy, scores=(0.6,))
-    assert "about 0.51x (95 % interval 0.30x to 0.80x). The score uses at most the lower end" in text
+    assert (
+        "about 0.51x (95 % interval 0.30x to 0.80x). The score uses at most the lower end" in text
+    )
     assert text.endswith("Score: 0.6.")
 
 
 def test_too_noisy_is_explained():
     text = render_feedback(Correct(kind="too_noisy", message="The ratios spread over 40 %."))
-    assert text == "Correct, but the timing was too noisy for a speedup: The ratios spread over 40 %."
+    assert (
+        text == "Correct, but the timing was too noisy for a speedup: The ratios spread over 40 %."
+    )
 
 
 def test_a_rule_is_named_with_its_line():
     outcome = RulesViolation(kind="torch_compute", line=12, message=COMPUTES)
-    assert render_feedback(outcome).startswith("Rules violation (torch_compute, line 12): `forward`, or code that")
+    assert render_feedback(outcome).startswith(
+        "Rules violation (torch_compute, line 12): `forward`, or code that"
+    )
 
 
 @pytest.mark.parametrize("ticks", ["```", "`````", "````` x ``````"])
@@ -346,7 +379,9 @@ def test_untrusted_text_cannot_leave_its_fence(ticks):
 
 
 def test_escape_codes_do_not_pass():
-    text = render_feedback(FormatError(kind="no_code", message="none"), log="\x1b[31mred\x07\x9b0m\ud800")
+    text = render_feedback(
+        FormatError(kind="no_code", message="none"), log="\x1b[31mred\x07\x9b0m\ud800"
+    )
     assert "red" in text and not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", text)
 
 
@@ -438,7 +473,13 @@ def test_decimal_units(value, told):
 
 @pytest.mark.parametrize(
     ("seconds", "told"),
-    [(4.2e-10, "0.42 ns"), (1.5e-6, "1.5 us"), (999.7e-6, "1 ms"), (0.25, "250 ms"), (61.2, "61.2 s")],
+    [
+        (4.2e-10, "0.42 ns"),
+        (1.5e-6, "1.5 us"),
+        (999.7e-6, "1 ms"),
+        (0.25, "250 ms"),
+        (61.2, "61.2 s"),
+    ],
 )
 def test_durations(seconds, told):
     assert duration(seconds) == told
@@ -480,24 +521,37 @@ def test_the_task_follows_its_settings():
     for language in ("cuda", "cpp"):
         assert "`torch/extension.h` is also fast for tensors" in task(language=language)
     assert "OpenMP" in task(language="cpp") and "triton.jit" not in task(language="cpp")
-    assert "Any code may be used" in task(rules="open") and "are forbidden" not in task(rules="open")
-    assert "are forbidden" in task() and "partly" not in task() and "may torch compute" not in task()
+    assert "Any code may be used" in task(rules="open") and "are forbidden" not in task(
+        rules="open"
+    )
+    assert (
+        "are forbidden" in task() and "partly" not in task() and "may torch compute" not in task()
+    )
     assert "fewer than 1 % of the elements of the largest input" in task(glue=0.01)
     partial = task(rules="partial")
-    assert "at least partly computed by your own" in partial and "At least one of your kernels must run" in partial
+    assert (
+        "at least partly computed by your own" in partial
+        and "At least one of your kernels must run" in partial
+    )
     assert "are forbidden" not in partial
     assert "reference's time (torch.compile)" in task(baseline="compile")
-    assert "Only speed counts." in task(scoring="Only speed counts.") and KEVIN_SCORING not in task(scoring="x")
+    assert "Only speed counts." in task(scoring="Only speed counts.") and KEVIN_SCORING not in task(
+        scoring="x"
+    )
     assert "You have 1 turn." in task(max_turns=1)
     assert "All inputs keep the structure stated here." in task()
     plain = FACTS.cases[1:]
     assert "All inputs keep" not in task(FACTS.model_copy(update={"cases": plain}))
     assert "may use TF32" in task(FACTS.model_copy(update={"precision": "tf32"}))
-    assert "# Weights" in task() and "# Weights" not in task(FACTS.model_copy(update={"weights": ()}))
+    assert "# Weights" in task() and "# Weights" not in task(
+        FACTS.model_copy(update={"weights": ()})
+    )
 
 
 def test_a_device_of_which_little_is_known():
-    text = task(FACTS.model_copy(update={"device": DeviceInfo(device="cpu", name="Some CPU", processors=8)}))
+    text = task(
+        FACTS.model_copy(update={"device": DeviceInfo(device="cpu", name="Some CPU", processors=8)})
+    )
     assert "Some CPU, 8 cores.\n" in text and "Software" not in text and "0 B" not in text
 
 
@@ -564,6 +618,10 @@ def test_the_worked_examples_give_the_right_result(pool: LocalPool, language, de
     code = (data_folder("prompts") / f"{name}.py").read_text()
     source = SQUARES.replace("(a - b) ** 2", "a + b") if paper else SQUARES
     problem = Problem(id="pairs", name="pairs", source=source, cases=("main", "cpu"))
-    outcome = pool.submit(problem, Submission(code=code, language=language), Options(device=device)).result().outcome
+    outcome = (
+        pool.submit(problem, Submission(code=code, language=language), Options(device=device))
+        .result()
+        .outcome
+    )
     assert outcome.category == "correct", outcome
     assert code.strip() in task(language=language, example=True, templates=templates)

@@ -23,7 +23,9 @@ SOFTMAX = load_problem("L1_23_Softmax")
 GIB = 1 << 30
 
 
-def judged(pool: LocalPool, name: str, options: Options = CUDA, problem: str | None = None) -> Judgement:
+def judged(
+    pool: LocalPool, name: str, options: Options = CUDA, problem: str | None = None
+) -> Judgement:
     """One file of the corpus, judged on the GPU."""
     entry = read_entry(FOLDER / f"{name}.py")
     chosen = load_problem(problem) if problem else entry.task
@@ -61,14 +63,18 @@ def test_an_error_of_tritons_compiler_names_the_line_in_the_kernel(pool: LocalPo
     outcome = judged(pool, "hostile/jit_error").outcome
     assert isinstance(outcome, CompileError) and outcome.kind == "jit"
     source = read_entry(FOLDER / "hostile/jit_error.py").code.splitlines()
-    assert outcome.line and "tl." in source[outcome.line - 1] and "[(" not in source[outcome.line - 1]
+    assert (
+        outcome.line and "tl." in source[outcome.line - 1] and "[(" not in source[outcome.line - 1]
+    )
 
 
 def test_a_tail_that_nobody_wrote_is_uninitialized_memory(pool: LocalPool) -> None:
     outcome = judged(pool, "hostile/leaves_the_tail_unwritten").outcome
     assert isinstance(outcome, Incorrect) and outcome.kind == "not_written"
     assert outcome.wrong and outcome.total and 0.2 < outcome.wrong / outcome.total < 0.3
-    assert outcome.pattern and [(span.dim, span.stop == span.size) for span in outcome.pattern.where] == [(0, True)]
+    assert outcome.pattern and [
+        (span.dim, span.stop == span.size) for span in outcome.pattern.where
+    ] == [(0, True)]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,12 @@ def test_calls_are_queued_wherever_they_can_be(pool: LocalPool, name: str) -> No
 @pytest.mark.parametrize("name", ["softmax_looks_at_its_input", "softmax_own_stream_waited_for"])
 def test_calls_that_cannot_be_queued_are_timed_with_their_host(pool: LocalPool, name: str) -> None:
     outcome = judged(pool, f"honest/{name}").outcome
-    assert isinstance(outcome, Correct) and not outcome.queued and outcome.speedup is not None and outcome.speedup < 5
+    assert (
+        isinstance(outcome, Correct)
+        and not outcome.queued
+        and outcome.speedup is not None
+        and outcome.speedup < 5
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +106,9 @@ def test_calls_that_cannot_be_queued_are_timed_with_their_host(pool: LocalPool, 
         ("L1_1_Square_matrix_multiplication_", "compute", 0.6),
     ],
 )
-def test_a_reference_is_below_the_roofline(pool: LocalPool, problem: str, bound: str, least: float) -> None:
+def test_a_reference_is_below_the_roofline(
+    pool: LocalPool, problem: str, bound: str, least: float
+) -> None:
     task = load_problem(problem)
     judgement = pool.submit(task, Submission(code=as_submission(task.source)), CUDA).result(280)
     outcome = timed(judgement)
@@ -122,13 +135,17 @@ TIMED_CALL = 8
 
 
 def test_the_reference_is_as_fast_as_itself(pool: LocalPool) -> None:
-    outcome = timed(pool.submit(SOFTMAX, Submission(code=COPY.format(also="pass")), CUDA).result(280))
+    outcome = timed(
+        pool.submit(SOFTMAX, Submission(code=COPY.format(also="pass")), CUDA).result(280)
+    )
     assert outcome.speedup_interval is not None
     low, high = outcome.speedup_interval
     assert 0.995 * low <= 1.0 <= 1.005 * high and high - low < 0.1
 
 
-def test_a_reference_that_comes_to_wait_for_the_device_is_timed_call_by_call(pool: LocalPool) -> None:
+def test_a_reference_that_comes_to_wait_for_the_device_is_timed_call_by_call(
+    pool: LocalPool,
+) -> None:
     """It is found out beside calls that are queued, and these are not left waiting."""
     problem = Problem(
         id="waits", name="waits", statement="",
@@ -137,7 +154,9 @@ def test_a_reference_that_comes_to_wait_for_the_device_is_timed_call_by_call(poo
         "        return torch.softmax(x, dim=1)\n"
         "def get_inputs(): return [torch.randn(8192, 8192)]\ndef get_init_inputs(): return []\n",
     )  # fmt: skip
-    outcome = timed(pool.submit(problem, Submission(code=COPY.format(also="pass")), CUDA).result(100))
+    outcome = timed(
+        pool.submit(problem, Submission(code=COPY.format(also="pass")), CUDA).result(100)
+    )
     assert outcome.queued and outcome.speedup is not None and 0.9 < outcome.speedup < 2
 
 
@@ -158,7 +177,8 @@ def test_a_hang_in_a_timed_call_ends_soon_and_the_next_judgement_is_right(pool: 
 
 
 @pytest.mark.parametrize(
-    "crash", ["__import__('os')._exit(5)", "out.flatten()[torch.full((4,), 1 << 40, device=x.device)]"]
+    "crash",
+    ["__import__('os')._exit(5)", "out.flatten()[torch.full((4,), 1 << 40, device=x.device)]"],
 )
 def test_a_crash_in_a_timed_call_is_a_runtime_error(pool: LocalPool, crash: str) -> None:
     code = COPY.format(also=f"self.calls == {TIMED_CALL} and {crash}")
@@ -222,7 +242,9 @@ class ModelNew(torch.nn.Module):
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("when", "most"), [("self.calls == 1", 8.0), ("self.calls == 2", 4.0)])
 def test_a_hang_costs_little_more_than_its_limit(pool: LocalPool, when: str, most: float) -> None:
-    """Behind the kernel that hangs in the first call another one is loaded: `forward` does not return."""
+    """Behind the kernel that hangs in the first call another one is loaded: `forward` does not
+    return.
+    """
     code = SLOW.format(when=when, cycles=1 << 40)
     judgement = pool.submit(SOFTMAX, Submission(code=code), CUDA).result(100)
     assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
@@ -268,9 +290,11 @@ def test_memory_comes_back(pool: LocalPool) -> None:
 
 
 def used_memory(pool: LocalPool) -> int:
-    """Bytes in use on the device by whomever, once no candidate is being replaced: contexts are made one by one.
+    """Bytes in use on the device by whomever, once no candidate is being replaced: contexts are
+    made one by one.
 
-    Partners let go of what they hold when others are lent. So a problem is judged before of which they hold little.
+    Partners let go of what they hold when others are lent. So a problem is judged before of which
+    they hold little.
     """
     judged(pool, "honest/matmul_preallocated")
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
@@ -293,16 +317,24 @@ sys.stdin.readline()
 def test_a_neighbour_that_fills_the_memory_is_nobodys_verdict() -> None:
     with LocalPool() as pool:
         neighbour = subprocess.Popen(
-            [sys.executable, "-c", NEIGHBOUR, str(3 * GIB)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", NEIGHBOUR, str(3 * GIB)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         try:
             assert neighbour.stdout and neighbour.stdout.readline().strip() == "full"
-            with contextlib.suppress(JudgeError):  # the judge needs memory too, and may say that it has none
+            with contextlib.suppress(
+                JudgeError
+            ):  # the judge needs memory too, and may say that it has none
                 outcome = judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome
                 assert outcome.category == "correct", outcome
         finally:
             neighbour.communicate("\n")
-        assert judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category == "correct"
+        assert (
+            judged(pool, "honest/softmax_triton", problem="L1_23_Softmax").outcome.category
+            == "correct"
+        )
 
 
 def test_several_devices_share_the_work(pool: LocalPool) -> None:
@@ -310,7 +342,9 @@ def test_several_devices_share_the_work(pool: LocalPool) -> None:
         pytest.skip("one device here")
     entry = read_entry(FOLDER / "honest" / "softmax_triton.py")
     both = Options(device="cuda:0,1")
-    futures = [pool.submit(SOFTMAX, Submission(code=f"{entry.code}\n# {i}\n"), both) for i in range(4)]
+    futures = [
+        pool.submit(SOFTMAX, Submission(code=f"{entry.code}\n# {i}\n"), both) for i in range(4)
+    ]
     judgements = [future.result(280) for future in futures]
     assert {judgement.device.device for judgement in judgements} == {"cuda:0", "cuda:1"}
     for judgement in judgements:
@@ -320,6 +354,10 @@ def test_several_devices_share_the_work(pool: LocalPool) -> None:
 def test_two_clients_on_one_device_do_not_disturb_each_other(pool: LocalPool) -> None:
     entry = read_entry(FOLDER / "honest/softmax_triton.py")
     with LocalPool() as other:
-        futures = [each.submit(SOFTMAX, Submission(code=entry.code), CUDA) for each in (pool, other) for _ in range(2)]
+        futures = [
+            each.submit(SOFTMAX, Submission(code=entry.code), CUDA)
+            for each in (pool, other)
+            for _ in range(2)
+        ]
         speedups = [timed(future.result(280)).speedup or 0.0 for future in futures]
     assert max(speedups) < 1.1 * min(speedups), speedups

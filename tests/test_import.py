@@ -16,7 +16,9 @@ importlib.reload(kevin_env)
 
 def look(module: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", LOOK.format(module=module)], capture_output=True, text=True
+        [sys.executable, "-W", "error", "-c", LOOK.format(module=module)],
+        capture_output=True,
+        text=True,
     )
 
 

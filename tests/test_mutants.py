@@ -1,4 +1,6 @@
-"""Broken kernels are caught, honest ones are not: a small part of what `benchmarks/mutants.py` measures."""
+"""Broken kernels are caught, honest ones are not: a small part of what `benchmarks/mutants.py`
+measures.
+"""
 
 import ast
 import re
@@ -30,7 +32,9 @@ MOST = 10
 def small(name: str) -> Problem:
     """A problem of ours in small cases."""
     problem = load_problem(name)
-    source = re.sub(r"^CASES.*?^}", f"CASES = {SMALL[name]}", problem.source, flags=re.DOTALL | re.MULTILINE)
+    source = re.sub(
+        r"^CASES.*?^}", f"CASES = {SMALL[name]}", problem.source, flags=re.DOTALL | re.MULTILINE
+    )
     return problem.model_copy(update={"source": source, "cases": ("main", *SMALL[name])})
 
 
@@ -46,7 +50,11 @@ def judged() -> list[Judged]:
 
 @pytest.mark.full
 def test_broken_kernels_are_caught(judged: list[Judged]) -> None:
-    survivors = [(each.mutant.kind, each.mutant.name, each.evidence) for each in judged if each.status == "survived"]
+    survivors = [
+        (each.mutant.kind, each.mutant.name, each.evidence)
+        for each in judged
+        if each.status == "survived"
+    ]
     parts = tallies(judged)
     narrow = total([part for name, part in parts.items() if name.startswith("precision/")])
     everything = total(parts)
@@ -57,7 +65,11 @@ def test_broken_kernels_are_caught(judged: list[Judged]) -> None:
 
 @pytest.mark.full
 def test_every_family_and_the_usual_faults_are_among_them(judged: list[Judged]) -> None:
-    found = {f"{each.mutant.family}/{each.mutant.kind}" for each in judged if each.status in ("caught", "structure")}
+    found = {
+        f"{each.mutant.family}/{each.mutant.kind}"
+        for each in judged
+        if each.status in ("caught", "structure")
+    }
     assert found >= {
         "code/operator", "rewrite/bound", "rewrite/operator", "rewrite/function", "rewrite/skipped epsilon",
         "value/dropped tail", "value/wrong tile", "value/shift", "value/race", "value/one wrong element",
@@ -76,12 +88,20 @@ def test_honest_arithmetic_is_accepted(name: str) -> None:
 
 
 def test_another_order_of_summation_is_another_result() -> None:
-    names = {each.mutant.name for each in examine_honest(small("L1_1_Square_matrix_multiplication_"))}
-    assert names >= {"running float32 sums", "float64 accumulators", "products of three TF32 products"}
+    names = {
+        each.mutant.name for each in examine_honest(small("L1_1_Square_matrix_multiplication_"))
+    }
+    assert names >= {
+        "running float32 sums",
+        "float64 accumulators",
+        "products of three TF32 products",
+    }
 
 
 def off_in_one(x: torch.Tensor, error: float) -> torch.Tensor:
-    """The tensor with one element changed; in all of them the same error would be too much on the whole."""
+    """The tensor with one element changed; in all of them the same error would be too much on the
+    whole.
+    """
     x = x.clone()
     x.view(-1)[0] += error
     return x
@@ -108,12 +128,16 @@ def test_what_is_accepted_is_weighed(
 
 def test_what_is_wrong_on_one_input_set_is_caught_there(sampler: Sampler) -> None:
     samples = sampler.screened()
-    wrong = Mutant("value", "any", "any", lambda sample: sample.outputs[0] + (sample is samples[-1]))
+    wrong = Mutant(
+        "value", "any", "any", lambda sample: sample.outputs[0] + (sample is samples[-1])
+    )
     verdict = judge(wrong, samples)
     assert (verdict.status, verdict.where) == ("caught", samples[-1].name)
 
 
-def test_a_mutant_that_does_not_end_is_stopped(sampler: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mutant_that_does_not_end_is_stopped(
+    sampler: Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mutation.jury.SECONDS", 0.2)
 
     def endless(sample: Sample) -> None:
@@ -126,7 +150,12 @@ def test_a_mutant_that_does_not_end_is_stopped(sampler: Sampler, monkeypatch: py
 
 def test_changed_code_is_given_the_weights_of_the_reference() -> None:
     problem = small("L1_40_LayerNorm")
-    assert judge(Mutant("code", "none", "none", CodeAnswer(problem)), Sampler(problem).screened()).status == "accepted"
+    assert (
+        judge(
+            Mutant("code", "none", "none", CodeAnswer(problem)), Sampler(problem).screened()
+        ).status
+        == "accepted"
+    )
 
 
 def test_mutants_of_code_differ_from_each_other_and_from_the_reference() -> None:
@@ -166,7 +195,9 @@ def test_expressions_are_changed(code: str, kind: str, changed: str) -> None:
     assert (kind, changed) in found
 
 
-@pytest.mark.parametrize(("value", "changed"), [(0.25, 0.251), (1e-5, 1.01e-5), (-2.0, -2.01), (0.7071, 0.7081)])
+@pytest.mark.parametrize(
+    ("value", "changed"), [(0.25, 0.251), (1e-5, 1.01e-5), (-2.0, -2.01), (0.7071, 0.7081)]
+)
 def test_a_constant_changes_in_its_third_digit(value: float, changed: float) -> None:
     assert operators.third_digit(value) == changed
 

@@ -11,9 +11,7 @@ from kevin_env.outcome import CompileError, Correct, FormatError, Incorrect
 from kevin_env.settings import Settings
 
 PAPER = Settings.of({"templates": "kevin-paper", "max_turns": 8})
-INSTRUCTION = (
-    "Replace pytorch operators in the given architecture with raw CUDA kernels, optimizing for performance on "
-)
+INSTRUCTION = "Replace pytorch operators in the given architecture with raw CUDA kernels, optimizing for performance on "
 SENTENCES = {
     "format": "Your previous answer failed to be parsed due to not adhering to the desired formatting. Here is the "
     "error message: ",
@@ -34,7 +32,9 @@ def test_the_first_prompt_is_the_architecture_the_instruction_and_an_example():
     text = prompt([])
     architecture = '"""Doubles x."""\n\nimport torch\n\nN = 1024\n\nclass Model(torch.nn.Module):\n'
     architecture += "    def forward(self, x):\n        return x * 2\n\n"
-    assert text.startswith(f"You are given the following architecture:\n\n{architecture}{INSTRUCTION}NVIDIA H200 (e.g.")
+    assert text.startswith(
+        f"You are given the following architecture:\n\n{architecture}{INSTRUCTION}NVIDIA H200 (e.g."
+    )
     assert "get_inputs" not in text and "# " not in text.partition("Here's an example:")[0]
     assert "summarize your changes in a few sentences.Here's an example:\n\nimport torch" in text
     assert prompt([], examples="zero").endswith("summarize your changes in a few sentences.")
@@ -53,12 +53,16 @@ def test_later_prompts_have_every_kernel_with_summary_and_feedback_and_no_exampl
 def test_the_oldest_turns_are_left_out_whole():
     long = [turn(number, code=f"# {number}" * 8000) for number in (1, 2, 3)]
     text = prompt(long, context_tokens=16_000)
-    assert "# 3" in text and "# 2" in text and "Summary 1." not in text and "Feedback 1." not in text
+    assert (
+        "# 3" in text and "# 2" in text and "Summary 1." not in text and "Feedback 1." not in text
+    )
 
 
 @pytest.mark.parametrize("outcome", every_outcome(), ids=lambda o: f"{o.category}-{o.kind}")
 def test_feedback_is_one_of_five_sentences(outcome):
-    text = render_feedback(outcome, log="printed", same_as=1, scores=(0.3, 0.1), templates="kevin-paper")
+    text = render_feedback(
+        outcome, log="printed", same_as=1, scores=(0.3, 0.1), templates="kevin-paper"
+    )
     assert text.startswith(SENTENCES["format" if outcome.category == "rules" else outcome.category])
     assert "\n" not in text and (outcome.message in text) == (outcome.category != "correct")
 
@@ -66,11 +70,20 @@ def test_feedback_is_one_of_five_sentences(outcome):
 def test_feedback_has_the_whole_error_message_and_the_speedup():
     broken = CompileError(kind="compiler", message="no", details="x" * 3000)
     assert render_feedback(broken, templates="kevin-paper") == SENTENCES["compile"] + "x" * 3000
-    wrong = Incorrect(kind="values", message="1 of 2 elements exceed", input_set="main/own", worst_error=0.25)
-    assert render_feedback(wrong, templates="kevin-paper").endswith("exceed. The largest absolute error is 0.25.")
+    wrong = Incorrect(
+        kind="values", message="1 of 2 elements exceed", input_set="main/own", worst_error=0.25
+    )
+    assert render_feedback(wrong, templates="kevin-paper").endswith(
+        "exceed. The largest absolute error is 0.25."
+    )
     told = render_feedback(Correct(kind="timed", message="", speedup=1.5), templates="kevin-paper")
-    assert told == SENTENCES["correct"] + " Here is the speedup you achieved relative to the baseline: 1.50"
-    hinted = render_feedback(FormatError(kind="no_code", message="No."), hints=True, templates="kevin-paper")
+    assert (
+        told
+        == SENTENCES["correct"] + " Here is the speedup you achieved relative to the baseline: 1.50"
+    )
+    hinted = render_feedback(
+        FormatError(kind="no_code", message="No."), hints=True, templates="kevin-paper"
+    )
     assert "\n\nHint: " in hinted
 
 

@@ -13,7 +13,10 @@ PACKAGE = Path(kevin_env.__file__).parent
 
 
 def test_a_failure_that_is_not_of_the_code_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, failures = ast.parse, [SystemError("AST constructor recursion depth mismatch (before=60, after=55)")] * 5
+    read, failures = (
+        ast.parse,
+        [SystemError("AST constructor recursion depth mismatch (before=60, after=55)")] * 5,
+    )
 
     def failing(*words: Any) -> ast.Module:
         if failures:
@@ -28,7 +31,9 @@ def test_a_failure_that_is_not_of_the_code_is_no_failure(monkeypatch: pytest.Mon
 
 
 def test_nothing_else_reads_code() -> None:
-    assert [path.name for path in PACKAGE.rglob("*.py") if "ast.parse(" in path.read_text()] == ["parsing.py"]
+    assert [path.name for path in PACKAGE.rglob("*.py") if "ast.parse(" in path.read_text()] == [
+        "parsing.py"
+    ]
 
 
 def test_a_walk_is_that_of_the_library() -> None:
@@ -39,7 +44,9 @@ def test_a_walk_is_that_of_the_library() -> None:
 def test_nodes_of_a_kind_are_those_of_a_walk_in_its_order() -> None:
     tree = ast.parse(Path(__file__).read_text())
     assert list(nodes_of(tree)) == list(ast.walk(tree))
-    assert list(nodes_of(tree, ast.Name)) == [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    assert list(nodes_of(tree, ast.Name)) == [
+        node for node in ast.walk(tree) if isinstance(node, ast.Name)
+    ]
     assert not nodes_of(tree, ast.MatMult)
 
 
@@ -90,9 +97,16 @@ import a as b
 def test_code_that_looks_alike_and_says_something_else_has_another_meaning() -> None:
     codes = [f"def f():\n    {line}\n" for line in SIMILAR.strip().splitlines()]
     codes += ["if a:\n    b\nelse:\n    c\n", "if a:\n    b\n    c\n", "if a:\n    b\nc\n"]
-    assert len({meaning_of(code) for code in codes}) == len({ast.dump(ast.parse(code)) for code in codes}) == len(codes)
+    assert (
+        len({meaning_of(code) for code in codes})
+        == len({ast.dump(ast.parse(code)) for code in codes})
+        == len(codes)
+    )
 
 
 def test_comments_and_layout_mean_nothing() -> None:
-    one, other = "def f(a, b):\n    return a + b  # the sum\n", "def f(a,\n      b):\n\n  return (a+b)"
+    one, other = (
+        "def f(a, b):\n    return a + b  # the sum\n",
+        "def f(a,\n      b):\n\n  return (a+b)",
+    )
     assert meaning_of(one) == meaning_of(other) != meaning_of(other + "\nf")

@@ -33,18 +33,24 @@ def screen() -> tuple[Narrator, io.StringIO]:
 
 def episode_of(tmp_path: Path, pool: ScriptedPool, turns: int = 3) -> Episode:
     recorder = Recorder(tmp_path / "out.jsonl")
-    return Episode(problem_file(tmp_path), pool, Settings(max_turns=turns), recorder=recorder, model="scripted")
+    return Episode(
+        problem_file(tmp_path), pool, Settings(max_turns=turns), recorder=recorder, model="scripted"
+    )
 
 
 def recorded(tmp_path: Path) -> list[Trajectory]:
-    return [each for each in read_trajectories(tmp_path / "out.jsonl") if isinstance(each, Trajectory)]
+    return [
+        each for each in read_trajectories(tmp_path / "out.jsonl") if isinstance(each, Trajectory)
+    ]
 
 
 def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
     narrator, page = screen()
     with closing(ScriptedPool([WRONG, correct(2.0), correct(1.5)])) as pool:
         trajectory = play(
-            episode_of(tmp_path, pool), ScriptedPolicy([another(number) for number in range(3)]), narrator
+            episode_of(tmp_path, pool),
+            ScriptedPolicy([another(number) for number in range(3)]),
+            narrator,
         )
     assert [turn.category for turn in trajectory.turns] == ["correctness", "correct", "correct"]
     assert trajectory.stop_reason == "max_turns"
@@ -68,7 +74,9 @@ def test_an_episode_is_played_shown_and_recorded(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_every_finished_turn(tmp_path: Path) -> None:
     narrator, page = screen()
     with closing(ScriptedPool([correct(2.0)])) as pool:
-        trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator)
+        trajectory = play(
+            episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator
+        )
     assert (len(trajectory.turns), trajectory.stop_reason) == (1, "interrupted")
     assert recorded(tmp_path) == [trajectory]
     assert "every finished turn is kept" in page.getvalue()
@@ -82,7 +90,9 @@ def test_ctrl_c_keeps_every_finished_turn(tmp_path: Path) -> None:
         (Quit("bye"), "interrupted"),
     ],
 )
-def test_a_policy_that_gives_no_reply_ends_the_episode(tmp_path: Path, error: Exception, reason: str) -> None:
+def test_a_policy_that_gives_no_reply_ends_the_episode(
+    tmp_path: Path, error: Exception, reason: str
+) -> None:
     narrator, page = screen()
     with closing(ScriptedPool([correct(2.0)])) as pool:
         trajectory = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, error]), narrator)
@@ -102,8 +112,12 @@ def test_an_interrupted_episode_is_resumed_to_its_end(tmp_path: Path) -> None:
     narrator, _ = screen()
     file = tmp_path / "out.jsonl"
     with closing(ScriptedPool([WRONG, correct(2.0), correct(3.0)])) as pool:
-        first = play(episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator)
-        again = open_episode(last_episodes(file)[0], pool, Settings(max_turns=9), Recorder(file), "other")
+        first = play(
+            episode_of(tmp_path, pool), ScriptedPolicy([REPLY, KeyboardInterrupt()]), narrator
+        )
+        again = open_episode(
+            last_episodes(file)[0], pool, Settings(max_turns=9), Recorder(file), "other"
+        )
         second = play(again, ScriptedPolicy([another(2), another(3)]), narrator)
     assert second.turns[:1] == first.turns
     assert (len(second.turns), second.stop_reason, second.model) == (3, "max_turns", "other")
@@ -151,9 +165,20 @@ def unfinished(tmp_path: Path) -> Path:
         (["--device", "cuda"], "device=auto, not cuda"),
     ],
 )
-def test_settings_that_contradict_the_record_are_refused(unfinished: Path, words: list[str], said: str) -> None:
+def test_settings_that_contradict_the_record_are_refused(
+    unfinished: Path, words: list[str], said: str
+) -> None:
     before = unfinished.read_bytes()
-    words = ["play", "--resume", str(unfinished), "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *words]
+    words = [
+        "play",
+        "--resume",
+        str(unfinished),
+        "--model",
+        "m",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        *words,
+    ]
     result = CliRunner().invoke(app, words)
     assert (result.exit_code, result.stdout) == (2, "")
     [line] = result.stderr.splitlines()
@@ -161,7 +186,9 @@ def test_settings_that_contradict_the_record_are_refused(unfinished: Path, words
     assert unfinished.read_bytes() == before
 
 
-def test_an_episode_is_resumed_on_the_device_of_its_record(unfinished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_episode_is_resumed_on_the_device_of_its_record(
+    unfinished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = unfinished.read_text()
     unfinished.write_text(text.replace('"device":"auto"', '"device":"cuda:1"', 1))
     assert unfinished.read_text() != text
@@ -173,7 +200,16 @@ def test_an_episode_is_resumed_on_the_device_of_its_record(unfinished: Path, mon
 
     monkeypatch.setattr(arguments, "open_pool", open_pool)
     same = ["--turns", "3", "--rules", "kernel", "--device", "auto"]
-    words = ["play", "--resume", str(unfinished), "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *same]
+    words = [
+        "play",
+        "--resume",
+        str(unfinished),
+        "--model",
+        "m",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        *same,
+    ]
     assert "no such device" in CliRunner().invoke(app, words).stderr
     assert asked == ["cuda:1"]
 
@@ -236,7 +272,13 @@ def test_the_demo_plays_its_five_replies(kind: str, device: DeviceInfo) -> None:
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
 def test_the_demo_replies_keep_the_rules(kind: str) -> None:
     replies = demo_replies(kind)
-    assert ["epsilon" in reply for reply in replies] == [True, False, False, False, False]  # the first is misspelt
+    assert ["epsilon" in reply for reply in replies] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]  # the first is misspelt
     for reply in replies:
         found = extract(reply)
         assert isinstance(found, Extracted)
@@ -248,7 +290,10 @@ def test_the_demo_replies_keep_the_rules(kind: str) -> None:
     ("words", "said"),
     [
         (["--model", "m"], "--problem ID or --resume FILE"),
-        (["--problem", "{problem}", "--model", "m", "--resume", "{file}"], "--problem ID or --resume FILE"),
+        (
+            ["--problem", "{problem}", "--model", "m", "--resume", "{file}"],
+            "--problem ID or --resume FILE",
+        ),
         (["--problem", "{problem}", "--model", "m", "--samples", "0"], "give 1 or more"),
         (["--problem", "{problem}", "--human", "--samples", "2"], "several samples"),
         (["--problem", "{problem}", "--model", "human", "--samples", "2"], "several samples"),

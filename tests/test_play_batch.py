@@ -18,7 +18,18 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.play.batch import Batch, batch_of, reduce
 from kevin_env.app.play.batch_run import BatchRun
 from kevin_env.app.play.batch_screen import render
-from kevin_env.app.play.events import Asked, Ended, Failed, Heard, Judged, Replied, Resized, StageBegan, Started, Ticked
+from kevin_env.app.play.events import (
+    Asked,
+    Ended,
+    Failed,
+    Heard,
+    Judged,
+    Replied,
+    Resized,
+    StageBegan,
+    Started,
+    Ticked,
+)
 from kevin_env.app.play.opening import last_episodes, open_episode
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.pieces import clock
@@ -73,8 +84,12 @@ def test_the_time_left_is_what_the_turns_took() -> None:
     batch = three()
     assert (batch.taken, batch.planned, batch.left) == (5, 12, 0.0)
     assert reduce(batch, Ticked(110.0)).left == pytest.approx(14.0)
-    assert batch_of((trajectory(RIGHT, **OPEN),), 0.0).left is None  # what was there before says nothing
-    resumed = reduce(batch_of((trajectory(RIGHT, **OPEN),), 0.0), Judged(trajectory(RIGHT, RIGHT, **OPEN), ()), 0)
+    assert (
+        batch_of((trajectory(RIGHT, **OPEN),), 0.0).left is None
+    )  # what was there before says nothing
+    resumed = reduce(
+        batch_of((trajectory(RIGHT, **OPEN),), 0.0), Judged(trajectory(RIGHT, RIGHT, **OPEN), ()), 0
+    )
     assert reduce(resumed, Ticked(7.0)).left == pytest.approx(14.0)
     ended = reduce(batch, Ended(trajectory(turn(1), stop_reason="refused")), 2)
     assert ended.planned == 9
@@ -119,10 +134,14 @@ def test_every_screen_fits_and_holds_nothing_hostile(size: Size) -> None:
         assert not any(sign in line.plain for line in frame for sign in ESCAPES)
 
 
-def sessions(problem: Problem, pool: ScriptedPool, file: Path, policies: list[Policy], turns: int) -> list[Session]:
+def sessions(
+    problem: Problem, pool: ScriptedPool, file: Path, policies: list[Policy], turns: int
+) -> list[Session]:
     settings, recorder = Settings(max_turns=turns), Recorder(file)
     return [
-        Session(Episode(problem, pool, settings, recorder=recorder, model="m", sample=number), policy)
+        Session(
+            Episode(problem, pool, settings, recorder=recorder, model="m", sample=number), policy
+        )
         for number, policy in enumerate(policies)
     ]
 
@@ -141,7 +160,9 @@ def told(played: list[Session]) -> tuple[tuple[Trajectory, ...], str]:
 
 
 def test_many_samples_are_played_over_one_pool(tmp_path: Path) -> None:
-    scripts: list[Policy] = [ScriptedPolicy([another(9 * n + t) for t in range(2)]) for n in range(3)]
+    scripts: list[Policy] = [
+        ScriptedPolicy([another(9 * n + t) for t in range(2)]) for n in range(3)
+    ]
     scripts.append(ScriptedPolicy([REPLY, Refused("[red]no\x1b[2J")]))
     speeds = iter(range(1, 9))
     with closing(ScriptedPool(lambda problem, submission: correct(float(next(speeds))))) as pool:
@@ -165,7 +186,9 @@ def test_no_sample_waits_for_more_than_one_turn_of_each_other(tmp_path: Path) ->
         time.sleep(0.02)
         return WRONG
 
-    scripts: list[Policy] = [ScriptedPolicy([another(10 * n + t) for t in range(1, 5)]) for n in range(1, 5)]
+    scripts: list[Policy] = [
+        ScriptedPolicy([another(10 * n + t) for t in range(1, 5)]) for n in range(1, 5)
+    ]
     with closing(ScriptedPool(judge, workers=1)) as pool:
         told(sessions(problem_file(tmp_path), pool, tmp_path / "t.jsonl", scripts, 4))
     assert len(order) == 16
@@ -174,9 +197,13 @@ def test_no_sample_waits_for_more_than_one_turn_of_each_other(tmp_path: Path) ->
         assert before[int(number[0]) - 1] <= min(before) + 1, order
 
 
-def test_ctrl_c_keeps_what_is_finished_and_all_go_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_keeps_what_is_finished_and_all_go_on_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "t.jsonl"
-    scripts: list[Policy] = [ScriptedPolicy([another(9 * n + t) for t in range(3)]) for n in range(3)]
+    scripts: list[Policy] = [
+        ScriptedPolicy([another(9 * n + t) for t in range(3)]) for n in range(3)
+    ]
     with closing(ScriptedPool(lambda problem, submission: correct(2.0))) as pool:
         played = sessions(problem_file(tmp_path), pool, file, scripts, 3)
         real = time.sleep
@@ -192,10 +219,14 @@ def test_ctrl_c_keeps_what_is_finished_and_all_go_on_later(tmp_path: Path, monke
         assert "every finished turn is kept" in text
         assert {each.stop_reason for each in first} <= {"interrupted", "max_turns"}
         starts = last_episodes(file)
-        assert [each.sample for each in starts] == [each.sample for each in first if each.stop_reason == "interrupted"]
+        assert [each.sample for each in starts] == [
+            each.sample for each in first if each.stop_reason == "interrupted"
+        ]
         recorder = Recorder(file)
         again = [open_episode(each, pool, Settings(), recorder, "m") for each in starts]
-        more = [Session(each, ScriptedPolicy([another(100 + t) for t in range(3)])) for each in again]
+        more = [
+            Session(each, ScriptedPolicy([another(100 + t) for t in range(3)])) for each in again
+        ]
         second, _ = told(more)
     assert {(each.stop_reason, len(each.turns)) for each in second} == {("max_turns", 3)}
     for new in second:
@@ -211,7 +242,11 @@ def test_the_last_samples_of_a_file_are_taken_up_and_no_others(tmp_path: Path) -
     recorder = Recorder(file)
 
     def write(id: str, sample: int | None, reason: Any, day: int, **more: Any) -> None:
-        values = {"created": f"2026-01-{day:02}T00:00:00+00:00", "config": {"max_turns": 4}, "stop_reason": reason}
+        values = {
+            "created": f"2026-01-{day:02}T00:00:00+00:00",
+            "config": {"max_turns": 4},
+            "stop_reason": reason,
+        }
         recorder.finish(trajectory(RIGHT, id=id, sample=sample, **(values | more)))
 
     write("alone", None, "interrupted", 1)
@@ -229,11 +264,20 @@ def test_samples_that_were_killed_go_on_under_their_ids(tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     with closing(ScriptedPool(lambda problem, submission: correct(2.0))) as pool:
         problem = problem_file(tmp_path)
-        killed = [Episode(problem, pool, Settings(max_turns=2), recorder=Recorder(file), sample=n) for n in range(2)]
+        killed = [
+            Episode(problem, pool, Settings(max_turns=2), recorder=Recorder(file), sample=n)
+            for n in range(2)
+        ]
         for episode in killed:
             episode.start()
         killed[1].submit(REPLY)
-        again = [open_episode(each, pool, Settings(), Recorder(file), "") for each in last_episodes(file)]
-        ended, _ = told([Session(each, ScriptedPolicy([another(n) for n in range(2)])) for each in again])
-    assert [(each.episode_id, len(each.turns)) for each in ended] == [(each.episode_id, 2) for each in killed]
+        again = [
+            open_episode(each, pool, Settings(), Recorder(file), "") for each in last_episodes(file)
+        ]
+        ended, _ = told(
+            [Session(each, ScriptedPolicy([another(n) for n in range(2)])) for each in again]
+        )
+    assert [(each.episode_id, len(each.turns)) for each in ended] == [
+        (each.episode_id, 2) for each in killed
+    ]
     assert recorded(file) == sorted(ended, key=recorded(file).index)

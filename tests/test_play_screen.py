@@ -1,4 +1,6 @@
-"""What the screen of a played episode shows, and what keys and events do to it; no terminal is needed."""
+"""What the screen of a played episode shows, and what keys and events do to it; no terminal is
+needed.
+"""
 
 import random
 from dataclasses import replace
@@ -30,7 +32,15 @@ from kevin_env.judge.api import Seconds
 from kevin_env.record import Message, Trajectory, Turn
 
 CHAT = (Message(role="user", content="Make it fast."),)
-SIZES = [Size(1, 1), Size(20, 5), Size(40, 12), Size(80, 24), Size(131, 40), Size(133, 40), Size(250, 70)]
+SIZES = [
+    Size(1, 1),
+    Size(20, 5),
+    Size(40, 12),
+    Size(80, 24),
+    Size(131, 40),
+    Size(133, 40),
+    Size(250, 70),
+]
 REPLYING_80 = """\
  L1_23_Softmax  turn 3 of 4  the model replies 3 s          best 2.00x (turn 2)
  scripted CPU (cpu)  ·  m                                            running on
@@ -47,7 +57,9 @@ x = 1
 
 
 def story(*turns: Turn, **more: Any) -> Trajectory:
-    return trajectory(*turns, **({"stop_reason": None, "config": {"max_turns": 4, "gamma": 0.4}} | more))
+    return trajectory(
+        *turns, **({"stop_reason": None, "config": {"max_turns": 4, "gamma": 0.4}} | more)
+    )
 
 
 def played(*events: Event | str, state: State | None = None, **more: Any) -> State:
@@ -125,7 +137,9 @@ def test_a_judged_turn_is_shown_with_all_that_came_out() -> None:
     assert "It was right." in wide
     assert "class ModelNew" in wide
     chosen = page(played(Resized(Size(160, 45)), "3", state=state), Size(160, 45))
-    assert chosen.count("turn 2: feedback") == chosen.count("turn 2: kernel") == 1, "never one of them twice"
+    assert chosen.count("turn 2: feedback") == chosen.count("turn 2: kernel") == 1, (
+        "never one of them twice"
+    )
 
 
 def test_it_runs_on_unless_told_to_wait() -> None:
@@ -142,7 +156,11 @@ def test_it_runs_on_unless_told_to_wait() -> None:
 
 
 def test_an_ended_episode_waits_to_be_left() -> None:
-    state = played(Started(story(), CHAT), Asked(CHAT, 0.0), Judged(story(RIGHT, stop_reason="max_turns"), CHAT))
+    state = played(
+        Started(story(), CHAT),
+        Asked(CHAT, 0.0),
+        Judged(story(RIGHT, stop_reason="max_turns"), CHAT),
+    )
     assert (state.phase, state.done) == ("ended", False)
     assert "max_turns" in page(state)
     assert played("enter", state=obeyed(state)).wanted is None
@@ -166,7 +184,11 @@ def test_a_remark_goes_with_the_next_turn() -> None:
 
 def test_keys_are_letters_while_a_line_is_typed() -> None:
     state = played("r", *"quite e t", state=waiting())
-    assert (state.typing and state.typing.text, state.done, state.wanted) == ("quite e t", False, None)
+    assert (state.typing and state.typing.text, state.done, state.wanted) == (
+        "quite e t",
+        False,
+        None,
+    )
     assert played("ctrl-c", state=state).done
 
 
@@ -177,7 +199,9 @@ def test_the_editor_opens_when_no_turn_runs() -> None:
     assert "the editor is next" in page(state)
     assert played(Judged(story(RIGHT), CHAT), state=state).wanted == Want("edit")
     assert played("e", Judged(story(RIGHT), CHAT), state=state).wanted == Want("turn")
-    assert "has ended" in page(played("e", Judged(story(stop_reason="max_turns"), CHAT), "e", state=state))
+    assert "has ended" in page(
+        played("e", Judged(story(stop_reason="max_turns"), CHAT), "e", state=state)
+    )
 
 
 def test_a_turn_is_taken_again() -> None:
@@ -199,7 +223,9 @@ def test_a_turn_is_taken_again() -> None:
 
 
 def test_a_failure_is_told_and_waits() -> None:
-    state = played(Started(story(RIGHT), CHAT), Asked(CHAT, 0.0), "e", Failed("no reply: [red]unreachable"))
+    state = played(
+        Started(story(RIGHT), CHAT), Asked(CHAT, 0.0), "e", Failed("no reply: [red]unreachable")
+    )
     assert state.phase == "waiting"
     assert "no reply: [red]unreachable" in page(state)
     assert not state.edit_next
@@ -284,7 +310,9 @@ def test_help_shows_and_closes() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_screen_fits_and_holds_nothing_hostile(size: Size) -> None:
-    """Keys and events at random: every line is as wide as the screen, and no text of others does anything."""
+    """Keys and events at random: every line is as wide as the screen, and no text of others does
+    anything.
+    """
     events: list[Event] = [
         Started(story(), CHAT),
         Started(evil(), (Message(role="user", content=EVIL),)),

@@ -12,7 +12,16 @@ from episodes import KERNEL, REPLY, WRONG, another, correct, problem_file
 from trajectories import RIGHT, turn
 
 from kevin_env.app.play.editor import draft_of, reply_of
-from kevin_env.app.play.events import Asked, Event, Failed, Heard, Judged, Replied, StageBegan, Started
+from kevin_env.app.play.events import (
+    Asked,
+    Event,
+    Failed,
+    Heard,
+    Judged,
+    Replied,
+    StageBegan,
+    Started,
+)
 from kevin_env.app.play.session import Session
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.extract import Extracted, extract
@@ -30,7 +39,10 @@ from kevin_env.settings import Settings
 def session(folder: Path, policy: Policy, script: Script, turns: int = 3) -> Iterator[Session]:
     with closing(ScriptedPool(script)) as pool:
         recorder = Recorder(folder / "out.jsonl")
-        yield Session(Episode(problem_file(folder), pool, Settings(max_turns=turns), recorder=recorder), policy)
+        yield Session(
+            Episode(problem_file(folder), pool, Settings(max_turns=turns), recorder=recorder),
+            policy,
+        )
 
 
 def until(played: Session, wanted: type[Event]) -> list[Event]:
@@ -45,11 +57,15 @@ def until(played: Session, wanted: type[Event]) -> list[Event]:
 
 
 def recorded(folder: Path) -> list[Trajectory]:
-    return [each for each in read_trajectories(folder / "out.jsonl") if isinstance(each, Trajectory)]
+    return [
+        each for each in read_trajectories(folder / "out.jsonl") if isinstance(each, Trajectory)
+    ]
 
 
 class Slow:
-    """A policy whose reply comes when it is let go; then it says whether its listener still listened."""
+    """A policy whose reply comes when it is let go; then it says whether its listener still
+    listened.
+    """
 
     name = "slow"
 
@@ -77,8 +93,17 @@ def test_a_turn_is_told_from_its_chat_to_its_verdict(tmp_path: Path) -> None:
         assert isinstance(started, Started)
         played.ask()
         events = until(played, Judged)
-        assert [type(event) for event in events if not isinstance(event, StageBegan)] == [Asked, Heard, Replied, Judged]
-        assert {event.stage for event in events if isinstance(event, StageBegan)} >= {"queue", "build", "time"}
+        assert [type(event) for event in events if not isinstance(event, StageBegan)] == [
+            Asked,
+            Heard,
+            Replied,
+            Judged,
+        ]
+        assert {event.stage for event in events if isinstance(event, StageBegan)} >= {
+            "queue",
+            "build",
+            "time",
+        }
         assert isinstance(events[0], Asked) and events[0].messages == started.messages
         judged = events[-1]
         assert isinstance(judged, Judged)
@@ -114,12 +139,16 @@ def test_a_person_may_take_a_turn_in_the_models_place(tmp_path: Path) -> None:
         until(played, Judged)
     first, second = recorded(tmp_path)[0].turns
     assert (first.by_person, second.by_person) == (False, True)
-    assert second.submission is not None and second.submission.code == KERNEL.replace("1024", "2048")
+    assert second.submission is not None and second.submission.code == KERNEL.replace(
+        "1024", "2048"
+    )
 
 
 def test_a_turn_is_taken_again_in_an_episode_of_its_own(tmp_path: Path) -> None:
     policy = ScriptedPolicy([another(number) for number in range(4)])
-    with session(tmp_path, policy, [WRONG, correct(2.0), correct(3.0), correct(4.0)], turns=2) as played:
+    with session(
+        tmp_path, policy, [WRONG, correct(2.0), correct(3.0), correct(4.0)], turns=2
+    ) as played:
         played.begin()
         until(played, Started)
         for _ in range(2):
@@ -148,7 +177,11 @@ def test_a_turn_is_taken_again_in_an_episode_of_its_own(tmp_path: Path) -> None:
     assert four.turns == ()
     assert (one.parent, two.parent, three.parent) == (None, one.episode_id, two.episode_id)
     assert two.turns[0] == one.turns[0]
-    assert (one.stop_reason, two.stop_reason, three.stop_reason) == ("max_turns", "max_turns", "interrupted")
+    assert (one.stop_reason, two.stop_reason, three.stop_reason) == (
+        "max_turns",
+        "max_turns",
+        "interrupted",
+    )
     assert two.turns[1].secret != one.turns[1].secret
     assert not partial_path(tmp_path / "out.jsonl").exists()
 
@@ -233,10 +266,17 @@ def test_leaving_waits_for_a_turn_that_is_just_being_taken(tmp_path: Path) -> No
     ("replies", "script", "said", "reason"),
     [
         ([Refused("I won't"), REPLY], [correct(2.0)], "no reply: I won't", "refused"),
-        ([REPLY, REPLY], [JudgeError("gone"), correct(2.0)], "the judge failed: gone", "judge_error"),
+        (
+            [REPLY, REPLY],
+            [JudgeError("gone"), correct(2.0)],
+            "the judge failed: gone",
+            "judge_error",
+        ),
     ],
 )
-def test_what_failed_can_be_tried_again(tmp_path: Path, replies: list, script: list, said: str, reason: str) -> None:
+def test_what_failed_can_be_tried_again(
+    tmp_path: Path, replies: list, script: list, said: str, reason: str
+) -> None:
     with session(tmp_path, ScriptedPolicy(replies), script) as played:
         played.begin()
         until(played, Started)
@@ -295,7 +335,12 @@ def test_a_fork_may_go_back_and_a_remark_needs_an_open_episode(tmp_path: Path) -
         with pytest.raises(EpisodeError):
             episode.remark("too late")
         back = episode.fork(turns=0)
-        assert (back.messages, back.turns, back.done, back.parent) == (chat, (), False, episode.episode_id)
+        assert (back.messages, back.turns, back.done, back.parent) == (
+            chat,
+            (),
+            False,
+            episode.episode_id,
+        )
 
 
 def test_the_editor_begins_with_the_last_kernel_or_the_reference(tmp_path: Path) -> None:
@@ -305,7 +350,9 @@ def test_the_editor_begins_with_the_last_kernel_or_the_reference(tmp_path: Path)
     assert "class ModelNew" in start
     compile(start, "draft", "exec")
     assert "class ModelNew: ..." in draft_of(problem, (turn(1), RIGHT, turn(3)))
-    second = RIGHT.model_copy(update={"submission": RIGHT.submission.model_copy(update={"code": "other"})})  # type: ignore[union-attr]
+    assert RIGHT.submission is not None
+    other = RIGHT.submission.model_copy(update={"code": "other"})
+    second = RIGHT.model_copy(update={"submission": other})
     assert draft_of(problem, (RIGHT, second), 0) == "import torch\n\nclass ModelNew: ...\n"
     assert draft_of(problem, (RIGHT, second)) == "other"
 

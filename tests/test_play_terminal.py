@@ -1,4 +1,6 @@
-"""The screens of `kevin-env play` in a real pseudo-terminal, and the command itself with a real judge."""
+"""The screens of `kevin-env play` in a real pseudo-terminal, and the command itself with a real
+judge.
+"""
 
 import json
 import os
@@ -24,7 +26,9 @@ SCRIPT = str(Path(__file__).with_name("scripted_play.py"))
 ARITHMETIC = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
 
 
-def play(folder: Path, letters: str, *how: str, **environment: Any) -> AbstractContextManager[Screen]:
+def play(
+    folder: Path, letters: str, *how: str, **environment: Any
+) -> AbstractContextManager[Screen]:
     return run_python(SCRIPT, str(folder), letters, *how, **environment)
 
 
@@ -90,7 +94,8 @@ def test_steps_a_remark_and_the_same_turn_again(tmp_path: Path) -> None:
 
 def test_the_kernel_is_edited_and_submitted(tmp_path: Path) -> None:
     changes = editor(
-        tmp_path, 'sed -i "s/# w/# 2/;s/num_warps=1/num_warps=8/" "$1"; stty -a > ' + str(tmp_path / "modes")
+        tmp_path,
+        'sed -i "s/# w/# 2/;s/num_warps=1/num_warps=8/" "$1"; stty -a > ' + str(tmp_path / "modes"),
     )
     with play(tmp_path, "ww", EDITOR="never-called", VISUAL=changes) as screen:
         screen.wait_for("starting")
@@ -103,8 +108,13 @@ def test_the_kernel_is_edited_and_submitted(tmp_path: Path) -> None:
         screen.press("q")
         screen.end()
     [episode] = recorded(tmp_path)
-    assert [(each.category, each.by_person) for each in episode.turns] == [("correctness", False), ("correct", True)]
-    assert " icanon" in (tmp_path / "modes").read_text()  # the editor had the terminal as it was before
+    assert [(each.category, each.by_person) for each in episode.turns] == [
+        ("correctness", False),
+        ("correct", True),
+    ]
+    assert (
+        " icanon" in (tmp_path / "modes").read_text()
+    )  # the editor had the terminal as it was before
 
 
 @pytest.mark.full
@@ -152,7 +162,9 @@ def test_it_ends_at_once_while_a_turn_runs(tmp_path: Path) -> None:
             screen.press(keys)
             assert screen.end() == 0
             assert "ended: interrupted" in screen.raw
-    assert [(each.turns, each.stop_reason) for each in recorded(tmp_path)] == [((), "interrupted")] * 2
+    assert [(each.turns, each.stop_reason) for each in recorded(tmp_path)] == [
+        ((), "interrupted")
+    ] * 2
 
 
 @pytest.mark.full
@@ -183,17 +195,36 @@ def test_samples_are_played_on_a_screen(tmp_path: Path) -> None:
         screen.press("q")
         assert screen.end() == 0
     assert screen.raw.count("ended: max_turns") == 3
-    assert sorted((each.sample, len(each.turns)) for each in recorded(tmp_path)) == [(0, 2), (1, 2), (2, 2)]
+    assert sorted((each.sample, len(each.turns)) for each in recorded(tmp_path)) == [
+        (0, 2),
+        (1, 2),
+        (2, 2),
+    ]
 
 
 def command(folder: Path, url: str, *words: str) -> list[str]:
     (folder / "7_Double.py").write_text(SOURCE)
     file = ["--out", str(folder / "t.jsonl")]
-    return ["-m", "kevin_env", "play", "--model", "m", "--base-url", url, "--device", "cpu", *file, *words]
+    return [
+        "-m",
+        "kevin_env",
+        "play",
+        "--model",
+        "m",
+        "--base-url",
+        url,
+        "--device",
+        "cpu",
+        *file,
+        *words,
+    ]
 
 
 def answers(*codes: str) -> Sequence[Answer]:
-    return [Answer([delta(content=f"```python\n{code}```\nDone."), delta(finish="stop")]) for code in codes]
+    return [
+        Answer([delta(content=f"```python\n{code}```\nDone."), delta(finish="stop")])
+        for code in codes
+    ]
 
 
 @pytest.mark.full
@@ -226,12 +257,24 @@ def test_a_model_is_watched_stopped_and_resumed_for_real(tmp_path: Path) -> None
 @pytest.mark.full
 @pytest.mark.usefixtures("one_pool")
 def test_samples_are_played_for_real(tmp_path: Path) -> None:
-    words = ["--problem", str(tmp_path / "7_Double.py"), "--turns", "2", "--samples", "3", "--seed", "5", "--plain"]
+    words = [
+        "--problem",
+        str(tmp_path / "7_Double.py"),
+        "--turns",
+        "2",
+        "--samples",
+        "3",
+        "--seed",
+        "5",
+        "--plain",
+    ]
     with serve(*answers(ARITHMETIC)) as stub:
         done = CliRunner().invoke(app, command(tmp_path, stub.url, *words)[2:])
     assert done.exit_code == 0, done.stderr
     assert len(re.findall(r"sample \d +turn \d +rules/torch_compute", done.stdout)) == 6
     assert "6 of 6 turns" in done.stdout
-    assert sorted(request["seed"] for request in stub.requests)[::2] == sorted({each["seed"] for each in stub.requests})
+    assert sorted(request["seed"] for request in stub.requests)[::2] == sorted(
+        {each["seed"] for each in stub.requests}
+    )
     assert len({each["seed"] for each in stub.requests}) == 3
     assert sorted(each.sample or 0 for each in recorded(tmp_path)) == [0, 1, 2]

@@ -15,7 +15,10 @@ from kevin_env.policies.openai import OpenAIPolicy
 from kevin_env.policies.thinking import Spoken, make_reply
 from kevin_env.record import Message, Reply
 
-CHAT = (Message(role="system", content="Be brief."), Message(role="user", content="Write a kernel."))
+CHAT = (
+    Message(role="system", content="Be brief."),
+    Message(role="user", content="Write a kernel."),
+)
 BLOCK = "```python\nclass ModelNew: ...\n```"
 
 
@@ -46,7 +49,10 @@ def test_a_person_gives_a_file_or_types(tmp_path: Path) -> None:
     file.write_text("class ModelNew: ...")
     screen = io.StringIO()
     person = HumanPolicy(io.StringIO(f"missing.py\n{file}\n```python\nx\n```\n.\n"), screen)
-    assert person.reply([Message(role="user", content="Go\x1b[2J.")]).content == "```python\nclass ModelNew: ...\n```\n"
+    assert (
+        person.reply([Message(role="user", content="Go\x1b[2J.")]).content
+        == "```python\nclass ModelNew: ...\n```\n"
+    )
     assert person.reply(CHAT).content == "```python\nx\n```\n"
     assert "missing.py" in screen.getvalue()
     assert "\x1b" not in screen.getvalue()
@@ -90,7 +96,9 @@ def test_a_person_is_asked_by_one_thread_at_a_time() -> None:
 )
 def test_reasoning_in_tags_is_kept_apart(text: str, content: str, reasoning: str | None) -> None:
     assert make_reply(text) == Reply(content=content, reasoning=reasoning)
-    assert make_reply(text, "First.").reasoning == (f"First.\n\n{reasoning}" if reasoning else "First.")
+    assert make_reply(text, "First.").reasoning == (
+        f"First.\n\n{reasoning}" if reasoning else "First."
+    )
 
 
 def test_reasoning_that_never_ends_is_no_answer() -> None:
@@ -142,7 +150,9 @@ def test_what_can_be_no_tag_is_heard_at_once() -> None:
 
 def test_the_words_of_the_command_line_name_a_policy() -> None:
     assert isinstance(read_policy("human"), HumanPolicy)
-    model = read_policy("llama3:8b", "http://127.0.0.1:1/v1", '{"top_k": 2}', temperature=0.5, top_p=None)
+    model = read_policy(
+        "llama3:8b", "http://127.0.0.1:1/v1", '{"top_k": 2}', temperature=0.5, top_p=None
+    )
     assert isinstance(model, OpenAIPolicy)
     assert model.name == "llama3:8b"
     assert isinstance(read_policy("m", "http://127.0.0.1:1/v1", {"top_k": 2}), OpenAIPolicy)

@@ -42,7 +42,9 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def failing(*answers: Script, listener: Any = None, **parameters: Any) -> Iterator[tuple[PolicyError, Stub]]:
+def failing(
+    *answers: Script, listener: Any = None, **parameters: Any
+) -> Iterator[tuple[PolicyError, Stub]]:
     """The error that a reply ends with: always one line of a length that can be read."""
     with serve(*answers) as stub:
         with pytest.raises(PolicyError) as caught:
@@ -59,10 +61,14 @@ def told(status: int = 400, **fields: Any) -> Answer:
 
 @LISTENERS
 def test_too_many_requests_is_asked_again_when_the_server_says(listener: Any) -> None:
-    busy = Answer(status=429, body={"error": {"message": "slow down"}}, headers={"retry-after": "0.3"})
+    busy = Answer(
+        status=429, body={"error": {"message": "slow down"}}, headers={"retry-after": "0.3"}
+    )
     with serve(busy, busy, FINE) as stub:
         assert OpenAIPolicy("m", stub.url).reply(CHAT, listener).content == "x"
-    assert [later - earlier >= 0.3 for earlier, later in zip(stub.times, stub.times[1:], strict=False)] == [True] * 2
+    assert [
+        later - earlier >= 0.3 for earlier, later in zip(stub.times, stub.times[1:], strict=False)
+    ] == [True] * 2
 
 
 @LISTENERS
@@ -73,7 +79,9 @@ def test_a_server_error_is_asked_again(listener: Any) -> None:
 
 
 @LISTENERS
-@pytest.mark.parametrize(("status", "said"), [(500, "HTTP 500: oops"), (429, "no more requests for now .* oops")])
+@pytest.mark.parametrize(
+    ("status", "said"), [(500, "HTTP 500: oops"), (429, "no more requests for now .* oops")]
+)
 def test_an_error_for_ever_is_given_up(status: int, said: str, listener: Any) -> None:
     with failing(told(status, message="oops"), listener=listener) as (error, stub):
         assert type(error) is PolicyError
@@ -87,48 +95,98 @@ def test_an_error_for_ever_is_given_up(status: int, said: str, listener: Any) ->
     ("status", "body", "said"),
     [
         (400, {"error": {"message": "temperature must be 1"}}, "HTTP 400: temperature must be 1"),
-        (401, {"error": {"message": "Incorrect API key"}}, "does not accept the key .* set OPENAI_API_KEY"),
+        (
+            401,
+            {"error": {"message": "Incorrect API key"}},
+            "does not accept the key .* set OPENAI_API_KEY",
+        ),
         (403, {"error": {"message": "no access"}}, "does not let this key use m .*no access"),
-        (404, {"error": {"message": "no such model", "code": "model_not_found"}}, "no model 'm'.*--model.*no such"),
+        (
+            404,
+            {"error": {"message": "no such model", "code": "model_not_found"}},
+            "no model 'm'.*--model.*no such",
+        ),
         (404, {"detail": "Not Found"}, r"--base-url, which most often ends in /v1.*Not Found"),
         (404, {"error": "model 'm' not found"}, "model 'm' not found"),
         (422, {"detail": [{"msg": "Field required"}]}, "HTTP 422: .*Field required"),
     ],
 )
 def test_what_to_put_right_is_told(status: int, body: dict[str, Any], said: str) -> None:
-    with failing(Answer(status=status, body=body)) as (error, stub), pytest.raises(PolicyError, match=said):
+    with (
+        failing(Answer(status=status, body=body)) as (error, stub),
+        pytest.raises(PolicyError, match=said),
+    ):
         raise error
     assert len(stub.requests) == 1
 
 
 OVERFLOWS = {
-    "OpenAI": {"message": "This model's ...", "code": "context_length_exceeded", "param": "messages"},
+    "OpenAI": {
+        "message": "This model's ...",
+        "code": "context_length_exceeded",
+        "param": "messages",
+    },
     "vLLM": {
         "message": "You passed 9000 input tokens",
         "type": "BadRequestError",
         "param": "input_tokens",
         "code": 400,
     },
-    "vLLM 0.9": {"message": "This model's maximum context length is 4096 tokens. However, you ...", "code": 400},
-    "vLLM 0.4": {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400},
-    "vLLM, decoder": {"message": "The decoder prompt (length 9) is longer than the maximum model length of 8."},
-    "SGLang": {"message": "The input (61709 tokens) is longer than the model's context length (40960 tokens)."},
-    "SGLang, memory": {"message": "Input length (9 tokens) exceeds the maximum allowed length (8 tokens)."},
-    "llama.cpp": {"message": "too long", "type": "exceed_context_size_error", "code": 400, "n_ctx": 4096},
-    "llama.cpp 0": {"message": "the request exceeds the available context size. try increasing it", "code": 400},
-    "Ollama": {"message": '{"error":{"message":"request (351 tokens) exceeds the available context size"}}'},
-    "OpenRouter": {"message": "This endpoint's maximum context length is 256000 tokens.", "code": 400},
+    "vLLM 0.9": {
+        "message": "This model's maximum context length is 4096 tokens. However, you ...",
+        "code": 400,
+    },
+    "vLLM 0.4": {
+        "message": "max_tokens must be at least 1, got -186.",
+        "type": "BadRequestError",
+        "code": 400,
+    },
+    "vLLM, decoder": {
+        "message": "The decoder prompt (length 9) is longer than the maximum model length of 8."
+    },
+    "SGLang": {
+        "message": "The input (61709 tokens) is longer than the model's context length (40960 tokens)."
+    },
+    "SGLang, memory": {
+        "message": "Input length (9 tokens) exceeds the maximum allowed length (8 tokens)."
+    },
+    "llama.cpp": {
+        "message": "too long",
+        "type": "exceed_context_size_error",
+        "code": 400,
+        "n_ctx": 4096,
+    },
+    "llama.cpp 0": {
+        "message": "the request exceeds the available context size. try increasing it",
+        "code": 400,
+    },
+    "Ollama": {
+        "message": '{"error":{"message":"request (351 tokens) exceeds the available context size"}}'
+    },
+    "OpenRouter": {
+        "message": "This endpoint's maximum context length is 256000 tokens.",
+        "code": 400,
+    },
     "OpenRouter's provider": {
         "message": "Provider returned error",
         "code": 400,
-        "metadata": {"raw": '{"error":{"message":"This model\'s maximum context length is 262144 tokens."}}'},
+        "metadata": {
+            "raw": '{"error":{"message":"This model\'s maximum context length is 262144 tokens."}}'
+        },
     },
 }
 REFUSALS = {
     "Azure": {"message": "The response was filtered", "code": "content_filter"},
     "OpenAI": {"message": "no", "code": "content_policy_violation"},
-    "OpenAI, reasoning": {"message": "Invalid prompt: your prompt was flagged as ...", "code": "invalid_prompt"},
-    "OpenRouter": {"message": "flagged", "code": 403, "metadata": {"reasons": ["x"], "flagged_input": "y"}},
+    "OpenAI, reasoning": {
+        "message": "Invalid prompt: your prompt was flagged as ...",
+        "code": "invalid_prompt",
+    },
+    "OpenRouter": {
+        "message": "flagged",
+        "code": 403,
+        "metadata": {"reasons": ["x"], "flagged_input": "y"},
+    },
 }
 
 
@@ -141,7 +199,10 @@ def test_a_chat_that_is_too_long_is_a_reason_to_stop(fields: dict[str, Any]) -> 
 
 
 def test_llama_cpp_may_notice_in_the_middle_that_a_chat_is_too_long() -> None:
-    with failing(told(500, message="Context size has been exceeded.", type="server_error")) as (error, _):
+    with failing(told(500, message="Context size has been exceeded.", type="server_error")) as (
+        error,
+        _,
+    ):
         assert type(error) is ContextOverflow
 
 
@@ -183,8 +244,14 @@ def test_an_html_page_is_told_by_its_title(listener: Any) -> None:
         (b'{"choices": []}', "without a finish_reason"),
         (b'{"choices": null}', "without a finish_reason"),
         (b'{"choices": {}}', "no chat completion"),
-        (b'{"choices": [{"finish_reason": "stop", "message": "hi"}]}', r"no chat completion .choices\.0\.message"),
-        (b'{"choices": [{"finish_reason": "stop", "message": {"content": [1]}}]}', "no chat completion"),
+        (
+            b'{"choices": [{"finish_reason": "stop", "message": "hi"}]}',
+            r"no chat completion .choices\.0\.message",
+        ),
+        (
+            b'{"choices": [{"finish_reason": "stop", "message": {"content": [1]}}]}',
+            "no chat completion",
+        ),
     ],
 )
 def test_wrong_json_is_told(raw: bytes, said: str) -> None:
@@ -198,7 +265,9 @@ def test_wrong_json_is_told(raw: bytes, said: str) -> None:
 
 @LISTENERS
 def test_an_answer_may_be_empty(listener: Any) -> None:
-    nothing = Answer([delta(content=None), delta(finish="stop"), usage(prompt_tokens=1, completion_tokens=0)])
+    nothing = Answer(
+        [delta(content=None), delta(finish="stop"), usage(prompt_tokens=1, completion_tokens=0)]
+    )
     with serve(nothing) as stub:
         assert OpenAIPolicy("m", stub.url).reply(CHAT, listener).content == ""
 
@@ -224,7 +293,9 @@ def test_a_slow_stream_is_heard_as_it_comes() -> None:
     words = Answer([*(delta(content=f"{n} ") for n in range(5)), delta(finish="stop")], pause=0.1)
     with serve(words) as stub:
         start = time.monotonic()
-        OpenAIPolicy("m", stub.url, timeout=5).reply(CHAT, lambda text: heard.append(time.monotonic() - start))
+        OpenAIPolicy("m", stub.url, timeout=5).reply(
+            CHAT, lambda text: heard.append(time.monotonic() - start)
+        )
     assert len(heard) == 5
     assert heard[-1] - heard[0] > 0.3
 
@@ -254,7 +325,9 @@ def test_a_reply_without_end_is_given_up() -> None:
 
 @contextmanager
 def full(port: int) -> Iterator[None]:
-    """A machine that takes no further connection, nor refuses one: the queue of those that wait is full."""
+    """A machine that takes no further connection, nor refuses one: the queue of those that wait is
+    full.
+    """
     with socket.socket() as listener, ExitStack() as waiting:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
@@ -285,7 +358,9 @@ def test_an_endpoint_that_is_not_there_is_told() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(PolicyError, match=rf"cannot reach 127.0.0.1:{port}: check --base-url.*refused"):
+    with pytest.raises(
+        PolicyError, match=rf"cannot reach 127.0.0.1:{port}: check --base-url.*refused"
+    ):
         OpenAIPolicy("m", f"http://127.0.0.1:{port}/v1").reply(CHAT)
     with pytest.raises(PolicyError, match=r"cannot reach nowhere\.invalid"):
         OpenAIPolicy("m", "http://nowhere.invalid/v1").reply(CHAT)
@@ -304,7 +379,10 @@ def certificate(folder: Path) -> Path:
         .serial_number(1)
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
         .sign(key, hashes.SHA256())
     )
     file = folder / "server.pem"
@@ -315,7 +393,9 @@ def certificate(folder: Path) -> Path:
     return file
 
 
-def test_a_certificate_that_cannot_be_trusted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_that_cannot_be_trusted_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)

@@ -16,7 +16,10 @@ from kevin_env.app.errors import BadInput
 from kevin_env.policies import ContextOverflow, PolicyError, TransformersPolicy, for_sample
 from kevin_env.record import Message
 
-CHAT = (Message(role="system", content="Be brief."), Message(role="user", content="Write a kernel."))
+CHAT = (
+    Message(role="system", content="Be brief."),
+    Message(role="user", content="Write a kernel."),
+)
 
 
 @pytest.fixture(scope="module")
@@ -114,19 +117,25 @@ def test_reasoning_that_the_template_opens_is_kept_apart(tiny: Path, tmp_path: P
     template = tmp_path / "chat_template.jinja"
     template.write_text(template.read_text() + "<think>\n")
     heard: list[str] = []
-    reply = TransformersPolicy(path, device="cpu", max_new_tokens=8, seed=1).reply(CHAT, heard.append)
+    reply = TransformersPolicy(path, device="cpu", max_new_tokens=8, seed=1).reply(
+        CHAT, heard.append
+    )
     assert (reply.content, heard, reply.truncated) == ("", [], True)
     assert reply.reasoning
 
 
 def test_a_template_that_cannot_take_the_chat_is_told(tiny: Path, tmp_path: Path) -> None:
     path = changed(tiny, tmp_path, "config.json")
-    (tmp_path / "chat_template.jinja").write_text("{{ raise_exception('System role not supported') }}")
+    (tmp_path / "chat_template.jinja").write_text(
+        "{{ raise_exception('System role not supported') }}"
+    )
     with pytest.raises(PolicyError, match="System role not supported"):
         TransformersPolicy(path, device="cpu").reply(CHAT)
 
 
-def test_what_cannot_be_loaded_is_one_clear_line(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_loaded_is_one_clear_line(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     bare = changed(tiny, tmp_path / "bare", "config.json")
     (tmp_path / "bare" / "chat_template.jinja").unlink()
@@ -143,7 +152,9 @@ def test_what_cannot_be_loaded_is_one_clear_line(tiny: Path, tmp_path: Path, mon
 
 
 def test_the_command_line_names_a_local_model(tiny: Path) -> None:
-    policy = read_policy(f"transformers:{tiny}", max_tokens=4, temperature=0.0, timeout=9.0, seed=None, device="cpu")
+    policy = read_policy(
+        f"transformers:{tiny}", max_tokens=4, temperature=0.0, timeout=9.0, seed=None, device="cpu"
+    )
     assert isinstance(policy, TransformersPolicy)
     assert policy.name == f"local:{tiny}"
     reply = policy.reply(CHAT)

@@ -13,7 +13,10 @@ from kevin_env.outcome import FormatError
 from kevin_env.policies import OpenAIPolicy, PolicyError, Refused, for_sample
 from kevin_env.record import Message, Reply, Usage
 
-CHAT = (Message(role="system", content="Be brief."), Message(role="user", content="Write a kernel."))
+CHAT = (
+    Message(role="system", content="Be brief."),
+    Message(role="user", content="Write a kernel."),
+)
 KEY = "sk-secret-0123456789"
 DONE = delta(finish="stop")
 
@@ -43,21 +46,28 @@ def test_a_reply_is_streamed_to_a_listener() -> None:
         delta(content="<t"),
         DONE,
     ]
-    with serve(Answer([*chunks, usage(prompt_tokens=7, completion_tokens=2, total_tokens=9)])) as stub:
+    with serve(
+        Answer([*chunks, usage(prompt_tokens=7, completion_tokens=2, total_tokens=9)])
+    ) as stub:
         reply = OpenAIPolicy("m", stub.url).reply(CHAT, heard.append)
     assert reply == Reply(content="Hello\n<t", usage=Usage(prompt_tokens=7, completion_tokens=2))
     assert heard == ["Hel", "lo\n", "<t"]
     [request] = stub.requests
     assert request == {
         "model": "m",
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Write a kernel."}],
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Write a kernel."},
+        ],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
 
 
 def test_without_a_listener_one_plain_request_is_made() -> None:
-    with serve(Answer([delta(content="Hello"), DONE, usage(prompt_tokens=7, completion_tokens=2)])) as stub:
+    with serve(
+        Answer([delta(content="Hello"), DONE, usage(prompt_tokens=7, completion_tokens=2)])
+    ) as stub:
         reply = OpenAIPolicy("m", stub.url).reply(CHAT)
     assert reply == Reply(content="Hello", usage=Usage(prompt_tokens=7, completion_tokens=2))
     assert stub.requests[0].keys() == {"model", "messages"}
@@ -75,7 +85,10 @@ def test_reasoning_in_a_field_is_kept_apart(name: str, stream: bool) -> None:
 @EITHER
 def test_reasoning_in_tags_is_kept_apart(stream: bool) -> None:
     reply, heard = ask(
-        Answer([delta(content="<thi"), delta(content="nk>Hm.</think>"), delta(content="Yes"), DONE]), stream
+        Answer(
+            [delta(content="<thi"), delta(content="nk>Hm.</think>"), delta(content="Yes"), DONE]
+        ),
+        stream,
     )
     assert reply == Reply(content="Yes", reasoning="Hm.")
     assert heard == ["Yes"] * stream
@@ -91,20 +104,32 @@ def test_reasoning_without_its_end_is_a_reply_that_was_cut_off() -> None:
 def test_only_the_first_choice_counts() -> None:
     second = delta(content="other", finish="length")
     second["choices"][0]["index"] = 1
-    assert ask(Answer([second, delta(content="x"), DONE]), stream=True) == (Reply(content="x"), ["x"])
+    assert ask(Answer([second, delta(content="x"), DONE]), stream=True) == (
+        Reply(content="x"),
+        ["x"],
+    )
 
 
 def test_usage_has_details_and_cost() -> None:
-    details = {"completion_tokens_details": {"reasoning_tokens": 3}, "prompt_tokens_details": {"cached_tokens": 4}}
+    details = {
+        "completion_tokens_details": {"reasoning_tokens": 3},
+        "prompt_tokens_details": {"cached_tokens": 4},
+    }
     last = usage(prompt_tokens=7, completion_tokens=5, total_tokens=12, cost=0.25, **details)
-    expected = Usage(prompt_tokens=7, completion_tokens=5, reasoning_tokens=3, cached_tokens=4, cost=0.25)
+    expected = Usage(
+        prompt_tokens=7, completion_tokens=5, reasoning_tokens=3, cached_tokens=4, cost=0.25
+    )
     assert ask(Answer([delta(content="x"), DONE, last]))[0].usage == expected
 
 
 @EITHER
 def test_usage_that_is_nonsense_does_not_cost_the_reply(stream: bool) -> None:
-    last = usage(prompt_tokens="many", completion_tokens=[], prompt_tokens_details=3, cost=float("inf"))
-    assert ask(Answer([delta(content="x"), DONE, last]), stream)[0] == Reply(content="x", usage=Usage())
+    last = usage(
+        prompt_tokens="many", completion_tokens=[], prompt_tokens_details=3, cost=float("inf")
+    )
+    assert ask(Answer([delta(content="x"), DONE, last]), stream)[0] == Reply(
+        content="x", usage=Usage()
+    )
 
 
 @EITHER
@@ -115,10 +140,24 @@ def test_a_token_limit_truncates(stream: bool) -> None:
 def test_parameters_are_sent_when_set() -> None:
     with serve(Answer([DONE])) as stub:
         OpenAIPolicy(
-            "m", stub.url, temperature=0.0, top_p=0.9, max_tokens=9, seed=1, extra_body={"reasoning_effort": "high"}
+            "m",
+            stub.url,
+            temperature=0.0,
+            top_p=0.9,
+            max_tokens=9,
+            seed=1,
+            extra_body={"reasoning_effort": "high"},
         ).reply(CHAT)
-    sent = {name: value for name, value in stub.requests[0].items() if name not in ("model", "messages")}
-    assert sent == {"temperature": 0.0, "top_p": 0.9, "max_tokens": 9, "seed": 1, "reasoning_effort": "high"}
+    sent = {
+        name: value for name, value in stub.requests[0].items() if name not in ("model", "messages")
+    }
+    assert sent == {
+        "temperature": 0.0,
+        "top_p": 0.9,
+        "max_tokens": 9,
+        "seed": 1,
+        "reasoning_effort": "high",
+    }
 
 
 def test_samples_have_seeds_of_their_own_if_there_is_one() -> None:
@@ -137,7 +176,11 @@ def test_models_that_name_the_token_limit_otherwise_get_it_so() -> None:
     }  # fmt: skip
 
     def model(request: dict[str, Any]) -> Answer:
-        return Answer(status=400, body={"error": refusal}) if "max_tokens" in request else Answer([DONE])
+        return (
+            Answer(status=400, body={"error": refusal})
+            if "max_tokens" in request
+            else Answer([DONE])
+        )
 
     with serve(model) as stub:
         policy = OpenAIPolicy("m", stub.url, max_tokens=9)
@@ -148,7 +191,10 @@ def test_models_that_name_the_token_limit_otherwise_get_it_so() -> None:
 
 def test_a_parameter_that_stays_unsupported_is_an_error() -> None:
     told = {"message": "Use 'max_completion_tokens' instead.", "code": "unsupported_parameter"}
-    with serve(Answer(status=400, body={"error": told})) as stub, pytest.raises(PolicyError, match="HTTP 400"):
+    with (
+        serve(Answer(status=400, body={"error": told})) as stub,
+        pytest.raises(PolicyError, match="HTTP 400"),
+    ):
         OpenAIPolicy("m", stub.url, max_tokens=9).reply(CHAT)
     assert len(stub.requests) == 2
 
@@ -170,7 +216,9 @@ def test_threads_get_their_own_replies() -> None:
     heard: list[list[str]] = [[] for _ in chats]
     with serve(echo) as stub, ThreadPoolExecutor(12) as threads:
         policy = OpenAIPolicy("m", stub.url)
-        streamed = list(threads.map(lambda chat, words: policy.reply(chat, words.append), chats, heard))
+        streamed = list(
+            threads.map(lambda chat, words: policy.reply(chat, words.append), chats, heard)
+        )
         whole = list(threads.map(policy.reply, chats))
     assert [reply.content for reply in streamed] == [chat[0].content for chat in chats]
     assert ["".join(words) for words in heard] == [chat[0].content for chat in chats]

@@ -1,4 +1,6 @@
-"""A real OpenAI-compatible server: `transformers serve` with a tiny model. It proves the way there and back."""
+"""A real OpenAI-compatible server: `transformers serve` with a tiny model. It proves the way there
+and back.
+"""
 
 import importlib.util
 import os
@@ -26,7 +28,9 @@ NEEDED = ("transformers", "fastapi", "uvicorn")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 pytestmark = [
     pytest.mark.full,
-    pytest.mark.skipif(bool(MISSING), reason=f"pip install 'transformers[serving]' brings {', '.join(MISSING)}"),
+    pytest.mark.skipif(
+        bool(MISSING), reason=f"pip install 'transformers[serving]' brings {', '.join(MISSING)}"
+    ),
 ]
 CHAT = (Message(role="user", content="Write a kernel."),)
 SECONDS_TO_START = 200
@@ -83,7 +87,9 @@ def test_it_answers_plainly_and_in_pieces(served: Served) -> None:
 
 def test_its_seeds_make_samples_that_can_be_had_again(served: Served) -> None:
     policy = served.policy(max_tokens=8, temperature=1.0, seed=5)
-    first, again = ([for_sample(policy, number).reply(CHAT).content for number in range(3)] for _ in "ab")
+    first, again = (
+        [for_sample(policy, number).reply(CHAT).content for number in range(3)] for _ in "ab"
+    )
     assert first == again
     assert len(set(first)) == 3
 

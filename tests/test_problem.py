@@ -66,7 +66,12 @@ def write(path: Path, source: str = SOURCE) -> Path:
 
 def test_loads_by_id() -> None:
     problem = load_problem("L1_23_Softmax")
-    assert (problem.id, problem.level, problem.number, problem.name) == ("L1_23_Softmax", 1, 23, "Softmax")
+    assert (problem.id, problem.level, problem.number, problem.name) == (
+        "L1_23_Softmax",
+        1,
+        23,
+        "Softmax",
+    )
     assert problem.statement.startswith("Softmax along the rows")
     assert problem.source == Path(problem.path).read_text(encoding="utf-8")
 
@@ -109,7 +114,12 @@ def test_cases_tags_and_statement_are_optional(tmp_path: Path) -> None:
 
 def test_a_numbered_file_in_a_level_folder_gets_an_id(tmp_path: Path) -> None:
     problem = load_problem(str(write(tmp_path / "level3" / "7_Block.py")))
-    assert (problem.id, problem.level, problem.number, problem.name) == ("L3_7_Block", 3, 7, "Block")
+    assert (problem.id, problem.level, problem.number, problem.name) == (
+        "L3_7_Block",
+        3,
+        7,
+        "Block",
+    )
 
 
 def test_parsing_runs_nothing(tmp_path: Path) -> None:
@@ -133,7 +143,9 @@ def test_the_hash_follows_the_source(tmp_path: Path) -> None:
         ("class Model: ...\n", "does not define get_inputs, get_init_inputs$"),
     ],
 )
-def test_a_file_off_the_contract_gives_one_clear_line(tmp_path: Path, source: str, message: str) -> None:
+def test_a_file_off_the_contract_gives_one_clear_line(
+    tmp_path: Path, source: str, message: str
+) -> None:
     path = write(tmp_path / "wrong.py", source)
     with pytest.raises(ProblemError, match=message) as caught:
         load_problem(str(path))
@@ -159,7 +171,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
     ],
     ids=["byte order mark", "ends of lines", "cookie"],
 )
-def test_what_python_reads_is_read_as_python_reads_it(tmp_path: Path, change: Callable[[str], bytes]) -> None:
+def test_what_python_reads_is_read_as_python_reads_it(
+    tmp_path: Path, change: Callable[[str], bytes]
+) -> None:
     path = tmp_path / "p.py"
     path.write_bytes(change(SOURCE.replace("Add one.", "Größe.")))
     problem = parse_problem(path)
@@ -177,7 +191,9 @@ def test_what_python_reads_is_read_as_python_reads_it(tmp_path: Path, change: Ca
     ],
     ids=["unknown cookie", "wrong cookie", "null", "deep"],
 )
-def test_what_python_does_not_read_is_one_clear_line(tmp_path: Path, content: bytes, message: str) -> None:
+def test_what_python_does_not_read_is_one_clear_line(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     path = tmp_path / "p.py"
     path.write_bytes(content)
     with pytest.raises(ProblemError, match=message) as caught:
@@ -190,7 +206,12 @@ def test_the_order_is_by_level_and_number_not_by_text(folder: Path) -> None:
     for name in ("level10/1_Z.py", "level2/100_C.py", "level2/9_B.py", "level1/23_A.py"):
         write(folder / name)
     write(folder / "level1" / "notes.py")
-    assert [problem.id for problem in list_problems()] == ["L1_23_A", "L2_9_B", "L2_100_C", "L10_1_Z"]
+    assert [problem.id for problem in list_problems()] == [
+        "L1_23_A",
+        "L2_9_B",
+        "L2_100_C",
+        "L10_1_Z",
+    ]
     assert [problem.id for problem in list_problems(level=2)] == ["L2_9_B", "L2_100_C"]
     assert list_problems(level=7) == []
 
@@ -203,23 +224,35 @@ def test_the_environment_variable_replaces_our_problems(folder: Path) -> None:
         load_problem("L1_23_Softmax")
 
 
-def test_a_folder_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("KEVIN_ENV_PROMPTS", str(tmp_path / "nowhere"))
     with pytest.raises(ProblemError, match="nowhere"):
         data_folder("prompts")
 
 
 @pytest.fixture(params=["", "KernelBench"])
-def checkout(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """KernelBench's folder, or the root of its repository, with a few problems in its form."""
-    for name in ("level1/1_One.py", "level1/10_Ten.py", "level1/2_Two.py", "level2/7_Seven.py", "level3/4_Four.py"):
+    for name in (
+        "level1/1_One.py",
+        "level1/10_Ten.py",
+        "level1/2_Two.py",
+        "level2/7_Seven.py",
+        "level3/4_Four.py",
+    ):
         write(tmp_path / request.param / name, SOURCE.replace("CASES: dict", "SHAPES: dict"))
     (tmp_path / request.param / "level1" / "notes.py").write_text("not a problem")
     monkeypatch.setenv(kernelbench.VARIABLE, str(tmp_path))
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["kernelbench:level1/2", "kernelbench:level1/2_Two", "kernelbench:level1/2_Two.py"])
+@pytest.mark.parametrize(
+    "name", ["kernelbench:level1/2", "kernelbench:level1/2_Two", "kernelbench:level1/2_Two.py"]
+)
 def test_a_problem_of_kernelbench_loads_by_its_number(checkout: Path, name: str) -> None:
     problem = load_problem(name)
     assert problem.id == "kernelbench:level1/2_Two"
@@ -250,7 +283,9 @@ def test_a_level_of_kernelbench_or_all_of_it(checkout: Path) -> None:
         ("kernelbench:level1/../../2", "names nothing"),
     ],
 )
-def test_what_kernelbench_does_not_have_is_one_clear_line(checkout: Path, name: str, said: str) -> None:
+def test_what_kernelbench_does_not_have_is_one_clear_line(
+    checkout: Path, name: str, said: str
+) -> None:
     with pytest.raises(ProblemError, match=said) as caught:
         load_problem(name)
     assert "\n" not in str(caught.value)
@@ -264,7 +299,9 @@ def test_a_file_of_a_checkout_that_python_does_not_read_is_one_clear_line(checko
         load_problem("kernelbench:level1/23")
 
 
-def test_a_folder_that_is_no_checkout_says_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_no_checkout_says_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(kernelbench.VARIABLE, str(tmp_path))
     with pytest.raises(ProblemError, match="set it to a checkout"):
         load_problem("kernelbench:level1/1")
@@ -302,7 +339,9 @@ def test_without_checkout_and_data_set_one_line_says_what_to_do(
     no_checkout: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(ProblemError, match=r"set KEVIN_ENV_KERNELBENCH .* or `pip install datasets`"):
+    with pytest.raises(
+        ProblemError, match=r"set KEVIN_ENV_KERNELBENCH .* or `pip install datasets`"
+    ):
         load_problem("kernelbench:level1/1")
 
     def offline(*_: object, **__: object) -> None:
@@ -318,7 +357,10 @@ def test_a_folder_means_the_problems_in_it(tmp_path: Path) -> None:
         write(tmp_path / name)
     (tmp_path / "level2" / "__init__.py").write_text("")
     assert [problem.id for problem in find_problems(tmp_path)] == ["L2_9_B", "L2_10_A", "L10_1_C"]
-    assert [problem.id for problem in find_problems(str(tmp_path / "level2"))] == ["L2_9_B", "L2_10_A"]
+    assert [problem.id for problem in find_problems(str(tmp_path / "level2"))] == [
+        "L2_9_B",
+        "L2_10_A",
+    ]
     (tmp_path / "empty").mkdir()
     with pytest.raises(ProblemError, match=r"named like 23_Softmax\.py"):
         find_problems(tmp_path / "empty")

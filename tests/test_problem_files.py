@@ -1,4 +1,6 @@
-"""Every problem that ships: its statement and cases are there, its reference is right, quick and not degenerate."""
+"""Every problem that ships: its statement and cases are there, its reference is right, quick and
+not degenerate.
+"""
 
 import itertools
 import math
@@ -28,7 +30,10 @@ FIRST = {problem.level: problem.id for problem in reversed(PROBLEMS.values())}
 """One of each level, tested by `make test`."""
 every_problem = pytest.mark.parametrize(
     "problem",
-    [pytest.param(it, id=id, marks=[pytest.mark.full] * (id not in FIRST.values())) for id, it in PROBLEMS.items()],
+    [
+        pytest.param(it, id=id, marks=[pytest.mark.full] * (id not in FIRST.values()))
+        for id, it in PROBLEMS.items()
+    ],
 )
 
 
@@ -49,7 +54,9 @@ def draw(module: ModuleType, seed: int) -> list[torch.Tensor]:
 
 
 def build(module: ModuleType) -> torch.nn.Module:
-    """The reference with random weights: what its constructor draws may be constant, as ones and zeros are."""
+    """The reference with random weights: what its constructor draws may be constant, as ones and
+    zeros are.
+    """
     torch.manual_seed(7)
     model = module.Model(*module.get_init_inputs())
     for parameter in model.parameters():
@@ -113,7 +120,9 @@ def test_outputs_are_neither_constant_nor_the_same_for_other_seeds(problem: Prob
     for one, other in zip(first, second, strict=True):
         number = one if one.is_complex() else one.double()  # integers have no standard deviation
         assert number.numel() == 1 or number.std() > 0.1 * number.abs().mean()
-        assert one.dtype == torch.bool or not torch.allclose(one, other, rtol=1e-5, atol=0)  # bools may agree
+        assert one.dtype == torch.bool or not torch.allclose(
+            one, other, rtol=1e-5, atol=0
+        )  # bools may agree
 
 
 @every_problem
@@ -123,7 +132,10 @@ def test_every_input_matters(problem: Problem) -> None:
     outputs = call(model, inputs)
     for index, other in enumerate(others):
         changed = call(model, [*inputs[:index], other, *inputs[index + 1 :]])
-        assert any(not torch.allclose(a, b, rtol=1e-5, atol=0) for a, b in zip(outputs, changed, strict=True)), index
+        assert any(
+            not torch.allclose(a, b, rtol=1e-5, atol=0)
+            for a, b in zip(outputs, changed, strict=True)
+        ), index
 
 
 @every_problem
@@ -133,9 +145,13 @@ def test_every_weight_matters(problem: Problem) -> None:
     outputs = call(model, inputs)
     for name, value in model.state_dict().items():
         kept = value.clone()
-        value.copy_(value + 0.5 * torch.randn(value.shape))  # not in place: some weights are integers
+        value.copy_(
+            value + 0.5 * torch.randn(value.shape)
+        )  # not in place: some weights are integers
         changed = call(model, inputs)
-        assert any(not torch.allclose(a, b, rtol=1e-4) for a, b in zip(outputs, changed, strict=True)), name
+        assert any(
+            not torch.allclose(a, b, rtol=1e-4) for a, b in zip(outputs, changed, strict=True)
+        ), name
         value.copy_(kept)
 
 
@@ -144,7 +160,8 @@ def test_constants_are_derived_from_overrides() -> None:
     assert [tuple(value.shape) for value in module.get_inputs()] == [(2, 5), (2,)]
 
 
-# Each formula below is written from the problem's statement, in float64, without what the reference is made of.
+# Each formula below is written from the problem's statement, in float64, without what the reference
+# is made of.
 
 
 def close(actual: torch.Tensor, expected: torch.Tensor) -> None:
@@ -197,7 +214,8 @@ def test_rms_norm_divides_by_the_root_mean_square_of_the_features() -> None:
 def test_layer_norm_is_over_the_whole_sample() -> None:
     model, (x,) = small("L1_40_LayerNorm", batch_size=3, features=4, dim1=5, dim2=6)
     weight, bias = (
-        value.detach().double() for value in (model.get_parameter("ln.weight"), model.get_parameter("ln.bias"))
+        value.detach().double()
+        for value in (model.get_parameter("ln.weight"), model.get_parameter("ln.bias"))
     )
     rows = []
     for sample in x.double():
@@ -219,7 +237,9 @@ def test_cross_entropy_is_the_mean_of_log_sum_exp_minus_the_right_score() -> Non
         math.log(sum(math.exp(score) for score in row)) - row[target]
         for row, target in zip(predictions.tolist(), targets.tolist(), strict=True)
     ]
-    close(call(model, [predictions, targets])[0], torch.tensor(sum(losses) / 6, dtype=torch.float64))
+    close(
+        call(model, [predictions, targets])[0], torch.tensor(sum(losses) / 6, dtype=torch.float64)
+    )
 
 
 def test_matmul_gelu_softmax_is_the_three_in_turn() -> None:
@@ -234,7 +254,10 @@ def sobel_slices(image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     height, width = image.shape
     padded = torch.zeros(height + 2, width + 2, dtype=torch.float64)
     padded[1:-1, 1:-1] = image
-    at = {(r, c): padded[r : r + height, c : c + width] for r, c in itertools.product(range(3), repeat=2)}
+    at = {
+        (r, c): padded[r : r + height, c : c + width]
+        for r, c in itertools.product(range(3), repeat=2)
+    }
     gx = at[0, 2] + 2 * at[1, 2] + at[2, 2] - at[0, 0] - 2 * at[1, 0] - at[2, 0]
     gy = at[2, 0] + 2 * at[2, 1] + at[2, 2] - at[0, 0] - 2 * at[0, 1] - at[0, 2]
     return gx, gy

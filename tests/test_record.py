@@ -41,8 +41,15 @@ def turn(number: int, outcome: Outcome = WRONG) -> Turn:
 
 
 def episode(name: str, turns: int = 2, **more) -> Trajectory:
-    values = {"created": "2026-01-01T00:00:00+00:00", "problem": PROBLEM, "config": {}, "model": "m"}
-    return Trajectory(episode_id=name, turns=tuple(turn(i + 1) for i in range(turns)), **values, **more)
+    values = {
+        "created": "2026-01-01T00:00:00+00:00",
+        "problem": PROBLEM,
+        "config": {},
+        "model": "m",
+    }
+    return Trajectory(
+        episode_id=name, turns=tuple(turn(i + 1) for i in range(turns)), **values, **more
+    )
 
 
 def finished(name: str) -> Trajectory:
@@ -86,7 +93,9 @@ def test_which_sample_it_is_and_of_what_stands_in_a_running_episode_too(tmp_path
 
 def test_what_follows_from_the_outcome_stands_beside_it_and_is_not_believed(tmp_path) -> None:
     file = tmp_path / "run.jsonl"
-    quick = episode("a", turns=0, stop_reason="interrupted").model_copy(update={"turns": (turn(1, correct(2.0)),)})
+    quick = episode("a", turns=0, stop_reason="interrupted").model_copy(
+        update={"turns": (turn(1, correct(2.0)),)}
+    )
     Recorder(file).finish(quick)
     values = json.loads(file.read_text())
     line = values["turns"][0]
@@ -175,7 +184,9 @@ def test_bad_lines_are_named_and_the_others_read(tmp_path) -> None:
     assert read[0] == finished("a")
     bad = [line for line in read if isinstance(line, BadLine)]
     assert [line.line for line in bad] == [2, 3, 4, 6, 7, 8, 9, 10]
-    assert "schema is 'kevin-trajectory/2', this version reads 'kevin-trajectory/1'" in bad[1].reason
+    assert (
+        "schema is 'kevin-trajectory/2', this version reads 'kevin-trajectory/1'" in bad[1].reason
+    )
     assert "turns.0.score" in bad[3].reason
     assert bad[-1].reason.startswith("half-written")
     assert str(bad[0]).startswith(f"{file} line 2: ")
@@ -184,7 +195,9 @@ def test_bad_lines_are_named_and_the_others_read(tmp_path) -> None:
 def test_unknown_keys_are_ignored_at_every_depth(tmp_path) -> None:
     file = tmp_path / "run.jsonl"
     values = json.loads(finished("a").model_dump_json())
-    values["new"] = values["problem"]["new"] = values["turns"][0]["outcome"]["new"] = values["turns"][0]["new"] = 1
+    values["new"] = values["problem"]["new"] = values["turns"][0]["outcome"]["new"] = values[
+        "turns"
+    ][0]["new"] = 1
     file.write_text(json.dumps(values) + "\n")
     assert list(read_trajectories(file)) == [finished("a")]
 
@@ -262,7 +275,9 @@ def test_a_missing_file_is_an_error(tmp_path) -> None:
 
 def test_any_text_can_be_written(tmp_path) -> None:
     assert Reply(content="a\ud800b").content == "a?b"
-    assert Message(role="user", content="\udfff").model_dump_json() == '{"role":"user","content":"?"}'
+    assert (
+        Message(role="user", content="\udfff").model_dump_json() == '{"role":"user","content":"?"}'
+    )
 
 
 def test_numbers_that_are_none_are_refused() -> None:
@@ -297,7 +312,9 @@ for n in range(int(sys.argv[3])):
 
 def writer(file: Path, name: str, episodes: int) -> subprocess.Popen[bytes]:
     code = WRITER.format(tests=str(Path(__file__).parent))
-    return subprocess.Popen([sys.executable, "-c", code, file, name, str(episodes)], stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, file, name, str(episodes)], stdout=subprocess.PIPE
+    )
 
 
 def test_a_killed_writer_loses_at_most_the_running_turn(tmp_path) -> None:
@@ -321,7 +338,11 @@ def test_a_write_waits_while_another_writer_holds_the_file(tmp_path) -> None:
     file = tmp_path / "run.jsonl"
     recorder = Recorder(file)
     a = finished("a")
-    writes = [lambda: recorder.begin(a), lambda: recorder.add("a", turn(3)), lambda: recorder.finish(a)]
+    writes = [
+        lambda: recorder.begin(a),
+        lambda: recorder.add("a", turn(3)),
+        lambda: recorder.finish(a),
+    ]
     for write in writes:
         with file.open("ab") as held:
             fcntl.flock(held, fcntl.LOCK_EX)

@@ -1,4 +1,6 @@
-"""A KernelBench run is judged again: real kernels on the CPU; resuming, comparing and reporting with a script."""
+"""A KernelBench run is judged again: real kernels on the CPU; resuming, comparing and reporting
+with a script.
+"""
 
 import importlib
 import io
@@ -41,8 +43,19 @@ class ModelNew(torch.nn.Module):
 """
 SMALL = SOURCE.replace("N = 1024", "N = 64")
 TERMS = Terms(rules="open", inputs="varied", baseline="eager", hardware="scripted CPU")
-RIGHT = {"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 2.0, "ref_runtime": 5.0}
-NOT_BUILT = {"compiled": False, "correctness": False, "metadata": {"compilation_error": "no such header"}}
+RIGHT = {
+    "sample_id": 0,
+    "compiled": True,
+    "correctness": True,
+    "metadata": {},
+    "runtime": 2.0,
+    "ref_runtime": 5.0,
+}
+NOT_BUILT = {
+    "compiled": False,
+    "correctness": False,
+    "metadata": {"compilation_error": "no such header"},
+}
 QUIET = Console(quiet=True)
 
 
@@ -57,7 +70,9 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_folder(folder: Path, results: Any, **kernels: str) -> Path:
-    """A run with kernels named like `level_1_problem_7_sample_0`; without results where these are None."""
+    """A run with kernels named like `level_1_problem_7_sample_0`; without results where these are
+    None.
+    """
     (folder / "run").mkdir()
     for name, code in kernels.items():
         (folder / "run" / f"{name}_kernel.py").write_text(code)
@@ -71,7 +86,9 @@ def command(*words: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def scripted(run: Path, answers: Any, terms: Terms = TERMS, console: Console = QUIET) -> tuple[Report, int]:
+def scripted(
+    run: Path, answers: Any, terms: Terms = TERMS, console: Console = QUIET
+) -> tuple[Report, int]:
     """The report, and how many kernels the judges were given."""
     with closing(ScriptedPool(answers)) as pool:
         kernels = rejudge(read_run(run, console), run, pool, Options(device="cpu"), terms, console)
@@ -88,7 +105,9 @@ def test_a_run_is_judged_for_real(tmp_path: Path) -> None:
     kernels = {"level_1_problem_2_sample_0": KERNEL, "level_1_problem_3_sample_0": CPP}
     kernels |= {"level_1_problem_10_sample_0": KERNEL, "level_1_problem_4_sample_0": wrong}
     run = run_folder(tmp_path, {"2": [RIGHT], "3": NOT_BUILT, "4": RIGHT}, **kernels)
-    code, out, err = command("--kernelbench-run", run, "--device", "cpu", "--json", "--out", tmp_path / "out")
+    code, out, err = command(
+        "--kernelbench-run", run, "--device", "cpu", "--json", "--out", tmp_path / "out"
+    )
     report = json.loads(out)
     assert [row["agreement"] for row in report["kernels"]] == [
         *("both_accept", "only_kevin_env_accepts", "only_kernelbench_accepts", "not_judged")
@@ -103,10 +122,18 @@ def test_a_run_is_judged_for_real(tmp_path: Path) -> None:
 
 
 def test_a_second_start_judges_only_what_is_missing(tmp_path: Path) -> None:
-    run = run_folder(tmp_path, None, **{f"level_1_problem_{number}_sample_0": KERNEL for number in (1, 2, 3)})
-    report, asked = scripted(run, [correct(2.0), JudgeError("the device is gone"), ProblemError("out of memory")])
+    run = run_folder(
+        tmp_path, None, **{f"level_1_problem_{number}_sample_0": KERNEL for number in (1, 2, 3)}
+    )
+    report, asked = scripted(
+        run, [correct(2.0), JudgeError("the device is gone"), ProblemError("out of memory")]
+    )
     assert (asked, report.unjudged) == (3, 2)
-    assert {row["error"] for row in report.row()["kernels"]} == {"", "the device is gone", "out of memory"}
+    assert {row["error"] for row in report.row()["kernels"]} == {
+        "",
+        "the device is gone",
+        "out of memory",
+    }
     with (run / RECORD).open("a") as file:
         file.write('{"key": {"kernel": "level_1_pro')  # a kill in the middle of a line
     report, asked = scripted(run, [correct(2.0), correct(3.0)])
@@ -121,7 +148,9 @@ def test_a_second_start_judges_only_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_keeps_its_verdicts(tmp_path: Path) -> None:
-    run = run_folder(tmp_path, None, **{f"level_1_problem_{number}_sample_0": KERNEL for number in (1, 2, 3)})
+    run = run_folder(
+        tmp_path, None, **{f"level_1_problem_{number}_sample_0": KERNEL for number in (1, 2, 3)}
+    )
 
     class Interrupting(Console):
         def print(self, *objects: Any, **more: Any) -> None:
@@ -134,19 +163,39 @@ def test_an_interrupted_run_keeps_its_verdicts(tmp_path: Path) -> None:
 
 
 def test_the_report_counts_and_explains(tmp_path: Path) -> None:
-    names = [f"level_{level}_problem_{number}_sample_{n}" for level, number, n in ((1, 1, 0), (1, 1, 1), (1, 2, 0))]
+    names = [
+        f"level_{level}_problem_{number}_sample_{n}"
+        for level, number, n in ((1, 1, 0), (1, 1, 1), (1, 2, 0))
+    ]
     names += ["level_2_problem_4_sample_0", "level_2_problem_5_sample_0"]
-    wrong = {"sample_id": 1, "compiled": True, "correctness": False, "metadata": {"runtime_error": "CUDA: no | image"}}
+    wrong = {
+        "sample_id": 1,
+        "compiled": True,
+        "correctness": False,
+        "metadata": {"runtime_error": "CUDA: no | image"},
+    }
     results = {"1": [RIGHT, wrong], "2": [RIGHT], "4": [NOT_BUILT]}
     run = run_folder(tmp_path, results, **dict.fromkeys(names, KERNEL))
     report, _ = scripted(run, [correct(4.0), correct(2.0), WRONG, WRONG, WRONG])
     assert agreements(report) == [
-        *("both_accept", "only_kevin_env_accepts", "only_kernelbench_accepts", "both_refuse", "no_verdict")
+        *(
+            "both_accept",
+            "only_kevin_env_accepts",
+            "only_kernelbench_accepts",
+            "both_refuse",
+            "no_verdict",
+        )
     ]
     row = report.row()
-    assert [(level["level"], level["agreement"]) for level in row["levels"]] == [(1, pytest.approx(1 / 3)), (2, 1.0)]
+    assert [(level["level"], level["agreement"]) for level in row["levels"]] == [
+        (1, pytest.approx(1 / 3)),
+        (2, 1.0),
+    ]
     assert {(each["agreement"], each["refusal"]) for each in row["reasons"]} == {
-        *(("only_kevin_env_accepts", "runtime/exception"), ("only_kernelbench_accepts", "correctness/values"))
+        *(
+            ("only_kevin_env_accepts", "runtime/exception"),
+            ("only_kernelbench_accepts", "correctness/values"),
+        )
     }
     assert row["kernels"][0]["kernelbench"]["speedup"] == 2.5
     text = report.write(tmp_path).read_text()
@@ -161,11 +210,15 @@ def test_the_report_counts_and_explains(tmp_path: Path) -> None:
     assert "33.3%" in screen.getvalue() and "(input set main/own)" in screen.getvalue()
 
 
-def test_the_benchmark_has_counts_and_differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_benchmark_has_counts_and_differences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
     all_rows = importlib.import_module("kernelbench_agreement").all_rows
     kernels = {f"level_1_problem_{number}_sample_0": KERNEL for number in (1, 2, 3)}
-    report, _ = scripted(run_folder(tmp_path, {"1": [RIGHT], "2": [RIGHT]}, **kernels), [correct(2.0), WRONG, WRONG])
+    report, _ = scripted(
+        run_folder(tmp_path, {"1": [RIGHT], "2": [RIGHT]}, **kernels), [correct(2.0), WRONG, WRONG]
+    )
     rows = {row["name"]: row for row in all_rows([report, report])}
     assert (rows["all.agreement"]["value"], rows["all.agreement"]["n"]) == (0.5, 4)
     assert (rows["run.L1.agreement"]["value"], rows["run.L1.no_verdict"]["value"]) == (0.5, 1)
@@ -174,14 +227,22 @@ def test_the_benchmark_has_counts_and_differences(tmp_path: Path, monkeypatch: p
 
 
 def test_results_that_fit_several_levels_or_no_kernel_are_left_out(tmp_path: Path) -> None:
-    names = [f"level_{level}_problem_1_sample_0" for level in (1, 2)] + ["level_1_problem_2_sample_0", "notes"]
-    run = run_folder(tmp_path, {"1": [RIGHT], "2": [RIGHT], "9": [RIGHT]}, **dict.fromkeys(names, KERNEL))
+    names = [f"level_{level}_problem_1_sample_0" for level in (1, 2)] + [
+        "level_1_problem_2_sample_0",
+        "notes",
+    ]
+    run = run_folder(
+        tmp_path, {"1": [RIGHT], "2": [RIGHT], "9": [RIGHT]}, **dict.fromkeys(names, KERNEL)
+    )
     told: list[str] = []
     samples = read_samples(run, told.append)
     assert [(each.level, each.number, each.verdict is not None) for each in samples] == [
         *((1, 1, False), (1, 2, True), (2, 1, False))
     ]
-    assert ["problem 9 sample 0 has no kernel file" in told[0], "1 results may belong to" in told[1]] == [True, True]
+    assert [
+        "problem 9 sample 0 has no kernel file" in told[0],
+        "1 results may belong to" in told[1],
+    ] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +255,10 @@ def test_results_that_fit_several_levels_or_no_kernel_are_left_out(tmp_path: Pat
         (["--kernelbench-run", "{run}/empty"], "has no kernels of KernelBench"),
         (["--kernelbench-run", "{run}/bad"], "cannot read {run}/bad/eval_results.json"),
         (["--kernelbench-run", "{run}", "--rules", "none"], "rules"),
-        (["{run}/a.py", "--problem", "L1_23_Softmax", "--out", "{run}"], "--out is for --kernelbench-run"),
+        (
+            ["{run}/a.py", "--problem", "L1_23_Softmax", "--out", "{run}"],
+            "--out is for --kernelbench-run",
+        ),
         ([], "say what to judge"),
     ],
 )
@@ -207,7 +271,9 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str
     assert said.format(run=run) in err
 
 
-def test_without_kernelbench_it_says_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_kernelbench_it_says_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = run_folder(tmp_path, None, level_1_problem_1_sample_0=KERNEL)
     monkeypatch.setenv(kernelbench.VARIABLE, str(run))
     code, _, err = command("--kernelbench-run", run)

@@ -47,7 +47,9 @@ It was right.
 
 def console(**options: Any) -> tuple[Console, io.StringIO]:
     page = io.StringIO()
-    return Console(file=page, width=100, markup=False, highlight=False, emoji=False, **options), page
+    return Console(
+        file=page, width=100, markup=False, highlight=False, emoji=False, **options
+    ), page
 
 
 def read(path: Path, choice: Choice | None = None) -> tuple[list[Trajectory], str]:
@@ -101,7 +103,11 @@ def test_an_episode_that_was_cut_off_has_its_returns(tmp_path: Path) -> None:
 
 
 def test_episodes_are_chosen(file: Path) -> None:
-    write(file, trajectory(timed(1, 3.0), id="fast", model="qwen"), trajectory(BROKEN, id="bad", model="qwen"))
+    write(
+        file,
+        trajectory(timed(1, 3.0), id="fast", model="qwen"),
+        trajectory(BROKEN, id="bad", model="qwen"),
+    )
     ids = lambda **choice: [each.episode_id for each in read(file, Choice(**choice))[0]]  # noqa: E731
     assert ids(query=require_query("speedup>2.5")) == ["fast"]
     assert ids(query=require_query("qwen -category:compile")) == ["fast"]
@@ -161,7 +167,9 @@ def test_a_file_without_any_episode_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text("nonsense\n")
     code, _, said = run("replay", str(tmp_path / "t.jsonl"))
     assert code == 2
-    assert ["line 1" in line or "no trajectory that can be read" in line for line in said.splitlines()] == [True, True]
+    assert [
+        "line 1" in line or "no trajectory that can be read" in line for line in said.splitlines()
+    ] == [True, True]
     with pytest.raises(BadInput, match="no trajectory file"):
         read(tmp_path / "missing.jsonl")
     (tmp_path / "empty").mkdir()

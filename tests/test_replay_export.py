@@ -11,9 +11,13 @@ from kevin_env.app.replay.markdown import fence, inline
 from kevin_env.app.replay.page import page
 from kevin_env.cli import app
 
-needs_browser = pytest.mark.skipif(find_browser() is None, reason="there is no chromium; apt install chromium")
+needs_browser = pytest.mark.skipif(
+    find_browser() is None, reason="there is no chromium; apt install chromium"
+)
 
-STORY = trajectory(timed(1, 0.5), RIGHT, BROKEN, timed(4, 4.0), id="story", returns=(2.0, 3.0, 1.7, 4.3))
+STORY = trajectory(
+    timed(1, 0.5), RIGHT, BROKEN, timed(4, 4.0), id="story", returns=(2.0, 3.0, 1.7, 4.3)
+)
 OTHER = trajectory(timed(1, 1.5), id="other", model="qwen")
 
 
@@ -65,7 +69,9 @@ def test_markdown(tmp_path: Path) -> None:
         (("--export", "x.svg", "--size", "9"), "140x42"),
     ],
 )
-def test_bad_exports_are_one_clear_line(tmp_path: Path, words: tuple[str, ...], said: str, monkeypatch: Any) -> None:
+def test_bad_exports_are_one_clear_line(
+    tmp_path: Path, words: tuple[str, ...], said: str, monkeypatch: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["replay", str(write(tmp_path / "t.jsonl", STORY)), *words])
     assert (done.exit_code, len(done.stderr.splitlines()), said in done.stderr) == (2, 1, True)
@@ -100,7 +106,10 @@ def test_a_page_works_with_keys_and_asks_for_nothing(opened: Any) -> None:
         assert "best 4.00x (turn 4)" in shown.value(VIEW)
         shown.press("ArrowRight")
         shown.press("l")
-        assert shown.value("document.querySelector('#turns tr.chosen').innerText").split()[:2] == ["x", "3"]
+        assert shown.value("document.querySelector('#turns tr.chosen').innerText").split()[:2] == [
+            "x",
+            "3",
+        ]
         assert "foo" in shown.value("document.querySelector('.code .wrong').innerText")
         shown.press("d")
         assert "int x = foo" in shown.value("document.querySelector('.code').innerText")

@@ -24,7 +24,10 @@ def ids(library: Library) -> list[str]:
 
 
 def test_a_row_says_of_an_episode_what_the_episode_says(tmp_path: Path) -> None:
-    episodes = [trajectory(turn(1), RIGHT, BROKEN, returns=(0.92, 2.3, 0.0)), trajectory(id="none", hardware=None)]
+    episodes = [
+        trajectory(turn(1), RIGHT, BROKEN, returns=(0.92, 2.3, 0.0)),
+        trajectory(id="none", hardware=None),
+    ]
     library = whole(write(tmp_path / "t.jsonl", *episodes))
     for row, episode in zip(library.rows, episodes, strict=True):
         assert row == row_of(episode, row.place)
@@ -36,7 +39,17 @@ def test_what_can_be_read_is_shown_and_the_rest_named(tmp_path: Path) -> None:
     good = trajectory(RIGHT).model_dump_json()
     future = good.replace("kevin-trajectory/1", "kevin-trajectory/9")
     newer = json.dumps(json.loads(good) | {"episode_id": "newer", "of_tomorrow": 1})
-    lines = [good, '{"schema": ', "", '{"messages": []}', future, "[1, 2]", "\x00\xff", newer, good[: len(good) // 2]]
+    lines = [
+        good,
+        '{"schema": ',
+        "",
+        '{"messages": []}',
+        future,
+        "[1, 2]",
+        "\x00\xff",
+        newer,
+        good[: len(good) // 2],
+    ]
     (tmp_path / "t.jsonl").write_bytes("\n".join(lines).encode("latin-1"))
     library = whole(tmp_path / "t.jsonl")
     assert ids(library) == ["e1", "newer"]
@@ -138,13 +151,20 @@ def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
 
 
 def test_problems_are_sorted_by_number() -> None:
-    many = tuple(row_of(trajectory(id=name, model=name)) for name in ("L10_1", "L2_10", "L2_9", "a1", "1a", ""))
+    many = tuple(
+        row_of(trajectory(id=name, model=name))
+        for name in ("L10_1", "L2_10", "L2_9", "a1", "1a", "")
+    )
     numbers = in_order(many, read_query(""), "model", False, None)
     assert [many[n].model for n in numbers] == ["", "1a", "a1", "L2_9", "L2_10", "L10_1"]
 
 
 def test_the_record_is_searched_in_slices(tmp_path: Path) -> None:
-    file = write(tmp_path / "t.jsonl", *(trajectory(RIGHT, id=f"e{n}") for n in range(20)), trajectory(BROKEN, id="x"))
+    file = write(
+        tmp_path / "t.jsonl",
+        *(trajectory(RIGHT, id=f"e{n}") for n in range(20)),
+        trajectory(BROKEN, id="x"),
+    )
     library = whole(file)
     hits, at = library.search('IDENTIFIER "foo"', 0, 0.0)
     assert (hits, at) == (frozenset(), 1)
@@ -183,7 +203,9 @@ def rows() -> tuple[Row, ...]:
 )
 def test_filters(words: str, found: str) -> None:
     query = read_query(words)
-    assert "".join(rows()[n].episode_id for n in in_order(rows(), query, "file", False, None)) == found
+    assert (
+        "".join(rows()[n].episode_id for n in in_order(rows(), query, "file", False, None)) == found
+    )
     assert query.trouble == ""
 
 
@@ -198,7 +220,10 @@ def test_filters(words: str, found: str) -> None:
     ],
 )
 def test_orders(sort: str, order: str, backwards: str) -> None:
-    ids = lambda reverse: "".join(rows()[n].episode_id for n in in_order(rows(), read_query(""), sort, reverse, None))  # type: ignore[arg-type] # noqa: E731
+    def ids(reverse: bool) -> str:
+        found = in_order(rows(), read_query(""), sort, reverse, None)  # type: ignore[arg-type]
+        return "".join(rows()[n].episode_id for n in found)
+
     assert (ids(False), ids(True)) == (order, backwards)
 
 

@@ -12,7 +12,17 @@ from kevin_env.app.replay.panes import error_lines, lines_of_pane
 from kevin_env.app.replay.reward import return_sum, score_sum
 from kevin_env.app.replay.rows import row_of
 from kevin_env.app.replay.screens import render
-from kevin_env.app.replay.state import PANES, USUAL, Size, State, found, grown, opened, renewed, resized
+from kevin_env.app.replay.state import (
+    PANES,
+    USUAL,
+    Size,
+    State,
+    found,
+    grown,
+    opened,
+    renewed,
+    resized,
+)
 from kevin_env.app.replay.view_keys import KEYS as VIEW_KEYS
 from kevin_env.judge.api import Submission
 from kevin_env.outcome import CompileError, Threads
@@ -20,9 +30,19 @@ from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 from kevin_env.roofline import Ceilings, Work, roofline_of
 
-STORY = trajectory(timed(1, 0.5), RIGHT, BROKEN, timed(4, 4.0), id="story", returns=(2.0, 3.0, 1.7, 4.3))
+STORY = trajectory(
+    timed(1, 0.5), RIGHT, BROKEN, timed(4, 4.0), id="story", returns=(2.0, 3.0, 1.7, 4.3)
+)
 OTHER = trajectory(timed(1, 1.5), timed(2, 2.5), id="other", model="qwen")
-SIZES = [Size(1, 1), Size(20, 5), Size(40, 12), Size(80, 24), Size(100, 30), Size(133, 40), Size(250, 70)]
+SIZES = [
+    Size(1, 1),
+    Size(20, 5),
+    Size(40, 12),
+    Size(80, 24),
+    Size(100, 30),
+    Size(133, 40),
+    Size(250, 70),
+]
 LIST_80 = """\
  kevin-env replay  t.jsonl                                       3 trajectories
 ────────────────────────────────────────────────────────────────────────────────
@@ -91,7 +111,9 @@ def test_the_view() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("episode", [STORY, evil(), trajectory(id="empty"), trajectory(turn(1), id="e1")])
+@pytest.mark.parametrize(
+    "episode", [STORY, evil(), trajectory(id="empty"), trajectory(turn(1), id="e1")]
+)
 def test_every_line_is_as_wide_as_the_screen_and_inert(size: Size, episode: Trajectory) -> None:
     state = resized(start(episode, OTHER), size)
     screens = [state, reduce(state, "?"), reduce(state, "/")]
@@ -117,8 +139,22 @@ def test_moving_about() -> None:
     assert press(state, ":", "2", "enter").listing.at == 1
     view = press(LIST, "enter")
     at = lambda *keys: press(view, *keys).view.at  # noqa: E731
-    assert (at("l"), at("right", "right"), at("$"), at("$", "h"), at("$", "0"), at("h")) == (1, 2, 3, 2, 0, 0)
-    assert (at("b"), at("e"), at("i"), at("i", "i"), at(":", "3", "enter"), at(":", "9", "enter")) == (3, 2, 1, 3, 2, 0)
+    assert (at("l"), at("right", "right"), at("$"), at("$", "h"), at("$", "0"), at("h")) == (
+        1,
+        2,
+        3,
+        2,
+        0,
+        0,
+    )
+    assert (
+        at("b"),
+        at("e"),
+        at("i"),
+        at("i", "i"),
+        at(":", "3", "enter"),
+        at(":", "9", "enter"),
+    ) == (3, 2, 1, 3, 2, 0)
     assert press(view, "L").view.episode is OTHER
     assert press(view, "]", "]", "H").view.episode is OTHER
     assert "no further" in press(view, "[").notice
@@ -267,13 +303,19 @@ def test_help_knows_every_key() -> None:
         " ",
     }
     known = {*LIST_KEYS, *VIEW_KEYS} - arrows - {"tick", "ctrl-f", "ctrl-b", "^", "=", *"234567"}
-    assert {key for key in known if key not in words and f"{key};" not in words and f"{key}," not in words} == set()
+    assert {
+        key
+        for key in known
+        if key not in words and f"{key};" not in words and f"{key}," not in words
+    } == set()
 
 
 def test_scores_and_returns_are_written_out() -> None:
     assert score_sum(RIGHT, STORY) == "0.3 correct + 2.000 speedup = 2.300"
     assert score_sum(BROKEN, STORY) == "0.000  (compile: nothing is paid)"
-    low = trajectory(timed(1, 2.0).model_copy(update={"score": 2.1}), config={"gamma": 0.4, "bound": "lower"})
+    low = trajectory(
+        timed(1, 2.0).model_copy(update={"score": 2.1}), config={"gamma": 0.4, "bound": "lower"}
+    )
     assert score_sum(low.turns[0], low) == "0.3 correct + 1.800 lower end of its speedup = 2.100"
     odd = trajectory(timed(1, 2.0), config={"score": "mine.score"})
     assert score_sum(odd.turns[0], odd) == "2.300  (score mine.score)"
@@ -296,7 +338,9 @@ def timings(episode: Trajectory) -> list[str]:
 def test_a_time_against_the_roofline_is_among_the_timings() -> None:
     work = Work(read=1 << 26, written=1 << 26, products={}, operations=1 << 24)
     held = roofline_of(work, Ceilings(reading=4e12, copying=4e12, rates={"fp32": 50e12}), 1e-4)
-    outcome = RIGHT.outcome.model_copy(update={"roofline": held, "threads": Threads(busy=1.04, of=8)})
+    outcome = RIGHT.outcome.model_copy(
+        update={"roofline": held, "threads": Threads(busy=1.04, of=8)}
+    )
     shown = timings(trajectory(turn(1), RIGHT.model_copy(update={"outcome": outcome})))
     for line in (
         "roofline    33.6% of 33.6 us, bound by memory",
@@ -305,7 +349,11 @@ def test_a_time_against_the_roofline_is_among_the_timings() -> None:
         "threads     1.0 of 8 busy",
     ):
         assert line in shown, line
-    assert not [line for line in timings(trajectory(turn(1), RIGHT)) if line.startswith(("roofline", "threads"))]
+    assert not [
+        line
+        for line in timings(trajectory(turn(1), RIGHT))
+        if line.startswith(("roofline", "threads"))
+    ]
 
 
 def test_error_lines() -> None:
@@ -319,7 +367,21 @@ def test_error_lines() -> None:
 def test_any_keys_in_any_order(seed: int) -> None:
     """No key fails anywhere, and the screen can be drawn after each."""
     draw = random.Random(seed)
-    keys = [*LIST_KEYS, *VIEW_KEYS, "?", "!", "/", ":", "D", "x", "漢", "ctrl-x", "9", "esc", "enter"]
+    keys = [
+        *LIST_KEYS,
+        *VIEW_KEYS,
+        "?",
+        "!",
+        "/",
+        ":",
+        "D",
+        "x",
+        "漢",
+        "ctrl-x",
+        "9",
+        "esc",
+        "enter",
+    ]
     keys = [key for key in keys if key not in ("q", "Q", "ctrl-c")]
     state = start(*EPISODES.values())
     for _ in range(250):
@@ -332,6 +394,9 @@ def test_any_keys_in_any_order(seed: int) -> None:
 
 @pytest.mark.timeout(60)
 def test_a_pane_of_a_huge_kernel_comes_soon() -> None:
-    huge = trajectory(turn(1, submission=Submission(code="x = 1  # y\n" * 20_000), outcome=BROKEN.outcome), id="huge")
+    huge = trajectory(
+        turn(1, submission=Submission(code="x = 1  # y\n" * 20_000), outcome=BROKEN.outcome),
+        id="huge",
+    )
     view: Any = opened(replace(LIST, wanted=(row_of(huge),)), [huge])
     assert len(lines_of_pane(view, view.view, "kernel", 80)) >= 20_000

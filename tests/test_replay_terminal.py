@@ -21,7 +21,11 @@ def replay(*words: str, **more) -> AbstractContextManager[Screen]:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return write(tmp_path / "t.jsonl", trajectory(turn(1), RIGHT), trajectory(timed(1, 3.0), id="e2", model="qwen"))
+    return write(
+        tmp_path / "t.jsonl",
+        trajectory(turn(1), RIGHT),
+        trajectory(timed(1, 3.0), id="e2", model="qwen"),
+    )
 
 
 def test_keys_turn_pages_and_the_terminal_is_left_as_it_was(file: Path) -> None:

@@ -24,10 +24,14 @@ from kevin_env.outcome import Correct, Incorrect, RulesViolation
 from kevin_env.record import ProblemRef, Trajectory, Turn, Usage
 from kevin_env.roofline import Ceilings, Work, roofline_of
 
-needs_browser = pytest.mark.skipif(find_browser() is None, reason="there is no chromium; apt install chromium")
+needs_browser = pytest.mark.skipif(
+    find_browser() is None, reason="there is no chromium; apt install chromium"
+)
 
 FORBIDDEN = turn(1, outcome=RulesViolation(kind="torch_compute", message="It lets torch\ncompute."))
-EARLY = turn(2, outcome=Incorrect(kind="early_done", message="It was not done.", input_set="main/own"))
+EARLY = turn(
+    2, outcome=Incorrect(kind="early_done", message="It was not done.", input_set="main/own")
+)
 NOISY = turn(1, outcome=Correct(kind="too_noisy", message="Correct."), score=0.3)
 
 
@@ -39,7 +43,10 @@ def played(problem: str, id: str, *turns: Turn, **more: Any) -> Trajectory:
 
 
 ABOVE = flag("above_roofline", "faster than the reference's own work")
-SPENT = {"usage": Usage(prompt_tokens=30_000, completion_tokens=2_000), "seconds": Seconds(verify=1.0, time=0.5)}
+SPENT = {
+    "usage": Usage(prompt_tokens=30_000, completion_tokens=2_000),
+    "seconds": Seconds(verify=1.0, time=0.5),
+}
 RUN = [
     played("L1_1_Add", "a0", BROKEN, timed(2, 2.0).model_copy(update=SPENT)),
     played("L1_1_Add", "a1", timed(1, 0.8), timed(2, 1.2)),
@@ -63,7 +70,13 @@ MATMUL = Work(read=2 * 10**8, written=10**8, products={"fp32": 10**12}, operatio
 GATHER = Work(read=10**8, written=10**8, products={}, operations=0)
 ROOFLINES = [
     played("L1_23_Softmax", "r0", held(1, SOFTMAX, 1e-3), BROKEN, held(3, SOFTMAX, 6e-5)),
-    played("L1_1_Matmul", "r1", held(1, MATMUL, 0.3), held(2, MATMUL, 0.025), held(3, MATMUL, 0.015, ABOVE)),
+    played(
+        "L1_1_Matmul",
+        "r1",
+        held(1, MATMUL, 0.3),
+        held(2, MATMUL, 0.025),
+        held(3, MATMUL, 0.015, ABOVE),
+    ),
     played("L9_7_Gather", "r2", held(1, GATHER, 1e-4)),
 ]
 
@@ -83,7 +96,9 @@ def report(*words: str | Path) -> Any:
 
 def data_of(page: Path) -> dict[str, Any]:
     """What is embedded in a page."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL
+    )
     assert found is not None
     return json.loads(found[1])
 
@@ -104,7 +119,11 @@ def test_the_distribution_has_every_trajectory_once(tmp_path: Path) -> None:
 
 
 def test_speedups_that_no_bin_ends_after(tmp_path: Path) -> None:
-    run = [played("L1_1", "a", timed(1, 1e6)), played("L1_1", "b", timed(1, 0.01)), played("L1_1", "c", NOISY)]
+    run = [
+        played("L1_1", "a", timed(1, 1e6)),
+        played("L1_1", "b", timed(1, 0.01)),
+        played("L1_1", "c", NOISY),
+    ]
     bins = told(tmp_path, *run).bins
     assert (bins[0].low, bins[0].count) == (None, 1)
     assert (bins[1].low, bins[1].count) == (0.0, 1)
@@ -124,7 +143,9 @@ def test_turns_by_outcome(tmp_path: Path) -> None:
 
 def test_hacks_say_where_they_are(tmp_path: Path) -> None:
     hacks = told(tmp_path, *RUN).hacks
-    assert [(each.problem, each.place.id, each.turn, each.kind, each.message) for each in hacks] == [
+    assert [
+        (each.problem, each.place.id, each.turn, each.kind, each.message) for each in hacks
+    ] == [
         ("L2_3_Mul", "b0", 1, "torch_compute", "It lets torch compute."),
         ("L2_3_Mul", "b1", 2, "early_done", "It was not done."),
     ]
@@ -132,7 +153,13 @@ def test_hacks_say_where_they_are(tmp_path: Path) -> None:
 
 def test_problems_have_their_numbers_and_trajectories(tmp_path: Path) -> None:
     first, second = told(tmp_path, *RUN).problems
-    assert (first.problem, first.level, first.samples, first.turns, first.correct) == ("L1_1_Add", 1, 2, 4, 1.0)
+    assert (first.problem, first.level, first.samples, first.turns, first.correct) == (
+        "L1_1_Add",
+        1,
+        2,
+        4,
+        1.0,
+    )
     assert (first.best, first.avg, first.fast, first.hack_rate) == (2.0, 1.6, 1.0, 0.0)
     assert (second.best, second.avg, second.fast, second.hack_rate) == (1.0, 0.5, 0.5, 0.5)
     assert [(line.place.id, line.marks, line.best, line.best_turn) for line in first.lines] == [
@@ -144,7 +171,9 @@ def test_problems_have_their_numbers_and_trajectories(tmp_path: Path) -> None:
 
 
 def test_a_report_in_one_page_links_to_every_trajectory(tmp_path: Path) -> None:
-    [problem] = told(tmp_path, *(played("L1_1", f"e{at}", timed(1, 1.0)) for at in range(MOST_LINES + 1))).problems
+    [problem] = told(
+        tmp_path, *(played("L1_1", f"e{at}", timed(1, 1.0)) for at in range(MOST_LINES + 1))
+    ).problems
     assert (len(problem.lines), problem.more, problem.pages) == (MOST_LINES + 1, 0, ())
 
 
@@ -152,8 +181,13 @@ def test_what_a_search_gave_up_is_shown_and_does_not_count(tmp_path: Path) -> No
     begun = played("L1_1", "a", FORBIDDEN, timed(2, 1.0), stop_reason="pruned")
     fork = played("L1_1", "b", FORBIDDEN, timed(2, 2.0), parent="a")
     found = told(tmp_path, begun, fork)
-    assert [(line.place.id, line.counts) for line in found.problems[0].lines] == [("b", True), ("a", False)]
-    assert [(each.place.id, each.turn) for each in found.hacks] == [("b", 1)]  # the turn that both have, once
+    assert [(line.place.id, line.counts) for line in found.problems[0].lines] == [
+        ("b", True),
+        ("a", False),
+    ]
+    assert [(each.place.id, each.turn) for each in found.hacks] == [
+        ("b", 1)
+    ]  # the turn that both have, once
 
 
 def test_facts_and_notes(tmp_path: Path) -> None:
@@ -167,8 +201,13 @@ def test_facts_and_notes(tmp_path: Path) -> None:
 
 
 def test_of_several_with_one_id_the_last_counts(tmp_path: Path) -> None:
-    run = read_run(write(tmp_path / "t.jsonl", played("L1_1", "a", timed(1, 1.0)), *RUN[:1], *RUN[:1]), never)
-    assert [(problem, len(rows)) for problem, rows in run.problems] == [("L1_1", 1), ("L1_1_Add", 1)]
+    run = read_run(
+        write(tmp_path / "t.jsonl", played("L1_1", "a", timed(1, 1.0)), *RUN[:1], *RUN[:1]), never
+    )
+    assert [(problem, len(rows)) for problem, rows in run.problems] == [
+        ("L1_1", 1),
+        ("L1_1_Add", 1),
+    ]
     out = write_report(run, tmp_path / "r.html", lambda *_: None)
     assert [each["id"] for each in data_of(out)["episodes"]] == ["a", "a0"]
 
@@ -195,7 +234,11 @@ def test_timed_turns_are_held_against_the_roofline(tmp_path: Path) -> None:
 
 def test_turns_from_before_there_were_rooflines_have_none(tmp_path: Path) -> None:
     found = told(tmp_path, *RUN)
-    assert (found.roofline, found.flags, {each.roofline for each in found.problems}) == (None, (), {None})
+    assert (found.roofline, found.flags, {each.roofline for each in found.problems}) == (
+        None,
+        (),
+        {None},
+    )
 
 
 def test_a_plot_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +282,16 @@ def test_markdown(tmp_path: Path) -> None:
     assert "| rules/torch\\_compute | 1 | hack |" in text
     assert "| L2\\_3\\_Mul |  | b1 | 2 | correctness/early\\_done |" in text
     assert "| L1\\_1\\_Add | 2 | 100.0% | 2.00x | 1.60x | 100.0% |  | 0.0% | 4 |" in text
-    assert len({line.count("|") for line in text.split("## Trajectories")[1].split("##")[0].splitlines() if line}) == 1
+    assert (
+        len(
+            {
+                line.count("|")
+                for line in text.split("## Trajectories")[1].split("##")[0].splitlines()
+                if line
+            }
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,7 +305,11 @@ def test_markdown(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_clear_line(
-    tmp_path: Path, lines: str | None, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    lines: str | None,
+    words: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if lines is not None:
@@ -289,7 +345,9 @@ def test_a_large_run_has_its_trajectories_in_pages_beside_it(tmp_path: Path) -> 
     more = [played("L1_1_Add", f"c{at}", timed(1, 1.0 + at / 100)) for at in range(MOST_LINES)]
     run = read_run(write(tmp_path / "t.jsonl", *RUN, *more), never)
     pages: list[tuple[int, int]] = []
-    out = write_report(run, tmp_path / "a #1.html", lambda *page: pages.append(page), Room(episodes=20))
+    out = write_report(
+        run, tmp_path / "a #1.html", lambda *page: pages.append(page), Room(episodes=20)
+    )
     assert pages == [(1, 3), (2, 3), (3, 3)]
     data = data_of(out)
     assert data["episodes"] == []
@@ -315,7 +373,11 @@ def test_how_much_is_large(tmp_path: Path) -> None:
 def test_names_of_problems_stay_in_their_folder(tmp_path: Path) -> None:
     names = ["../../up", "a/b", "x" * 5000, "<b>&'\"#?%00", "..", ""]
     run = read_run(
-        write(tmp_path / "t.jsonl", *(played(name, f"e{at}", timed(1, 1.0)) for at, name in enumerate(names))), never
+        write(
+            tmp_path / "t.jsonl",
+            *(played(name, f"e{at}", timed(1, 1.0)) for at, name in enumerate(names)),
+        ),
+        never,
     )
     write_report(run, tmp_path / "r.html", lambda *_: None, Room(episodes=1))
     pages = list((tmp_path / "r_trajectories").iterdir())
@@ -356,7 +418,9 @@ def test_a_report_is_inert(tmp_path: Path, name: str) -> None:
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Callable[..., Page]:
-    def open_report(*episodes: Trajectory, room: Room = SINGLE, fragment: str = "", dark: bool = False) -> Page:
+    def open_report(
+        *episodes: Trajectory, room: Room = SINGLE, fragment: str = "", dark: bool = False
+    ) -> Page:
         run = read_run(write(tmp_path / "t.jsonl", *episodes), never)
         out = write_report(run, tmp_path / "r.html", lambda *_: None, room)
         return Page(find_browser() or "", tmp_path / "profile", out.as_uri() + fragment, dark)
@@ -375,7 +439,9 @@ PROBLEMS = words("#problems a.link")
 @needs_browser
 def test_a_page_says_what_the_figures_are(opened: Any) -> None:
     with opened(*RUN) as shown:
-        tiles = dict(zip(shown.value(words(".tiles span")), shown.value(words(".tiles b")), strict=True))
+        tiles = dict(
+            zip(shown.value(words(".tiles span")), shown.value(words(".tiles b")), strict=True)
+        )
         assert tiles == {
             "correct": "75.0%",
             "pass@2": "100.0%",  # each problem has one
@@ -392,8 +458,20 @@ def test_a_page_says_what_the_figures_are(opened: Any) -> None:
         told = "[...document.querySelectorAll('.charts figure:nth-child(2) title')].map(each => each.textContent)"
         assert shown.value(told)[1] == "k = 2\neager: 1.50x [1.00x, 2.00x]"
         assert shown.value(words("#kinds th"))[1] == "rules/torch_compute"
-        cells = shown.value("[...document.querySelectorAll('#problems tbody tr')[0].cells].map(each => each.innerText)")
-        assert cells[:9] == ["L1_1_Add", "1", "2", "100.0%", "2.00x", "1.60x", "100.0%", "0.0%", "4"]
+        cells = shown.value(
+            "[...document.querySelectorAll('#problems tbody tr')[0].cells].map(each => each.innerText)"
+        )
+        assert cells[:9] == [
+            "L1_1_Add",
+            "1",
+            "2",
+            "100.0%",
+            "2.00x",
+            "1.60x",
+            "100.0%",
+            "0.0%",
+            "4",
+        ]
         assert (shown.requests[1:], shown.errors) == ([], [])
 
 
@@ -406,12 +484,21 @@ def test_a_page_works_by_keys(opened: Any) -> None:
         shown.press("j")
         assert shown.value("document.activeElement.innerText") == "L2_3_Mul"
         shown.press("Enter")
-        assert shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash") == "#b1/1/kernel"
+        assert (
+            shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash")
+            == "#b1/1/kernel"
+        )
         shown.press("l")
         shown.press("3")
-        assert shown.value("document.querySelector('#turns tr.chosen').innerText").split()[:2] == ["~", "2"]
+        assert shown.value("document.querySelector('#turns tr.chosen').innerText").split()[:2] == [
+            "~",
+            "2",
+        ]
         shown.press("r")
-        assert shown.value("[document.querySelector('#report').hidden, location.hash]") == [False, "#report"]
+        assert shown.value("[document.querySelector('#report').hidden, location.hash]") == [
+            False,
+            "#report",
+        ]
         assert shown.value("document.activeElement.innerText") == "L2_3_Mul"
         shown.press("r")
         assert shown.value("location.hash") == "#b1/2/feedback"
@@ -419,11 +506,17 @@ def test_a_page_works_by_keys(opened: Any) -> None:
         shown.awaited("!document.querySelector('#report').hidden")
         for key in "ssss":
             shown.press(key)
-        assert shown.value("document.querySelector('#problems th[aria-sort]').innerText") == "correct ▼"
+        assert (
+            shown.value("document.querySelector('#problems th[aria-sort]').innerText")
+            == "correct ▼"
+        )
         shown.press("S")
         assert shown.value(PROBLEMS) == ["L2_3_Mul", "L1_1_Add"]
         shown.value("document.querySelector('#hacks tbody tr:nth-child(2) a').click()")
-        assert shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash") == "#b1/2/kernel"
+        assert (
+            shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash")
+            == "#b1/2/kernel"
+        )
         assert (shown.requests[1:], shown.errors) == ([], [])
 
 
@@ -434,7 +527,10 @@ def test_the_roofline_is_drawn(opened: Any) -> None:
         label = shown.value("document.querySelector('#roofline').getAttribute('aria-label')")
         assert label == "Roofline: 5 timed turns, 133.3% of it reached at best"
         assert shown.value("document.querySelector('#roofline > title').textContent") == label
-        assert shown.value(words("#roofline .roof title")) == ["memory: 3.72 TB/s", "arithmetic: 50 TFLOP/s"]
+        assert shown.value(words("#roofline .roof title")) == [
+            "memory: 3.72 TB/s",
+            "arithmetic: 50 TFLOP/s",
+        ]
         titles = shown.value(words("#roofline .mark title"))
         assert (
             titles[3]
@@ -446,12 +542,21 @@ def test_the_roofline_is_drawn(opened: Any) -> None:
         assert shown.value(inside)
         ends = shown.value("document.querySelector('#roofline .roof').getAttribute('d')")
         assert "NaN" not in ends and "Infinity" not in ends
-        assert "come after the first 5: 1 turn" in shown.value("document.querySelector('.charts').innerText")
-        assert "turns flagged above_roofline: 1" in shown.value("document.querySelector('.notes').innerText")
+        assert "come after the first 5: 1 turn" in shown.value(
+            "document.querySelector('.charts').innerText"
+        )
+        assert "turns flagged above_roofline: 1" in shown.value(
+            "document.querySelector('.notes').innerText"
+        )
         shown.resize(400, 800)
         assert shown.value("document.documentElement.scrollWidth <= innerWidth")
-        shown.value("document.querySelector('#roofline .mark').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
-        assert shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash") == "#r1/1/kernel"
+        shown.value(
+            "document.querySelector('#roofline .mark').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+        )
+        assert (
+            shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash")
+            == "#r1/1/kernel"
+        )
         assert shown.errors == []
 
 
@@ -474,7 +579,9 @@ def test_problems_are_filtered(opened: Any) -> None:
             shown.press("/")
             assert shown.value("document.activeElement.id") == "filter"
             box = "document.activeElement"
-            shown.value(f"{box}.value = '{filter}'; {box}.dispatchEvent(new Event('input', {{bubbles: true}}))")
+            shown.value(
+                f"{box}.value = '{filter}'; {box}.dispatchEvent(new Event('input', {{bubbles: true}}))"
+            )
             assert (filter, len(shown.value(PROBLEMS))) == (filter, many)
             shown.press("Escape")
         assert "Nothing passes" in shown.value("document.querySelector('#problems').innerText")
@@ -490,7 +597,9 @@ def test_a_page_fits_wide_and_narrow_in_dark_and_light(opened: Any) -> None:
             assert shown.value("document.documentElement.scrollWidth <= innerWidth")
             assert shown.value("document.querySelector('#report').scrollWidth <= innerWidth")
             assert shown.value("document.querySelector('#help').scrollWidth <= innerWidth")
-            assert shown.value("[...document.querySelectorAll('.tiles b')].every(e => e.scrollWidth <= e.clientWidth)")
+            assert shown.value(
+                "[...document.querySelectorAll('.tiles b')].every(e => e.scrollWidth <= e.clientWidth)"
+            )
         shown.press("?")
         back = "getComputedStyle(document.body).backgroundColor"
         dark = shown.value(back)
@@ -510,7 +619,9 @@ def test_a_large_run_is_read_from_page_to_page(opened: Any) -> None:
         assert at.endswith("/r_trajectories/001-L1_1_Add.html#a0/2/kernel")
         assert shown.value(words("#rows .name span:first-child")) == ["L1_1_Add", "L1_1_Add"]
         shown.press("r")
-        shown.awaited("location.pathname.endsWith('/r.html') && !!document.querySelector('#report h2')")
+        shown.awaited(
+            "location.pathname.endsWith('/r.html') && !!document.querySelector('#report h2')"
+        )
         assert all(each.startswith("file:") for each in shown.requests)
         assert shown.errors == []
 
@@ -525,10 +636,20 @@ def test_odd_runs_are_shown(opened: Any, tmp_path: Path) -> None:
     with opened(*hostile(), fragment="#%E0%A4%A/x") as shown:
         assert shown.value("document.querySelectorAll('img, main script').length") == 0
         shown.press("r")
-        assert "<script>alert(1)</script>" in shown.value("document.querySelector('#problems').innerText")
-        for name, run in (("unknown", unknown), ("one", [played("none", "a", NOISY)]), ("wrong", [RUN[2]])):
+        assert "<script>alert(1)</script>" in shown.value(
+            "document.querySelector('#problems').innerText"
+        )
+        for name, run in (
+            ("unknown", unknown),
+            ("one", [played("none", "a", NOISY)]),
+            ("wrong", [RUN[2]]),
+        ):
             file = tmp_path / f"{name}.jsonl"
-            shown.visit(write_report(read_run(write(file, *run), never), default_file(file), lambda *_: None).as_uri())
+            shown.visit(
+                write_report(
+                    read_run(write(file, *run), never), default_file(file), lambda *_: None
+                ).as_uri()
+            )
             assert shown.value("document.querySelectorAll('#problems tbody tr').length") == 1
             assert "NaN" not in shown.value("document.querySelector('#report').outerHTML")
             assert "undefined" not in shown.value("document.querySelector('#report').outerHTML")

@@ -24,7 +24,11 @@ def test_a_reduction_is_bound_by_reading() -> None:
 
 def test_a_product_is_bound_by_arithmetic() -> None:
     held = roofline_of(PRODUCT, CEILINGS, 25e-3)
-    assert (held.bound, held.seconds, held.fraction) == ("compute", pytest.approx(20e-3), pytest.approx(0.8))
+    assert (held.bound, held.seconds, held.fraction) == (
+        "compute",
+        pytest.approx(20e-3),
+        pytest.approx(0.8),
+    )
 
 
 def test_a_copy_that_is_as_fast_as_reading_writes_as_fast() -> None:
@@ -33,8 +37,12 @@ def test_a_copy_that_is_as_fast_as_reading_writes_as_fast() -> None:
 
 def test_writing_takes_what_is_left_of_a_copy() -> None:
     slow = Ceilings(reading=4.0, copying=2.0, rates={"fp32": 1.0})
-    assert slow.writing == pytest.approx(4 / 3)  # of 1 s for 2 bytes, reading one took 1/4 s: 3/4 s for the other
-    assert slow.memory_seconds(Work(read=1, written=1, products={}, operations=0)) == pytest.approx(1.0)
+    assert slow.writing == pytest.approx(
+        4 / 3
+    )  # of 1 s for 2 bytes, reading one took 1/4 s: 3/4 s for the other
+    assert slow.memory_seconds(Work(read=1, written=1, products={}, operations=0)) == pytest.approx(
+        1.0
+    )
 
 
 def test_a_copy_that_seems_faster_than_reading_does_not_make_writing_free() -> None:
@@ -55,7 +63,12 @@ def test_a_rate_that_was_not_measured_is_missed() -> None:
 
 def test_nothing_to_move_and_nothing_to_compute() -> None:
     held = roofline_of(Work(read=0, written=0, products={}, operations=0), CEILINGS, 1e-3)
-    assert (held.fraction, held.intensity, held.memory_ceiling, held.compute_ceiling) == (0.0, None, 4e12, 50e12)
+    assert (held.fraction, held.intensity, held.memory_ceiling, held.compute_ceiling) == (
+        0.0,
+        None,
+        4e12,
+        50e12,
+    )
 
 
 def test_above_begins_beyond_what_ceilings_err_by() -> None:
@@ -76,6 +89,16 @@ def test_an_outcome_keeps_it_and_does_without() -> None:
     assert isinstance(read, Correct)
     assert isinstance(read.roofline, Roofline)
     assert read == whole
-    fields = {"category", "kind", "message", "speedup", "speedup_interval", "reference_seconds", "submission_seconds"}
-    before = OUTCOME.validate_json(correct(2.0).model_dump_json(include=fields | {"line", "max_unseen_gain"}))
+    fields = {
+        "category",
+        "kind",
+        "message",
+        "speedup",
+        "speedup_interval",
+        "reference_seconds",
+        "submission_seconds",
+    }
+    before = OUTCOME.validate_json(
+        correct(2.0).model_dump_json(include=fields | {"line", "max_unseen_gain"})
+    )
     assert before == correct(2.0)  # as it was recorded before there were rooflines

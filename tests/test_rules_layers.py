@@ -1,4 +1,6 @@
-"""A layer of torch is one behind every method that gives the module itself; each kind of kernel is one."""
+"""A layer of torch is one behind every method that gives the module itself; each kind of kernel is
+one.
+"""
 
 import inspect
 
@@ -26,7 +28,10 @@ METHODS = {
     name
     for name, method in vars(nn.Module).items()
     if inspect.isfunction(method)
-    and (method.__annotations__.get("return") == "Self" or "Self" in str(inspect.signature(method).return_annotation))
+    and (
+        method.__annotations__.get("return") == "Self"
+        or "Self" in str(inspect.signature(method).return_annotation)
+    )
 } | {"to"}
 """Methods of a module that give the module itself, as the installed torch declares them."""
 CALLS = {"no method": ""} | {name: f".{name}({GIVEN.get(name, '')})" for name in sorted(METHODS)}
@@ -42,10 +47,18 @@ IDIOMS = {
     "called by forward": ("", "self.m = LAYER", "self.m.forward(x)"),
     "called by __call__": ("", "self.m = LAYER", "self.m.__call__(x)"),
     "Sequential": ("", "self.m = nn.Sequential(LAYER, nn.Identity())", "self.m(x)"),
-    "Sequential after another": ("", "self.m = nn.Sequential(nn.Sequential(nn.Identity()), LAYER)", "self.m(x)"),
+    "Sequential after another": (
+        "",
+        "self.m = nn.Sequential(nn.Sequential(nn.Identity()), LAYER)",
+        "self.m(x)",
+    ),
     "Sequential itself": ("", "self.m = nn.Sequential(nn.Softmax(1))CALL", "self.m(x)"),
     "ModuleList": ("", "self.m = nn.ModuleList([LAYER])", "self.m[0](x)"),
-    "ModuleList itself": ("", "self.m = nn.ModuleList([nn.Softmax(1)])CALL", "[m(x) for m in self.m]"),
+    "ModuleList itself": (
+        "",
+        "self.m = nn.ModuleList([nn.Softmax(1)])CALL",
+        "[m(x) for m in self.m]",
+    ),
     "ModuleDict": ("", "self.m = nn.ModuleDict({'a': LAYER})", "self.m['a'](x)"),
     "dictionary": ("", "self.m = {'a': LAYER}", "self.m['a'](x)"),
     "global": ("M = LAYER", "pass", "M(x)"),
@@ -77,13 +90,19 @@ IDIOMS = {
         "self.m = Own().on()",
         "self.m(x)",
     ),
-    "class that inherits from a layer": ("class Own(nn.Softmax):\n    pass", "self.m = Own(1)CALL", "self.m(x)"),
+    "class that inherits from a layer": (
+        "class Own(nn.Softmax):\n    pass",
+        "self.m = Own(1)CALL",
+        "self.m(x)",
+    ),
 }
 """What stands before the model, what its constructor does, and what `forward` returns."""
 
 
 def submission(idiom: str, layer: str, call: str) -> str:
-    before, made, used = (text.replace("LAYER", f"{layer}CALL").replace("CALL", call) for text in IDIOMS[idiom])
+    before, made, used = (
+        text.replace("LAYER", f"{layer}CALL").replace("CALL", call) for text in IDIOMS[idiom]
+    )
     code = HEAD + MODEL.format(before=before, made=made, used=used)
     compile(code, "submission.py", "exec")
     return code
@@ -127,7 +146,11 @@ KERNELS = {
     "function of an extension": ("", "self.f = ext.f", "self.f(x)"),
     "object of an extension": ("", "self.plan = ext.Plan(3)", "self.plan.run(x)"),
     "name that is put together": ("", "pass", "getattr(ext, 'f_' + str(x.dtype))(x)"),
-    "extension of another vendor": ("import musa", "self.e = musa.load_inline(name='e')", "self.e.f(x)"),
+    "extension of another vendor": (
+        "import musa",
+        "self.e = musa.load_inline(name='e')",
+        "self.e.f(x)",
+    ),
     "extension by its file's name": (
         "import importlib",
         "self.e = getattr(importlib.import_module(__name__ + '_ext'), 'f')",
@@ -142,15 +165,31 @@ KERNELS = {
         "F_.apply(x)",
     ),
     "operator": ("SRC = 'TORCH_LIBRARY(mine, m) {}'", "pass", "torch.ops.mine.f(x)"),
-    "CuPy": ("import cupy", "self.k = cupy.RawKernel('code', 'k')", "self.k((1,), (32,), (x.data_ptr(),))"),
-    "CuPy, module": ("import cupy", "self.m = cupy.RawModule(code='').get_function('k')", "self.m((1,), (32,), ())"),
+    "CuPy": (
+        "import cupy",
+        "self.k = cupy.RawKernel('code', 'k')",
+        "self.k((1,), (32,), (x.data_ptr(),))",
+    ),
+    "CuPy, module": (
+        "import cupy",
+        "self.m = cupy.RawModule(code='').get_function('k')",
+        "self.m((1,), (32,), ())",
+    ),
     "PyCUDA": (
         "from pycuda.compiler import SourceModule",
         "self.k = SourceModule('code').get_function('k')",
         "self.k(x.data_ptr())",
     ),
-    "ctypes": ("", "self.lib = ctypes.CDLL('./k.so')", "self.lib.run(ctypes.c_void_p(x.data_ptr()))"),
-    "ctypes, by the name of a file": ("PATH = str(3)", "self.lib = ctypes.cdll[PATH]", "self.lib.run(x.data_ptr())"),
+    "ctypes": (
+        "",
+        "self.lib = ctypes.CDLL('./k.so')",
+        "self.lib.run(ctypes.c_void_p(x.data_ptr()))",
+    ),
+    "ctypes, by the name of a file": (
+        "PATH = str(3)",
+        "self.lib = ctypes.cdll[PATH]",
+        "self.lib.run(x.data_ptr())",
+    ),
     "cffi": ("import cffi", "self.lib = cffi.FFI().dlopen('./k.so')", "self.lib.run(x.data_ptr())"),
     "Numba": ("from numba import cuda\n@cuda.jit\ndef k(x): pass", "pass", "k[1, 32](x)"),
     "handed to a launcher": ("import warp", "pass", "warp.launch(kernel, dim=3, inputs=[x])"),

@@ -12,11 +12,15 @@ LARGEST = 1000
 KERNEL = "softmax_kernel"
 
 
-def operation(name: str, elements: int = LARGEST, line: int | None = 9, weights: bool = False) -> Operation:
+def operation(
+    name: str, elements: int = LARGEST, line: int | None = 9, weights: bool = False
+) -> Operation:
     return Operation(name=f"aten::{name}", line=line, weights=weights, elements=elements)
 
 
-def record(*operations: Operation, kernels: tuple[str, ...] = (KERNEL,), symbols: tuple[str, ...] = ()) -> Record:
+def record(
+    *operations: Operation, kernels: tuple[str, ...] = (KERNEL,), symbols: tuple[str, ...] = ()
+) -> Record:
     return Record(operations=list(operations), kernels=list(kernels), symbols=list(symbols))
 
 
@@ -42,15 +46,24 @@ def record(*operations: Operation, kernels: tuple[str, ...] = (KERNEL,), symbols
         (record(symbols=("cublasSgemm_v2",)), "partial", 0.0, None),
     ],
 )
-def test_what_the_rules_say_of_a_record(recorded: Record, mode: Rules, glue: float, kind: str | None) -> None:
+def test_what_the_rules_say_of_a_record(
+    recorded: Record, mode: Rules, glue: float, kind: str | None
+) -> None:
     found = violation(recorded, mode, glue, LARGEST)
     assert (found and found.kind) == kind
 
 
 def test_the_operation_on_most_elements_comes_first_and_others_are_named() -> None:
-    found = violation(record(operation("prod", 7, 3), operation("mm", 800), *[operation("add", 1)] * 6), "kernel", 0, 1)
+    found = violation(
+        record(operation("prod", 7, 3), operation("mm", 800), *[operation("add", 1)] * 6),
+        "kernel",
+        0,
+        1,
+    )
     assert found is not None and found.line == 9
-    assert found.message.startswith("In `forward`, torch computed `aten::mm` on 800 elements (line 9); also ")
+    assert found.message.startswith(
+        "In `forward`, torch computed `aten::mm` on 800 elements (line 9); also "
+    )
     assert "`aten::prod` on 7 elements (line 3), `aten::add` on 1 element (line 9)" in found.message
     assert found.message.endswith(", 3 more.")
 

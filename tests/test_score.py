@@ -17,7 +17,9 @@ def test_a_time_that_is_not_believed_scores_the_correctness_alone() -> None:
     assert kevin(Correct(message="Correct.", kind="too_noisy")) == 0.3
 
 
-@pytest.mark.parametrize("outcome", [o for o in every_outcome() if o.category != "correct"], ids=lambda o: o.kind)
+@pytest.mark.parametrize(
+    "outcome", [o for o in every_outcome() if o.category != "correct"], ids=lambda o: o.kind
+)
 def test_everything_else_scores_nothing(outcome) -> None:
     assert kevin(outcome) == 0.0
 
@@ -28,7 +30,9 @@ def test_golden_returns() -> None:
 
 def test_returns_follow_their_definition() -> None:
     scores, gamma = [0.3, 2.0, 0.0, 5.0, 0.1], 0.7
-    terms = [[gamma ** (i - t) * scores[i] for i in range(t, len(scores))] for t in range(len(scores))]
+    terms = [
+        [gamma ** (i - t) * scores[i] for i in range(t, len(scores))] for t in range(len(scores))
+    ]
     assert discounted_returns(scores, gamma, "sum") == pytest.approx([sum(each) for each in terms])
     assert discounted_returns(scores, gamma, "max") == pytest.approx([max(each) for each in terms])
 
@@ -78,7 +82,9 @@ NOISY = Correct(kind="too_noisy", message="Correct.", speedup=2.0, speedup_inter
 @pytest.mark.parametrize(("noisy", "score"), [("lower", 0.8), ("retry", 0.8), ("floor", 0.3)])
 def test_a_noisy_speedup_is_paid_by_its_lower_end_or_not(noisy, score: float) -> None:
     assert score_of(NOISY, kevin, noisy=noisy) == pytest.approx(score)
-    assert score_of(correct(2.0), kevin, noisy=noisy) == pytest.approx(2.3), "others are paid by their median"
+    assert score_of(correct(2.0), kevin, noisy=noisy) == pytest.approx(2.3), (
+        "others are paid by their median"
+    )
 
 
 def test_the_fraction_of_the_roofline_goes_with_the_speedup_that_counts() -> None:

@@ -46,10 +46,14 @@ SPEEDUPS = [10 ** (power / 4) for power in range(-16, 17)]
 def at(fraction: float) -> Roofline:
     """A time that reaches this fraction of the roofline, `fraction` seconds."""
     work = Work(read=1000, written=0, products={}, operations=1)
-    return roofline_of(work, Ceilings(reading=1000 / max(fraction, 1e-9), copying=1.0, rates={"fp32": 1e30}), 1.0)
+    return roofline_of(
+        work, Ceilings(reading=1000 / max(fraction, 1e-9), copying=1.0, rates={"fp32": 1e30}), 1.0
+    )
 
 
-def measured(speedup: float | None, *, roofline: float = 0.5, coverage: float | None = None) -> Correct:
+def measured(
+    speedup: float | None, *, roofline: float = 0.5, coverage: float | None = None
+) -> Correct:
     told = correct(speedup) if speedup else NOISY
     return told.model_copy(update={"roofline": at(roofline), "coverage": coverage})
 
@@ -103,7 +107,9 @@ def test_every_named_score_has_golden_values() -> None:
 
 def test_kernrl_pays_a_slower_kernel_half_and_never_less_than_a_wrong_one() -> None:
     kernrl = SCORES["kernrl"]
-    assert [kernrl(correct(s)) for s in (1.0, 0.9, 0.6, 0.01)] == pytest.approx([0.0, -0.05, -0.2, -0.2])
+    assert [kernrl(correct(s)) for s in (1.0, 0.9, 0.6, 0.01)] == pytest.approx(
+        [0.0, -0.05, -0.2, -0.2]
+    )
 
 
 def test_the_blog_pays_for_speed_up_to_four_times() -> None:
@@ -113,19 +119,35 @@ def test_the_blog_pays_for_speed_up_to_four_times() -> None:
 
 @pytest.mark.parametrize(
     ("name", "pays"),
-    [("kernel_rl_stage3", (0.65, 0.65, 1.0, 1.7)), ("kernel_rl_stage3_2025", (0.65, 0.65, 0.825, 1.0))],
+    [
+        ("kernel_rl_stage3", (0.65, 0.65, 1.0, 1.7)),
+        ("kernel_rl_stage3_2025", (0.65, 0.65, 0.825, 1.0)),
+    ],
 )
-def test_kernel_rl_pays_nothing_for_speed_up_to_the_reference(name: str, pays: tuple[float, ...]) -> None:
-    assert [SCORES[name](correct(speedup)) for speedup in (0.5, 1.0, 2.0, 4.0)] == pytest.approx(pays)
+def test_kernel_rl_pays_nothing_for_speed_up_to_the_reference(
+    name: str, pays: tuple[float, ...]
+) -> None:
+    assert [SCORES[name](correct(speedup)) for speedup in (0.5, 1.0, 2.0, 4.0)] == pytest.approx(
+        pays
+    )
 
 
 def test_coverage_pays_where_it_was_measured() -> None:
     dr_kernel = SCORES["dr_kernel"]
-    assert [dr_kernel(measured(2.0, coverage=share)) for share in (None, 0.25, 1.0, 7.0)] == [3.0, 3.25, 4.0, 4.0]
+    assert [dr_kernel(measured(2.0, coverage=share)) for share in (None, 0.25, 1.0, 7.0)] == [
+        3.0,
+        3.25,
+        4.0,
+        4.0,
+    ]
 
 
 def test_the_last_milestone_is_five_per_cent_faster() -> None:
-    assert [SCORES["milestones"](correct(speedup)) for speedup in (0.5, 1.05, 1.06)] == [1.0, 1.0, 3.0]
+    assert [SCORES["milestones"](correct(speedup)) for speedup in (0.5, 1.05, 1.06)] == [
+        1.0,
+        1.0,
+        3.0,
+    ]
 
 
 def test_the_roofline_pays_its_fraction() -> None:
@@ -143,10 +165,22 @@ MEASURED = {"milestones": {"baseline": "compile"}, "dr_kernel": {"profile": "ncu
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"score": "milestones"}, "score milestones pays for milestones, .* only with baseline='compile', not 'eager'"),
-        ({"score": "dr_kernel"}, "score dr_kernel pays for coverage, .* only with profile='ncu', not 'none'"),
-        ({"score": WeightedSum(((1.0, COVERAGE),)), "profile": "kernels"}, r"score 1\*coverage pays for coverage"),
-        ({"score": "dr_kernel", "profile": "ncu", "device": "cpu"}, "only with device='auto' or 'cuda', not 'cpu'"),
+        (
+            {"score": "milestones"},
+            "score milestones pays for milestones, .* only with baseline='compile', not 'eager'",
+        ),
+        (
+            {"score": "dr_kernel"},
+            "score dr_kernel pays for coverage, .* only with profile='ncu', not 'none'",
+        ),
+        (
+            {"score": WeightedSum(((1.0, COVERAGE),)), "profile": "kernels"},
+            r"score 1\*coverage pays for coverage",
+        ),
+        (
+            {"score": "dr_kernel", "profile": "ncu", "device": "cpu"},
+            "only with device='auto' or 'cuda', not 'cpu'",
+        ),
     ],
 )
 def test_a_score_is_refused_where_a_part_of_it_can_never_pay(settings, message: str) -> None:
@@ -187,7 +221,9 @@ COMPONENTS = [each for each in vars(shapes).values() if isinstance(each, Compone
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda each: each.name)
 def test_a_component_pays_all_of_its_range_and_nothing_else(component: Component) -> None:
     pays = [component(each) for each in EVERYTHING]
-    assert (min(pays), min(max(pays), 12)) == pytest.approx((component.low, min(component.high, 12)))
+    assert (min(pays), min(max(pays), 12)) == pytest.approx(
+        (component.low, min(component.high, 12))
+    )
 
 
 @pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
@@ -222,23 +258,38 @@ def test_what_is_not_known_is_not_paid() -> None:
     assert default(Scored(correct(2.0), code_tokens=125)) == pytest.approx(1.35)
 
 
-@pytest.mark.parametrize(("tokens", "pays"), [(0, 1.0), (125, 1.0), (593.75, 0.75), (2000, 0.0), (2250, 0.0)])
+@pytest.mark.parametrize(
+    ("tokens", "pays"), [(0, 1.0), (125, 1.0), (593.75, 0.75), (2000, 0.0), (2250, 0.0)]
+)
 def test_short_code_is_paid(tokens: float, pays: float) -> None:
     assert LENGTH(Scored(correct(1.0), code_tokens=tokens)) == pytest.approx(pays)
     assert LENGTH(Scored(FAILURES[0], code_tokens=tokens)) == 0.0
 
 
-@pytest.mark.parametrize(("tokens", "pays"), [(0, 0.5), (1, 1.0), (500, 1.0), (750, 0.85), (1000, 0.7), (2250, 0.7)])
+@pytest.mark.parametrize(
+    ("tokens", "pays"), [(0, 0.5), (1, 1.0), (500, 1.0), (750, 0.85), (1000, 0.7), (2250, 0.7)]
+)
 def test_thinking_is_paid(tokens: float, pays: float) -> None:
     assert THINKING(Scored(correct(1.0), reasoning_tokens=tokens)) == pytest.approx(pays)
     assert THINKING(Scored(FAILURES[0], reasoning_tokens=tokens)) == 0.0
 
 
 def test_a_sum_of_ones_own() -> None:
-    own = WeightedSum(((1.0, CORRECTNESS), (-0.5, capped(SPEED, 3.0)), (2.0, COMPILE)), low=-1.0, high=2.25)
+    own = WeightedSum(
+        ((1.0, CORRECTNESS), (-0.5, capped(SPEED, 3.0)), (2.0, COMPILE)), low=-1.0, high=2.25
+    )
     assert own.range == (-1.0, 2.25)
-    assert [own(each) for each in (WRONG, correct(1.0), correct(9.0), HACKS[0])] == [2.0, 2.25, 1.5, -1.0]
-    assert own.parts(Scored(correct(9.0))) == (("correctness", 1.0), ("min(speed, 3)", -1.5), ("compile", 2.0))
+    assert [own(each) for each in (WRONG, correct(1.0), correct(9.0), HACKS[0])] == [
+        2.0,
+        2.25,
+        1.5,
+        -1.0,
+    ]
+    assert own.parts(Scored(correct(9.0))) == (
+        ("correctness", 1.0),
+        ("min(speed, 3)", -1.5),
+        ("compile", 2.0),
+    )
     assert own.parts(Scored(HACKS[0])) == (("hack", -1.0),)
     assert score_name(own) == "clip(1*correctness + -0.5*min(speed, 3) + 2*compile, -1, 2.25)"
     assert Settings(score=own).model_dump()["score"] == score_name(own)
@@ -248,15 +299,24 @@ def test_a_sum_of_ones_own() -> None:
 WRONG = outcome("correctness", "values")
 
 
-@pytest.mark.parametrize("terms", [((0.0, SPEED),), ((math.nan, SPEED),), ((-1.0, SPEED),), ((math.inf, KERNRL),)])
+@pytest.mark.parametrize(
+    "terms", [((0.0, SPEED),), ((math.nan, SPEED),), ((-1.0, SPEED),), ((math.inf, KERNRL),)]
+)
 def test_a_sum_without_a_meaning_is_refused(terms) -> None:
-    with pytest.raises(ValueError, match=r"give a finite number other than 0|has no low end; cap what has a negative"):
+    with pytest.raises(
+        ValueError,
+        match=r"give a finite number other than 0|has no low end; cap what has a negative",
+    ):
         WeightedSum(terms)
 
 
-@pytest.mark.parametrize("name", ["kevin", "kernel_rl_stage3", "kernrl", "kernrl_blog", "log_speed"])
+@pytest.mark.parametrize(
+    "name", ["kevin", "kernel_rl_stage3", "kernrl", "kernrl_blog", "log_speed"]
+)
 def test_the_lower_end_of_a_speedup_can_be_paid(name: str) -> None:
-    assert score_of(correct(2.0), SCORES[name], "lower") == pytest.approx(SCORES[name](correct(1.8)))
+    assert score_of(correct(2.0), SCORES[name], "lower") == pytest.approx(
+        SCORES[name](correct(1.8))
+    )
 
 
 def test_names_are_told_and_recorded() -> None:
@@ -270,7 +330,9 @@ def test_names_are_told_and_recorded() -> None:
 
 def played(reply: Reply, score: str, tokenizer: str = "") -> Turn:
     problem = Problem(id="double", source=SOURCE, name="double")
-    question = Question(problem, 1, (), Options(secret="ab" * 16), resolve_score(score), tokenizer=tokenizer)
+    question = Question(
+        problem, 1, (), Options(secret="ab" * 16), resolve_score(score), tokenizer=tokenizer
+    )
     with contextlib.closing(ScriptedPool([correct(2.0)])) as pool:
         return take_turn(question, reply, pool)
 
@@ -287,8 +349,21 @@ CODE = REPLY[REPLY.index("```") :].replace("import torch\n", f"# {'x' * 1000}\ni
         (Reply(content=CODE, reasoning="x" * 3000), 0.85),
         (Reply(content=f"{'x' * 3000}</think>\n{CODE}"), 0.85),
         # What the endpoint told goes before four characters a token.
-        (Reply(content=CODE, usage=Usage(completion_tokens=len(CODE) // 4 + 750, reasoning_tokens=750)), 0.85),
-        (Reply(content=CODE, reasoning="x" * 2000, usage=Usage(completion_tokens=(len(CODE) + 2000) // 2)), 0.7),
+        (
+            Reply(
+                content=CODE,
+                usage=Usage(completion_tokens=len(CODE) // 4 + 750, reasoning_tokens=750),
+            ),
+            0.85,
+        ),
+        (
+            Reply(
+                content=CODE,
+                reasoning="x" * 2000,
+                usage=Usage(completion_tokens=(len(CODE) + 2000) // 2),
+            ),
+            0.7,
+        ),
     ],
 )
 def test_a_turn_is_scored_with_its_code_and_its_reasoning(reply: Reply, thinking: float) -> None:
@@ -296,7 +371,9 @@ def test_a_turn_is_scored_with_its_code_and_its_reasoning(reply: Reply, thinking
     assert turn.submission is not None
     tokens = len(turn.submission.code) / (2 if reply.usage and reply.reasoning else 4)
     length = (2000 - tokens) / 1875
-    assert length < 1 and turn.score == pytest.approx(1.3 + 0.05 * length + 0.1 * thinking, abs=1e-4)
+    assert length < 1 and turn.score == pytest.approx(
+        1.3 + 0.05 * length + 0.1 * thinking, abs=1e-4
+    )
 
 
 def test_the_tokenizer_of_the_settings_counts_code_and_reasoning(tmp_path: Path) -> None:
@@ -305,7 +382,11 @@ def test_the_tokenizer_of_the_settings_counts_code_and_reasoning(tmp_path: Path)
     words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     words.save(str(tmp_path / "tokenizer.json"))
     usage = Usage(completion_tokens=9999, reasoning_tokens=9999)
-    turn = played(Reply(content=CODE, reasoning="long " * 750, usage=usage), "kernel_rl_default", str(tmp_path))
+    turn = played(
+        Reply(content=CODE, reasoning="long " * 750, usage=usage),
+        "kernel_rl_default",
+        str(tmp_path),
+    )
     assert turn.submission is not None
     length = (2000 - len(turn.submission.code.split())) / 1875
     assert turn.score == pytest.approx(1.3 + 0.05 * min(length, 1.0) + 0.1 * 0.85, abs=1e-4)
@@ -313,7 +394,14 @@ def test_the_tokenizer_of_the_settings_counts_code_and_reasoning(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("score", "before", "earns"),
-    [(2.3, None, 2.3), (2.3, 2.3, 0.0), (2.3, 0.3, 2.0), (0.3, 2.3, 0.0), (-0.5, -0.5, -0.5), (0.0, -0.5, 0.0)],
+    [
+        (2.3, None, 2.3),
+        (2.3, 2.3, 0.0),
+        (2.3, 0.3, 2.0),
+        (0.3, 2.3, 0.0),
+        (-0.5, -0.5, -0.5),
+        (0.0, -0.5, 0.0),
+    ],
 )
 def test_code_is_paid_once(score: float, before: float | None, earns: float) -> None:
     assert earned(score, before) == pytest.approx(earns)

@@ -1,4 +1,6 @@
-"""The reference solutions: legal, for problems that exist, on every level, and right where this machine can tell."""
+"""The reference solutions: legal, for problems that exist, on every level, and right where this
+machine can tell.
+"""
 
 import ast
 from pathlib import Path
@@ -21,7 +23,9 @@ QUICK = {
     "L1_47_Sum_reduction_over_a_dimension", "L1_95_CrossEntropyLoss", "L3_107_CrossEntropyWithGradient",
     "L3_108_FusedAdamW", "L9_2_Reduction_Sum",
 }  # fmt: skip
-"""Problems whose Triton solution takes Triton's interpreter a second or two; on others it takes up to a minute."""
+"""Problems whose Triton solution takes Triton's interpreter a second or two; on others it takes up
+to a minute.
+"""
 
 
 def problem_of(path: Path) -> str:
@@ -47,7 +51,9 @@ def test_a_solution_is_legal_and_answers_a_problem(path: Path) -> None:
 
 
 def test_there_are_solutions_on_every_level_and_in_every_language() -> None:
-    assert all(path.name.endswith(tuple(f".{language}.py" for language in LANGUAGES)) for path in FILES)
+    assert all(
+        path.name.endswith(tuple(f".{language}.py" for language in LANGUAGES)) for path in FILES
+    )
     on_a_gpu = {problem_of(path) for path in FILES if language_of(path) != "cpp"}
     assert len(on_a_gpu) >= 24
     assert {load_problem(problem).level for problem in on_a_gpu} == set(range(1, 11))
@@ -60,17 +66,24 @@ def test_solutions_are_not_taken_for_problems() -> None:
 
 
 def check(path: Path, bench: Bench) -> None:
-    """Verifies a solution as the judge does, in a candidate's process, on every input set, without timing it."""
+    """Verifies a solution as the judge does, in a candidate's process, on every input set, without
+    timing it.
+    """
     assert screen(bench, load_problem(problem_of(path)), path.read_text(), ON_CPU) is None
 
 
 def judged_apart(params: list) -> list:
-    """The same, spread over the processes that run tests; one of each level is tested by `make test`."""
+    """The same, spread over the processes that run tests; one of each level is tested by `make
+    test`.
+    """
     levels: set[int | None] = set()
     found = []
     for param in params:
         level = load_problem(problem_of(param.values[0])).level
-        marks = [pytest.mark.xdist_group(param.id), *([pytest.mark.full] if level in levels else [])]
+        marks = [
+            pytest.mark.xdist_group(param.id),
+            *([pytest.mark.full] if level in levels else []),
+        ]
         levels.add(level)
         found.append(pytest.param(*param.values, id=param.id, marks=marks))
     return found

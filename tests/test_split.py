@@ -38,7 +38,9 @@ def test_a_quarter_of_each_level_is_held_out(seed: int) -> None:
     sides = split(PROBLEMS, seed)
     assert set(sides) == {problem.id for problem in PROBLEMS}
     for level, many in Counter(problem.level for problem in PROBLEMS).items():
-        held_out = sum(sides[problem.id] == "held_out" for problem in PROBLEMS if problem.level == level)
+        held_out = sum(
+            sides[problem.id] == "held_out" for problem in PROBLEMS if problem.level == level
+        )
         assert round(SHARE * many) - 2 <= held_out <= round(SHARE * many)
         assert held_out > 0
 
@@ -64,7 +66,11 @@ def test_held_out_problems_are_drawn_only_where_they_are_named(tmp_path, monkeyp
         return list(found)
 
     held_out = list(find_problems("held_out:L1"))
-    assert drawn("L1") == [each for each in find_problems("L1") if each not in held_out] == drawn("train:L1")
+    assert (
+        drawn("L1")
+        == [each for each in find_problems("L1") if each not in held_out]
+        == drawn("train:L1")
+    )
     assert drawn("held_out:L1") == held_out != []
     assert [each.id for each in drawn(["L1_23_Softmax"])] == ["L1_23_Softmax"]
     folder = tmp_path / "KernelBench" / "level1"
@@ -79,7 +85,9 @@ def test_held_out_problems_are_drawn_only_where_they_are_named(tmp_path, monkeyp
 
 
 def test_every_problem_whose_group_fits_is_held_out_by_some_seed() -> None:
-    often = Counter(id for seed in range(60) for id, side in split(PROBLEMS, seed).items() if side == "held_out")
+    often = Counter(
+        id for seed in range(60) for id, side in split(PROBLEMS, seed).items() if side == "held_out"
+    )
     assert {problem.id for problem in PROBLEMS} - set(often) <= set(NEAR_COPIES[0])
 
 

@@ -1,4 +1,6 @@
-"""Tags of our own problems: a closed vocabulary, one family each, and nothing by hand that is measured."""
+"""Tags of our own problems: a closed vocabulary, one family each, and nothing by hand that is
+measured.
+"""
 
 import json
 from pathlib import Path
@@ -40,7 +42,9 @@ def test_bound_and_dtypes_are_measured(problem: Problem) -> None:
 
 
 def test_the_bound_is_that_of_the_measured_intensity() -> None:
-    """The other way round than the script: operations a byte against the ridge of an H200 (67 TFLOPS, 4.8 TB/s)."""
+    """The other way round than the script: operations a byte against the ridge of an H200 (67
+    TFLOPS, 4.8 TB/s).
+    """
     rows = {row["name"]: row for row in json.loads(LINT.read_text())["rows"]}
     seen = set()
     for problem in PROBLEMS:

@@ -1,4 +1,6 @@
-"""What is wrong with a folder of templates is said in one line, before the first turn where it can be."""
+"""What is wrong with a folder of templates is said in one line, before the first turn where it can
+be.
+"""
 
 import shutil
 from pathlib import Path
@@ -55,7 +57,9 @@ def test_a_template_that_fails_is_an_error(own: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [b"one\n{% if %}\n", b"one\n{{ x | no_filter }}\n"])
-def test_a_template_that_does_not_compile_is_found_before_it_is_needed(own: Path, text: bytes) -> None:
+def test_a_template_that_does_not_compile_is_found_before_it_is_needed(
+    own: Path, text: bytes
+) -> None:
     (own / "feedback/correct.j2").write_bytes(text)
     with pytest.raises(PromptError) as caught:
         render_system()

@@ -21,15 +21,26 @@ def question(**more) -> Question:
 
 def ask(reply: str | Reply, answer, **more):
     pool = ScriptedPool([answer])
-    turn = take_turn(question(**more), Reply(content=reply) if isinstance(reply, str) else reply, pool)
+    turn = take_turn(
+        question(**more), Reply(content=reply) if isinstance(reply, str) else reply, pool
+    )
     pool.close()
     return turn, pool
 
 
 def test_a_judged_reply_becomes_a_whole_turn() -> None:
     turn, pool = ask(Reply(content=REPLY, reasoning="Hm."), correct(2.0))
-    assert (turn.turn, turn.messages, turn.reply, turn.reasoning) == (2, question().messages, REPLY, "Hm.")
-    assert turn.submission and "class ModelNew" in turn.submission.code and turn.submission.language == "triton"
+    assert (turn.turn, turn.messages, turn.reply, turn.reasoning) == (
+        2,
+        question().messages,
+        REPLY,
+        "Hm.",
+    )
+    assert (
+        turn.submission
+        and "class ModelNew" in turn.submission.code
+        and turn.submission.language == "triton"
+    )
     assert turn.summary == "One program a block of 1024 elements."
     assert (turn.outcome, turn.score) == (correct(2.0), pytest.approx(2.3))
     assert "Speedup over PyTorch eager: 2.00x" in turn.feedback
@@ -73,11 +84,17 @@ def test_where_glue_is_admitted_only_a_call_tells_how_much_torch_computes() -> N
     for options in (Options(rules="kernel", glue=0.01), Options(rules="partial")):
         turn, _ = ask(f"```python\n{code}```", correct(2.0), options=options)
         assert turn.category == "correct"
-    turn, _ = ask(f"```python\nfrom reference import Model\n{code}```", correct(2.0), options=Options(rules="partial"))
+    turn, _ = ask(
+        f"```python\nfrom reference import Model\n{code}```",
+        correct(2.0),
+        options=Options(rules="partial"),
+    )
     assert turn.kind == "inherits_reference"
 
 
-@pytest.mark.parametrize("error", [JudgeError("the device is gone"), ProblemError("the reference fails")])
+@pytest.mark.parametrize(
+    "error", [JudgeError("the device is gone"), ProblemError("the reference fails")]
+)
 def test_failures_of_ours_are_raised_and_never_scored(error) -> None:
     with pytest.raises(type(error), match=str(error)):
         ask(REPLY, error)
@@ -100,7 +117,9 @@ def test_a_script_that_has_ended_is_an_error_of_ours() -> None:
 
 
 def test_the_policy_reads_what_its_kernel_printed_and_what_it_was_compared_with() -> None:
-    judgement = ScriptedPool([correct(2.0)]).submit(PROBLEM, Submission(code=""), Options()).result()
+    judgement = (
+        ScriptedPool([correct(2.0)]).submit(PROBLEM, Submission(code=""), Options()).result()
+    )
     judgement = judgement.model_copy(update={"log": "ptxas info", "flags": ("odd",)})
     turn, _ = ask(REPLY, judgement, options=Options(baseline="compile"))
     assert "ptxas info" in turn.feedback and "torch.compile" in turn.feedback
@@ -145,6 +164,12 @@ def test_the_same_code_is_measured_again_after_a_noisy_time_alone() -> None:
     noisy = Correct(kind="too_noisy", message="Correct.", speedup=2.0, speedup_interval=(0.5, 6.0))
     first, _ = ask(REPLY, noisy, number=1)
     again, pool = ask(REPLY, correct(1.5), earlier=(first,))
-    assert (len(pool.submissions), again.outcome, first.score) == (1, correct(1.5), pytest.approx(0.8))
+    assert (len(pool.submissions), again.outcome, first.score) == (
+        1,
+        correct(1.5),
+        pytest.approx(0.8),
+    )
     third, pool = ask(REPLY, correct(9.0), number=3, earlier=(first, again))
-    assert (len(pool.submissions), third.outcome) == (0, correct(1.5)), "a time that is not noisy stays"
+    assert (len(pool.submissions), third.outcome) == (0, correct(1.5)), (
+        "a time that is not noisy stays"
+    )

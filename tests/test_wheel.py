@@ -1,4 +1,6 @@
-"""The built wheel works away from its checkout: it carries problems, prompts and all that pages are made of."""
+"""The built wheel works away from its checkout: it carries problems, prompts and all that pages are
+made of.
+"""
 
 import json
 import os
@@ -26,7 +28,12 @@ def test_the_wheel_carries_what_it_needs(tmp_path: Path) -> None:
     zipfile.ZipFile(next(tmp_path.glob("*.whl"))).extractall(site)
     environment = {**os.environ, "PYTHONPATH": str(site)}
     done = subprocess.run(
-        [sys.executable, "-P", "-c", ASK], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+        [sys.executable, "-P", "-c", ASK],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     package, prompts, problems, replies = json.loads(done.stdout)
     assert Path(package).is_relative_to(site)
@@ -35,6 +42,13 @@ def test_the_wheel_carries_what_it_needs(tmp_path: Path) -> None:
     assert replies == 5
     files = (path.relative_to(ROOT) for path in (ROOT / "kevin_env").rglob("*") if path.is_file())
     beside_code = [path for path in files if path.suffix not in (".py", ".pyc")]
-    assert {path.suffix for path in beside_code} >= {".js", ".css", ".html", ".md", ".typed", ".yaml"}
+    assert {path.suffix for path in beside_code} >= {
+        ".js",
+        ".css",
+        ".html",
+        ".md",
+        ".typed",
+        ".yaml",
+    }
     assert [path for path in beside_code if not (site / path).exists()] == []
     assert (site / "kevin_env" / "_data" / "problems" / "difficulty.json").exists()

@@ -72,13 +72,23 @@ def trajectory(*turns: Turn, id: str = "e1", **more) -> Trajectory:
 
 def timed(number: int, speedup: float) -> Turn:
     code = f"import torch\n# version {number}\nclass ModelNew: ...\n"
-    return turn(number, submission=Submission(code=code), outcome=correct(speedup), score=0.3 + speedup, reply="r")
+    return turn(
+        number,
+        submission=Submission(code=code),
+        outcome=correct(speedup),
+        score=0.3 + speedup,
+        reply="r",
+    )
 
 
 def evil(id: str = "evil") -> Trajectory:
     """One whose every text is hostile."""
     first = turn(
-        1, reply=EVIL, feedback=EVIL, outcome=CompileError(kind="compiler", message=EVIL, details=EVIL), log=EVIL
+        1,
+        reply=EVIL,
+        feedback=EVIL,
+        outcome=CompileError(kind="compiler", message=EVIL, details=EVIL),
+        log=EVIL,
     )
     second = turn(
         2,
@@ -93,7 +103,14 @@ def evil(id: str = "evil") -> Trajectory:
         score=1.8,
     )
     third = turn(3, submission=Submission(code="y = 2\n"), outcome=correct(1.2), score=1.5)
-    return trajectory(first, second, third, id=f"{id}{EVIL}", model=EVIL, problem=ProblemRef(id=f"P{EVIL}", sha256=""))
+    return trajectory(
+        first,
+        second,
+        third,
+        id=f"{id}{EVIL}",
+        model=EVIL,
+        problem=ProblemRef(id=f"P{EVIL}", sha256=""),
+    )
 
 
 def write(path: Path, *episodes: Trajectory) -> Path:

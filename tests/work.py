@@ -1,4 +1,6 @@
-"""How much work something is, as a number that does not depend on the machine or on what else it does."""
+"""How much work something is, as a number that does not depend on the machine or on what else it
+does.
+"""
 
 import sys
 from collections.abc import Callable

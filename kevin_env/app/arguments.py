@@ -43,7 +43,8 @@ def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> S
     """The settings of an episode.
 
     Args:
-        overrides: such as `settings.gamma=0.8`, as `kevin-env eval` takes them; they go before `values`.
+        overrides: such as `settings.gamma=0.8`, as `kevin-env eval` takes them; they go before
+            `values`.
         values: by the names of `Settings`.
 
     Raises:
@@ -51,7 +52,9 @@ def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> S
     """
     for override in overrides or ():
         if not override.startswith("settings."):
-            raise BadInput(f"-o {override}: only settings can be set here, such as -o settings.gamma=0.8")
+            raise BadInput(
+                f"-o {override}: only settings can be set here, such as -o settings.gamma=0.8"
+            )
     try:
         settings = Settings.of(values | read_values(None, overrides or ()).get("settings", {}))
         require_context(settings)
@@ -61,7 +64,8 @@ def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> S
 
 
 def require_examples(settings: Settings) -> None:
-    """Opens the index that examples are retrieved from, if they are, so that what is wrong with it is said at once.
+    """Opens the index that examples are retrieved from, if they are, so that what is wrong with it
+    is said at once.
 
     Raises:
         RetrievalError: if there is none, or the extra is not installed.
@@ -71,23 +75,29 @@ def require_examples(settings: Settings) -> None:
 
 
 def read_policy(
-    model: str, base_url: str | None = None, extra_body: str | Mapping[str, Any] | None = None, **parameters: Any
+    model: str,
+    base_url: str | None = None,
+    extra_body: str | Mapping[str, Any] | None = None,
+    **parameters: Any,
 ) -> Policy:
     """Who plays: a model at an endpoint, one in this process, or a person.
 
     Args:
-        model: its name at the endpoint; `local:` (or `transformers:`) and a folder or a name at the Hugging Face Hub;
-            or `human`.
+        model: its name at the endpoint; `local:` (or `transformers:`) and a folder or a name at the
+            Hugging Face Hub; or `human`.
         base_url: the endpoint, by default as the environment has it.
         extra_body: a JSON object, or what it holds.
-        parameters: of `OpenAIPolicy`. A model in this process takes those that it has, and `device` and `dtype`; a
-            person takes none.
+        parameters: of `OpenAIPolicy`. A model in this process takes those that it has, and `device`
+            and `dtype`; a person takes none.
 
     Raises:
-        BadInput: if there is no name, no key where one is needed, no JSON object, or no model that can be loaded.
+        BadInput: if there is no name, no key where one is needed, no JSON object, or no model that
+            can be loaded.
     """
     if not model:
-        raise BadInput("give --model: its name at the endpoint, `local:FOLDER`, or `human` to play yourself")
+        raise BadInput(
+            "give --model: its name at the endpoint, `local:FOLDER`, or `human` to play yourself"
+        )
     if model == "human":
         return HumanPolicy()
     where, _, name = model.partition(":")
@@ -101,12 +111,17 @@ def read_policy(
 
 
 def _local_policy(
-    name: str, base_url: str | None, extra_body: Mapping[str, Any] | None, parameters: Mapping[str, Any]
+    name: str,
+    base_url: str | None,
+    extra_body: Mapping[str, Any] | None,
+    parameters: Mapping[str, Any],
 ) -> Policy:
     if not name:
         raise BadInput("give a folder, or a name at the Hugging Face Hub, after `local:`")
     if base_url or extra_body:
-        raise BadInput(f"--base-url and --extra-body are for models at an endpoint; local:{name} runs in this process")
+        raise BadInput(
+            f"--base-url and --extra-body are for models at an endpoint; local:{name} runs in this process"
+        )
     taken = ("temperature", "top_p", "seed", "device", "dtype")
     given = {key: parameters[key] for key in taken if parameters.get(key) is not None}
     if parameters.get("max_tokens") is not None:

@@ -17,9 +17,14 @@ from kevin_env.tags import family_of, tags_of
 
 
 def choose_problems(
-    level: int | None = None, tag: str | None = None, side: str | None = None, seed: int = SEED, order: str = "level"
+    level: int | None = None,
+    tag: str | None = None,
+    side: str | None = None,
+    seed: int = SEED,
+    order: str = "level",
 ) -> list[Problem]:
-    """Our own problems of a level, with a tag and on a side of the split with that seed, where these are given.
+    """Our own problems of a level, with a tag and on a side of the split with that seed, where
+    these are given.
 
     Args:
         level: 1 to 10.
@@ -35,20 +40,25 @@ def choose_problems(
         raise BadInput(f"--split is {side!r}; it may be {' or '.join(get_args(Side))}")
     if order not in ("level", "difficulty"):
         raise BadInput(f"--order is {order!r}; it may be level or difficulty")
-    chosen = [each for each in our_problems(level, side, seed) if tag is None or tag in tags_of(each)]
+    chosen = [
+        each for each in our_problems(level, side, seed) if tag is None or tag in tags_of(each)
+    ]
     if chosen:
         return by_difficulty(chosen) if order == "difficulty" else chosen
     every = list_problems()
     levels = sorted({each.level for each in every if each.level is not None})
     tags = sorted({tag for each in every for tag in tags_of(each)})
-    raise BadInput(f"no such problem; levels are {', '.join(map(str, levels))}, tags are {', '.join(tags)}")
+    raise BadInput(
+        f"no such problem; levels are {', '.join(map(str, levels))}, tags are {', '.join(tags)}"
+    )
 
 
 def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:
     """The problems of these names, each once; our own where there are none. Of a level when given.
 
     Args:
-        names: ids, paths of files or folders, levels such as `L1`, `train`, `kernelbench:` and what may follow it.
+        names: ids, paths of files or folders, levels such as `L1`, `train`, `kernelbench:` and what
+            may follow it.
         level: 1 to 10.
 
     Raises:
@@ -64,7 +74,9 @@ def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:
 
 
 def problem_row(problem: Problem, sides: Mapping[str, Side] | None = None) -> dict[str, Any]:
-    """A problem as an object of `problems --json`; `sides` is the split, ours by the default seed when left out."""
+    """A problem as an object of `problems --json`; `sides` is the split, ours by the default seed
+    when left out.
+    """
     figures, sides = measured(problem), our_sides() if sides is None else sides
     return {
         "id": problem.id,
@@ -92,7 +104,9 @@ def problems_table(problems: Sequence[Problem]) -> Table:
     for each in problems:
         figures = measured(each)
         difficulty = f"{figures.difficulty:.2f}" if figures else ""
-        table.add_row(*map(Text, (each.id, _first_line(each), ", ".join(tags_of(each)), difficulty)))
+        table.add_row(
+            *map(Text, (each.id, _first_line(each), ", ".join(tags_of(each)), difficulty))
+        )
     return table
 
 

@@ -1,4 +1,6 @@
-"""One real episode with replies that were written beforehand: every kind of ending, really built, checked and timed."""
+"""One real episode with replies that were written beforehand: every kind of ending, really built,
+checked and timed.
+"""
 
 from importlib import resources
 
@@ -14,7 +16,9 @@ from kevin_env.settings import Settings
 PROBLEM = "L1_36_RMSNorm_"
 
 
-def demo(pool: JudgePool, narrator: Narrator, device: str = "auto", recorder: Recorder | None = None) -> Trajectory:
+def demo(
+    pool: JudgePool, narrator: Narrator, device: str = "auto", recorder: Recorder | None = None
+) -> Trajectory:
     """Plays the scripted episode: C++ on a CPU, CUDA and Triton on a GPU.
 
     Raises:
@@ -29,7 +33,11 @@ def demo(pool: JudgePool, narrator: Narrator, device: str = "auto", recorder: Re
 
 
 def demo_replies(kind: str) -> tuple[str, ...]:
-    """The replies for `cpu` or `gpu`, in order: compile error, runtime error, wrong, right, and faster."""
+    """The replies for `cpu` or `gpu`, in order: compile error, runtime error, wrong, right, and
+    faster.
+    """
     folder = resources.files("kevin_env.app") / "demo_replies" / kind
-    files = sorted((each for each in folder.iterdir() if each.name.endswith(".md")), key=lambda each: each.name)
+    files = sorted(
+        (each for each in folder.iterdir() if each.name.endswith(".md")), key=lambda each: each.name
+    )
     return tuple(each.read_text(encoding="utf-8") for each in files)

@@ -60,14 +60,19 @@ class Check(Frozen):
 
 
 def checks(pool: JudgePool) -> Iterator[Check]:
-    """Looks at one thing after the other. The last ones judge a small submission, which starts a judge process."""
+    """Looks at one thing after the other. The last ones judge a small submission, which starts a
+    judge process.
+    """
     yield Check(name="python", ok=True, found=platform.python_version())
     gpu = _devices()
     yield gpu
     for name, advice in (
         ("nvcc", "CUDA kernels need the CUDA toolkit; Triton's do not"),
         ("g++", "C++ and CUDA kernels need it: install g++"),
-        ("ninja", "C++ and CUDA kernels need it on PATH: pip install ninja, and activate its environment"),
+        (
+            "ninja",
+            "C++ and CUDA kernels need it on PATH: pip install ninja, and activate its environment",
+        ),
     ):
         yield _program(name, advice)
     if gpu.ok:
@@ -95,7 +100,11 @@ def _devices() -> Check:
     """GPUs and driver, as NVIDIA's own tool tells them."""
     query = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
     found = "; ".join(_output(*query).splitlines())
-    advice = "" if found else "nvidia-smi shows none: kernels are judged on the CPU, in C++ or interpreted Triton"
+    advice = (
+        ""
+        if found
+        else "nvidia-smi shows none: kernels are judged on the CPU, in C++ or interpreted Triton"
+    )
     return Check(name="gpu", ok=bool(found), found=found, advice=advice)
 
 
@@ -109,14 +118,20 @@ def _program(name: str, advice: str) -> Check:
 
 
 def _tools() -> Iterator[Check]:
-    """What profiles and sanitizer runs are made with, on request. Only a machine with a GPU needs them."""
+    """What profiles and sanitizer runs are made with, on request. Only a machine with a GPU needs
+    them.
+    """
     advices: dict[ToolName, str] = {
         "ncu": "profile=ncu needs Nsight Compute, which comes with the CUDA toolkit",
         "compute-sanitizer": "sanitize needs it; it comes with the CUDA toolkit",
     }
     for name, advice in advices.items():
         path = find_tool(name)
-        lines = [line for line in _output(path, "--version").splitlines() if "ersion" in line] if path else []
+        lines = (
+            [line for line in _output(path, "--version").splitlines() if "ersion" in line]
+            if path
+            else []
+        )
         found = f"{path} ({lines[-1].strip()})" if path and lines else path or ""
         yield Check(name=name, ok=path is not None, found=found, advice="" if path else advice)
 
@@ -132,10 +147,21 @@ def _scratch() -> Check:
     """Where candidates build: it must be writable and have room."""
     folder = Path(tempfile.gettempdir())
     if not os.access(folder, os.W_OK):
-        return Check(name="scratch", ok=False, found=str(folder), advice="it cannot be written: set TMPDIR")
+        return Check(
+            name="scratch", ok=False, found=str(folder), advice="it cannot be written: set TMPDIR"
+        )
     free = shutil.disk_usage(folder).free
-    advice = "" if free >= _LEAST_FREE else f"kernels need room to build, {_LEAST_FREE >> 30} GiB: set TMPDIR"
-    return Check(name="scratch", ok=not advice, found=f"{folder}, {free / (1 << 30):.1f} GiB free", advice=advice)
+    advice = (
+        ""
+        if free >= _LEAST_FREE
+        else f"kernels need room to build, {_LEAST_FREE >> 30} GiB: set TMPDIR"
+    )
+    return Check(
+        name="scratch",
+        ok=not advice,
+        found=f"{folder}, {free / (1 << 30):.1f} GiB free",
+        advice=advice,
+    )
 
 
 def _judging(pool: JudgePool) -> Iterator[Check]:
@@ -143,11 +169,20 @@ def _judging(pool: JudgePool) -> Iterator[Check]:
     try:
         judgement = pool.submit(_PROBE, _PROBE_ANSWER, Options()).result()
     except (JudgeError, ProblemError) as error:
-        yield Check(name="judge", ok=False, found=str(error), advice="no submission can be judged on this machine")
+        yield Check(
+            name="judge",
+            ok=False,
+            found=str(error),
+            advice="no submission can be judged on this machine",
+        )
         return
     device, outcome = judgement.device, judgement.outcome
     found = f"{outcome.category}/{outcome.kind} in {judgement.seconds.total:.1f} s on {device.name} ({device.device})"
-    advice = "" if outcome.category == "correct" else f"a right answer was not found right: {outcome.message}"
+    advice = (
+        ""
+        if outcome.category == "correct"
+        else f"a right answer was not found right: {outcome.message}"
+    )
     yield Check(name="judge", ok=not advice, found=found, advice=advice)
     for name, version in device.versions.items():
         if name != "python":  # this process runs the same one
@@ -156,7 +191,9 @@ def _judging(pool: JudgePool) -> Iterator[Check]:
 
 
 def _sandbox(judgement: Judgement) -> Iterator[Check]:
-    """What a candidate's isolation is made of here, and then each protection as it held a moment ago."""
+    """What a candidate's isolation is made of here, and then each protection as it held a moment
+    ago.
+    """
     made_of = _output(sys.executable, "-P", "-m", "kevin_env.judge.sandbox.levels")
     yield Check(name="sandbox level", ok=bool(made_of), found=made_of)
     for name, level in judgement.sandbox.model_dump().items():

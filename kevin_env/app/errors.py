@@ -1,6 +1,7 @@
 """What a person got wrong, and the exit codes of everything that can end a command.
 
-0 done, 1 an episode that the model ended early, 2 wrong arguments, 3 the judge itself failed, 130 interrupted.
+0 done, 1 an episode that the model ended early, 2 wrong arguments, 3 the judge itself failed, 130
+interrupted.
 """
 
 import errno
@@ -13,12 +14,25 @@ from kevin_env.retrieval.pair import RetrievalError
 from kevin_env.templates import PromptError
 
 ENDED_EARLY, WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 1, 2, 3, 130
-_EPISODE_CODES = {"max_turns": 0, "stop_on": 0, "interrupted": INTERRUPTED, "judge_error": JUDGE_FAILED}
+_EPISODE_CODES = {
+    "max_turns": 0,
+    "stop_on": 0,
+    "interrupted": INTERRUPTED,
+    "judge_error": JUDGE_FAILED,
+}
 
 
 _PLACES = frozenset(
     (
-        *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR),
+        *(
+            errno.EACCES,
+            errno.EPERM,
+            errno.EROFS,
+            errno.ENOENT,
+            errno.EEXIST,
+            errno.EISDIR,
+            errno.ENOTDIR,
+        ),
         *(errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG, errno.EDQUOT, errno.ENOSPC),
     )
 )

@@ -22,7 +22,9 @@ from kevin_env.retrieval.sources import read_source
 LANGUAGES: tuple[Language, ...] = ("triton", "cuda", "cpp")
 
 
-def build_index(sources: Sequence[str], out: Path, model: str, device: str, errors: Console) -> Kept:
+def build_index(
+    sources: Sequence[str], out: Path, model: str, device: str, errors: Console
+) -> Kept:
     """Reads the sources, embeds their references and writes the index.
 
     Raises:
@@ -32,7 +34,11 @@ def build_index(sources: Sequence[str], out: Path, model: str, device: str, erro
     kept = keep(pair for source in sources for pair in read_source(source))
     with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("references")
-        index = build(kept.pairs, embedder, lambda done, total: progress.update(task, completed=done, total=total))
+        index = build(
+            kept.pairs,
+            embedder,
+            lambda done, total: progress.update(task, completed=done, total=total),
+        )
     save(index, out)
     return kept
 
@@ -74,6 +80,10 @@ def show_found(console: Console, results: Sequence[Found]) -> None:
     for found in results:
         speedup = "" if found.pair.speedup is None else f"{found.pair.speedup:.2f}x"
         table.add_row(
-            f"{found.likeness:.3f}", shown(found.pair.id), found.pair.language, shown(found.pair.entry), speedup
+            f"{found.likeness:.3f}",
+            shown(found.pair.id),
+            found.pair.language,
+            shown(found.pair.entry),
+            speedup,
         )
     console.print(table)

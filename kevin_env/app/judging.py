@@ -23,7 +23,18 @@ from kevin_env.settings import Settings
 from kevin_env.turn import Verdict, as_scored, begin_verdict
 
 RECORDED = (
-    *("device", "baseline", "inputs", "rules", "glue", "bound", "noisy", "tokenizer", "call_timeout", "build_timeout"),
+    *(
+        "device",
+        "baseline",
+        "inputs",
+        "rules",
+        "glue",
+        "bound",
+        "noisy",
+        "tokenizer",
+        "call_timeout",
+        "build_timeout",
+    ),
 )
 """Settings of a record that a turn of it is judged again with."""
 
@@ -81,7 +92,9 @@ class Judged:
         asked, outcome = self.request, self.verdict.outcome
         submission = asked.submission if isinstance(asked.submission, Submission) else None
         if asked.turn is None:
-            scored = Scored(outcome, code_tokens=count_characters(submission.code) if submission else None)
+            scored = Scored(
+                outcome, code_tokens=count_characters(submission.code) if submission else None
+            )
         else:
             told = (asked.turn.reply, asked.turn.reasoning, asked.turn.usage, asked.tokenizer)
             scored = as_scored(outcome, submission, *told)
@@ -101,7 +114,8 @@ class Failed:
 
 
 def judge(requests: Sequence[Request], pool: JudgePool) -> Iterator[Judged | Failed]:
-    """Judges all of them at once; gives each in the order asked, as soon as it and those before it are done.
+    """Judges all of them at once; gives each in the order asked, as soon as it and those before it
+    are done.
 
     Raises:
         BadInput: if a problem's reference fails.
@@ -119,14 +133,20 @@ def judge(requests: Sequence[Request], pool: JudgePool) -> Iterator[Judged | Fai
 
 
 def read_requests(
-    files: Sequence[Path], problem: str | None, turn: tuple[int | None, str], settings: Settings, require_sandbox: bool
+    files: Sequence[Path],
+    problem: str | None,
+    turn: tuple[int | None, str],
+    settings: Settings,
+    require_sandbox: bool,
 ) -> list[Request]:
     """What the files ask for: submissions are `.py`, trajectories `.jsonl`.
 
     Args:
         files: in the order to be judged.
-        problem: what the submissions answer. A recorded turn knows, and is judged against this version of it if given.
-        turn: of trajectories, which turn, from 1, and how the id of the episode begins (empty if there is only one).
+        problem: what the submissions answer. A recorded turn knows, and is judged against this
+            version of it if given.
+        turn: of trajectories, which turn, from 1, and how the id of the episode begins (empty if
+            there is only one).
         settings: how to judge; those of `RECORDED` that a record has take their place.
         require_sandbox: whether to refuse when a protection is missing.
 
@@ -141,11 +161,17 @@ def read_requests(
         if file.suffix == ".jsonl":
             requests.append(_recorded(file, *turn, options, answered))
         elif file.suffix != ".py":
-            raise BadInput(f"cannot judge {file}: a submission is a .py file, a trajectory a .jsonl file")
+            raise BadInput(
+                f"cannot judge {file}: a submission is a .py file, a trajectory a .jsonl file"
+            )
         elif answered is None:
-            raise BadInput(f"say with --problem ID which problem {file} answers; `kevin-env problems` lists them")
+            raise BadInput(
+                f"say with --problem ID which problem {file} answers; `kevin-env problems` lists them"
+            )
         else:
-            requests.append(Request(str(file), answered, _read(file), options, noisy=settings.noisy))
+            requests.append(
+                Request(str(file), answered, _read(file), options, noisy=settings.noisy)
+            )
     return requests
 
 
@@ -162,13 +188,18 @@ def print_result(console: Console, result: Judged | Failed) -> None:
     row = result.row()
     line = verdict_text(result.verdict.outcome)
     line.append(f"  {speedup_text(row['speedup'], row['speedup_interval'])}".rstrip())
-    line.append(f"  score {result.score:.2f}  ({row['seconds']['total']:.1f} s on {result.device})  ")
+    line.append(
+        f"  score {result.score:.2f}  ({row['seconds']['total']:.1f} s on {result.device})  "
+    )
     line.append(printable(result.request.file), "bold")
     console.print(line, soft_wrap=True)
     judgement = result.verdict.judgement
     log, profile = (judgement.log, judgement.profile) if judgement else ("", None)
     baseline = result.request.options.baseline
-    show(console, render_feedback(result.verdict.outcome, log=log, baseline=baseline, profile=profile))
+    show(
+        console,
+        render_feedback(result.verdict.outcome, log=log, baseline=baseline, profile=profile),
+    )
     for flag in row["flags"]:
         show(console, f"flag: {flag}", "yellow")
 
@@ -180,21 +211,29 @@ def _read(path: Path) -> Submission | FormatError:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
 
 
-def _recorded(path: Path, number: int | None, episode: str, options: Options, answered: Problem | None) -> Request:
+def _recorded(
+    path: Path, number: int | None, episode: str, options: Options, answered: Problem | None
+) -> Request:
     """A recorded turn, to be judged again on the inputs that it was judged on."""
     if number is None:
         raise BadInput(f"say with --turn N which turn of {path} is to be judged again")
     trajectory = _choose(path, episode)
     if not 1 <= number <= len(trajectory.turns):
-        raise BadInput(f"{path}: episode {trajectory.episode_id} has {len(trajectory.turns)} turns, not {number}")
+        raise BadInput(
+            f"{path}: episode {trajectory.episode_id} has {len(trajectory.turns)} turns, not {number}"
+        )
     turn = trajectory.turns[number - 1]
-    known: dict[str, Any] = {name: getattr(options, name) for name in ("call_timeout", "build_timeout", "precision")}
+    known: dict[str, Any] = {
+        name: getattr(options, name) for name in ("call_timeout", "build_timeout", "precision")
+    }
     known |= {name: trajectory.config[name] for name in RECORDED if name in trajectory.config}
     try:
         settings, problem = Settings.of(known), _problem_of(trajectory.problem, answered)
     except ValueError as error:
         raise BadInput(f"{path}: {error}") from error
-    given = {"profile", "sanitize", "require_sandbox"} | ({"device"} if options.device != "auto" else set())
+    given = {"profile", "sanitize", "require_sandbox"} | (
+        {"device"} if options.device != "auto" else set()
+    )
     options = settings.options(turn.secret).model_copy(update=options.model_dump(include=given))
     score = str(trajectory.config.get("score", "kevin"))
     return Request(
@@ -205,7 +244,8 @@ def _recorded(path: Path, number: int | None, episode: str, options: Options, an
 def _problem_of(recorded: ProblemRef, given: Problem | None) -> Problem:
     """The problem as it was recorded, or another version of it that was asked for.
 
-    A recorded source is data, perhaps of someone else's: the judge runs a reference outside the sandbox.
+    A recorded source is data, perhaps of someone else's: the judge runs a reference outside the
+    sandbox.
     """
     if given is None:
         try:
@@ -214,7 +254,9 @@ def _problem_of(recorded: ProblemRef, given: Problem | None) -> Problem:
             hint = "or say with --problem, an id or a path, what to judge the turn against"
             raise ProblemError(f"{error}, {hint}") from error
     if given.id != recorded.id and given.sha256 != recorded.sha256:
-        raise ProblemError(f"its episode answers {recorded.id}, not {given.id}; leave out --problem")
+        raise ProblemError(
+            f"its episode answers {recorded.id}, not {given.id}; leave out --problem"
+        )
     return given.model_copy(update={"id": recorded.id})  # a file alone does not tell whose it is
 
 
@@ -231,11 +273,17 @@ def _choose(path: Path, episode: str) -> Trajectory:
         lines = list(read_trajectories(path))
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error}") from error
-    found = [each for each in lines if isinstance(each, Trajectory) and each.episode_id.startswith(episode)]
+    found = [
+        each
+        for each in lines
+        if isinstance(each, Trajectory) and each.episode_id.startswith(episode)
+    ]
     if len(found) == 1:
         return found[0]
     if found:
         ids = ", ".join(each.episode_id[:8] for each in found)
-        raise BadInput(f"{path} holds {len(found)} such episodes: say which with --episode, one of {ids}")
+        raise BadInput(
+            f"{path} holds {len(found)} such episodes: say which with --episode, one of {ids}"
+        )
     bad = next((each for each in lines if isinstance(each, BadLine)), None)
     raise BadInput(str(bad) if bad else f"{path} holds no such episode")

@@ -55,16 +55,25 @@ def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
     results = _results(folder)
     files = [(file, found) for file in _files(folder) if (found := _KERNEL.fullmatch(file.name))]
     if not files:
-        raise BadInput(f"{folder} has no kernels of KernelBench, such as level_1_problem_23_sample_0_kernel.py")
+        raise BadInput(
+            f"{folder} has no kernels of KernelBench, such as level_1_problem_23_sample_0_kernel.py"
+        )
     keys = sorted((*map(int, found.groups()), file) for file, found in files)
     levels = Counter((number, sample) for _, number, sample, _ in keys)
     for number, sample in sorted(results.keys() - levels.keys()):
-        trouble(f"{folder / RESULTS}: problem {number} sample {sample} has no kernel file; it is left out")
+        trouble(
+            f"{folder / RESULTS}: problem {number} sample {sample} has no kernel file; it is left out"
+        )
     several = {key for key, count in levels.items() if count > 1} & results.keys()
     if several:  # KernelBench expects one level a folder: its results do not name the level
-        trouble(f"{folder / RESULTS}: {len(several)} results may belong to more than one level; they are left out")
+        trouble(
+            f"{folder / RESULTS}: {len(several)} results may belong to more than one level; they are left out"
+        )
     known = {key: outcome_of(result) for key, result in results.items() if key not in several}
-    return [Sample(file, level, number, sample, known.get((number, sample))) for level, number, sample, file in keys]
+    return [
+        Sample(file, level, number, sample, known.get((number, sample)))
+        for level, number, sample, file in keys
+    ]
 
 
 def outcome_of(result: dict[str, Any]) -> Outcome:
@@ -91,7 +100,13 @@ def _correct(result: dict[str, Any]) -> Correct:
         return Correct(kind="too_noisy", message=words, submission_seconds=own)
     speedup = reference / own
     words = f"all outputs were right; {speedup:.3g}x the reference's speed"
-    return Correct(kind="timed", message=words, speedup=speedup, reference_seconds=reference, submission_seconds=own)
+    return Correct(
+        kind="timed",
+        message=words,
+        speedup=speedup,
+        reference_seconds=reference,
+        submission_seconds=own,
+    )
 
 
 def _files(folder: Path) -> list[Path]:
@@ -102,7 +117,9 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
-    """By problem and sample; KernelBench wrote one result a problem before October 2025, a list since. May be empty."""
+    """By problem and sample; KernelBench wrote one result a problem before October 2025, a list
+    since. May be empty.
+    """
     path = folder / RESULTS
     if not path.exists():
         return {}
@@ -115,14 +132,22 @@ def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
             for problem, value in values.items()
             for each in (value if isinstance(value, list) else [value])
         ]
-        return {(problem, int(each.get("sample_id", 0))): each for problem, each in pairs if isinstance(each, dict)}
+        return {
+            (problem, int(each.get("sample_id", 0))): each
+            for problem, each in pairs
+            if isinstance(each, dict)
+        }
     except (OSError, ValueError, TypeError) as error:
         raise BadInput(f"cannot read {path}: {error}") from error
 
 
 def _seconds(value: Any) -> float | None:
     """From milliseconds; None for -1, which stands for not measured."""
-    return value * _MILLISECOND if isinstance(value, int | float) and 0 < value < float("inf") else None
+    return (
+        value * _MILLISECOND
+        if isinstance(value, int | float) and 0 < value < float("inf")
+        else None
+    )
 
 
 def _first(more: dict[str, Any], *names: str) -> str:

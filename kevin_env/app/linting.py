@@ -45,13 +45,23 @@ class Linted:
         if self.report is None:
             return {"id": self.problem.id, "error": self.error}
         report = self.report.model_dump(mode="json")
-        return {"id": report.pop("problem"), "ok": self.report.ok, "path": self.problem.path, **report}
+        return {
+            "id": report.pop("problem"),
+            "ok": self.report.ok,
+            "path": self.problem.path,
+            **report,
+        }
 
 
 def lint(
-    problems: Sequence[Problem], linter: Linter, options: Options, console: Console, until: float = math.inf
+    problems: Sequence[Problem],
+    linter: Linter,
+    options: Options,
+    console: Console,
+    until: float = math.inf,
 ) -> Iterator[Linted]:
-    """Lints them, one at a time on each device of `options.device`, so that none disturbs the times of another.
+    """Lints them, one at a time on each device of `options.device`, so that none disturbs the times
+    of another.
 
     Gives each when it is done, so from several devices in another order than theirs.
 
@@ -62,8 +72,15 @@ def lint(
         console: Shows how far it is.
         until: By `time.monotonic`; none is begun later, and those that have not begun are left out.
     """
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("", total=len(problems))
 
         def tell(names: str) -> None:
@@ -75,16 +92,27 @@ def lint(
 
 
 def _spread(
-    problems: Sequence[Problem], linter: Linter, options: Options, until: float, tell: Callable[[str], None]
+    problems: Sequence[Problem],
+    linter: Linter,
+    options: Options,
+    until: float,
+    tell: Callable[[str], None],
 ) -> Iterator[Linted]:
     """As `lint`; tells what is under way."""
     waiting, under_way = deque(problems), dict[Future[LintReport], tuple[Problem, str]]()
     free = dict.fromkeys(device_names(options.device), -math.inf)
     while True:
-        while waiting and (now := time.monotonic()) < until and (device := _next(free, now, bool(under_way))):
+        while (
+            waiting
+            and (now := time.monotonic()) < until
+            and (device := _next(free, now, bool(under_way)))
+        ):
             del free[device]
             problem = waiting.popleft()
-            under_way[linter.lint(problem, options.model_copy(update={"device": device}))] = problem, device
+            under_way[linter.lint(problem, options.model_copy(update={"device": device}))] = (
+                problem,
+                device,
+            )
         if not under_way:
             return
         tell(", ".join(problem.id for problem, _ in under_way.values()))
@@ -99,7 +127,8 @@ def _spread(
 def _next(free: dict[str, float], now: float, busy: bool) -> str | None:
     """The free device that may begin first, by the time of each; None if there is none.
 
-    One whose judge failed is soon free again, and would take every problem: it rests while others are busy.
+    One whose judge failed is soon free again, and would take every problem: it rests while others
+    are busy.
     """
     device = min(free, key=free.__getitem__, default=None)
     return None if device is None or (busy and free[device] > now) else device
@@ -157,6 +186,10 @@ def _table(linted: Sequence[Linted]) -> Table:
             shown(report.reference),
             shown(", ".join(report.accepted)),
             shown(", ".join(report.accepted_as_shipped)),
-            *((f"{cost.seconds:.2g}", f"{cost.moved_bytes / 1e6:.3g}", f"{cost.flops / 1e9:.3g}") if cost else ()),
+            *(
+                (f"{cost.seconds:.2g}", f"{cost.moved_bytes / 1e6:.3g}", f"{cost.flops / 1e9:.3g}")
+                if cost
+                else ()
+            ),
         )
     return table

@@ -1,4 +1,6 @@
-"""Pieces of the screen. Text of a model or a compiler gets here only through `shown`, never as markup."""
+"""Pieces of the screen. Text of a model or a compiler gets here only through `shown`, never as
+markup.
+"""
 
 import threading
 import time
@@ -32,7 +34,8 @@ PIPE_WIDTH = 120
 
 
 def make_console(plain: bool = False, stream: Literal["stdout", "stderr"] = "stdout") -> Console:
-    """A console that takes nothing as markup. Colours and live displays are off when `plain`, and off a terminal.
+    """A console that takes nothing as markup. Colours and live displays are off when `plain`, and
+    off a terminal.
 
     NO_COLOR is respected.
     """
@@ -64,7 +67,9 @@ def show_code(console: Console, code: str, lexer: str = "python") -> None:
     if console.is_terminal:
         console.print(Syntax(code, lexer, line_numbers=True, word_wrap=True))
         return
-    lines = (f"{number:>5} | {line}".rstrip() for number, line in enumerate(code.split("\n"), start=1))
+    lines = (
+        f"{number:>5} | {line}".rstrip() for number, line in enumerate(code.split("\n"), start=1)
+    )
     show(console, "\n".join(lines))
 
 
@@ -83,15 +88,21 @@ def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
     """One row a turn: verdict, speedup with its interval, score, return and seconds."""
     table = Table()
     for name in COLUMNS:
-        table.add_column(name, justify="right" if name in ("score", "return", "seconds") else "left")
+        table.add_column(
+            name, justify="right" if name in ("score", "return", "seconds") else "left"
+        )
     for turn, value in zip(turns, returns, strict=True):
         cells = turn_cells(turn, value)
-        table.add_row(*(verdict_text(turn.outcome) if name == "verdict" else cells[name] for name in COLUMNS))
+        table.add_row(
+            *(verdict_text(turn.outcome) if name == "verdict" else cells[name] for name in COLUMNS)
+        )
     return table
 
 
 class StageDisplay:
-    """Shows which stage a judgement is in: a live line on a terminal, elsewhere a line as each stage begins."""
+    """Shows which stage a judgement is in: a live line on a terminal, elsewhere a line as each
+    stage begins.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -99,7 +110,11 @@ class StageDisplay:
         self._start = time.monotonic()
         self._lock = threading.Lock()
         self._live = Live(
-            console=console, get_renderable=self._line, refresh_per_second=10, transient=True, auto_refresh=True
+            console=console,
+            get_renderable=self._line,
+            refresh_per_second=10,
+            transient=True,
+            auto_refresh=True,
         )
 
     def __enter__(self) -> Self:
@@ -109,7 +124,10 @@ class StageDisplay:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._console.is_terminal:
             self._live.stop()
@@ -128,7 +146,9 @@ class StageDisplay:
         with self._lock:
             began = list(self._began)
         spent: dict[Stage, float] = {}
-        for (stage, start), end in zip(began, [*(start for _, start in began[1:]), time.monotonic()], strict=False):
+        for (stage, start), end in zip(
+            began, [*(start for _, start in began[1:]), time.monotonic()], strict=False
+        ):
             spent[stage] = spent.get(stage, 0.0) + end - start
         line = Text("  ")
         for stage, seconds in spent.items():

@@ -11,7 +11,8 @@ from kevin_env.app.errors import BadInput
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A file to write to, which takes the place of `path` in the end; nothing happens to that if anything fails.
+    """A file to write to, which takes the place of `path` in the end; nothing happens to that if
+    anything fails.
 
     What is no regular file, such as a pipe, is written to directly.
     """

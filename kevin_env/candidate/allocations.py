@@ -1,4 +1,6 @@
-"""Memory that the next allocations may get, filled with a pattern: what nobody writes can then be recognised."""
+"""Memory that the next allocations may get, filled with a pattern: what nobody writes can then be
+recognised.
+"""
 
 import ctypes
 
@@ -9,7 +11,9 @@ from kevin_env.candidate import cuda
 POISON = 0xFF
 """NaN in every floating-point type, of a kind that no GPU computes; -1 in every signed integer."""
 _PERTURB = -6
-"""M_PERTURB of glibc's malloc.h: malloc fills what it hands out with the complement of this option's lowest byte."""
+"""M_PERTURB of glibc's malloc.h: malloc fills what it hands out with the complement of this
+option's lowest byte.
+"""
 
 
 def poison(device: torch.device) -> None:

@@ -1,4 +1,6 @@
-"""What is done in copies of this process, and what is common to programs that run where the submission is confined."""
+"""What is done in copies of this process, and what is common to programs that run where the
+submission is confined.
+"""
 
 import ctypes
 import faulthandler
@@ -20,7 +22,9 @@ STEP = 0.005
 
 
 def gently(command: list[str]) -> list[str]:
-    """The command at a lower priority, where that can be had: whoever is timed meanwhile comes first."""
+    """The command at a lower priority, where that can be had: whoever is timed meanwhile comes
+    first.
+    """
     nice = shutil.which("nice")
     return [nice, "-n", str(NICENESS), *command] if nice else command
 
@@ -43,15 +47,20 @@ def read(path: str, limit: int) -> str:
 
 
 def in_a_fork(work: Callable[[], int], seconds: float, environment: dict[str, str]) -> int | None:
-    """Does something in a copy of this process, which has imported what takes long. As `in_forks` for one."""
+    """Does something in a copy of this process, which has imported what takes long. As `in_forks`
+    for one.
+    """
     return in_forks([work], seconds, environment)[0]
 
 
-def in_forks(works: Sequence[Callable[[], int]], seconds: float, environment: dict[str, str]) -> list[int | None]:
+def in_forks(
+    works: Sequence[Callable[[], int]], seconds: float, environment: dict[str, str]
+) -> list[int | None]:
     """Does several things at once, each in a copy of this process.
 
     Returns:
-        What each gives, 1 when it raises, negative for a signal; None for those that were killed for being late.
+        What each gives, 1 when it raises, negative for a signal; None for those that were killed
+        for being late.
     """
     deadline = time.monotonic() + seconds
     copies: list[int] = []
@@ -60,7 +69,11 @@ def in_forks(works: Sequence[Callable[[], int]], seconds: float, environment: di
         for work in works:
             copies.append(_fork(work, environment))
         while len(ended) < len(copies) and time.monotonic() < deadline:
-            ended |= {pid: code for pid in copies if pid not in ended and (code := _code_of(pid)) is not None}
+            ended |= {
+                pid: code
+                for pid in copies
+                if pid not in ended and (code := _code_of(pid)) is not None
+            }
             time.sleep(STEP)
     finally:
         for pid in copies:
@@ -90,7 +103,9 @@ def _code_of(pid: int) -> int | None:
     """How a copy ended; None while it runs."""
     try:
         done, status = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:  # the submission has the kernel take its children away, and nobody knows how they ended
+    except (
+        ChildProcessError
+    ):  # the submission has the kernel take its children away, and nobody knows how they ended
         return 1
     return os.waitstatus_to_exitcode(status) if done else None
 
@@ -102,8 +117,15 @@ def _reap(pid: int) -> None:
 
 
 def artefacts(folder: Path) -> list[str]:
-    """Compiled device code in a folder: cubins, PTX, and libraries that may hold some; the largest first."""
-    found = {path for pattern in ("*.cubin", "*.so", "*.ptx") for path in folder.rglob(pattern) if path.is_file()}
+    """Compiled device code in a folder: cubins, PTX, and libraries that may hold some; the largest
+    first.
+    """
+    found = {
+        path
+        for pattern in ("*.cubin", "*.so", "*.ptx")
+        for path in folder.rglob(pattern)
+        if path.is_file()
+    }
     of_triton = ("cuda_utils", "__triton_launcher", "launcher")
     kept = [path for path in found if not path.name.startswith(of_triton)]
     return [str(path) for path in sorted(kept, key=lambda path: -path.stat().st_size)[:MOST_FILES]]

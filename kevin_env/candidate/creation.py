@@ -1,4 +1,5 @@
-"""In which order a model's parameters and buffers come to be, which is the order that their author wrote them in.
+"""In which order a model's parameters and buffers come to be, which is the order that their author
+wrote them in.
 
 A state's own order is another: a module's direct parameters come before those of the modules in it.
 """
@@ -24,12 +25,18 @@ class Creation:
         self._hooks: list[torch.utils.hooks.RemovableHandle] = []
 
     def __enter__(self) -> "Creation":
-        registers = (register_module_parameter_registration_hook, register_module_buffer_registration_hook)
+        registers = (
+            register_module_parameter_registration_hook,
+            register_module_buffer_registration_hook,
+        )
         self._hooks = [register(self._note) for register in registers]
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         for hook in self._hooks:
             hook.remove()
@@ -44,5 +51,7 @@ class Creation:
 
     def _note(self, module: nn.Module, name: str, tensor: torch.Tensor | None) -> None:
         if tensor is not None and tensor not in self._places:
-            self._places[tensor] = self._count  # how many are left says nothing: they go when their modules do
+            self._places[tensor] = (
+                self._count
+            )  # how many are left says nothing: they go when their modules do
             self._count += 1

@@ -1,7 +1,9 @@
-"""The few calls of the CUDA driver that torch does not offer: plain allocations and their IPC handles.
+"""The few calls of the CUDA driver that torch does not offer: plain allocations and their IPC
+handles.
 
-Memory that is shared between processes is mapped whole, so it never comes from torch's caching allocator.
-All calls need a current context (torch makes one at its first use of the device). Sizes in bytes.
+Memory that is shared between processes is mapped whole, so it never comes from torch's caching
+allocator. All calls need a current context (torch makes one at its first use of the device). Sizes
+in bytes.
 """
 
 import ctypes
@@ -13,8 +15,15 @@ BLOCK = 2 << 20
 """The driver packs smaller allocations into blocks of this size; a handle maps a block whole."""
 OUT_OF_MEMORY = 2
 """CUDA_ERROR_OUT_OF_MEMORY of the driver, cudaErrorMemoryAllocation of the runtime."""
-STICKY = {700: "illegal_access", 716: "illegal_access", 717: "illegal_access", 718: "illegal_access"}
-"""Driver error codes that an invalid memory access, instruction or address leaves behind in a context."""
+STICKY = {
+    700: "illegal_access",
+    716: "illegal_access",
+    717: "illegal_access",
+    718: "illegal_access",
+}
+"""Driver error codes that an invalid memory access, instruction or address leaves behind in a
+context.
+"""
 
 _BUFFER_ID = 7
 """CU_POINTER_ATTRIBUTE_BUFFER_ID."""
@@ -22,7 +31,9 @@ _BUFFER_ID = 7
 _AT_LEAST = 0
 """CU_STREAM_WAIT_VALUE_GEQ."""
 _PLAIN_WRITE = 0
-"""CU_STREAM_WRITE_VALUE_DEFAULT: with a fence, so that what was queued before is visible to whoever reads the word."""
+"""CU_STREAM_WRITE_VALUE_DEFAULT: with a fence, so that what was queued before is visible to whoever
+reads the word.
+"""
 
 
 class CudaError(RuntimeError):
@@ -60,7 +71,9 @@ def allocate(size: int) -> int:
     try:
         _call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
     except CudaError as error:
-        raise (torch.OutOfMemoryError(str(error)) if error.code == OUT_OF_MEMORY else error) from None
+        raise (
+            torch.OutOfMemoryError(str(error)) if error.code == OUT_OF_MEMORY else error
+        ) from None
     return pointer.value
 
 
@@ -70,7 +83,9 @@ def free(pointer: int) -> None:
 
 
 def export_handle(base: int) -> str:
-    """The IPC handle, as hex, of the allocation that begins at `base`; asked for once in the life of an allocation."""
+    """The IPC handle, as hex, of the allocation that begins at `base`; asked for once in the life
+    of an allocation.
+    """
     identity = ctypes.c_uint64()  # of two allocations at one address, too, it is another
     _call("cuPointerGetAttribute", ctypes.byref(identity), _BUFFER_ID, ctypes.c_uint64(base))
     return _exported(base, identity.value)
@@ -86,7 +101,12 @@ def _exported(base: int, _identity: int) -> str:
 def open_handle(handle: str) -> int:
     """Maps another process's allocation and gives its address here."""
     pointer = ctypes.c_uint64()
-    _call("cuIpcOpenMemHandle_v2", ctypes.byref(pointer), _Handle.from_buffer_copy(bytes.fromhex(handle)), 1)
+    _call(
+        "cuIpcOpenMemHandle_v2",
+        ctypes.byref(pointer),
+        _Handle.from_buffer_copy(bytes.fromhex(handle)),
+        1,
+    )
     return pointer.value
 
 
@@ -98,7 +118,9 @@ def close_handle(pointer: int) -> None:
 def allocation_of(pointer: int) -> tuple[int, int]:
     """Base address and size of the allocation that `pointer` lies in."""
     base, size = ctypes.c_uint64(), ctypes.c_size_t()
-    _call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer))
+    _call(
+        "cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer)
+    )
     return base.value, size.value
 
 
@@ -108,10 +130,16 @@ def context_error() -> int:
 
 
 def wait_for(pointer: int, value: int) -> None:
-    """Has what is queued on the current stream from now on wait until the word there is no less than `value`."""
+    """Has what is queued on the current stream from now on wait until the word there is no less
+    than `value`.
+    """
     stream = torch.cuda.current_stream().cuda_stream
     _call(
-        "cuStreamWaitValue32_v2", ctypes.c_void_p(stream), ctypes.c_uint64(pointer), ctypes.c_uint32(value), _AT_LEAST
+        "cuStreamWaitValue32_v2",
+        ctypes.c_void_p(stream),
+        ctypes.c_uint64(pointer),
+        ctypes.c_uint32(value),
+        _AT_LEAST,
     )
 
 
@@ -128,13 +156,22 @@ def write_word(pointer: int, value: int) -> None:
 
 
 def copy_2d(parameters: object) -> None:
-    """Queues a copy on the current stream, of which `parameters` refer to a CUDA_MEMCPY2D; host memory is pinned."""
-    _call("cuMemcpy2DAsync_v2", parameters, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+    """Queues a copy on the current stream, of which `parameters` refer to a CUDA_MEMCPY2D; host
+    memory is pinned.
+    """
+    _call(
+        "cuMemcpy2DAsync_v2", parameters, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    )
 
 
 class _Array:
     def __init__(self, pointer: int, size: int) -> None:
-        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (pointer, False), "version": 3}
+        self.__cuda_array_interface__ = {
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (pointer, False),
+            "version": 3,
+        }
 
 
 def as_tensor(pointer: int, size: int, device: torch.device) -> torch.Tensor:

@@ -1,7 +1,8 @@
 """What went wrong in the submission, described as JSON for the judge.
 
-The kind follows from the class of the exception and the state of the device, never from a message's text. All of it
-is a claim of an untrusted process: the judge puts it under the stage that it knows the submission was in.
+The kind follows from the class of the exception and the state of the device, never from a message's
+text. All of it is a claim of an untrusted process: the judge puts it under the stage that it knows
+the submission was in.
 """
 
 import ctypes
@@ -24,9 +25,7 @@ OUTPUT_LIMIT = 64_000
 FRAME_LIMIT = 20
 Frame = tuple[int, str, str]
 """Line, function and source of a frame."""
-_NO_CUDA = (
-    "CUDA is not available: this task runs on the CPU. Write the kernels in C++, or in Triton, which is interpreted."
-)
+_NO_CUDA = "CUDA is not available: this task runs on the CPU. Write the kernels in C++, or in Triton, which is interpreted."
 _NEEDS_CUDA = ("_lazy_init", "_join_cuda_home")
 """Functions of torch that raise where there is no GPU, and where there is no compiler for one."""
 _TENSOR = re.compile(r"\btensor\(\[[^()]*(?:\([^()]*\)[^()]*)*(?:\)|$)")
@@ -45,7 +44,9 @@ def describe(error: BaseException, path: str, device: torch.device | None) -> di
     return {
         "kind": kind,
         "type": _clean(type(shown).__name__),
-        "message": _clean(_NO_CUDA if _needs_cuda(shown) else _TENSOR.sub("tensor(...)", _text(shown)))[:MESSAGE_LIMIT],
+        "message": _clean(
+            _NO_CUDA if _needs_cuda(shown) else _TENSOR.sub("tensor(...)", _text(shown))
+        )[:MESSAGE_LIMIT],
         "frames": _frames(error, path)[-FRAME_LIMIT:],
         "output": _clean(_compiler_output(error))[-OUTPUT_LIMIT:],
     }
@@ -82,7 +83,9 @@ def _errno() -> Any:
 
 
 def _lacks_memory(error: BaseException, device: torch.device | None) -> bool:
-    if isinstance(error, torch.AcceleratorError):  # of a call of CUDA's that is not torch's allocator's
+    if isinstance(
+        error, torch.AcceleratorError
+    ):  # of a call of CUDA's that is not torch's allocator's
         return getattr(error, "error_code", None) == cuda.OUT_OF_MEMORY
     if isinstance(error, cuda.CudaError):
         return error.code == cuda.OUT_OF_MEMORY
@@ -100,9 +103,15 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _unwrapped(error: BaseException) -> list[BaseException]:
-    """The error and, of one by Triton's interpreter, those that it was raised from: the kernel's own comes last."""
+    """The error and, of one by Triton's interpreter, those that it was raised from: the kernel's
+    own comes last.
+    """
     found = [error]
-    while type(found[-1]).__name__ == "InterpreterError" and (cause := found[-1].__cause__) and len(found) < 10:
+    while (
+        type(found[-1]).__name__ == "InterpreterError"
+        and (cause := found[-1].__cause__)
+        and len(found) < 10
+    ):
         found.append(cause)
     return found
 
@@ -110,34 +119,63 @@ def _unwrapped(error: BaseException) -> list[BaseException]:
 def _needs_cuda(error: BaseException) -> bool:
     """Whether torch raised it because it was asked for CUDA where there is none."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
-    return os.environ.get("CUDA_VISIBLE_DEVICES") == "" and bool(frames) and frames[0].name in _NEEDS_CUDA
+    return (
+        os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+        and bool(frames)
+        and frames[0].name in _NEEDS_CUDA
+    )
 
 
 def _frames(error: BaseException, path: str) -> list[Frame]:
-    """The frames in the submission's file, outermost first, along the chain of causes; each line once."""
+    """The frames in the submission's file, outermost first, along the chain of causes; each line
+    once.
+    """
     linecache.checkcache(path)
     *outer, inner = _unwrapped(error)
     found: list[Frame] = []
     for link in reversed(list(_chain(inner))):
         found = _own_frames(link, path) or found
-    found = [frame for link in outer for frame in _own_frames(link, path)] + found + _compiled(error, path)
-    return [*reversed(dict.fromkeys(reversed(found)))]  # the last of its kind stays: it is where the error is
+    found = (
+        [frame for link in outer for frame in _own_frames(link, path)]
+        + found
+        + _compiled(error, path)
+    )
+    return [
+        *reversed(dict.fromkeys(reversed(found)))
+    ]  # the last of its kind stays: it is where the error is
 
 
 def _own_frames(error: BaseException, path: str) -> list[Frame]:
     return [
-        _frame(f.lineno or 0, f.name, path) for f in traceback.extract_tb(error.__traceback__) if f.filename == path
+        _frame(f.lineno or 0, f.name, path)
+        for f in traceback.extract_tb(error.__traceback__)
+        if f.filename == path
     ]
 
 
 def _compiled(error: BaseException, path: str) -> list[Frame]:
     """Where Triton's compiler stopped: its errors hold the kernel's source and a node in it."""
     for link in reversed(list(_chain(error))):
-        source, line = getattr(link, "src", None), getattr(getattr(link, "node", None), "lineno", None)
-        if type(link).__module__.startswith("triton.compiler") and isinstance(source, str) and isinstance(line, int):
+        source, line = (
+            getattr(link, "src", None),
+            getattr(getattr(link, "node", None), "lineno", None),
+        )
+        if (
+            type(link).__module__.startswith("triton.compiler")
+            and isinstance(source, str)
+            and isinstance(line, int)
+        ):
             head = source.split("\n", 1)[0].strip()
-            starts = [number for number, text in enumerate(linecache.getlines(path)) if text.strip() == head]
-            return [_frame(starts[0] + line, head.removeprefix("def ").split("(")[0], path)] if starts else []
+            starts = [
+                number
+                for number, text in enumerate(linecache.getlines(path))
+                if text.strip() == head
+            ]
+            return (
+                [_frame(starts[0] + line, head.removeprefix("def ").split("(")[0], path)]
+                if starts
+                else []
+            )
     return []
 
 
@@ -149,7 +187,9 @@ def _compiler_output(error: BaseException) -> str:
     for link in _chain(error):
         if isinstance(link, subprocess.CalledProcessError):
             parts = (link.stdout, link.stderr)
-            return "\n".join(p.decode(errors="replace") if isinstance(p, bytes) else p for p in parts if p)
+            return "\n".join(
+                p.decode(errors="replace") if isinstance(p, bytes) else p for p in parts if p
+            )
     return ""
 
 

@@ -1,8 +1,9 @@
-"""A CUDA device that is only imagined: tensors without bytes, and answers that were looked up on the true one before.
+"""A CUDA device that is only imagined: tensors without bytes, and answers that were looked up on
+the true one before.
 
-A copy of a process that has a CUDA context cannot use CUDA. Until its kernels are compiled, a submission needs shapes,
-addresses and properties of the device, and these are here. Parts of torch and Triton are replaced for good: only for a
-process that ends afterwards.
+A copy of a process that has a CUDA context cannot use CUDA. Until its kernels are compiled, a
+submission needs shapes, addresses and properties of the device, and these are here. Parts of torch
+and Triton are replaced for good: only for a process that ends afterwards.
 """
 
 import ctypes
@@ -19,10 +20,14 @@ from torch.utils import cpp_extension
 from kevin_env.candidate.region import Spec
 
 ADDRESS = 512
-"""Where every allocation begins: as far aligned as the judge's inputs and torch's own allocations are."""
+"""Where every allocation begins: as far aligned as the judge's inputs and torch's own allocations
+are.
+"""
 _INDEX = torch.device("cuda", 0)
 _GUARDS = "_ZN3c104impl26device_guard_impl_registryE"
-"""torch's table of what selects a device before an operator runs, an address for each type of device."""
+"""torch's table of what selects a device before an operator runs, an address for each type of
+device.
+"""
 _DEVICE_TYPES = 2
 """The first two of them are the CPU and CUDA."""
 
@@ -76,7 +81,9 @@ def _answer(properties: Any) -> None:
 
 
 def _replace_tensors() -> None:
-    """Lets tensors without bytes have addresses, keeps them from asking for a device, and selects none for them."""
+    """Lets tensors without bytes have addresses, keeps them from asking for a device, and selects
+    none for them.
+    """
     table = (ctypes.c_void_p * _DEVICE_TYPES).in_dll(ctypes.CDLL("libc10.so"), _GUARDS)
     table[1] = table[0]
     _replace(fake_tensor, init_gpu_context=partial(_constant, None))
@@ -105,7 +112,9 @@ def _replace_triton(properties: Any, compile_kernel: Callable[..., Any]) -> None
 
 
 def _driver(properties: Any) -> Any:
-    """Triton's driver of CUDA, which asks no device and compiles its own C source only when that is used."""
+    """Triton's driver of CUDA, which asks no device and compiles its own C source only when that is
+    used.
+    """
     from triton.backends.nvidia.driver import CudaDriver, CudaLauncher
 
     driver: Any = CudaDriver.__new__(CudaDriver)
@@ -171,7 +180,10 @@ def _indexed(value: Any) -> Any:
 
 
 def _moved(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-    args, kwargs = tuple(map(_indexed, args)), {name: _indexed(value) for name, value in kwargs.items()}
+    args, kwargs = (
+        tuple(map(_indexed, args)),
+        {name: _indexed(value) for name, value in kwargs.items()},
+    )
     return torch._C.TensorBase.to(tensor, *args, **kwargs)
 
 
@@ -179,7 +191,9 @@ def _on_the_device(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
     return torch._C.TensorBase.to(tensor, _INDEX)
 
 
-def _apply(model: nn.Module, change: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> nn.Module:
+def _apply(
+    model: nn.Module, change: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
+) -> nn.Module:
     """`nn.Module._apply`, which exchanges the bytes of parameters: these have none."""
     for module in model.modules():
         places: list[dict[str, Any]] = [module._parameters, module._buffers]
@@ -187,7 +201,9 @@ def _apply(model: nn.Module, change: Callable[[torch.Tensor], torch.Tensor], rec
             for name, tensor in held.items():
                 if tensor is not None and (changed := change(tensor)) is not tensor:
                     is_parameter = isinstance(tensor, nn.Parameter)
-                    held[name] = nn.Parameter(changed, tensor.requires_grad) if is_parameter else changed
+                    held[name] = (
+                        nn.Parameter(changed, tensor.requires_grad) if is_parameter else changed
+                    )
     return model
 
 
@@ -198,7 +214,9 @@ def _untimed(call: Callable[[], None], quantiles: Sequence[float]) -> list[float
 
 
 def _unbuilt(*_: Any, **__: Any) -> None:
-    """What builds a C++ extension, with a file as its lock: a copy that is killed would leave it locked for good."""
+    """What builds a C++ extension, with a file as its lock: a copy that is killed would leave it
+    locked for good.
+    """
     raise RuntimeError("an extension cannot be used without a device")
 
 

@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 
 
 def tune_without_a_device() -> None:
-    """Has `triton.autotune` take the first configuration: it times them on a device, and fails where there is none."""
+    """Has `triton.autotune` take the first configuration: it times them on a device, and fails
+    where there is none.
+    """
     from triton.runtime.autotuner import Autotuner
 
     Autotuner.do_bench = property(lambda _: _untimed)  # type: ignore[assignment]

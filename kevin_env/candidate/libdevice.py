@@ -44,14 +44,20 @@ def fill_in() -> None:
     for path in _MODULES:
         with contextlib.suppress(ImportError):
             module = importlib.import_module(path)
-            for name in [each for each in vars(module) if callable(getattr(module, each)) and each[0].islower()]:
+            for name in [
+                each
+                for each in vars(module)
+                if callable(getattr(module, each)) and each[0].islower()
+            ]:
                 setattr(module, name, _computed(name, known.get(name)))
 
 
 def _computed(name: str, function: Callable[..., torch.Tensor] | None) -> Callable[..., Any]:
     def call(*arguments: Any, **_: Any) -> Any:
         if function is None:
-            raise NotImplementedError(f"libdevice.{name} is not there in Triton's interpreter: it needs a GPU")
+            raise NotImplementedError(
+                f"libdevice.{name} is not there in Triton's interpreter: it needs a GPU"
+            )
         return _applied(function, arguments)
 
     return call
@@ -66,7 +72,10 @@ def _applied(function: Callable[..., torch.Tensor], arguments: tuple[Any, ...]) 
     if not blocks or not blocks[0].dtype.is_floating():
         raise TypeError("libdevice takes blocks of floats")
     kind = blocks[0].dtype
-    wide = [torch.as_tensor(each.handle.data if isinstance(each, tl.tensor) else float(each)) for each in arguments]
+    wide = [
+        torch.as_tensor(each.handle.data if isinstance(each, tl.tensor) else float(each))
+        for each in arguments
+    ]
     given = wide[0].dtype if isinstance(arguments[0], tl.tensor) else torch.float32
     with _disable_current_modes():  # it is Triton that computes: see `kevin_env.candidate.recorder`
         result = function(*(each.to(given) for each in wide)).numpy()

@@ -1,9 +1,11 @@
-"""Compiling a submission's Triton kernels before it holds the device, so that its first calls find them compiled.
+"""Compiling a submission's Triton kernels before it holds the device, so that its first calls find
+them compiled.
 
-Each input case is tried in a copy of this process, on tensors that have shapes and no bytes (`imagined`): the model is
-constructed and called, and what would be launched is compiled into the candidate's own cache, each kernel in a process
-of its own. Nothing comes back but files in a folder that the submission may write to anyway, and a copy can do nothing
-that the submission could not do at import. A copy that fails says nothing: the true call compiles, and fails there.
+Each input case is tried in a copy of this process, on tensors that have shapes and no bytes
+(`imagined`): the model is constructed and called, and what would be launched is compiled into the
+candidate's own cache, each kernel in a process of its own. Nothing comes back but files in a folder
+that the submission may write to anyway, and a copy can do nothing that the submission could not do
+at import. A copy that fails says nothing: the true call compiles, and fails there.
 """
 
 import hashlib
@@ -25,14 +27,19 @@ if TYPE_CHECKING:
     from kevin_env.candidate.runtime import Runtime
 
 MOST_AT_ONCE = 16
-"""Kernels that are compiled at once, however many cores there are: each takes tens of MB of its own."""
+"""Kernels that are compiled at once, however many cores there are: each takes tens of MB of its
+own.
+"""
 LESS = "-O1"
-"""Of optimizations, for the C that launches a kernel. With Triton's own -O3 gcc takes nearly twice as long, so that
-kernels are waited for that are compiled; it looks at each argument and calls the driver."""
+"""Of optimizations, for the C that launches a kernel. With Triton's own -O3 gcc takes nearly twice
+as long, so that kernels are waited for that are compiled; it looks at each argument and calls the
+driver.
+"""
 
 
 def precompile(runtime: "Runtime", cases: list[dict[str, Any]], seconds: float) -> None:
-    """Compiles what the submission launches in any of the cases; at the latest after `seconds` every copy is dead.
+    """Compiles what the submission launches in any of the cases; at the latest after `seconds`
+    every copy is dead.
 
     Args:
         runtime: With the submission loaded and nothing constructed.
@@ -45,22 +52,32 @@ def precompile(runtime: "Runtime", cases: list[dict[str, Any]], seconds: float) 
 
 
 def has_kernels() -> bool:
-    """Whether the submission, or a module that was first imported by it, has a kernel of Triton's as a global."""
+    """Whether the submission, or a module that was first imported by it, has a kernel of Triton's
+    as a global.
+    """
     jit = sys.modules.get("triton.runtime.jit")
     if jit is None:
         return False
     names = list(sys.modules)
     modules = [sys.modules.get(name) for name in names[names.index("submission") :]]
-    values = [value for module in modules for value in list(getattr(module, "__dict__", {}).values())]
+    values = [
+        value for module in modules for value in list(getattr(module, "__dict__", {}).values())
+    ]
     return any(issubclass(type(value), jit.KernelInterface) for value in values)
 
 
-def in_copies(runtime: "Runtime", cases: list[dict[str, Any]], seconds: float, properties: Any) -> None:
-    """Tries the cases, all at once, on a device with these properties. Other arguments as `precompile`."""
+def in_copies(
+    runtime: "Runtime", cases: list[dict[str, Any]], seconds: float, properties: Any
+) -> None:
+    """Tries the cases, all at once, on a device with these properties. Other arguments as
+    `precompile`.
+    """
     at_once = min(len(os.sched_getaffinity(0)), MOST_AT_ONCE)
     reader, writer = os.pipe()
     try:
-        with tempfile.TemporaryDirectory(dir=Path(runtime.path).parent, ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(
+            dir=Path(runtime.path).parent, ignore_cleanup_errors=True
+        ) as folder:
             os.write(writer, bytes(at_once))
             compilations = Compilations(Path(folder), reader, writer)
             tries = [partial(_try, runtime, case, properties, compilations) for case in cases]
@@ -85,18 +102,28 @@ class Compilations:
         self._writer = writer
         self._children: list[int] = []
 
-    def compile_kernel(self, source: Any, target: Any = None, options: Any = None, **more: Any) -> object:
-        """Begins what `triton.compiler.compile` does; what it gives stands for a kernel and cannot be launched."""
+    def compile_kernel(
+        self, source: Any, target: Any = None, options: Any = None, **more: Any
+    ) -> object:
+        """Begins what `triton.compiler.compile` does; what it gives stands for a kernel and cannot
+        be launched.
+        """
         if not _is_of_descriptors(source):
             self.begin(_launcher(source), partial(_build_launcher, source, None))
-        self.begin(f"{source.hash()} {options}", partial(self._compile, source, target, options, more))
+        self.begin(
+            f"{source.hash()} {options}", partial(self._compile, source, target, options, more)
+        )
         return object()
 
     def begin(self, name: str, work: Callable[[], object]) -> None:
-        """Does something in a process of its own as soon as there is room, unless this name was begun elsewhere."""
+        """Does something in a process of its own as soon as there is room, unless this name was
+        begun elsewhere.
+        """
         if not self._claim(name):
             return
-        self._reap(os.WNOHANG)  # whoever tunes begins hundreds, and each that has ended still counts as a process
+        self._reap(
+            os.WNOHANG
+        )  # whoever tunes begins hundreds, and each that has ended still counts as a process
         os.read(self._reader, 1)
         pid = os.fork()
         if pid == 0:
@@ -118,7 +145,9 @@ class Compilations:
                 ended, status = os.waitpid(pid, options)
                 if not ended:
                     running.append(pid)
-                elif os.WIFSIGNALED(status):  # a compiler that crashes gives its place back to nobody
+                elif os.WIFSIGNALED(
+                    status
+                ):  # a compiler that crashes gives its place back to nobody
                     os.write(self._writer, b".")
         self._children = running
 
@@ -138,7 +167,9 @@ class Compilations:
         return True
 
 
-def _try(runtime: "Runtime", case: dict[str, Any], properties: Any, compilations: Compilations) -> int:
+def _try(
+    runtime: "Runtime", case: dict[str, Any], properties: Any, compilations: Compilations
+) -> int:
     """In a copy: constructs the model for a case and calls it once."""
     _hush()
     os.nice(commands.NICENESS)
@@ -164,14 +195,17 @@ def _is_of_descriptors(source: Any) -> bool:
 
 
 def _build_launcher(source: Any, metadata: Any) -> None:
-    """Compiles the C that launches a kernel, where this version of Triton has some for each signature.
+    """Compiles the C that launches a kernel, where this version of Triton has some for each
+    signature.
 
-    Only that for descriptors of tensors depends on `metadata`; else it can be had beside the kernel. This process does
-    nothing else afterwards.
+    Only that for descriptors of tensors depends on `metadata`; else it can be had beside the
+    kernel. This process does nothing else afterwards.
     """
     from triton.runtime import driver
 
-    subprocess.check_call = partial(_with_less, subprocess.check_call)  # as Triton starts the compiler
+    subprocess.check_call = partial(
+        _with_less, subprocess.check_call
+    )  # as Triton starts the compiler
     active: Any = driver.active
     active.launcher_cls(source, metadata)
 

@@ -1,6 +1,8 @@
-"""A look from inside at a call: operators that it dispatches, kernels that it launches, cores that it keeps busy.
+"""A look from inside at a call: operators that it dispatches, kernels that it launches, cores that
+it keeps busy.
 
-All of it is seen by torch in the submission's own process, which the submission may have rewritten: a claim, an advice.
+All of it is seen by torch in the submission's own process, which the submission may have rewritten:
+a claim, an advice.
 """
 
 import json
@@ -44,7 +46,10 @@ def look(call: Callable[[], object], device: torch.device, folder: Path) -> dict
         "calls": calls,
         "seconds": seconds,
         "cores": busy if device.type == "cpu" else None,
-        "host": sum(each.self_cpu_time_total for name, each in seen.items() if name.startswith("aten::")) / 1e6,
+        "host": sum(
+            each.self_cpu_time_total for name, each in seen.items() if name.startswith("aten::")
+        )
+        / 1e6,
         "operators": [
             [name, count, seen[name].cpu_time_total / 1e6 if name in seen else None]
             for name, count in dispatched.most_common(MOST_OPERATORS)
@@ -82,7 +87,9 @@ def _timed(call: Callable[[], object], calls: int, device: torch.device) -> tupl
 
 
 def _launches(profiler: torch.profiler.profile, folder: Path) -> list[list[Any]]:
-    """What ran on the device in order: name, start, duration, grid, block, registers, shared memory."""
+    """What ran on the device in order: name, start, duration, grid, block, registers, shared
+    memory.
+    """
     path = folder / "trace.json"
     profiler.export_chrome_trace(str(path))
     events = json.loads(path.read_text(encoding="utf-8", errors="replace"))["traceEvents"]

@@ -1,8 +1,10 @@
-"""Programs that run where the submission is confined: profilers, sanitizers, disassemblers, the submission itself.
+"""Programs that run where the submission is confined: profilers, sanitizers, disassemblers, the
+submission itself.
 
-A program may stop at points on its way until it is told to go on. Files in its folder are all that is between it and
-who tells it: descriptors may not outlive a tool that starts it. The submission can make such files, too. All it has of
-that is to go on at once, or to be taken for further than it is: every part of its way has a limit, whatever it says.
+A program may stop at points on its way until it is told to go on. Files in its folder are all that
+is between it and who tells it: descriptors may not outlive a tool that starts it. The submission
+can make such files, too. All it has of that is to go on at once, or to be taken for further than it
+is: every part of its way has a limit, whatever it says.
 """
 
 import os
@@ -52,8 +54,8 @@ class Program:
             to: The point that is waited for; empty for its end.
 
         Returns:
-            `at`, the point; or how it ended: `code`, None when it was killed for being late, and `output`, stdout and
-            stderr together.
+            `at`, the point; or how it ended: `code`, None when it was killed for being late, and
+            `output`, stdout and stderr together.
         """
         if past:
             Path(f"past-{past}").touch()
@@ -80,11 +82,15 @@ class Orders:
         self._programs[name] = Program(command, environment)
         return {}
 
-    def follow(self, name: str, seconds: float, limit: int, past: str = "", to: str = "") -> Message:
+    def follow(
+        self, name: str, seconds: float, limit: int, past: str = "", to: str = ""
+    ) -> Message:
         """See `Program.follow`."""
         return self._programs[name].follow(seconds, limit, past, to)
 
-    def run(self, command: list[str], seconds: float, environment: dict[str, str], limit: int) -> Message:
+    def run(
+        self, command: list[str], seconds: float, environment: dict[str, str], limit: int
+    ) -> Message:
         """Runs a program to its end; see `Program.follow`."""
         return Program(command, environment).follow(seconds, limit)
 

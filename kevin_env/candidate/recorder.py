@@ -1,7 +1,9 @@
-"""What a call of the submission does: the operations that torch dispatches, and the kernels of its own that run.
+"""What a call of the submission does: the operations that torch dispatches, and the kernels of its
+own that run.
 
-All of it is seen in the submission's own process, which it may have rewritten: a claim. What it means for the rules is
-decided by the judge (`kevin_env.rules.recorded`), which also says which operations are not worth recording.
+All of it is seen in the submission's own process, which it may have rewritten: a claim. What it
+means for the rules is decided by the judge (`kevin_env.rules.recorded`), which also says which
+operations are not worth recording.
 """
 
 import gc
@@ -33,8 +35,12 @@ LAUNCHERS = (
     ("cuda.bindings.driver", "cuLaunchKernel"),
     ("cuda.bindings.driver", "cuLaunchKernelEx"),
 )
-"""What launches a kernel that was written in Python or compiled from a string: a module, and the path in it."""
-_DRIVER = frozenset(["cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cudaLaunchKernel"])
+"""What launches a kernel that was written in Python or compiled from a string: a module, and the
+path in it.
+"""
+_DRIVER = frozenset(
+    ["cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cudaLaunchKernel"]
+)
 """The same through ctypes: a library keeps each function that was ever taken from it."""
 _PACKAGES = ("cupy", "numba", "pycuda", "cuda.core", "cutlass", "tilelang")
 """Packages with kernels of their own, of which no launch is seen: to have imported one counts."""
@@ -49,8 +55,8 @@ class Recorder:
 
     Args:
         path: The submission's file.
-        earlier: Names of the submission's own kernels that were launched or captured so far, to which it adds; which of
-            them a graph holds that is replayed is not known.
+        earlier: Names of the submission's own kernels that were launched or captured so far, to
+            which it adds; which of them a graph holds that is replayed is not known.
         operations: Whether operations are recorded; else only kernels.
         harmless: Names of operations that are left out.
         namespaces: Those of operators that are torch's; of others what they do counts.
@@ -82,7 +88,9 @@ class Recorder:
         if isinstance(model, torch.nn.Module):
             self._packed = {_storage(each) for each in (*model.parameters(), *model.buffers())}
         self._libraries = {} if self._preparing else self._loaded()
-        self._hooked = {path: library for path, library in self._libraries.items() if library.modules}
+        self._hooked = {
+            path: library for path, library in self._libraries.items() if library.modules
+        }
         with ExitStack() as undone:
             for module, *path in LAUNCHERS:
                 owner: Any = sys.modules.get(module)
@@ -95,7 +103,9 @@ class Recorder:
                 threading.setprofile(self._called)
                 sys.setprofile(self._called)
             if self._records:
-                if "torch._dynamo" in sys.modules:  # it compiles nothing under a mode, and would not do so later either
+                if (
+                    "torch._dynamo" in sys.modules
+                ):  # it compiles nothing under a mode, and would not do so later either
                     undone.enter_context(torch.compiler.set_stance("force_eager"))
                 undone.enter_context(_Mode(self))
             yield
@@ -103,9 +113,13 @@ class Recorder:
     def told(self) -> dict[str, Any]:
         """The record, as JSON."""
         self._kernels.update(dict.fromkeys(filter(sys.modules.__contains__, _PACKAGES)))
-        compiled = getattr(sys.modules.get("torch._higher_order_ops.triton_kernel_wrap"), "kernel_side_table", None)
+        compiled = getattr(
+            sys.modules.get("torch._higher_order_ops.triton_kernel_wrap"), "kernel_side_table", None
+        )
         if compiled is not None:  # kernels of Triton that were compiled as parts of a function
-            self._kernels.update({_title(kernel): None for kernel in compiled.id_to_kernel.values()})
+            self._kernels.update(
+                {_title(kernel): None for kernel in compiled.id_to_kernel.values()}
+            )
         loaded = self._loaded()
         for path, library in loaded.items():
             if path not in self._libraries or not library.modules:  # of which no call is seen
@@ -114,7 +128,9 @@ class Recorder:
             self._look_among(gc.get_objects(), loaded)
         self._earlier.update(self._kernels)
         called = [library for path, library in loaded.items() if _name(path) in self._kernels]
-        symbols = [name for library in called for name in library.undefined if self._vendors.match(name)]
+        symbols = [
+            name for library in called for name in library.undefined if self._vendors.match(name)
+        ]
         return {
             "operations": [
                 {"name": name, "line": line, "weights": weights, "elements": elements}
@@ -125,17 +141,25 @@ class Recorder:
         }
 
     def _look_among(self, objects: list[Any], loaded: "dict[str, Library]") -> None:
-        """Looks for what may have launched a kernel unseen: functions of the driver, and classes of an extension."""
+        """Looks for what may have launched a kernel unseen: functions of the driver, and classes of
+        an extension.
+        """
         if any(_DRIVER & vars(each).keys() for each in objects if type(each) is CDLL):
             self._kernels["ctypes"] = None
         modules = {each.__module__ for each in objects if issubclass(type(each), type)}
-        self._kernels.update({_name(path): None for path, library in loaded.items() if library.modules & modules})
+        self._kernels.update(
+            {_name(path): None for path, library in loaded.items() if library.modules & modules}
+        )
 
     def note(self, name: str, given: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """Records an operation on tensors that made others, or wrote to them."""
         weights = bool(given) and all(_storage(each) in self._packed for each in given)
         (self._packed.update if weights else self._packed.difference_update)(map(_storage, made))
-        if name in self._harmless or name.partition("::")[0] not in self._namespaces or not self._counts():
+        if (
+            name in self._harmless
+            or name.partition("::")[0] not in self._namespaces
+            or not self._counts()
+        ):
             return
         elements = max((each.numel() for each in (*given, *made)), default=0)
         key = (name[:LONGEST], self._line(sys._getframe(1)), weights)
@@ -152,12 +176,22 @@ class Recorder:
         return frame.f_lineno if frame else None
 
     def _loaded(self) -> "dict[str, Library]":
-        """The libraries in the submission's folder that are loaded, but those that Triton and torch put there."""
+        """The libraries in the submission's folder that are loaded, but those that Triton and torch
+        put there.
+        """
         caches = tuple(os.environ[name] for name in _CACHES if os.environ.get(name))
         with Path("/proc/self/maps").open(encoding="utf-8", errors="replace") as maps:
-            paths = {line.split(None, 5)[5].rstrip("\n") for line in maps if " r-xp " in line and "/" in line}
+            paths = {
+                line.split(None, 5)[5].rstrip("\n")
+                for line in maps
+                if " r-xp " in line and "/" in line
+            }
         folder = str(Path(self._path).parent)
-        return {path: library_at(path) for path in paths if path.startswith(folder) and not path.startswith(caches)}
+        return {
+            path: library_at(path)
+            for path in paths
+            if path.startswith(folder) and not path.startswith(caches)
+        }
 
     def _counting(self, launch: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(launch)
@@ -188,7 +222,9 @@ class Recorder:
         """Python's hook: a function in C is about to be called."""
         if event == "c_call":
             module = str(getattr(function, "__module__", ""))
-            operator = module.startswith("torch._ops.") and module.split(".")[2] not in self._namespaces
+            operator = (
+                module.startswith("torch._ops.") and module.split(".")[2] not in self._namespaces
+            )
             for path, library in self._hooked.items():
                 if operator or module.partition(".")[0] in library.modules:
                     self._kernels[_name(path)] = None
@@ -218,13 +254,17 @@ class _Mode(TorchDispatchMode):
         return result
 
     def _run(self, func: Any, given: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
-        """Sees also what an operator that is none of torch's dispatches in turn: no mode is active here."""
+        """Sees also what an operator that is none of torch's dispatches in turn: no mode is active
+        here.
+        """
         if getattr(func, "namespace", "aten") == "aten" or not hasattr(func, "redispatch"):
             return func(*args, **kwargs)
         keys = torch._C.DispatchKey
         on_gpu = any(each.is_cuda for each in given) or (not given and torch.cuda.is_initialized())
         with self:
-            return func.redispatch(torch._C.DispatchKeySet(keys.CUDA if on_gpu else keys.CPU), *args, **kwargs)
+            return func.redispatch(
+                torch._C.DispatchKeySet(keys.CUDA if on_gpu else keys.CPU), *args, **kwargs
+            )
 
 
 @dataclass(frozen=True)
@@ -239,7 +279,9 @@ class Library:
 def library_at(path: str) -> Library:
     """A library, read once; one without anything where there is none."""
     modules, undefined = list[str](), list[str]()
-    with suppress(OSError, struct.error, ValueError, IndexError):  # it is gone, or no ELF file of 64 bits
+    with suppress(
+        OSError, struct.error, ValueError, IndexError
+    ):  # it is gone, or no ELF file of 64 bits
         data = Path(path).read_bytes()
         for start, defined in _symbols(data):
             if not defined:
@@ -250,9 +292,16 @@ def library_at(path: str) -> Library:
 
 
 def _symbols(data: bytes) -> Iterator[tuple[int, bool]]:
-    """Where the names of an ELF file's dynamic symbols begin, and which of them it defines (System V ABI, part 4)."""
-    (offset,), (size, count) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 58)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + size * number) for number in range(count)]
+    """Where the names of an ELF file's dynamic symbols begin, and which of them it defines (System
+    V ABI, part 4).
+    """
+    (offset,), (size, count) = (
+        struct.unpack_from("<Q", data, 40),
+        struct.unpack_from("<HH", data, 58),
+    )
+    sections = [
+        struct.unpack_from("<IIQQQQIIQQ", data, offset + size * number) for number in range(count)
+    ]
     for section in sections:
         if section[1] == _DYNAMIC_SYMBOLS:
             entries = data[section[4] : section[4] + section[5]]

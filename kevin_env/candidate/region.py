@@ -1,6 +1,7 @@
 """Memory that judge and candidate share, and tensors in it.
 
-A region is one allocation: a sealed memfd on a CPU, a CUDA allocation of its own on a GPU. Offsets and sizes in bytes.
+A region is one allocation: a sealed memfd on a CPU, a CUDA allocation of its own on a GPU. Offsets
+and sizes in bytes.
 """
 
 import mmap
@@ -16,7 +17,9 @@ Spec = dict[str, Any]
 
 
 DONE = 128
-"""In the region `words`, bytes from the word that the judge writes to the one that the candidate writes."""
+"""In the region `words`, bytes from the word that the judge writes to the one that the candidate
+writes.
+"""
 
 
 class Region:
@@ -33,19 +36,27 @@ class Region:
         Raises:
             ValueError: if it does not lie in the region. A spec may come from the other side.
         """
-        offset, dtype, shape, stride = spec["offset"], getattr(torch, spec["dtype"]), spec["shape"], spec["stride"]
+        offset, dtype, shape, stride = (
+            spec["offset"],
+            getattr(torch, spec["dtype"]),
+            spec["shape"],
+            spec["stride"],
+        )
         if min((offset, *shape, *stride)) < 0 or offset % dtype.itemsize:
             raise ValueError("a tensor's place has negative numbers or is not aligned")
         end = offset + extent(shape, stride) * dtype.itemsize
         if end > self.size:
-            raise ValueError(f"a tensor from {offset} to {end} does not lie in a region of {self.size} bytes")
+            raise ValueError(
+                f"a tensor from {offset} to {end} does not lie in a region of {self.size} bytes"
+            )
         return self.bytes[offset:end].view(dtype).as_strided(shape, stride)
 
     def pack(self, tensor: torch.Tensor, offset: int) -> tuple[Spec, int | None]:
         """Copies it to a place where there is room, without what lies between its elements.
 
         Returns:
-            How it is described there, and the bytes that it takes, aligned; None where there is no room.
+            How it is described there, and the bytes that it takes, aligned; None where there is no
+            room.
         """
         spec = spec_of(torch.empty_like(tensor, device="meta"), offset)
         used = -(-extent(spec["shape"], spec["stride"]) * tensor.element_size() // 512) * 512
@@ -55,7 +66,9 @@ class Region:
         return spec, used
 
     def close(self) -> None:
-        """Unmaps it; no tensor in it may be used afterwards. A mapped file goes with its last tensor."""
+        """Unmaps it; no tensor in it may be used afterwards. A mapped file goes with its last
+        tensor.
+        """
         device, self.bytes = self.bytes.device, torch.empty(0)
         if device.type == "cuda":
             cuda.close_handle(self.start)
@@ -66,7 +79,9 @@ class Region:
 
 
 def extent(shape: list[int], stride: list[int]) -> int:
-    """How many elements lie between the first and the last of a strided tensor, both counted; 0 if it is empty."""
+    """How many elements lie between the first and the last of a strided tensor, both counted; 0 if
+    it is empty.
+    """
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))

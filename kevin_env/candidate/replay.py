@@ -1,8 +1,9 @@
 """The submission as a program of its own, for tools that start one.
 
-In its folder the judge writes `job.json` and, of all but loading, `call.json`, with weights and inputs in files beside
-them. The model is constructed, called until it is warm, and then called once between the marks that profilers look for.
-A program that holds stops before it reads the first, before it reads the second, and before the last call.
+In its folder the judge writes `job.json` and, of all but loading, `call.json`, with weights and
+inputs in files beside them. The model is constructed, called until it is warm, and then called once
+between the marks that profilers look for. A program that holds stops before it reads the first,
+before it reads the second, and before the last call.
 """
 
 import importlib
@@ -28,13 +29,17 @@ COMPILE_SECONDS = 20.0
 """For Triton's kernels, where nothing else is done."""
 
 
-def replay(job: dict[str, Any], folder: Path, channel: Channel | None = None, holding: bool = False) -> int:
+def replay(
+    job: dict[str, Any], folder: Path, channel: Channel | None = None, holding: bool = False
+) -> int:
     """Does a job; the exit code. Errors of the submission pass through.
 
     Args:
-        job: `device`, `threads`, `load` as the order of `Runtime`, and `step`: `load` does no more than that, `compile`
-            makes what the calls would else compile, `compare` looks if outputs change from call to call.
-        folder: Of `call.json`: `construct` and `stage` as the orders, and `regions` with the file of each.
+        job: `device`, `threads`, `load` as the order of `Runtime`, and `step`: `load` does no more
+            than that, `compile` makes what the calls would else compile, `compare` looks if outputs
+            change from call to call.
+        folder: Of `call.json`: `construct` and `stage` as the orders, and `regions` with the file
+            of each.
         channel: To the judge, in a copy of the candidate.
         holding: Whether it waits at `loaded` and `warm` for the word to go on.
     """
@@ -83,7 +88,9 @@ def _differ(outputs: list[list[torch.Tensor]]) -> bool:
 def _same(outputs: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
     if len(outputs) != len(others):
         return False
-    return all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(outputs, others, strict=True))
+    return all(
+        torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(outputs, others, strict=True)
+    )
 
 
 def _mark(device: torch.device, begin: bool) -> None:
@@ -93,7 +100,9 @@ def _mark(device: torch.device, begin: bool) -> None:
 
 
 def main() -> None:
-    """Does the job in the folder that is the last argument but one; the last is `hold`, or `run` to stop nowhere."""
+    """Does the job in the folder that is the last argument but one; the last is `hold`, or `run` to
+    stop nowhere.
+    """
     folder, holding = Path(sys.argv[-2]), sys.argv[-1] == "hold"
     if holding:
         with suppress(ImportError):

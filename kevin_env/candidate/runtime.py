@@ -1,8 +1,10 @@
-"""The loop of a candidate process: load the submission's file, construct its model, call it when told.
+"""The loop of a candidate process: load the submission's file, construct its model, call it when
+told.
 
-Orders come as frames from the judge. `stage` gives shapes and places of the next inputs, which hold old bytes. `go`
-calls the model; what is answered is where the outputs lie. On a GPU all calls are queued by then and wait for a word in
-device memory, which the judge writes once the inputs are there; `finish` waits until they are through.
+Orders come as frames from the judge. `stage` gives shapes and places of the next inputs, which hold
+old bytes. `go` calls the model; what is answered is where the outputs lie. On a GPU all calls are
+queued by then and wait for a word in device memory, which the judge writes once the inputs are
+there; `finish` waits until they are through.
 """
 
 import gc
@@ -66,15 +68,23 @@ class Runtime(programs.Orders):
             try:
                 answer = getattr(self, name)(**order)
             except BaseException as error:  # the boundary round the submission
-                answer = {"failure": failure.describe(error, self.path, self.device if self.context else None)}
-            if isinstance(answer, bytes):  # stops a clock; what was printed is flushed with the next order
+                answer = {
+                    "failure": failure.describe(
+                        error, self.path, self.device if self.context else None
+                    )
+                }
+            if isinstance(
+                answer, bytes
+            ):  # stops a clock; what was printed is flushed with the next order
                 self.channel.send_frame(answer)
                 continue
             commands.flush()
             self.channel.send(answer)
 
     def prepare(self, device: str, threads: int, readable: bool = False) -> Message:
-        """Warms up: the CUDA context, or the number of threads on a CPU, where the judge may be able to read memory."""
+        """Warms up: the CUDA context, or the number of threads on a CPU, where the judge may be
+        able to read memory.
+        """
         self.device, self.readable = torch.device(device), readable
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
@@ -88,7 +98,8 @@ class Runtime(programs.Orders):
     def load(self, path: str, code: str, entry: str, headers: str = "short") -> Message:
         """Writes the submission to a file of its own and imports it. Compilers run here.
 
-        With `short` headers, torch's extensions are first tried to be built without reading torch's own.
+        With `short` headers, torch's extensions are first tried to be built without reading torch's
+        own.
         """
         self.path = path
         if headers == "short":
@@ -107,12 +118,18 @@ class Runtime(programs.Orders):
         if name in self.regions:
             self.arguments, self.held = [], []
             self.regions.pop(name).close()
-        mapped = map_handle(handle, size, self.device) if handle else map_file(self.channel.take_fds()[0], size)
+        mapped = (
+            map_handle(handle, size, self.device)
+            if handle
+            else map_file(self.channel.take_fds()[0], size)
+        )
         self.regions[name] = mapped
         return {}
 
     def forget(self) -> Message:
-        """Lets go of what was loaded, and undoes what it may have set: other trusted code is to be loaded."""
+        """Lets go of what was loaded, and undoes what it may have set: other trusted code is to be
+        loaded.
+        """
         self.entry = None
         sys.modules.pop("submission", None)
         torch.set_default_dtype(torch.float32)
@@ -121,7 +138,9 @@ class Runtime(programs.Orders):
         return self.rest()
 
     def rest(self) -> Message:
-        """Lets go of the model, of what the judge shared, and of device memory that is kept for reuse."""
+        """Lets go of the model, of what the judge shared, and of device memory that is kept for
+        reuse.
+        """
         self.model, self.arguments, self.held = None, [], []
         while self.regions:
             self.regions.popitem()[1].close()
@@ -133,13 +152,16 @@ class Runtime(programs.Orders):
         self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec], parameters: list[str],
         seed: int, compiled: bool, precision: str, record: Message | None = None,
     ) -> Message:  # fmt: skip
-        """Builds the model from the reference's arguments and loads the reference's weights into it.
+        """Builds the model from the reference's arguments and loads the reference's weights into
+        it.
 
         With `record`, arguments of a `Recorder`, the next call is recorded.
         """
         given = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
         self.model, self.arguments, self.held = None, [], []
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = (
+            precision == "tf32"
+        )
         reseed(seed)
         self.recorder = Recorder(self.path, self.kernels, **record) if record else None
         recorded = self.recorder.watch() if self.recorder and self.context else nullcontext()
@@ -156,7 +178,9 @@ class Runtime(programs.Orders):
         return {"paired": paired[:MOST_PAIRED]}
 
     def _model(self, *arguments: Any) -> Any:
-        """Tensors are made on the device, and where the constructor cannot do with that, as they are by default."""
+        """Tensors are made on the device, and where the constructor cannot do with that, as they
+        are by default.
+        """
         try:
             with torch.device(self.device):
                 return self.entry(*arguments)
@@ -171,7 +195,8 @@ class Runtime(programs.Orders):
     def stage(self, inputs: tree.Skeleton, specs: list[Spec], seed: int | None = None) -> Message:
         """Gets ready for inputs whose bytes are not there yet.
 
-        Seeding takes longer than many a kernel, so it is done here where the reference does not draw.
+        Seeding takes longer than many a kernel, so it is done here where the reference does not
+        draw.
         """
         reseed(seed)
         inbox = self.regions["inbox"]
@@ -179,16 +204,19 @@ class Runtime(programs.Orders):
         return {}
 
     def go(self, seeds: list[int | None], behind: int | None = None) -> bytes:
-        """Calls the model on the staged inputs once for each seed, and says where the outputs of each call are.
+        """Calls the model on the staged inputs once for each seed, and says where the outputs of
+        each call are.
 
-        On a GPU the calls are queued. Call i begins once the word that the judge writes is `behind + i` or more, and
-        writes that number to the other word when it is through. An output is left alone until the next call: the
-        judge has taken it by then.
+        On a GPU the calls are queued. Call i begins once the word that the judge writes is `behind
+        + i` or more, and writes that number to the other word when it is through. An output is left
+        alone until the next call: the judge has taken it by then.
         """
         words = self.regions["words"].start if behind is not None else 0
         claims = list[Message]()
         recorder, self.recorder = self.recorder, None
-        recorded: AbstractContextManager[None] = recorder.watch(self.model) if recorder else nullcontext()
+        recorded: AbstractContextManager[None] = (
+            recorder.watch(self.model) if recorder else nullcontext()
+        )
         with torch.no_grad(), recorded:
             for number, seed in enumerate(seeds, behind or 0):
                 reseed(seed)
@@ -218,21 +246,33 @@ class Runtime(programs.Orders):
     def profile(self) -> Message:
         """What torch sees of calls on the first staged set, from inside."""
         with torch.no_grad():
-            return profiling.look(lambda: self.model(*self.arguments), self.device, Path(self.path).parent)
+            return profiling.look(
+                lambda: self.model(*self.arguments), self.device, Path(self.path).parent
+            )
 
     def save(self, name: str, path: str) -> Message:
         """Writes a region that lies in host memory to a file."""
         self.regions[name].bytes.numpy().tofile(path)
         return {}
 
-    def rehearse(self, job: Message, folder: str, seconds: float, environment: dict[str, str]) -> Message:
-        """Runs the submission in a copy of this process, so that what it compiles lies in the caches afterwards."""
+    def rehearse(
+        self, job: Message, folder: str, seconds: float, environment: dict[str, str]
+    ) -> Message:
+        """Runs the submission in a copy of this process, so that what it compiles lies in the
+        caches afterwards.
+        """
         from kevin_env.candidate.replay import replay  # which imports this module
 
-        return {"code": commands.in_a_fork(lambda: replay(job, Path(folder), self.channel), seconds, environment)}
+        return {
+            "code": commands.in_a_fork(
+                lambda: replay(job, Path(folder), self.channel), seconds, environment
+            )
+        }
 
     def precompile(self, cases: list[Message], seconds: float) -> Message:
-        """Compiles Triton's kernels for these cases in copies of this process. What fails is left to the calls."""
+        """Compiles Triton's kernels for these cases in copies of this process. What fails is left
+        to the calls.
+        """
         precompile.precompile(self, cases, seconds)
         return {}
 
@@ -252,7 +292,11 @@ class Runtime(programs.Orders):
 
     def _place(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
         """A tensor's description, and how many bytes of the outbox it took."""
-        described = {"device": tensor.device.type, **spec_of(tensor, 0)} if tensor.layout == torch.strided else {}
+        described = (
+            {"device": tensor.device.type, **spec_of(tensor, 0)}
+            if tensor.layout == torch.strided
+            else {}
+        )
         if not described or tensor.device != self.device:
             return {"device": tensor.device.type, "layout": str(tensor.layout)}, 0
         if not tensor.numel():
@@ -265,9 +309,15 @@ class Runtime(programs.Orders):
         if self.device.type == "cuda":
             try:
                 base, size = cuda.allocation_of(tensor.data_ptr())
-                if size % cuda.BLOCK:  # shares its block with others, and a block can be mapped once only
+                if (
+                    size % cuda.BLOCK
+                ):  # shares its block with others, and a block can be mapped once only
                     return self._copy_out(tensor, free)
-                place = {"in": cuda.export_handle(base), "size": size, "offset": tensor.data_ptr() - base}
+                place = {
+                    "in": cuda.export_handle(base),
+                    "size": size,
+                    "offset": tensor.data_ptr() - base,
+                }
                 return {**described, **place}, 0
             except cuda.CudaError:  # memory of another allocator, which has no IPC handle
                 pass
@@ -275,7 +325,9 @@ class Runtime(programs.Orders):
 
     def _copy_out(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
         spec, used = self.regions["outbox"].pack(tensor, free)
-        place = None if used is None else "outbox"  # larger than any right answer: its shape says enough
+        place = (
+            None if used is None else "outbox"
+        )  # larger than any right answer: its shape says enough
         return {**spec, "device": tensor.device.type, "in": place}, used or 0
 
     def synchronize(self) -> None:

@@ -13,7 +13,9 @@ def seed_torch(seed: int) -> None:
 
 
 def reseed(seed: int | None) -> None:
-    """Seeds, where there is a seed, whatever a model may draw from: a reference with randomness can be matched."""
+    """Seeds, where there is a seed, whatever a model may draw from: a reference with randomness can
+    be matched.
+    """
     if seed is not None:
         random.seed(seed)
         seed_torch(seed)

@@ -1,6 +1,8 @@
-"""Arguments and outputs as JSON: nested containers and scalars, with tensors taken out and numbered.
+"""Arguments and outputs as JSON: nested containers and scalars, with tensors taken out and
+numbered.
 
-A tree is what a model takes or returns: tensors, numbers, strings, None, lists, tuples and dicts of these.
+A tree is what a model takes or returns: tensors, numbers, strings, None, lists, tuples and dicts of
+these.
 """
 
 from collections.abc import Callable
@@ -48,7 +50,8 @@ def leaves(skeleton: Skeleton, path: Path = "") -> list[tuple[Path, Skeleton]]:
 
 
 def _walk(item: Any, tensors: list[torch.Tensor]) -> Skeleton:
-    # a plain function: a closure that calls itself is a cycle, which would hold the tensors until the next collection
+    # a plain function: a closure that calls itself is a cycle, which would hold the tensors until
+    # the next collection
     if isinstance(item, torch.Tensor):
         tensors.append(item)
         return {"t": len(tensors) - 1}
@@ -70,7 +73,9 @@ def _scalar(item: Any) -> Skeleton:
         return {"complex": [item.real.hex(), item.imag.hex()]}
     if isinstance(item, torch.dtype):
         return {"dtype": str(item).removeprefix("torch.")}
-    raise Unsupported(f"a value of type {type(item).__name__} is neither a tensor, a scalar nor a container of these")
+    raise Unsupported(
+        f"a value of type {type(item).__name__} is neither a tensor, a scalar nor a container of these"
+    )
 
 
 def _decode(tag: str, value: Any, walk: Callable[[Skeleton], Any]) -> Any:
@@ -81,7 +86,9 @@ def _decode(tag: str, value: Any, walk: Callable[[Skeleton], Any]) -> Any:
             return float.fromhex(value)
         case "complex":
             return complex(float.fromhex(value[0]), float.fromhex(value[1]))
-        case "dtype" if value in vars(torch):  # `getattr` would import parts of torch that are asked for by name
+        case "dtype" if value in vars(
+            torch
+        ):  # `getattr` would import parts of torch that are asked for by name
             return vars(torch)[value]
         case "list":
             return [walk(child) for child in value]

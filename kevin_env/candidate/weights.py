@@ -1,10 +1,11 @@
 """Giving a submission the reference's own weights.
 
-By name where name and shape agree; what is left, one to one by shape and order of creation, parameters before buffers.
-Sides of length one make no difference to a shape, and what has no shape yet (`nn.LazyLinear`) goes by name alone. A
-parameter of the reference that finds no place, or more than one, is an error with a clear message, never a guess. Who
-overrides `load_state_dict` gets the reference's state and may pack it as it likes. A model with other code of its
-own for loading is first given that state as a checkpoint; if something is left then, all is matched as for others.
+By name where name and shape agree; what is left, one to one by shape and order of creation,
+parameters before buffers. Sides of length one make no difference to a shape, and what has no shape
+yet (`nn.LazyLinear`) goes by name alone. A parameter of the reference that finds no place, or more
+than one, is an error with a clear message, never a guess. Who overrides `load_state_dict` gets the
+reference's state and may pack it as it likes. A model with other code of its own for loading is
+first given that state as a checkpoint; if something is left then, all is matched as for others.
 """
 
 from collections import defaultdict
@@ -33,11 +34,13 @@ def hand_over(
     Args:
         model: The submission's model.
         weights: The reference's state, in the order in which it was created.
-        parameters: Which names of `weights` are parameters; each of them must find a place, buffers need not.
+        parameters: Which names of `weights` are parameters; each of them must find a place, buffers
+            need not.
         order: The names of the model's own state in the order in which it was created.
 
     Returns:
-        Parameters of the reference that went by shape into a buffer, which may be meant for something else, with it.
+        Parameters of the reference that went by shape into a buffer, which may be meant for
+        something else, with it.
 
     Raises:
         Unmatched: when a parameter finds no place or several.
@@ -61,12 +64,20 @@ def hand_over(
         model.load_state_dict(weights, strict=False)
         return []
     state = model.state_dict()
-    model.load_state_dict({own: _as_held(weights[of], state[own]) for own, of in places.items()}, strict=False)
+    model.load_state_dict(
+        {own: _as_held(weights[of], state[own]) for own, of in places.items()}, strict=False
+    )
     own_parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    return [(of, own) for own, of in places.items() if own != of and own not in own_parameters and of in required]
+    return [
+        (of, own)
+        for own, of in places.items()
+        if own != of and own not in own_parameters and of in required
+    ]
 
 
-def match(model: nn.Module, weights: State, required: list[str], order: Iterable[str] = ()) -> dict[str, str]:
+def match(
+    model: nn.Module, weights: State, required: list[str], order: Iterable[str] = ()
+) -> dict[str, str]:
     """Which of the reference's weights goes to which entry of the model's state.
 
     Raises:
@@ -75,7 +86,9 @@ def match(model: nn.Module, weights: State, required: list[str], order: Iterable
     state = model.state_dict()
     own = {name: state[name] for name in dict.fromkeys((*order, *state)) if name in state}
     lazy = {name for name, held in own.items() if is_lazy(held)}
-    places = {n: n for n in own if n in weights and (n in lazy or _form(own[n]) == _form(weights[n]))}
+    places = {
+        n: n for n in own if n in weights and (n in lazy or _form(own[n]) == _form(weights[n]))
+    }
     own_parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
     optional = [name for name in weights if name not in set(required)]
     for given in (required, optional):
@@ -87,7 +100,9 @@ def match(model: nn.Module, weights: State, required: list[str], order: Iterable
     return places
 
 
-def _pair_by_shape(places: dict[str, str], own: State, weights: State, holders: list[str], given: list[str]) -> None:
+def _pair_by_shape(
+    places: dict[str, str], own: State, weights: State, holders: list[str], given: list[str]
+) -> None:
     """Pairs what is left of both, in order, for each shape of which both have the same number."""
     taken = set(places.values())
     ours, theirs = defaultdict[Form, list[str]](list), defaultdict[Form, list[str]](list)
@@ -112,7 +127,10 @@ def _as_held(tensor: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
 
 def _loads_itself(model: nn.Module) -> bool:
     """Whether a module in it has code for loading that is not of torch's own modules."""
-    codes = [(each._load_from_state_dict, *each._load_state_dict_pre_hooks.values()) for each in model.modules()]
+    codes = [
+        (each._load_from_state_dict, *each._load_state_dict_pre_hooks.values())
+        for each in model.modules()
+    ]
     return not all(_is_torchs(code) for of_a_module in codes for code in of_a_module)
 
 
@@ -122,15 +140,22 @@ def _is_torchs(code: Any) -> bool:
 
 
 def _is_checkpoint_of(model: nn.Module, weights: State, required: list[str]) -> bool:
-    """Loads the reference's state by the reference's names; whether the model's own code made something of all of it.
+    """Loads the reference's state by the reference's names; whether the model's own code made
+    something of all of it.
 
     That may leave in the state what it takes from it, and write to parameters instead of renaming.
     """
-    before = {name: held.detach().clone() for name, held in model.named_parameters() if not is_lazy(held)}
+    before = {
+        name: held.detach().clone() for name, held in model.named_parameters() if not is_lazy(held)
+    }
     with suppress(Exception):  # it knows other names: what was loaded is loaded again
         missing, unexpected = model.load_state_dict(weights, strict=False)
         left = {name: held for name, held in model.named_parameters() if name in missing}
-        written = [name for name, held in left.items() if not (name in before and _same(held, before[name]))]
+        written = [
+            name
+            for name, held in left.items()
+            if not (name in before and _same(held, before[name]))
+        ]
         return len(written) == len(left) and (bool(written) or set(required).isdisjoint(unexpected))
     return False
 

@@ -1,6 +1,7 @@
 """Frames on a Unix socket: four bytes of length, then JSON; file descriptors may ride along.
 
-Both ends use it. A reader never gets more than `LIMIT` bytes, never waits past its deadline, and never unpickles.
+Both ends use it. A reader never gets more than `LIMIT` bytes, never waits past its deadline, and
+never unpickles.
 """
 
 import array
@@ -46,10 +47,11 @@ class Channel:
 
     Args:
         sock: A connected Unix stream socket; the channel owns it.
-        spin: Whether `receive` burns a core for a while before it sleeps. It saves the tens of microseconds that
-            waking up takes, which matters where a GPU call is timed and would steal a core where a CPU kernel runs.
-        takes_fds: Whether file descriptors that ride along are kept. Else the kernel drops them: an untrusted end
-            could fill the table of this process with them.
+        spin: Whether `receive` burns a core for a while before it sleeps. It saves the tens of
+            microseconds that waking up takes, which matters where a GPU call is timed and would
+            steal a core where a CPU kernel runs.
+        takes_fds: Whether file descriptors that ride along are kept. Else the kernel drops them: an
+            untrusted end could fill the table of this process with them.
     """
 
     def __init__(self, sock: socket.socket, spin: bool = False, takes_fds: bool = False) -> None:
@@ -59,7 +61,9 @@ class Channel:
         self._buffer = bytearray()
         self._fds: list[int] = []
 
-    def send(self, message: dict[str, Any], fds: tuple[int, ...] = (), timeout: float | None = None) -> None:
+    def send(
+        self, message: dict[str, Any], fds: tuple[int, ...] = (), timeout: float | None = None
+    ) -> None:
         """Sends one frame.
 
         Args:
@@ -74,7 +78,9 @@ class Channel:
         """
         self.send_frame(encode(message), fds, timeout)
 
-    def send_frame(self, frame: bytes, fds: tuple[int, ...] = (), timeout: float | None = None) -> None:
+    def send_frame(
+        self, frame: bytes, fds: tuple[int, ...] = (), timeout: float | None = None
+    ) -> None:
         """Sends a frame that was encoded before. Arguments and errors as `send`."""
         if len(frame) > LIMIT + _HEADER:
             raise TooLong(f"a message of {len(frame)} bytes; at most {LIMIT} are sent")
@@ -87,7 +93,9 @@ class Channel:
         except TimeoutError as error:
             raise Late("the other end takes nothing") from error
         except OSError as error:
-            if error.errno == errno.ETOOMANYREFS:  # others have left too many descriptors unread, the end is there
+            if (
+                error.errno == errno.ETOOMANYREFS
+            ):  # others have left too many descriptors unread, the end is there
                 raise
             raise Closed(str(error)) from error
 
@@ -149,7 +157,9 @@ class Channel:
 
     def _fill(self, deadline: float | None) -> None:
         if self._buffer and deadline is not None and time.monotonic() > deadline:
-            raise Late("no whole answer in time")  # whoever sends byte by byte is never late for the next one
+            raise Late(
+                "no whole answer in time"
+            )  # whoever sends byte by byte is never late for the next one
         data = self._spin(deadline) if self.spin else self._sleep(deadline)
         if not data:
             raise Closed("the other end is gone")

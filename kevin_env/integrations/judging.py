@@ -1,4 +1,6 @@
-"""What the trainers' adapters share: the judges of this process, and a second try when a judge fails."""
+"""What the trainers' adapters share: the judges of this process, and a second try when a judge
+fails.
+"""
 
 import asyncio
 import functools
@@ -58,7 +60,9 @@ def submit_all(replies: Mapping[Episode, Reply]) -> list[Episode]:
 def _submit_once(episodes: Iterable[Episode], replies: Mapping[Episode, Reply]) -> list[Episode]:
     futures = {episode: episode.submit_later(replies[episode]) for episode in episodes}
     wait(futures.values())
-    errors = {episode: error for episode, future in futures.items() if (error := future.exception())}
+    errors = {
+        episode: error for episode, future in futures.items() if (error := future.exception())
+    }
     for error in errors.values():
         if not isinstance(error, JudgeError):
             raise error

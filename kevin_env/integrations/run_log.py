@@ -1,8 +1,9 @@
-"""What `kevin-env eval` shows in TensorBoard: each episode when it has ended, and the figures of the run.
+"""What `kevin-env eval` shows in TensorBoard: each episode when it has ended, and the figures of
+the run.
 
-The steps are the episodes of the run that have ended, in the order of its trajectory file, counted from 1. That order
-never changes, so that a run which is taken up goes on where it stopped, also after a kill between an episode and its
-point.
+The steps are the episodes of the run that have ended, in the order of its trajectory file, counted
+from 1. That order never changes, so that a run which is taken up goes on where it stopped, also
+after a kill between an episode and its point.
 """
 
 import threading
@@ -24,8 +25,8 @@ _NOT_ENDED = frozenset({*AGAIN, "pruned"})
 class RunLog:
     """Follows the trajectory file of a run. May be called from several threads.
 
-    An episode is a batch of its own, as `TensorBoardLogger.log_batch` has them. Those that are to be taken up again
-    wait until they are, those that a beam dropped are left out.
+    An episode is a batch of its own, as `TensorBoardLogger.log_batch` has them. Those that are to
+    be taken up again wait until they are, those that a beam dropped are left out.
 
     Args:
         trajectories: the file; event files go into the folder `tensorboard` beside it.
@@ -48,7 +49,9 @@ class RunLog:
             for episode in self._new():
                 self._step += 1
                 if episode.turns:
-                    self._logger.log_batch(self._step, [episode], progress=self._step / self._episodes)
+                    self._logger.log_batch(
+                        self._step, [episode], progress=self._step / self._episodes
+                    )
 
     def conclude(self, metrics: RunMetrics) -> None:
         """Logs the figures of all that there is."""
@@ -61,7 +64,9 @@ class RunLog:
         self._logger.close()
 
     def _new(self) -> Iterator[Trajectory]:
-        """Episodes of the lines that were added. One that is being written is left for the next time."""
+        """Episodes of the lines that were added. One that is being written is left for the next
+        time.
+        """
         if not self._file.exists():
             return
         with self._file.open("rb") as file:

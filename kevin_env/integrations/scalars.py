@@ -1,4 +1,5 @@
-"""A batch of episodes, and the figures of a run, as flat names and numbers for a tracker of experiments.
+"""A batch of episodes, and the figures of a run, as flat names and numbers for a tracker of
+experiments.
 
 Names are in kernel-rl's groups, and the same as there where they mean the same. Of a batch:
 
@@ -32,11 +33,15 @@ _ROUNDING = 1e-9
 _STAGES = ("queue", "build", "load", "verify", "time", "total")
 
 
-def batch_scalars(episodes: Sequence[Trajectory], advantages: Sequence[float] = ()) -> dict[str, float]:
-    """The scalars of one batch by name, such as `Kernel/CorrectRate`. What the batch says nothing of is left out.
+def batch_scalars(
+    episodes: Sequence[Trajectory], advantages: Sequence[float] = ()
+) -> dict[str, float]:
+    """The scalars of one batch by name, such as `Kernel/CorrectRate`. What the batch says nothing
+    of is left out.
 
     Args:
-        episodes: of any number of problems; turns and trajectories count alike. Those without a turn are left out.
+        episodes: of any number of problems; turns and trajectories count alike. Those without a
+            turn are left out.
         advantages: one per training sample, as the loop computed them.
 
     Raises:
@@ -56,8 +61,12 @@ def batch_scalars(episodes: Sequence[Trajectory], advantages: Sequence[float] = 
     return values | dict(_levels(episodes))
 
 
-def batch_distributions(episodes: Sequence[Trajectory], advantages: Sequence[float] = ()) -> dict[str, list[float]]:
-    """All values of a batch by name, such as `Distributions/Rewards`, for histograms; only names that have any."""
+def batch_distributions(
+    episodes: Sequence[Trajectory], advantages: Sequence[float] = ()
+) -> dict[str, list[float]]:
+    """All values of a batch by name, such as `Distributions/Rewards`, for histograms; only names
+    that have any.
+    """
     turns = [turn for each in episodes for turn in each.turns]
     values = {
         "Rewards": [turn.score for turn in turns],
@@ -100,7 +109,9 @@ def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
         return ()
     settings = settings_of(episode)
     outcome = at_bound(turn.outcome, settings.bound, settings.noisy)
-    scored = as_scored(outcome, turn.submission, turn.reply, turn.reasoning, turn.usage, settings.tokenizer)
+    scored = as_scored(
+        outcome, turn.submission, turn.reply, turn.reasoning, turn.usage, settings.tokenizer
+    )
     unpaid = turn.score - score(scored)
     return score.parts(scored) + ((("repeated", unpaid),) if abs(unpaid) > _ROUNDING else ())
 
@@ -130,7 +141,10 @@ def _multi_turn(episodes: Sequence[Trajectory]) -> Named:
         for name, counts in RATES.items():
             yield f"Turn{at + 1}/{name.capitalize()}Rate", share(map(counts, turns))
         yield f"Turn{at + 1}/RewardMean", fmean(turn.score for turn in turns)
-        yield f"Turn{at + 1}/DiscountedMean", fmean(returns_of(each)[at] for each in episodes if len(each.turns) > at)
+        yield (
+            f"Turn{at + 1}/DiscountedMean",
+            fmean(returns_of(each)[at] for each in episodes if len(each.turns) > at),
+        )
 
 
 def _counts(turns: Sequence[Turn]) -> Named:

@@ -1,10 +1,10 @@
 """An episode as an environment of SkyRL-gym (`pip install 'kevin-env[skyrl]'`).
 
-    import skyrl_gym
-    skyrl_gym.register("kevin", "kevin_env.integrations.skyrl:KernelEnv", {"settings": Settings(gamma=0.4)})
+    import skyrl_gym skyrl_gym.register("kevin", "kevin_env.integrations.skyrl:KernelEnv",
+    {"settings": Settings(gamma=0.4)})
 
-The rows of the data set have the `env_class` "kevin" and a column `problem`. SkyRL's generator lets the chat grow with
-every turn; each turn's reward is its score.
+The rows of the data set have the `env_class` "kevin" and a column `problem`. SkyRL's generator lets
+the chat grow with every turn; each turn's reward is its score.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,8 @@ class KernelEnv(BaseTextEnv):
 
     Args:
         env_config: settings of the episode by name, which come before those of `settings`.
-        extras: the row: `problem` (its id or path), and `max_turns`, which SkyRL sets and which comes first.
+        extras: the row: `problem` (its id or path), and `max_turns`, which SkyRL sets and which
+            comes first.
         settings: how episodes are played, for `skyrl_gym.register`.
         pool: who judges; by default judges of this machine's devices.
 
@@ -47,7 +48,9 @@ class KernelEnv(BaseTextEnv):
             raise ProblemError("the row has no column 'problem'; it holds a problem's id or path")
         turns = {"max_turns": row["max_turns"]} if "max_turns" in row else {}
         played = Settings.of({**dict(settings or Settings()), **(env_config or {}), **turns})
-        self._episode = Episode(load_problem(row["problem"]), pool or process_pool(), played, model="skyrl")
+        self._episode = Episode(
+            load_problem(row["problem"]), pool or process_pool(), played, model="skyrl"
+        )
         self.max_turns = played.max_turns
 
     def init(self, prompt: ConversationType) -> tuple[ConversationType, dict[str, Any]]:
@@ -57,7 +60,9 @@ class KernelEnv(BaseTextEnv):
             ProblemError: if the problem's reference fails.
             JudgeError: if the judge fails.
         """
-        return [message.model_dump() for message in self._episode.start()], {"problem": self._episode.problem.id}
+        return [message.model_dump() for message in self._episode.start()], {
+            "problem": self._episode.problem.id
+        }
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
         """Takes a turn with the policy's reply.
@@ -79,7 +84,9 @@ class KernelEnv(BaseTextEnv):
         )
 
     def get_metrics(self) -> dict[str, Any]:
-        """Of the episode so far: its turns, whether one was correct, the best of them, the return of the first."""
+        """Of the episode so far: its turns, whether one was correct, the best of them, the return
+        of the first.
+        """
         turns = self._episode.turns
         if not turns:
             return {"turns": 0}

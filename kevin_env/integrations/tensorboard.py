@@ -1,8 +1,10 @@
-"""What a training loop and an evaluation show in TensorBoard. Needs the extra `tensorboard`, and no torch.
+"""What a training loop and an evaluation show in TensorBoard. Needs the extra `tensorboard`, and no
+torch.
 
 with TensorBoardLogger("runs/kevin") as logger:
     for step, episodes in enumerate(batches):
-        logger.log_batch(step, episodes, advantages=..., timing={"train": 12.5}, optimizer={"learning_rate": 2e-6})
+        logger.log_batch(step, episodes, advantages=..., timing={"train": 12.5},
+        optimizer={"learning_rate": 2e-6})
     logger.log_run(step, measure(held_out))
 """
 
@@ -21,11 +23,13 @@ from kevin_env.record import Trajectory
 
 
 class TensorBoardLogger:
-    """Writes event files. Every call is on disk when it returns. Not for use from several threads at once.
+    """Writes event files. Every call is on disk when it returns. Not for use from several threads
+    at once.
 
     Args:
         folder: made when missing; what was logged there before stays.
-        resume: what has a value at a step already, in the event files of the folder, is not logged there again.
+        resume: what has a value at a step already, in the event files of the folder, is not logged
+            there again.
 
     Raises:
         ImportError: if TensorBoard is not installed.
@@ -84,11 +88,16 @@ class TensorBoardLogger:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
-    def _write(self, step: int, scalars: Mapping[str, float], distributions: Mapping[str, Sequence[float]]) -> None:
+    def _write(
+        self, step: int, scalars: Mapping[str, float], distributions: Mapping[str, Sequence[float]]
+    ) -> None:
         from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
         from tensorboard.plugins.histogram.summary_v2 import histogram_pb
         from tensorboard.plugins.scalar.summary_v2 import scalar_pb
@@ -100,8 +109,11 @@ class TensorBoardLogger:
                 event.summary.MergeFrom(scalar_pb(name, float(value)))
         for name, values in distributions.items():
             if name not in logged:
-                # A histogram of what is not finite is an error; its mean and extremes above show it.
-                event.summary.MergeFrom(histogram_pb(name, [value for value in values if math.isfinite(value)]))
+                # A histogram of what is not finite is an error; its mean and extremes above show
+                # it.
+                event.summary.MergeFrom(
+                    histogram_pb(name, [value for value in values if math.isfinite(value)])
+                )
         if event.summary.value:
             self._writer.add_event(event)
             self._writer.flush()
@@ -116,12 +128,16 @@ def require_tensorboard() -> Any:
     try:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
     except ImportError as error:
-        raise ImportError("TensorBoard is not installed: pip install 'kevin-env[tensorboard]'") from error
+        raise ImportError(
+            "TensorBoard is not installed: pip install 'kevin-env[tensorboard]'"
+        ) from error
     return EventFileWriter
 
 
 def _logged(folder: Path) -> dict[int, set[str]]:
-    """The names that have a value, by step. What a kill left half-written at the end of a file has none."""
+    """The names that have a value, by step. What a kill left half-written at the end of a file has
+    none.
+    """
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
     names: defaultdict[int, set[str]] = defaultdict(set)

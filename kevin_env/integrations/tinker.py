@@ -1,4 +1,5 @@
-"""Training with Tinker's cookbook (`pip install 'kevin-env[tinker]'`), each turn with its own discounted return.
+"""Training with Tinker's cookbook (`pip install 'kevin-env[tinker]'`), each turn with its own
+discounted return.
 
     from tinker_cookbook.rl import train
     config = train.Config(
@@ -6,9 +7,10 @@
         rollout_error_tolerance=PerTurnReturns(), remove_constant_reward_groups=True, ...
     )
 
-Left alone, the cookbook adds up the rewards of a trajectory and gives all of its turns one advantage. `PerTurnReturns`
-makes a trajectory of every turn, before groups with equal rewards are left out: a group is then Kevin's m x n turns.
-The cookbook subtracts the group's mean and does not divide: the baseline `flat` of `kevin_env.advantage`.
+Left alone, the cookbook adds up the rewards of a trajectory and gives all of its turns one
+advantage. `PerTurnReturns` makes a trajectory of every turn, before groups with equal rewards are
+left out: a group is then Kevin's m x n turns. The cookbook subtracts the group's mean and does not
+divide: the baseline `flat` of `kevin_env.advantage`.
 """
 
 # pyright: reportMissingImports=false
@@ -34,11 +36,19 @@ from kevin_env.score import discounted_returns
 from kevin_env.selection import ProblemSource, find_problems, problem_source
 from kevin_env.settings import Settings
 
-__all__ = ["KernelDataset", "KernelDatasetBuilder", "KernelEnv", "KernelGroup", "PerTurnReturns", "divide"]
+__all__ = [
+    "KernelDataset",
+    "KernelDatasetBuilder",
+    "KernelEnv",
+    "KernelGroup",
+    "PerTurnReturns",
+    "divide",
+]
 
 
 class KernelDataset(RLDataset):
-    """Batches of problems: all of them in turn, shuffled anew each time round, or what a source draws.
+    """Batches of problems: all of them in turn, shuffled anew each time round, or what a source
+    draws.
 
     Args:
         problems: what is trained on.
@@ -76,7 +86,8 @@ class KernelDataset(RLDataset):
 
 @chz.chz
 class KernelDatasetBuilder(RLDatasetBuilder):
-    """What `train.Config` takes. The numbers are Kevin's (arXiv 2507.11948): 8 problems of 16 episodes of 4 turns.
+    """What `train.Config` takes. The numbers are Kevin's (arXiv 2507.11948): 8 problems of 16
+    episodes of 4 turns.
 
     Raises (from the call):
         ProblemError: if a problem is unknown.
@@ -86,8 +97,9 @@ class KernelDatasetBuilder(RLDatasetBuilder):
     """Whose tokenizer is used."""
     renderer_name: str
     problems: Any = "train"
-    """As for `find_problems`, of a level only those that are not held out; or a `MixedDifficulty`, or a `Curriculum`:
-    that is told how episodes went if these run in this process."""
+    """As for `find_problems`, of a level only those that are not held out; or a `MixedDifficulty`,
+    or a `Curriculum`: that is told how episodes went if these run in this process.
+    """
     test_problems: Any = "held_out"
     """As for `find_problems`; None is no test."""
     groups_per_batch: int = 8
@@ -100,13 +112,19 @@ class KernelDatasetBuilder(RLDatasetBuilder):
 
     async def __call__(self) -> tuple[KernelDataset, KernelDataset | None]:
         """The problems to train on, and those to test on, each once."""
-        renderer = get_renderer(self.renderer_name, get_tokenizer(self.model_name), model_name=self.model_name)
+        renderer = get_renderer(
+            self.renderer_name, get_tokenizer(self.model_name), model_name=self.model_name
+        )
         group = partial(
             KernelGroup, group_size=self.group_size, renderer=renderer, settings=self.settings,
             model=self.model_name, pool=self.pool,
         )  # fmt: skip
         source = problem_source(self.problems)
-        told = partial(group, recorder=self.recorder, source=source if isinstance(source, ProblemSource) else None)
+        told = partial(
+            group,
+            recorder=self.recorder,
+            source=source if isinstance(source, ProblemSource) else None,
+        )
         train = KernelDataset(source, told, self.groups_per_batch, self.batches, self.seed)
         if self.test_problems is None:
             return train, None
@@ -116,7 +134,9 @@ class KernelDatasetBuilder(RLDatasetBuilder):
 
 @dataclass(frozen=True)
 class PerTurnReturns(RolloutStrategy):
-    """Gives every turn as a trajectory of its own whose reward is the discounted return from that turn on."""
+    """Gives every turn as a trajectory of its own whose reward is the discounted return from that
+    turn on.
+    """
 
     inner: RolloutStrategy = field(default_factory=FailFast)
     """Plays the episodes: `RetryOnFailure()` and `MinViableGroup()` bear with judges that fail."""
@@ -126,7 +146,9 @@ class PerTurnReturns(RolloutStrategy):
         """As the strategy inside."""
         return self.inner.catches_group_errors
 
-    async def execute(self, env_group_builder: EnvGroupBuilder, policy: TokenCompleter) -> RolloutResult:
+    async def execute(
+        self, env_group_builder: EnvGroupBuilder, policy: TokenCompleter
+    ) -> RolloutResult:
         """Plays the episodes of a `KernelGroup` and divides them into turns."""
         assert isinstance(env_group_builder, KernelGroup)
         played = await self.inner.execute(env_group_builder, policy)

@@ -1,7 +1,10 @@
-"""An episode as an environment of Tinker's cookbook, and the group of those that are compared with each other."""
+"""An episode as an environment of Tinker's cookbook, and the group of those that are compared with
+each other.
+"""
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-# Its pins exclude those of the tools that check types, which take `tinker` for the module beside this one.
+# Its pins exclude those of the tools that check types, which take `tinker` for the module beside
+# this one.
 
 import asyncio
 from collections.abc import Sequence
@@ -39,7 +42,8 @@ from kevin_env.settings import Settings
 
 
 class KernelEnv(Env):
-    """One episode. A reply that was cut off, or that cannot be read, is a turn like any other and ends nothing.
+    """One episode. A reply that was cut off, or that cannot be read, is a turn like any other and
+    ends nothing.
 
     Args:
         episode: not started yet.
@@ -63,10 +67,15 @@ class KernelEnv(Env):
         """Takes a turn; its reward is the turn's score.
 
         Raises:
-            JudgeError: if the judge fails twice. `PerTurnReturns(RetryOnFailure())` then plays another episode.
+            JudgeError: if the judge fails twice. `PerTurnReturns(RetryOnFailure())` then plays
+                another episode.
         """
         message, _ = await asyncio.to_thread(alone, self._renderer.parse_response, action)
-        reply = _reply(message, (extra or {}).get("stop_reason") == "length", Usage(completion_tokens=len(action)))
+        reply = _reply(
+            message,
+            (extra or {}).get("stop_reason") == "length",
+            Usage(completion_tokens=len(action)),
+        )
         turn = await submit_async(self.episode, reply)
         done = self.episode.done
         prompt, stop = (tinker.ModelInput.empty(), []) if done else await self._prompt()
@@ -80,18 +89,26 @@ class KernelEnv(Env):
         )
 
     async def _prompt(self) -> tuple[tinker.ModelInput, StopCondition]:
-        chat = [Message(role=message.role, content=message.content) for message in self.episode.messages]
+        chat = [
+            Message(role=message.role, content=message.content) for message in self.episode.messages
+        ]
         prompt = await asyncio.to_thread(alone, self._renderer.build_generation_prompt, chat)
         return prompt, await asyncio.to_thread(alone, self._renderer.get_stop_sequences)
 
     def _stop(self) -> Metrics:
-        why = StopReason.MAX_TURNS if self.episode.stop_reason == "max_turns" else StopReason.COMPLETED
+        why = (
+            StopReason.MAX_TURNS
+            if self.episode.stop_reason == "max_turns"
+            else StopReason.COMPLETED
+        )
         return {f"{STOP_METRIC_PREFIX}{why}": 1.0}
 
 
 @dataclass(frozen=True)
 class KernelGroup(EnvGroupBuilder):
-    """The episodes of one problem that are compared with each other. Can be pickled if it has no pool and no source."""
+    """The episodes of one problem that are compared with each other. Can be pickled if it has no
+    pool and no source.
+    """
 
     problem: Problem
     group_size: int
@@ -141,4 +158,6 @@ def _reply(message: Message, cut: bool, usage: Usage) -> Reply:
 
 def _metrics(turn: Turn) -> Metrics:
     rates = {f"category/{name}": float(name == turn.category) for name in get_args(Category)}
-    return {**rates, "score": turn.score} | ({} if turn.speedup is None else {"speedup": turn.speedup})
+    return {**rates, "score": turn.score} | (
+        {} if turn.speedup is None else {"speedup": turn.speedup}
+    )

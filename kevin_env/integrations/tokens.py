@@ -14,8 +14,8 @@ P = ParamSpec("P")
 def alone(function: Callable[P, A], *args: P.args, **kwargs: P.kwargs) -> A:
     """Calls what uses a tokenizer, one at a time in this process.
 
-    Those of Hugging Face fail ("Already borrowed") when one thread asks while another changes how they work, which
-    even encoding does.
+    Those of Hugging Face fail ("Already borrowed") when one thread asks while another changes how
+    they work, which even encoding does.
     """
     with _lock():
         return function(*args, **kwargs)

@@ -1,8 +1,8 @@
 """Training with TRL's `GRPOTrainer` (`pip install 'kevin-env[trl]'`), in one of two ways.
 
-`TurnRollouts` trains as Kevin does (arXiv 2507.11948): each turn is a sample with its own prompt and its own discounted
-return, and is compared with all m x n turns of its problem. With `KernelEnvironment` TRL plays by tool calls: one
-growing chat and one reward an episode.
+`TurnRollouts` trains as Kevin does (arXiv 2507.11948): each turn is a sample with its own prompt
+and its own discounted return, and is compared with all m x n turns of its problem. With
+`KernelEnvironment` TRL plays by tool calls: one growing chat and one reward an episode.
 """
 
 from __future__ import annotations
@@ -42,17 +42,20 @@ class TurnRollouts:
             train_dataset=rollouts.dataset(), rollout_func=rollouts,
         )
 
-    `scale_rewards="group"` is Kevin's baseline, `flat_std` of `kevin_env.advantage`; `"none"` is `flat`. Every batch
-    has n turns of every episode: turns that an episode did not have, and all turns of one whose judge failed, have no
-    return, no tokens in the loss and no part in the baseline.
+    `scale_rewards="group"` is Kevin's baseline, `flat_std` of `kevin_env.advantage`; `"none"` is
+    `flat`. Every batch has n turns of every episode: turns that an episode did not have, and all
+    turns of one whose judge failed, have no return, no tokens in the loss and no part in the
+    baseline.
 
     Args:
-        problems: as for `find_problems`, of a level only those that are not held out; or a `MixedDifficulty` or
-            `Curriculum`, which is told how each episode of training went.
-        pool: who judges; by default judges of this machine's devices. It stays the caller's to close.
-        settings: how episodes are played; `max_turns` is n. `context_tokens` are the policy's own tokens, and have to
-            leave room for `max_completion_length` in what the model can read.
-        recorder: writes the episodes to a trajectory file. Their model is called by its name and step.
+        problems: as for `find_problems`, of a level only those that are not held out; or a
+            `MixedDifficulty` or `Curriculum`, which is told how each episode of training went.
+        pool: who judges; by default judges of this machine's devices. It stays the caller's to
+            close.
+        settings: how episodes are played; `max_turns` is n. `context_tokens` are the policy's own
+            tokens, and have to leave room for `max_completion_length` in what the model can read.
+        recorder: writes the episodes to a trajectory file. Their model is called by its name and
+            step.
 
     Raises:
         ProblemError: if a problem is unknown.
@@ -73,10 +76,12 @@ class TurnRollouts:
         self._pool, self._recorder = pool, recorder
 
     def dataset(self) -> Dataset | IterableDataset:
-        """What to give as `train_dataset`: the problems by id, which the rollouts put their prompts in the place of.
+        """What to give as `train_dataset`: the problems by id, which the rollouts put their prompts
+        in the place of.
 
-        A curriculum's never ends and is drawn from as training goes, a batch ahead: set `max_steps`, and
-        `shuffle_dataset=False`, or else TRL draws a thousand problems before the first step.
+        A curriculum's never ends and is drawn from as training goes, a batch ahead: set
+        `max_steps`, and `shuffle_dataset=False`, or else TRL draws a thousand problems before the
+        first step.
         """
         from datasets import Dataset, IterableDataset
 
@@ -92,11 +97,15 @@ class TurnRollouts:
             JudgeError: if the judge failed for every episode.
         """
         training = trainer.model.training
-        self._require_whole(prompts, trainer.num_generations if training else trainer.num_generations_eval)
+        self._require_whole(
+            prompts, trainer.num_generations if training else trainer.num_generations_eval
+        )
         episodes = self._begin(prompts[:: self.settings.max_turns], trainer)
         rounds = [_play(episodes, trainer) for _ in range(self.settings.max_turns)]
         if all(episode.stop_reason == "judge_error" for episode in episodes):
-            raise JudgeError(f"the judge failed for all {len(episodes)} episodes; see `kevin-env doctor`")
+            raise JudgeError(
+                f"the judge failed for all {len(episodes)} episodes; see `kevin-env doctor`"
+            )
         if training:
             self._tell(episodes)
         return _rows(episodes, rounds)
@@ -116,7 +125,14 @@ class TurnRollouts:
         build = partial(build_messages, count=count)
         name = f"{trainer.model.config._name_or_path or 'policy'}@{trainer.state.global_step}"
         pool = self._pool or process_pool()
-        begin = partial(Episode, pool=pool, settings=self.settings, recorder=self._recorder, model=name, build=build)
+        begin = partial(
+            Episode,
+            pool=pool,
+            settings=self.settings,
+            recorder=self._recorder,
+            model=name,
+            build=build,
+        )
         episodes = [begin(self._known[id]) for id in ids]
         for episode in episodes:
             episode.start()
@@ -129,14 +145,21 @@ class TurnRollouts:
         from accelerate.utils import gather_object
 
         ended = [episode for episode in episodes if episode.stop_reason != "judge_error"]
-        for id, outcomes in gather_object([(e.problem.id, [turn.outcome for turn in e.turns]) for e in ended]):
+        for id, outcomes in gather_object(
+            [(e.problem.id, [turn.outcome for turn in e.turns]) for e in ended]
+        ):
             self._source.record(self._known[id], outcomes)
 
 
 def turn_return(
-    turn_return: Sequence[float | None], score: Sequence[float | None], category: Sequence[str | None], **more: Any
+    turn_return: Sequence[float | None],
+    score: Sequence[float | None],
+    category: Sequence[str | None],
+    **more: Any,
 ) -> list[float | None]:
-    """The reward function that goes with `TurnRollouts`. Logs the turns' mean score and the share of correct ones."""
+    """The reward function that goes with `TurnRollouts`. Logs the turns' mean score and the share
+    of correct ones.
+    """
     log_metric: Callable[[str, float], None] = more["log_metric"]
     if scores := [value for value in score if value is not None]:
         log_metric("kevin/score", fmean(scores))
@@ -158,7 +181,9 @@ class _Draws:
             yield {"prompt": problem.id}
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
-        """Nothing, since `datasets` pickles what makes a dataset for no more than the name of a cache."""
+        """Nothing, since `datasets` pickles what makes a dataset for no more than the name of a
+        cache.
+        """
         return object, ()
 
 
@@ -172,14 +197,24 @@ class _Round:
 
 
 def _play(episodes: Sequence[Episode], trainer: Any) -> _Round:
-    """Takes one turn in all episodes. Those that have ended are asked, too: every batch has the same shape."""
+    """Takes one turn in all episodes. Those that have ended are asked, too: every batch has the
+    same shape.
+    """
     chats = [[message.model_dump() for message in episode.messages] for episode in episodes]
     prompt_ids = trainer.processing_class.apply_chat_template(
-        chats, add_generation_prompt=True, tokenize=True, return_dict=True, **trainer.chat_template_kwargs
+        chats,
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=True,
+        **trainer.chat_template_kwargs,
     )["input_ids"]
-    completion_ids, logprobs = trainer._generate_single_turn(prompt_ids, None, {}, num_generations=1)
+    completion_ids, logprobs = trainer._generate_single_turn(
+        prompt_ids, None, {}, num_generations=1
+    )
     asked = zip(episodes, prompt_ids, completion_ids, strict=True)
-    replies = {episode: _reply(prompt, ids, trainer) for episode, prompt, ids in asked if not episode.done}
+    replies = {
+        episode: _reply(prompt, ids, trainer) for episode, prompt, ids in asked if not episode.done
+    }
     for episode in submit_all(replies):
         episode.finish("judge_error")
     return _Round(prompt_ids, completion_ids, logprobs)
@@ -187,15 +222,24 @@ def _play(episodes: Sequence[Episode], trainer: Any) -> _Round:
 
 def _reply(prompt_ids: list[int], completion_ids: list[int], trainer: Any) -> Reply:
     decode = trainer.processing_class.decode
-    opened = "<think>" if decode(prompt_ids[-8:]).rstrip().endswith("<think>") else ""  # by the chat template
+    opened = (
+        "<think>" if decode(prompt_ids[-8:]).rstrip().endswith("<think>") else ""
+    )  # by the chat template
     cut = completion_ids[-1] not in trainer.eos_token_ids
     usage = Usage(prompt_tokens=len(prompt_ids), completion_tokens=len(completion_ids))
-    return make_reply(opened + decode(completion_ids, skip_special_tokens=True), truncated=cut, usage=usage)
+    return make_reply(
+        opened + decode(completion_ids, skip_special_tokens=True), truncated=cut, usage=usage
+    )
 
 
 def _rows(episodes: Sequence[Episode], rounds: Sequence[_Round]) -> dict[str, list[Any] | None]:
-    """The turns, episode by episode; of one that is no sample to train on, return, score and category are None."""
-    known = [{sample.turn - 1: sample for sample in training_samples([each.trajectory])} for each in episodes]
+    """The turns, episode by episode; of one that is no sample to train on, return, score and
+    category are None.
+    """
+    known = [
+        {sample.turn - 1: sample for sample in training_samples([each.trajectory])}
+        for each in episodes
+    ]
     order = [(at, number) for at in range(len(episodes)) for number in range(len(rounds))]
     samples = [known[at].get(number) for at, number in order]
     completion_ids = [rounds[number].completion_ids[at] for at, number in order]
@@ -204,7 +248,10 @@ def _rows(episodes: Sequence[Episode], rounds: Sequence[_Round]) -> dict[str, li
         "prompt_ids": [rounds[number].prompt_ids[at] for at, number in order],
         "completion_ids": completion_ids,
         "logprobs": [logprobs[number][at] for at, number in order] if logprobs else None,
-        "env_mask": [[int(sample is not None)] * len(ids) for sample, ids in zip(samples, completion_ids, strict=True)],
+        "env_mask": [
+            [int(sample is not None)] * len(ids)
+            for sample, ids in zip(samples, completion_ids, strict=True)
+        ],
         "turn_return": [sample and sample.turn_return for sample in samples],
         "score": [sample and sample.score for sample in samples],
         "category": [sample and sample.category for sample in samples],

@@ -17,18 +17,19 @@ class KernelEnvironment:
     """An `environment_factory`: an episode that the policy plays by the tool `submit_kernel`.
 
         GRPOTrainer(
-            model, args=GRPOConfig(max_tool_calling_iterations=4, ...), environment_factory=KernelEnvironment,
-            train_dataset=Dataset.from_list([
+            model, args=GRPOConfig(max_tool_calling_iterations=4, ...),
+            environment_factory=KernelEnvironment, train_dataset=Dataset.from_list([
                 {"prompt": [{"role": "user", "content": ""}], "problem": "L1_23_Softmax"}, ...
             ]),
         )
 
-    The chat grows with every turn, reasoning included, and all of it gets one advantage. TRL's trainer of this kind
-    runs the tools of its rollouts one after the other.
+    The chat grows with every turn, reasoning included, and all of it gets one advantage. TRL's
+    trainer of this kind runs the tools of its rollouts one after the other.
 
     Args:
         pool: who judges; by default judges of this machine's devices.
-        settings: how episodes are played. With `gamma=1` and `returns="max"` the reward is the best score.
+        settings: how episodes are played. With `gamma=1` and `returns="max"` the reward is the best
+            score.
     """
 
     def __init__(self, pool: JudgePool | None = None, settings: Settings | None = None) -> None:
@@ -47,12 +48,12 @@ class KernelEnvironment:
             ProblemError: if it is unknown, or its reference fails.
             JudgeError: if the judge fails.
         """
-        self._episode = Episode(load_problem(problem), self._pool or process_pool(), self._settings, model="trl")
+        self._episode = Episode(
+            load_problem(problem), self._pool or process_pool(), self._settings, model="trl"
+        )
         self._failed = False
         task = "\n\n".join(message.content for message in self._episode.start())
-        return (
-            f"{task}\n\n# Tool\n\nGive the file to `submit_kernel` instead of writing it in a code block, once a turn."
-        )
+        return f"{task}\n\n# Tool\n\nGive the file to `submit_kernel` instead of writing it in a code block, once a turn."
 
     def submit_kernel(self, code: str) -> str:
         """Compiles, checks and times a kernel, and tells what came of it. Uses up one turn.
@@ -70,12 +71,17 @@ class KernelEnvironment:
             turn = submit(episode, code)
         except JudgeError:
             self._failed = True
-            return "The machine that judges has failed, not the kernel. Nothing more can be submitted."
+            return (
+                "The machine that judges has failed, not the kernel. Nothing more can be submitted."
+            )
         left = self._settings.max_turns - turn.turn
-        return f"{turn.feedback}\n\n{'No turns are left.' if episode.done else f'Turns left: {left}.'}"
+        return (
+            f"{turn.feedback}\n\n{'No turns are left.' if episode.done else f'Turns left: {left}.'}"
+        )
 
     def get_reward(self) -> float | None:
-        """The discounted return of the first turn; that of a reply without code if nothing was submitted.
+        """The discounted return of the first turn; that of a reply without code if nothing was
+        submitted.
 
         None, which TRL leaves out, if the judge failed.
         """

@@ -1,14 +1,16 @@
 """A taskset and an environment for verifiers 0.4 (`pip install 'kevin-env[verifiers]'`).
 
-verifiers finds them by the name of a module that exports both, such as one with these lines in `kevin_vf.py`:
+verifiers finds them by the name of a module that exports both, such as one with these lines in
+`kevin_vf.py`:
 
     from kevin_env.integrations.verifiers import KernelEnv, KernelTaskset
     __all__ = ["KernelEnv", "KernelTaskset"]
 
-    vf-eval kevin-vf -m MODEL --client.base-url URL --env.taskset.problems L1 --env.settings.max-turns 4 --no-push
+    vf-eval kevin-vf -m MODEL --client.base-url URL --env.taskset.problems L1
+    --env.settings.max-turns 4 --no-push
 
-Every turn is an agent run of its own, so that its trace has the prompt as it was sent, without earlier reasoning, and
-its own discounted return as its reward.
+Every turn is an agent run of its own, so that its trace has the prompt as it was sent, without
+earlier reasoning, and its own discounted return as its reward.
 """
 
 # pyright: reportMissingImports=false
@@ -39,7 +41,9 @@ class KernelTasksetConfig(vf.TasksetConfig):
     """Which problems there are."""
 
     problems: str = "train"
-    """As for `find_problems`: an id, a level (without its held-out problems), a side of the split, a path."""
+    """As for `find_problems`: an id, a level (without its held-out problems), a side of the split,
+    a path.
+    """
 
 
 class KernelData(vf.TaskData):
@@ -74,7 +78,9 @@ class KernelTaskset(vf.Taskset[KernelTask, KernelTasksetConfig]):
 class KernelEnvConfig(vf.EnvConfig):
     """How episodes are played and recorded."""
 
-    policy: vf.AgentConfig = vf.AgentConfig(harness=NullHarnessConfig(id="null"), runtime=SubprocessConfig())
+    policy: vf.AgentConfig = vf.AgentConfig(
+        harness=NullHarnessConfig(id="null"), runtime=SubprocessConfig()
+    )
     """Who plays. It answers in text, so that nothing of it runs on this machine but the asking."""
     settings: Settings = Settings()
     record: Path | None = None
@@ -108,7 +114,9 @@ class KernelEnv(vf.Env[KernelEnvConfig]):
             trace = await agents.policy.run(task.with_data(prompt=_prompt(episode.messages)))
             if not trace.ok or not trace.assistant_messages:
                 episode.finish("model_error")
-                raise RuntimeError(f"the policy gave no reply in turn {len(traces) + 1}; its trace says why")
+                raise RuntimeError(
+                    f"the policy gave no reply in turn {len(traces) + 1}; its trace says why"
+                )
             await submit_async(episode, _reply(trace))
             traces.append(trace)
         for trace, turn, value in zip(traces, episode.turns, episode.returns, strict=True):
@@ -122,12 +130,16 @@ def _prompt(chat: Sequence[ChatMessage]) -> list[Message]:
 
 def _reply(trace: vf.Trace) -> Reply:
     said = trace.assistant_messages[-1]
-    return make_reply(said.content or "", said.reasoning_content or "", truncated=trace.is_truncated)
+    return make_reply(
+        said.content or "", said.reasoning_content or "", truncated=trace.is_truncated
+    )
 
 
 def _record(trace: vf.Trace, turn: Turn, value: float) -> None:
     trace.record_reward("turn_return", value)
-    trace.record_metrics({"turn": turn.turn, "score": turn.score, "correct": float(turn.category == "correct")})
+    trace.record_metrics(
+        {"turn": turn.turn, "score": turn.score, "correct": float(turn.category == "correct")}
+    )
     if turn.speedup is not None:
         trace.record_metric("speedup", turn.speedup)
     trace.info["outcome"] = turn.outcome.model_dump(mode="json")

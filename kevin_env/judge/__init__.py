@@ -1,7 +1,8 @@
 """The trusted side: inputs, expected outputs, clock and verdict.
 
 What runs where, who trusts whom, and what is an error of whom is written in `docs/threat-model.md`.
-Importing this package takes no torch: the client talks to judge processes through `kevin_env.judge.pool`.
+Importing this package takes no torch: the client talks to judge processes through
+`kevin_env.judge.pool`.
 """
 
 from kevin_env.judge.api import (

@@ -1,12 +1,15 @@
-"""What a single accumulator for each sum costs: a reference is run with the rounding errors that it would have.
+"""What a single accumulator for each sum costs: a reference is run with the rounding errors that it
+would have.
 
-Adding up n terms one after the other rounds each of the n partial sums S_k. An error of rounding is within half an ulp
-of S_k and, as a rule, unlike the others, so that together they have the root mean square `ROUNDED` eps sqrt(sum S_k^2)
-(Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). Of terms with the sum S and the sum
-of squares T, in any order, sum S_k^2 is about n (S^2 / 3 + T / 2). Where terms are alike, or lost in the partial sum,
-errors add up; where most are zero, there are fewer. So a sample of the sums is really added up that way, and the
-estimate is scaled to that. That much is added to, or taken away from, the result of every sum in the reference, with
-random signs; what follows from it in the output is what a kernel may be off by.
+Adding up n terms one after the other rounds each of the n partial sums S_k. An error of rounding is
+within half an ulp of S_k and, as a rule, unlike the others, so that together they have the root
+mean square `ROUNDED` eps sqrt(sum S_k^2) (Higham and Mary, "A New Approach to Probabilistic
+Rounding Error Analysis", 2019). Of terms with the sum S and the sum of squares T, in any order, sum
+S_k^2 is about n (S^2 / 3 + T / 2). Where terms are alike, or lost in the partial sum, errors add
+up; where most are zero, there are fewer. So a sample of the sums is really added up that way, and
+the estimate is scaled to that. That much is added to, or taken away from, the result of every sum
+in the reference, with random signs; what follows from it in the output is what a kernel may be off
+by.
 """
 
 import math
@@ -19,8 +22,9 @@ from torch._decomp import get_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 
 ROUNDED = 0.21
-"""Root mean square of a rounding error, as a share of eps times the number: over a binade an ulp is 0.72 eps of it on
-average, and the error uniform within half an ulp."""
+"""Root mean square of a rounding error, as a share of eps times the number: over a binade an ulp is
+0.72 eps of it on average, and the error uniform within half an ulp.
+"""
 LONGEST = 1 << 20
 """Terms that one accumulator adds up at most: longer sums are computed in parts."""
 SAMPLE = 64
@@ -55,7 +59,9 @@ class OneAccumulator(TorchDispatchMode):
 
 
 def _rounded(result: torch.Tensor) -> float:
-    """The root mean square of one rounding error, as a share of what is rounded: accumulators are float32 at least."""
+    """The root mean square of one rounding error, as a share of what is rounded: accumulators are
+    float32 at least.
+    """
     return ROUNDED * torch.finfo(torch.promote_types(result.dtype, torch.float32)).eps
 
 
@@ -70,7 +76,9 @@ def _modelled(count: float, total: torch.Tensor, squares: torch.Tensor) -> torch
 
 
 def _scale(terms: torch.Tensor, rounded: float) -> float:
-    """What the model has to be multiplied by, from the terms of some sums, a row of float32 for each."""
+    """What the model has to be multiplied by, from the terms of some sums, a row of float32 for
+    each.
+    """
     terms = terms[:, :LONGEST].float().cpu()
     exact = terms.double()
     off = torch.from_numpy(np.add.accumulate(terms.numpy(), axis=1)[:, -1]) - exact.sum(1)
@@ -84,7 +92,11 @@ def _scale(terms: torch.Tensor, rounded: float) -> float:
 def _places(shape: Sequence[int], device: torch.device) -> tuple[torch.Tensor, ...]:
     """Indices of some elements of a tensor of this shape; of all where they are few."""
     count = math.prod(shape)
-    chosen = torch.randint(count, (SAMPLE,), device=device) if count > SAMPLE else torch.arange(count, device=device)
+    chosen = (
+        torch.randint(count, (SAMPLE,), device=device)
+        if count > SAMPLE
+        else torch.arange(count, device=device)
+    )
     return torch.unravel_index(chosen, tuple(shape))
 
 
@@ -97,7 +109,10 @@ def _product(added: int) -> Rule:
         if not result.is_floating_point() or not result.numel() or left.shape[-1] < 2:
             return result
         squares = torch.matmul(left.float().square(), right.float().square())
-        rows, columns = left if left.dim() > 1 else left[None], right if right.dim() > 1 else right[:, None]
+        rows, columns = (
+            left if left.dim() > 1 else left[None],
+            right if right.dim() > 1 else right[:, None],
+        )
         *batch, row, column = _places((*rows.shape[:-1], columns.shape[-1]), left.device)
         terms = rows[(*batch, row)].float() * columns.mT[(*batch, column)].float()
         errors = _modelled(left.shape[-1], result.float(), squares) * _rounded(result)
@@ -106,7 +121,9 @@ def _product(added: int) -> Rule:
     return rule
 
 
-def _convolution(func: Any, x: torch.Tensor, weight: torch.Tensor, bias: Any, *rest: Any) -> torch.Tensor:
+def _convolution(
+    func: Any, x: torch.Tensor, weight: torch.Tensor, bias: Any, *rest: Any
+) -> torch.Tensor:
     result = func(x, weight, bias, *rest)
     squares = func(x.square(), weight.square(), None, *rest)
     transposed, groups = rest[3], rest[5]
@@ -123,7 +140,9 @@ def _terms(x: torch.Tensor, dim: Any) -> torch.Tensor:
     return sample.reshape(-1, math.prod(x.shape[axis] for axis in axes)).float()
 
 
-def _sum(func: Any, x: torch.Tensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> torch.Tensor:
+def _sum(
+    func: Any, x: torch.Tensor, dim: Any = None, keepdim: bool = False, **kwargs: Any
+) -> torch.Tensor:
     result = func(x, **kwargs) if func is aten.sum.default else func(x, dim, keepdim, **kwargs)
     if not result.is_floating_point() or not 0 < result.numel() < x.numel():
         return result
@@ -132,7 +151,9 @@ def _sum(func: Any, x: torch.Tensor, dim: Any = None, keepdim: bool = False, **k
     return _moved(result, errors * _scale(_terms(x, dim), _rounded(result)))
 
 
-def _mean(func: Any, x: torch.Tensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> torch.Tensor:
+def _mean(
+    func: Any, x: torch.Tensor, dim: Any = None, keepdim: bool = False, **kwargs: Any
+) -> torch.Tensor:
     total = _sum(aten.sum.dim_IntList, x, dim, keepdim, **kwargs)
     return total / max(1.0, x.numel() / max(1, total.numel()))
 
@@ -158,19 +179,25 @@ def _spread(
 
 
 def _var(power: float) -> Rule:
-    def rule(func: Any, x: torch.Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> torch.Tensor:
+    def rule(
+        func: Any, x: torch.Tensor, dim: Any = None, *args: Any, **kwargs: Any
+    ) -> torch.Tensor:
         return _spread(func, x, dim, power, True, dim, *args, **kwargs)
 
     return rule
 
 
-def _var_mean(func: Any, x: torch.Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
+def _var_mean(
+    func: Any, x: torch.Tensor, dim: Any = None, *args: Any, **kwargs: Any
+) -> tuple[torch.Tensor, ...]:
     """Of a variance, or a standard deviation, and a mean."""
     spread = _var(1)(lambda *given, **named: func(*given, **named)[0], x, dim, *args, **kwargs)
     return spread, _mean(func, x, dim, spread.dim() == x.dim())
 
 
-def _norm(func: Any, x: torch.Tensor, order: Any = 2, dim: Any = None, *args: Any, **kwargs: Any) -> torch.Tensor:
+def _norm(
+    func: Any, x: torch.Tensor, order: Any = 2, dim: Any = None, *args: Any, **kwargs: Any
+) -> torch.Tensor:
     return _spread(func, x, dim, 0.5, False, order, dim, *args, **kwargs)
 
 

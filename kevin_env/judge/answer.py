@@ -22,7 +22,8 @@ class Answer:
         seconds: From when its inputs could be read until the judge had looked at an output.
         unchanged: Whether the inputs were left as they were.
         early: Whether an output changed after it had been looked at.
-        writing: On a GPU, the seconds before that in which the input was written and the L2 flushed.
+        writing: On a GPU, the seconds before that in which the input was written and the L2
+            flushed.
     """
 
     claim: CallClaim
@@ -39,7 +40,9 @@ class Answer:
         return sum(output.size for output in self.outputs if output.flat is not None)
 
     def changed_since(self) -> bool:
-        """Whether an output is not what it was when it was taken; waits a moment for kernels that still run."""
+        """Whether an output is not what it was when it was taken; waits a moment for kernels that
+        still run.
+        """
         time.sleep(LATE_SECONDS)
         try:
             return any(

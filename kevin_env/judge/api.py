@@ -1,4 +1,6 @@
-"""What the client and a judge say to each other: plain frozen values, and the protocol that a pool serves."""
+"""What the client and a judge say to each other: plain frozen values, and the protocol that a pool
+serves.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,14 +14,18 @@ from kevin_env.profile import Profile, ProfileKind
 from kevin_env.rules import Rules
 
 Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
-"""The stages of a judgement in order; each is reported when it begins. `profile` is there on request only."""
+"""The stages of a judgement in order; each is reported when it begins. `profile` is there on
+request only.
+"""
 
 Level = Literal["enforced", "missing"]
 OnStage = Callable[[Stage], None]
 
 
 class JudgeError(RuntimeError):
-    """The judge itself failed. Raised to the caller, never scored, never shown to a model as its own failure."""
+    """The judge itself failed. Raised to the caller, never scored, never shown to a model as its
+    own failure.
+    """
 
 
 class Submission(Frozen):
@@ -31,9 +37,13 @@ class Submission(Frozen):
 
 
 CALL_SECONDS, CALL_MULTIPLE = 2.0, 200.0
-"""A call may take the larger of so many seconds and so many times the reference's time, or `call_timeout`."""
+"""A call may take the larger of so many seconds and so many times the reference's time, or
+`call_timeout`.
+"""
 FIRST_SECONDS = 30.0
-"""So many seconds more for constructing `ModelNew` and for the first call in each case: JIT and autotuning."""
+"""So many seconds more for constructing `ModelNew` and for the first call in each case: JIT and
+autotuning.
+"""
 
 
 class Limits(Frozen):
@@ -54,29 +64,45 @@ class Options(Frozen):
     """`cpu`, `cuda`, `cuda:1`, several as `cuda:0,1`, or `auto`: a GPU when there is one."""
     baseline: Literal["eager", "compile"] = "eager"
     rules: Rules = "open"
-    """What a call of a right submission may do (`kevin_env.rules.recorded`). What can be read in its code was read
-    before, and is not the judge's business."""
+    """What a call of a right submission may do (`kevin_env.rules.recorded`). What can be read in
+    its code was read before, and is not the judge's business.
+    """
     glue: float = Field(default=0.0, ge=0, lt=1)
-    """Under the rules `kernel`: torch may compute on fewer elements than this share of the largest tensor."""
+    """Under the rules `kernel`: torch may compute on fewer elements than this share of the largest
+    tensor.
+    """
     inputs: Literal["varied", "shipped"] = "varied"
-    """`varied`: further distributions beside the problem's own. `shipped`: what its `get_inputs` draws, no more."""
+    """`varied`: further distributions beside the problem's own. `shipped`: what its `get_inputs`
+    draws, no more.
+    """
     require_sandbox: bool = False
     """Refuse (JudgeError) when a protection of the sandbox is missing on this machine."""
     profile: ProfileKind = "none"
-    """What to look into after a right answer was timed. `kernels`: operators and kernels of a call, as the submission's
-    own process tells. `ncu`: Nsight Compute's digest as well."""
+    """What to look into after a right answer was timed. `kernels`: operators and kernels of a call,
+    as the submission's own process tells. `ncu`: Nsight Compute's digest as well.
+    """
     sanitize: bool = False
-    """Whether compute-sanitizer looks for the cause of an illegal access or of an output that changes."""
+    """Whether compute-sanitizer looks for the cause of an illegal access or of an output that
+    changes.
+    """
     secret: str | None = None
-    """128 bits as hex that all inputs are drawn from. None: the judge draws it. Given only to judge a record again."""
+    """128 bits as hex that all inputs are drawn from. None: the judge draws it. Given only to judge
+    a record again.
+    """
     headers: Literal["short", "full"] = "short"
-    """`short`: extensions of torch are first tried with short headers of ours. `full`: with torch's own only."""
+    """`short`: extensions of torch are first tried with short headers of ours. `full`: with torch's
+    own only.
+    """
     build_timeout: float = 300.0
     """Seconds for importing the submission, compilers included."""
     call_timeout: float | None = None
-    """Seconds for constructing the model, and for any one call; None: what `limits` derives from the reference."""
+    """Seconds for constructing the model, and for any one call; None: what `limits` derives from
+    the reference.
+    """
     precision: float | None = None
-    """Half-width of the speedup's interval, relative to it, from which on it is precise; None: the pace's."""
+    """Half-width of the speedup's interval, relative to it, from which on it is precise; None: the
+    pace's.
+    """
     retry_noisy: bool = False
     """Whether a time with a wide interval is measured again."""
 
@@ -114,7 +140,9 @@ class Seconds(Frozen):
 
 
 class DeviceInfo(Frozen):
-    """The device and the software on it. Sizes in bytes, bandwidth in bytes a second; 0 where it is not known."""
+    """The device and the software on it. Sizes in bytes, bandwidth in bytes a second; 0 where it is
+    not known.
+    """
 
     device: str
     """`cpu` or `cuda:0`."""
@@ -134,7 +162,9 @@ class DeviceInfo(Frozen):
     sm_registers: int = 0
     """32-bit registers of a streaming multiprocessor."""
     peaks: dict[str, float] = Field(default_factory=dict[str, float])
-    """Theoretical FLOP/s at the highest clock, dense, by arithmetic such as `FP32` or `BF16 tensor cores`."""
+    """Theoretical FLOP/s at the highest clock, dense, by arithmetic such as `FP32` or `BF16 tensor
+    cores`.
+    """
     instructions: str = ""
     """The vector instructions of a CPU, such as `AVX2, FMA`."""
     caches: tuple[int, ...] = ()
@@ -155,7 +185,8 @@ class InputFacts(Frozen):
     high: float | None = None
     """Smallest and largest value of a tensor of integers or bools."""
     structure: tuple[str, ...] = ()
-    """What every distribution keeps, such as `lower triangular` or `sums to 1 along dimension 1`."""
+    """What every distribution keeps, such as `lower triangular` or `sums to 1 along dimension 1`.
+    """
 
 
 class CaseFacts(Frozen):
@@ -170,7 +201,9 @@ class CaseFacts(Frozen):
 
 
 class Facts(Frozen):
-    """What a judge knows of a problem on its device, all of it meant for the prompt: nothing checked is a surprise."""
+    """What a judge knows of a problem on its device, all of it meant for the prompt: nothing
+    checked is a surprise.
+    """
 
     device: DeviceInfo
     cases: tuple[CaseFacts, ...]
@@ -195,7 +228,8 @@ class Judgement(Frozen):
     device: DeviceInfo
     sandbox: Sandbox
     secret: str
-    """What every input was drawn from; for the record only, written after the submission is dead."""
+    """What every input was drawn from; for the record only, written after the submission is dead.
+    """
     log: Printable = ""
     """What the submission wrote to stdout and stderr, capped."""
     flags: tuple[str, ...] = ()
@@ -222,9 +256,14 @@ class JudgePool(Describer, Protocol):
     """Judges submissions, many at once. Closed by its owner; closing twice is fine."""
 
     def submit(
-        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
     ) -> Future[Judgement]:
-        """Starts judging; `on_stage` is called from another thread when a stage begins. Errors as `describe`.
+        """Starts judging; `on_stage` is called from another thread when a stage begins. Errors as
+        `describe`.
 
         Cancelling the future ends what is judged, where it still can be.
         """

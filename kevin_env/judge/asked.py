@@ -1,4 +1,6 @@
-"""One judgement under way: what was asked for, where its time goes, and whether somebody still waits for it."""
+"""One judgement under way: what was asked for, where its time goes, and whether somebody still
+waits for it.
+"""
 
 import hashlib
 import threading
@@ -15,7 +17,9 @@ class Cancelled(JudgeError):
 
 
 class Cancellation:
-    """Ends a judgement from another thread: its candidate at once, and what would come after that does not begin."""
+    """Ends a judgement from another thread: its candidate at once, and what would come after that
+    does not begin.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,7 +43,9 @@ class Cancellation:
             raise Cancelled("the judgement was cancelled")
 
     def ends(self, worker: Worker) -> None:
-        """From now on this candidate is the one that is ended; at once when it was cancelled before."""
+        """From now on this candidate is the one that is ended; at once when it was cancelled
+        before.
+        """
         with self._lock:
             self._worker = worker
         if self._cancelled:
@@ -59,7 +65,8 @@ class Asked:
     def on_other_inputs(self, seen: str) -> "Asked":
         """The same once more, on inputs that follow from the secret of those that were `seen`.
 
-        Who ended itself to be judged again might have left their answers somewhere, in what of files lies in memory.
+        Who ended itself to be judged again might have left their answers somewhere, in what of
+        files lies in memory.
         """
         secret = hashlib.sha256(f"{seen}/again".encode()).hexdigest()[:32]
         return replace(self, options=self.options.model_copy(update={"secret": secret}))
@@ -70,7 +77,9 @@ class Asked:
         Raises:
             JudgeError: when a protection is missing and may not be.
         """
-        missing = [name for name, level in worker.sandbox.model_dump().items() if level == "missing"]
+        missing = [
+            name for name, level in worker.sandbox.model_dump().items() if level == "missing"
+        ]
         if self.options.require_sandbox and missing:
             text = f"this machine's sandbox gives no protection of {', '.join(missing)}; see kevin-env doctor"
             raise JudgeError(text)

@@ -1,4 +1,6 @@
-"""What a judge keeps ready on its device: warm candidates, partners, and what it knows of problems and device."""
+"""What a judge keeps ready on its device: warm candidates, partners, and what it knows of problems
+and device.
+"""
 
 import math
 import threading
@@ -30,8 +32,9 @@ MEMORY_SHARE = 0.6
 ROOM = 3e-6
 """Seconds by which the constant of a link varies from one contest to the next."""
 LEAST_FREE = 1 / 3
-"""Share of what was free on a GPU that is left beside a submission which is alone: the judge's own processes need less
-than the rest."""
+"""Share of what was free on a GPU that is left beside a submission which is alone: the judge's own
+processes need less than the rest.
+"""
 
 
 class Bench:
@@ -40,19 +43,26 @@ class Bench:
     Args:
         device: Where candidates run.
         info: Its limits.
-        server: Where candidates are forked from, when it has been started already; it is this one's from now on.
+        server: Where candidates are forked from, when it has been started already; it is this one's
+            from now on.
         pace: How many calls a verdict takes; by default what `PACES` has for the kind of device.
     """
 
     def __init__(
-        self, device: torch.device, info: DeviceInfo, server: ForkServer | None = None, pace: Pace | None = None
+        self,
+        device: torch.device,
+        info: DeviceInfo,
+        server: ForkServer | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.device = device
         self.info = info
         self.pace = pace or PACES[device.type]
         on_gpu = device.type == "cuda"
         self.memory = max(SUBMISSION, int(host_memory() * MEMORY_SHARE))
-        """Bytes that a candidate may use, the same for all: a verdict does not depend on who else works here."""
+        """Bytes that a candidate may use, the same for all: a verdict does not depend on who else
+        works here.
+        """
         self.room = free_memory(device) if on_gpu else None
         """Bytes of a GPU that were free when the judge had its context."""
         judges = gpus_of_host(device) if on_gpu else 1
@@ -66,7 +76,9 @@ class Bench:
         """By `nature_key`."""
         self.sketches = Sketches(self.lease)
         self.refusals: dict[str, str] = {}
-        """By tool that was tried on a program of ours: why it cannot look into this device; empty if it can."""
+        """By tool that was tried on a program of ours: why it cannot look into this device; empty
+        if it can.
+        """
         self.missing_metrics: set[str] = set()
         """Of Nsight Compute's, those that this device does not have, likewise."""
         self.timing = threading.Lock()
@@ -92,11 +104,15 @@ class Bench:
 
     @cached_property
     def known_seconds(self) -> float:
-        """How long the null model's kernel takes on a GPU. Hold the device alone when it is first asked for."""
+        """How long the null model's kernel takes on a GPU. Hold the device alone when it is first
+        asked for.
+        """
         return stream_seconds(self.device, self.info.l2)
 
     def least_constant(self, seen: float) -> float:
-        """The least constant of a link that was seen on this device, `seen` among them, with a little room above."""
+        """The least constant of a link that was seen on this device, `seen` among them, with a
+        little room above.
+        """
         self._least_constant = min(self._least_constant, seen)
         return self._least_constant + ROOM
 
@@ -111,11 +127,14 @@ class Bench:
         return self.watched(self._take_spare() or self._new_worker())
 
     def take_for_tools(self) -> Worker:
-        """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools start in it."""
+        """A candidate that has run nothing and touched no device, for programs that NVIDIA's tools
+        start in it.
+        """
         return self.watched(self._forked(tools=True))
 
     def keep_begun(self, worker: Worker, missing: frozenset[str]) -> None:
-        """Keeps a candidate in which Nsight Compute has begun for the next, one at most; any other is ended.
+        """Keeps a candidate in which Nsight Compute has begun for the next, one at most; any other
+        is ended.
 
         Args:
             worker: The candidate; it stands still.
@@ -139,14 +158,17 @@ class Bench:
         return bool(self._begun)
 
     def dismiss(self, worker: Worker) -> None:
-        """Lets a candidate end that is not needed any more and still to be retired: on a GPU, as there."""
+        """Lets a candidate end that is not needed any more and still to be retired: on a GPU, as
+        there.
+        """
         if self.device.type == "cuda":
             worker.dismiss()
 
     def retire(self, worker: Worker) -> None:
         """Kills a candidate and prepares another. Hold no lease.
 
-        On a GPU at once, since it does not show in others' times; on a CPU it stands still until nobody is timed.
+        On a GPU at once, since it does not show in others' times; on a CPU it stands still until
+        nobody is timed.
         """
         if self._memory is not None:
             self._memory.forget(worker)
@@ -158,7 +180,9 @@ class Bench:
         self._refill_later()
 
     def clear(self) -> None:
-        """Ends the processes that are kept ready on a GPU, for a submission that takes most of its memory."""
+        """Ends the processes that are kept ready on a GPU, for a submission that takes most of its
+        memory.
+        """
         if self.device.type == "cuda":
             with self._lock:
                 spares, self._spares = self._spares, []
@@ -180,7 +204,9 @@ class Bench:
             self._memory.close()
 
     def watched(self, worker: Worker, held: int = 0) -> Worker:
-        """The same, ended when it uses more of the device's memory than a submission may that has `held` of it now."""
+        """The same, ended when it uses more of the device's memory than a submission may that has
+        `held` of it now.
+        """
         if self._memory is not None:
             self._memory.watch(worker, limit_of(torch.cuda.mem_get_info(self.device)[0] + held))
         return worker
@@ -194,7 +220,8 @@ class Bench:
         return 0 if self._memory is None else self._memory.held(worker)
 
     def hoards(self, worker: Worker) -> bool:
-        """Whether a candidate holds what the judge was to have: if the judge lacks memory now, it is its doing.
+        """Whether a candidate holds what the judge was to have: if the judge lacks memory now, it
+        is its doing.
 
         It stands still from here on, so that it gives nothing back meanwhile.
         """
@@ -203,11 +230,15 @@ class Bench:
         return self.room is not None and self.held(worker) > LEAST_FREE * self.room
 
     def crowded(self, worker: Worker) -> bool:
-        """Whether most of the device's memory that was free is held neither by a candidate nor by the judge.
+        """Whether most of the device's memory that was free is held neither by a candidate nor by
+        the judge.
 
         Of a CPU it is not asked.
         """
-        return self.room is not None and free_memory(self.device) + self.held(worker) < LEAST_FREE * self.room
+        return (
+            self.room is not None
+            and free_memory(self.device) + self.held(worker) < LEAST_FREE * self.room
+        )
 
     def _take_spare(self) -> Worker | None:
         while True:
@@ -230,21 +261,31 @@ class Bench:
         return server
 
     def _refill_later(self) -> None:
-        """Starts all missing spares at once, which takes the driver less time than one after the other."""
+        """Starts all missing spares at once, which takes the driver less time than one after the
+        other.
+        """
         with self._lock:
-            missing = 0 if self._closed else max(0, self.capacity.spares - len(self._spares) - self._coming)
+            missing = (
+                0
+                if self._closed
+                else max(0, self.capacity.spares - len(self._spares) - self._coming)
+            )
             self._coming += missing
         for left in range(missing, 0, -1):
             try:
                 threading.Thread(target=self._refill, daemon=True).start()
-            except RuntimeError:  # this machine gives no more threads; whoever needs one next starts it
+            except (
+                RuntimeError
+            ):  # this machine gives no more threads; whoever needs one next starts it
                 with self._lock:
                     self._coming -= left
                 return
 
     def _refill(self) -> None:
         try:
-            with suppress(Exception):  # whoever needs one next meets the error where it can be raised
+            with suppress(
+                Exception
+            ):  # whoever needs one next meets the error where it can be raised
                 self._start_spare()
         finally:
             with self._lock:
@@ -260,7 +301,9 @@ class Bench:
             worker.close()
 
     def _warm_worker(self) -> Worker:
-        """A warm candidate for a partner. It is replaced when a submission has ended: now that would be in the way."""
+        """A warm candidate for a partner. It is replaced when a submission has ended: now that
+        would be in the way.
+        """
         return self._take_spare() or self._new_worker()
 
     def _forked(self, tools: bool = False) -> Worker:

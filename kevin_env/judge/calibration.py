@@ -1,4 +1,6 @@
-"""A kernel of known length, and a call of nothing: what a timed call costs beside the model's own work."""
+"""A kernel of known length, and a call of nothing: what a timed call costs beside the model's own
+work.
+"""
 
 import statistics
 from pathlib import Path
@@ -12,11 +14,14 @@ from kevin_env.judge.partners import PARTNER_SECONDS
 from kevin_env.judge.worker import Worker
 
 BYTES = 64 << 20
-"""Read, and as many written. Memory is streamed, as a kernel that spins meets no cold TLB after a change of contexts:
-with one, links of kernels that read memory came out 3 to 7 us too long."""
+"""Read, and as many written. Memory is streamed, as a kernel that spins meets no cold TLB after a
+change of contexts: with one, links of kernels that read memory came out 3 to 7 us too long.
+"""
 CALLS = 15
 HEAD_START = 1_000_000
-"""Clock cycles, half a millisecond, for which the queue is kept busy, so that its host is ahead of it."""
+"""Clock cycles, half a millisecond, for which the queue is kept busy, so that its host is ahead of
+it.
+"""
 
 
 def null_code() -> str:
@@ -34,8 +39,13 @@ def construct_null(null: Worker, on_gpu: bool) -> None:
 
 
 def stream_seconds(device: torch.device, l2: int) -> float:
-    """How long the null model's kernel takes on a GPU with a cold L2, by events in this process. Hold the device."""
-    call, scratch = model.ModelNew(BYTES, device), torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
+    """How long the null model's kernel takes on a GPU with a cold L2, by events in this process.
+    Hold the device.
+    """
+    call, scratch = (
+        model.ModelNew(BYTES, device),
+        torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device),
+    )
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(CALLS)]
     call()
     torch.cuda._sleep(HEAD_START)  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,6 @@
-"""How much of a machine a judge takes: submissions under way at once, on the device at once, candidates kept warm."""
+"""How much of a machine a judge takes: submissions under way at once, on the device at once,
+candidates kept warm.
+"""
 
 import math
 import os
@@ -10,24 +12,30 @@ GIB = 1 << 30
 CONTEXT = 3 * GIB // 4
 """Device memory of one process that has a CUDA context and nothing else: 720 MB on an H200."""
 PARTNERS, MOST_PARTNERS = 3, 8
-"""How many partners a judge keeps (`kevin_env.judge.partners`), and on a GPU with room for many contexts."""
+"""How many partners a judge keeps (`kevin_env.judge.partners`), and on a GPU with room for many
+contexts.
+"""
 ROOMY = 40
-"""Contexts from which on a GPU has room for many: then one submission's partners are made ready while another's are
-timed."""
+"""Contexts from which on a GPU has room for many: then one submission's partners are made ready
+while another's are timed.
+"""
 DEVICE_SHARE = 0.4
 """Of a GPU's memory for contexts; the rest is for problems."""
 SUBMISSION = 2 * GIB
 """Host memory of one submission: its candidate, and a compiler that reads torch's headers."""
 HOST_SHARE = 0.5
-"""Of the host memory that is free for submissions; the rest is for inputs, and for who else works there."""
+"""Of the host memory that is free for submissions; the rest is for inputs, and for who else works
+there.
+"""
 CORE_SHARE = {"cpu": 0.5, "cuda": 0.75}
 """Of the cores for submissions, by device; the rest is for who is timed and for the judge."""
 MOST = 24
 PLACES = 8
 """Submissions that are on a GPU at once, at most. Each place has an equal share of its memory."""
 COPIES = 8
-"""Device memory that judging takes, as a multiple of a call's inputs and outputs: inputs in private and in shared
-memory, outputs of both sides, both in float64, calls that wait for their comparison."""
+"""Device memory that judging takes, as a multiple of a call's inputs and outputs: inputs in private
+and in shared memory, outputs of both sides, both in float64, calls that wait for their comparison.
+"""
 WARM_SHARE, MOST_WARM = 2, 8
 """One warm candidate for so many submissions at once, and the most."""
 WARM_CONTEXTS = 3
@@ -37,7 +45,9 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class Machine:
-    """What one judge may use. Bytes; `device_memory` is what it has besides its own context, None on a CPU."""
+    """What one judge may use. Bytes; `device_memory` is what it has besides its own context, None
+    on a CPU.
+    """
 
     cores: int
     memory: int
@@ -72,7 +82,9 @@ class Capacity:
 def capacity_of(machine: Machine) -> Capacity:
     """As many as cores, host memory and device memory admit, each by its share; never none."""
     device = "cpu" if machine.device_memory is None else "cuda"
-    slots = min(MOST, int(machine.cores * CORE_SHARE[device]), int(machine.memory * HOST_SHARE / SUBMISSION))
+    slots = min(
+        MOST, int(machine.cores * CORE_SHARE[device]), int(machine.memory * HOST_SHARE / SUBMISSION)
+    )
     if machine.device_memory is None:
         return Capacity(max(slots, 1), max(slots, 1), 1)
     contexts = int(machine.device_memory * DEVICE_SHARE / CONTEXT)
@@ -100,9 +112,13 @@ def cores(group: Path = _CGROUP) -> int:
 
 
 def host_memory(group: Path = _CGROUP) -> int:
-    """Bytes that can still be taken: what the kernel calls available, and no more than this container has left."""
+    """Bytes that can still be taken: what the kernel calls available, and no more than this
+    container has left.
+    """
     lines = Path("/proc/meminfo").read_text().splitlines()
-    free = next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable")), 8 * GIB)
+    free = next(
+        (int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable")), 8 * GIB
+    )
     with suppress(OSError, ValueError):
         limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
         kept = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())

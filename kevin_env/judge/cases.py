@@ -18,8 +18,9 @@ from kevin_env.judge.verify import all_finite
 from kevin_env.problem import Problem, ProblemError
 
 CPU_BYTES = 32 << 20
-"""On a CPU a case with larger inputs than this is left out, unless it is the timed one. So is `main` where there is
-`cpu`: it is made to keep a GPU busy, which its inputs alone may not show."""
+"""On a CPU a case with larger inputs than this is left out, unless it is the timed one. So is
+`main` where there is `cpu`: it is made to keep a GPU busy, which its inputs alone may not show.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,19 +51,23 @@ def timed_case(problem: Problem, device: torch.device) -> str:
 
 
 def open_cases(problem: Problem, device: torch.device) -> Iterator[Case]:
-    """Every case that a verdict covers on this device; the timed one last. On a GPU that is all but `cpu`.
+    """Every case that a verdict covers on this device; the timed one last. On a GPU that is all but
+    `cpu`.
 
     Raises:
         ProblemError: when the problem's own code fails.
     """
     timed = timed_case(problem, device)
     for name in (*(case for case in problem.cases if case != timed), timed):
-        if name == timed or (name != "cpu" if device.type != "cpu" else name != "main" and _fits_cpu(problem, name)):
+        if name == timed or (
+            name != "cpu" if device.type != "cpu" else name != "main" and _fits_cpu(problem, name)
+        ):
             yield Case(problem, name, device)
 
 
 def usable_distributions(case: Case, seed: int, inputs: str = "varied") -> list[str]:
-    """The distributions on which the reference of a drawn case stays finite; `own` alone where inputs are `shipped`.
+    """The distributions on which the reference of a drawn case stays finite; `own` alone where
+    inputs are `shipped`.
 
     Raises:
         ProblemError: when it fails or is not finite on its own inputs.
@@ -88,8 +93,11 @@ def seconds_of(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor])
     return min(found)
 
 
-def plan(distributions: list[str], timed: bool, secret: str, case: str, pace: Pace, only: bool = False) -> list[str]:
-    """The distribution of each input set that is screened in a case, in an order that the secret decides.
+def plan(
+    distributions: list[str], timed: bool, secret: str, case: str, pace: Pace, only: bool = False
+) -> list[str]:
+    """The distribution of each input set that is screened in a case, in an order that the secret
+    decides.
 
     Args:
         distributions: Of the case.
@@ -110,11 +118,15 @@ def plan(distributions: list[str], timed: bool, secret: str, case: str, pace: Pa
 
 
 def handed_over(case: Case) -> list[torch.Tensor]:
-    """The tensors that a candidate needs for its model: those among the reference's arguments, then its state."""
+    """The tensors that a candidate needs for its model: those among the reference's arguments, then
+    its state.
+    """
     return [*tree.take_apart(case.init_inputs)[1], *case.state().values()]
 
 
-def construction(case: Case, specs: list[Spec], seed: int, compiled: bool = False) -> dict[str, Any]:
+def construction(
+    case: Case, specs: list[Spec], seed: int, compiled: bool = False
+) -> dict[str, Any]:
     """The fields of the order `construct`, with the places of what `handed_over` gives."""
     init, tensors = tree.take_apart(case.init_inputs)
     return {
@@ -135,7 +147,9 @@ def _is_finite(case: Case, distribution: str, seed: int) -> bool:
 
 
 def _fits_cpu(problem: Problem, name: str) -> bool:
-    """Whether a case is small, from shapes alone; False when they cannot be had without drawing the inputs."""
+    """Whether a case is small, from shapes alone; False when they cannot be had without drawing the
+    inputs.
+    """
     try:
         case = Case(problem, name, torch.device("meta"))
         _, tensors = case.draw_inputs("own", 0)

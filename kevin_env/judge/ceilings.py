@@ -1,8 +1,10 @@
-"""What this device reaches at most: memory and arithmetic, measured by trusted code, kept in a file of the user's.
+"""What this device reaches at most: memory and arithmetic, measured by trusted code, kept in a file
+of the user's.
 
-Measured when first needed, alone on the device, in a fraction of a second; the best of several tries, since what
-disturbs only ever lengthens. On a GPU memory is read far beyond the L2, as the judge's inputs lie cold. On a CPU what
-was just written lies in its caches, so that the rate is that of a working set of the task's own size.
+Measured when first needed, alone on the device, in a fraction of a second; the best of several
+tries, since what disturbs only ever lengthens. On a GPU memory is read far beyond the L2, as the
+judge's inputs lie cold. On a CPU what was just written lies in its caches, so that the rate is that
+of a working set of the task's own size.
 """
 
 import contextlib
@@ -72,7 +74,9 @@ class CeilingStore:
         self._lease = lease
         names = {"device": identity(device), "name": info.name, "processors": str(info.processors)}
         key = names | {name: info.versions.get(name, "") for name in ("driver", "torch")}
-        self._file = _folder() / f"ceilings-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
+        self._file = (
+            _folder() / f"ceilings-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
+        )
         self._found = _read(self._file, key)
         self._own: set[int | str] = set()
 
@@ -81,7 +85,8 @@ class CeilingStore:
 
         Args:
             work: Says how large a working set is, and which arithmetic it needs.
-            again: Whether what this process has not measured itself is measured once more. The higher figures count.
+            again: Whether what this process has not measured itself is measured once more. The
+                higher figures count.
         """
         size = self._set(work)
         self._measure([size], dict.fromkeys((PLAIN, *work.products)), again)
@@ -89,9 +94,11 @@ class CeilingStore:
         return Ceilings(reading=found.reading[size], copying=found.copying[size], rates=found.rates)
 
     def find_all(self) -> None:
-        """Measures what is not known of a GPU, before there is a submission whose work could go on meanwhile.
+        """Measures what is not known of a GPU, before there is a submission whose work could go on
+        meanwhile.
 
-        A process can be stopped, what it has queued on a GPU cannot. Without room it is left to who needs it.
+        A process can be stopped, what it has queued on a GPU cannot. Without room it is left to who
+        needs it.
         """
         with contextlib.suppress(torch.OutOfMemoryError):
             self._measure([GPU_SET], _DTYPES)
@@ -101,18 +108,26 @@ class CeilingStore:
             return GPU_SET
         return next((size for size in CPU_SETS if size >= work.bytes), CPU_SETS[-1])
 
-    def _measure(self, sizes: Iterable[int], kinds: Iterable[Arithmetic], again: bool = False) -> None:
+    def _measure(
+        self, sizes: Iterable[int], kinds: Iterable[Arithmetic], again: bool = False
+    ) -> None:
         """Measures what of these is not known, `again`: not known from this process."""
         found = self._found
         known = self._own if again else {*found.reading, *found.rates}
-        sizes, kinds = [each for each in sizes if each not in known], [each for each in kinds if each not in known]
+        sizes, kinds = (
+            [each for each in sizes if each not in known],
+            [each for each in kinds if each not in known],
+        )
         if not sizes and not kinds:
             return
         reading, copying, rates = dict(found.reading), dict(found.copying), dict(found.rates)
         with self._lease.exclusive(), _all_threads(self._device, self._threads):
             for size in sizes:
                 read, copied = memory_rates(self._device, size)
-                reading[size], copying[size] = max(read, reading.get(size, 0)), max(copied, copying.get(size, 0))
+                reading[size], copying[size] = (
+                    max(read, reading.get(size, 0)),
+                    max(copied, copying.get(size, 0)),
+                )
             for kind in kinds:
                 rates[kind] = max(product_rate(self._device, kind), rates.get(kind, 0))
             if self._device.type == "cuda":
@@ -132,22 +147,29 @@ def memory_rates(device: torch.device, size: int) -> tuple[float, float]:
 def product_rate(device: torch.device, kind: Arithmetic) -> float:
     """FLOPs a second of a product of square matrices.
 
-    On a CPU the fastest of several: not every layout has a quick path of each type, and a kernel may convert its
-    operands to float32.
+    On a CPU the fastest of several: not every layout has a quick path of each type, and a kernel
+    may convert its operands to float32.
     """
     side = GPU_SIDES.get(kind, GPU_SIDE) if device.type == "cuda" else CPU_SIDE
-    with precision("tf32" if kind == "tf32" else "ieee"):  # nobody else draws or sets flags meanwhile
+    with precision(
+        "tf32" if kind == "tf32" else "ieee"
+    ):  # nobody else draws or sets flags meanwhile
         a, b = (torch.randn(side, side, device=device).to(_DTYPES[kind]) for _ in range(2))
         if device.type == "cuda":
             return 2 * side**3 / _seconds(device, lambda: a @ b)
         wide = [t.to(torch.promote_types(t.dtype, torch.float32)) for t in (a, b)]
-        shortest = min(_seconds(device, call) for call in (lambda: a @ b, lambda: a @ b.T, lambda: wide[0] @ wide[1]))
+        shortest = min(
+            _seconds(device, call)
+            for call in (lambda: a @ b, lambda: a @ b.T, lambda: wide[0] @ wide[1])
+        )
         return 2 * side**3 / shortest
 
 
 def _seconds(device: torch.device, call: Callable[[], object]) -> float:
     """The shortest call of those that begin within `SECONDS`."""
-    one = (lambda: event_seconds(call, TRIES)) if device.type == "cuda" else (lambda: _clocked(call))
+    one = (
+        (lambda: event_seconds(call, TRIES)) if device.type == "cuda" else (lambda: _clocked(call))
+    )
     began = time.perf_counter()
     best = one()
     while time.perf_counter() - began < SECONDS:
@@ -174,7 +196,9 @@ def _all_threads(device: torch.device, threads: int) -> Iterator[None]:
 
 
 def _folder() -> Path:
-    """The user's folder for what can be found again. Only an absolute path counts (XDG Base Directory)."""
+    """The user's folder for what can be found again. Only an absolute path counts (XDG Base
+    Directory).
+    """
     named = os.environ.get("XDG_CACHE_HOME", "")
     try:
         return (Path(named) if named.startswith("/") else Path.home() / ".cache") / "kevin-env"

@@ -6,36 +6,43 @@ Both sides queue everything in advance. For each call i:
                        | look at secret places of output i (copy engine) | take output i | compare input i
     candidate's queue: wait W >= i | output i = model(input) | D = i
 
-`W` and `D` are words in device memory (`kevin_env.judge.words`). The time between the events is a *link*: the call and
-a constant, the change of contexts there and back. No host code, launch or wake-up lies in it: the judge's
-queue is held until all links are in it, and the candidate's process is stopped until the last one is through.
+`W` and `D` are words in device memory (`kevin_env.judge.words`). The time between the events is a
+*link*: the call and a constant, the change of contexts there and back. No host code, launch or
+wake-up lies in it: the judge's queue is held until all links are in it, and the candidate's process
+is stopped until the last one is through.
 
-A call that needs its host while the device works (it waits for the device, or has more kernels than the launch queue)
-cannot be queued. It is timed one link at a time, with its process running. The look is at where its last output was; if
-this one is elsewhere, the link ends with its answer. Nor can one on a stream that does not wait for torch's current
-one, where inputs arrive. It is called when its input is there; the link begins before that is written.
+A call that needs its host while the device works (it waits for the device, or has more kernels than
+the launch queue) cannot be queued. It is timed one link at a time, with its process running. The
+look is at where its last output was; if this one is elsewhere, the link ends with its answer. Nor
+can one on a stream that does not wait for torch's current one, where inputs arrive. It is called
+when its input is there; the link begins before that is written.
 
 What a submission may try, and what stops it:
 
-- To work ahead, or to fuse calls: input i + 1 is written when output i has been taken. Before that it exists nowhere
-  that the candidate can read.
-- To watch the input's memory from another stream, and begin before the word: a kernel takes turns with the judge's
-  write and flush, in time slices of milliseconds. What these take longer than among the reference's links is a part of
-  the call.
-- To write `D` early, from another stream, from the host, or that of an earlier call: the look follows at once, at
-  places that were drawn after the call was queued. An output that changes afterwards is `early_done`. What is left of
-  the work takes turns with the judge's, which costs a time slice. Numbers in `D` only grow.
+- To work ahead, or to fuse calls: input i + 1 is written when output i has been taken. Before that
+  it exists nowhere that the candidate can read.
+- To watch the input's memory from another stream, and begin before the word: a kernel takes turns
+  with the judge's write and flush, in time slices of milliseconds. What these take longer than
+  among the reference's links is a part of the call.
+- To write `D` early, from another stream, from the host, or that of an earlier call: the look
+  follows at once, at places that were drawn after the call was queued. An output that changes
+  afterwards is `early_done`. What is left of the work takes turns with the judge's, which costs a
+  time slice. Numbers in `D` only grow.
 - To write `W` itself: it begins on an input that is not there.
-- To keep outputs in one buffer, or to give aliases of the input: each is taken before the next call, and each input is
-  compared with what was written.
-- To run on after the call, so that the reference is slowed: links of a known kernel are mixed at random with those of
-  either side, and slowed as well. Those among the reference's tell the constant that is subtracted; from the
-  submission's links it is no more than the least that this judge has seen.
-- To choose the moment of its time slices, or of page faults: outputs are mapped before the first link, and a disturbed
-  link is longer, never shorter. A chain's time is the lower quartile of its links.
-- To prepare in host code: the process is stopped. What its host does before a chain is queued knows shapes, no values.
+- To keep outputs in one buffer, or to give aliases of the input: each is taken before the next
+  call, and each input is compared with what was written.
+- To run on after the call, so that the reference is slowed: links of a known kernel are mixed at
+  random with those of either side, and slowed as well. Those among the reference's tell the
+  constant that is subtracted; from the submission's links it is no more than the least that this
+  judge has seen.
+- To choose the moment of its time slices, or of page faults: outputs are mapped before the first
+  link, and a disturbed link is longer, never shorter. A chain's time is the lower quartile of its
+  links.
+- To prepare in host code: the process is stopped. What its host does before a chain is queued knows
+  shapes, no values.
 
-What it may gain: no call shares a link with another. The constant is known to about 1 us, which the interval covers.
+What it may gain: no call shares a link with another. The constant is known to about 1 us, which the
+interval covers.
 """
 
 import threading
@@ -59,13 +66,17 @@ from kevin_env.judge.trouble import Broken
 from kevin_env.judge.words import Words
 
 STILL = 0.25
-"""Seconds for which a link may take no time, until the candidate's process goes on and is asked whether it is well."""
+"""Seconds for which a link may take no time, until the candidate's process goes on and is asked
+whether it is well.
+"""
 LOOK = 50e-6
 """Seconds between two looks at whether a link is through."""
 WARM_SECONDS = 60.0
 """For an order of a chain to one of the judge's own processes, which were called before."""
 HELD = 0.5
-"""Seconds after which the judge's queue begins, however much is still to be queued: queueing may wait for it."""
+"""Seconds after which the judge's queue begins, however much is still to be queued: queueing may
+wait for it.
+"""
 
 
 class Link:
@@ -81,7 +92,9 @@ class Link:
     def __init__(self, gate: "GpuGate", player: Player, drawn: Drawn, number: int) -> None:
         self._gate, self._ours, self._drawn, self._number = gate, player.ours, drawn, number
         self._words = words_of(player)
-        self._written, self._began, self.ended = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+        self._written, self._began, self.ended = (
+            torch.cuda.Event(enable_timing=True) for _ in range(3)
+        )
         self._snapshot: Snapshot | None = None
         self._placed: list[Output] = []
         self._rooms: list[torch.Tensor | None] = []
@@ -91,7 +104,9 @@ class Link:
         """Whether the call may begin."""
 
     def expect(self, placed: list[Output]) -> None:
-        """Notes where the outputs will be, allocates memory for copies of them, and draws the places to look at."""
+        """Notes where the outputs will be, allocates memory for copies of them, and draws the
+        places to look at.
+        """
         there = [output for output in placed if output.has_bytes]
         self._placed = placed
         if not self._ours:  # outputs of trusted code are not taken
@@ -126,22 +141,31 @@ class Link:
             self._snapshot.take()
 
     def take(self) -> None:
-        """Queues what is done with inputs and outputs afterwards; nothing with those of trusted code."""
+        """Queues what is done with inputs and outputs afterwards; nothing with those of trusted
+        code.
+        """
         if self._ours:
             return
         if self._snapshot is not None:
             self._snapshot.take_again()
         takeable = self._gate.takeable(self._placed)
-        self._taken = [output.taken(room) for output, room in zip(takeable, self._rooms, strict=True)]
+        self._taken = [
+            output.taken(room) for output, room in zip(takeable, self._rooms, strict=True)
+        ]
         self._differs = self._drawn.image.differs_from(self._gate.inbox)
         self._gate.poison()
 
     def answer(self, claim: CallClaim) -> Answer:
         """What came of it, once the queue is through."""
-        early = self._snapshot is not None and self._differs is not None and not self._snapshot.agrees()
+        early = (
+            self._snapshot is not None and self._differs is not None and not self._snapshot.agrees()
+        )
         unchanged = self._differs is None or not bool(self._differs)
         taken = self._placed if self._differs is None else self._taken
-        seconds, writing = self._began.elapsed_time(self.ended) / 1e3, self._written.elapsed_time(self._began) / 1e3
+        seconds, writing = (
+            self._began.elapsed_time(self.ended) / 1e3,
+            self._written.elapsed_time(self._began) / 1e3,
+        )
         return Answer(claim, taken, self._placed, seconds, unchanged, early, writing)
 
 
@@ -156,7 +180,8 @@ class GpuGate(Gate):
         self._side = torch.cuda.Stream(self.device)
 
     def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
-        """One call, whose seconds say only about how long it took. The device may be shared meanwhile.
+        """One call, whose seconds say only about how long it took. The device may be shared
+        meanwhile.
 
         Errors as `Gate.call`.
         """
@@ -167,10 +192,16 @@ class GpuGate(Gate):
         self.stage(player, drawn, timeout)
 
         def unless_late() -> None:
-            if player.first or player.host_driven or not player.worker.answers_within(QUEUE_SECONDS):
+            if (
+                player.first
+                or player.host_driven
+                or not player.worker.answers_within(QUEUE_SECONDS)
+            ):
                 link.open()
 
-        answer = player.worker.ask("go", timeout, meanwhile=unless_late, seeds=seeds_of([drawn]), behind=number)
+        answer = player.worker.ask(
+            "go", timeout, meanwhile=unless_late, seeds=seeds_of([drawn]), behind=number
+        )
         if not player.first:
             player.late = player.late + 1 if link.opened else 0
         player.first = False
@@ -193,7 +224,9 @@ class GpuGate(Gate):
             link.look()
 
         with self._released([player]):
-            answer = player.worker.ask("go", timeout, meanwhile=begin, seeds=seeds_of([drawn]), behind=number)
+            answer = player.worker.ask(
+                "go", timeout, meanwhile=begin, seeds=seeds_of([drawn]), behind=number
+            )
             (claim,), (placed,) = self.claims(player, answer, 1)
             if player.claim is None or places_of(claim) != places_of(player.claim):
                 link.expect(placed)
@@ -233,7 +266,8 @@ class GpuGate(Gate):
     def chain(
         self, calls: Sequence[tuple[Player, Sequence[Drawn]]], timeout: float | Patience
     ) -> list[list[Answer]] | None:
-        """Calls of several players, mixed at random, each on inputs of one form. Their processes stand still.
+        """Calls of several players, mixed at random, each on inputs of one form. Their processes
+        stand still.
 
         Hold the device alone; errors as `Gate.call`, of trusted code as `JudgeError`.
 
@@ -242,8 +276,8 @@ class GpuGate(Gate):
             timeout: For each order to a submission; trusted code has `WARM_SECONDS`.
 
         Returns:
-            The answers of each player; None when calls of one were not queued in time, and so nothing was timed.
-            `Player.late` counts that.
+            The answers of each player; None when calls of one were not queued in time, and so
+            nothing was timed. `Player.late` counts that.
         """
         with self._released([player for player, _ in calls]):
             rows = list[_Row]()
@@ -274,9 +308,13 @@ class GpuGate(Gate):
             player.worker.ask("finish", WARM_SECONDS if player.ours else timeout)
 
     def _queued(self, player: Player, sets: Sequence[Drawn], timeout: float | Patience) -> "_Row":
-        """Calls that wait for their word, and where their outputs will be; without claims if they were late."""
+        """Calls that wait for their word, and where their outputs will be; without claims if they
+        were late.
+        """
         numbers = words_of(player).numbers(len(sets))
-        links = [Link(self, player, drawn, number) for drawn, number in zip(sets, numbers, strict=True)]
+        links = [
+            Link(self, player, drawn, number) for drawn, number in zip(sets, numbers, strict=True)
+        ]
         timeout = WARM_SECONDS if player.ours else timeout
         self.stage(player, sets[0], timeout)
 
@@ -285,7 +323,9 @@ class GpuGate(Gate):
                 links[-1].open()  # its number does for all
 
         seeds = seeds_of(list(sets))
-        answer = player.worker.ask("go", timeout, meanwhile=unless_late, seeds=seeds, behind=numbers[0])
+        answer = player.worker.ask(
+            "go", timeout, meanwhile=unless_late, seeds=seeds, behind=numbers[0]
+        )
         player.late = player.late + 1 if links[-1].opened else 0
         if player.late:
             return _Row(player, links, [])
@@ -330,13 +370,19 @@ class GpuGate(Gate):
     def _foreseen(self, player: Player) -> list[Output]:
         """Where the outputs of a player's next call will be, if they are where the last ones were."""
         try:
-            return [player.mappings.resolve(claim) for claim in player.claim.tensors] if player.claim else []
+            return (
+                [player.mappings.resolve(claim) for claim in player.claim.tensors]
+                if player.claim
+                else []
+            )
         except Broken:  # that memory is gone
             player.claim = None
             return []
 
     def _through(self, player: Player, links: Sequence[Link], timeout: float | Patience) -> None:
-        """Waits until all links are through. A process that stands still goes on when one takes long."""
+        """Waits until all links are through. A process that stands still goes on when one takes
+        long.
+        """
         asked = False
         for link in links:
             if asked or _is_through(link):
@@ -360,7 +406,9 @@ class GpuGate(Gate):
 
 @dataclass(frozen=True)
 class _Row:
-    """The links of one player in a chain, and what it said of each call; nothing where they were not queued."""
+    """The links of one player in a chain, and what it said of each call; nothing where they were
+    not queued.
+    """
 
     player: Player
     links: list[Link]
@@ -398,4 +446,8 @@ def _is_through(link: Link) -> bool:
 
 def _usual(timeout: float | Patience) -> float | Patience:
     """For a call that has been queued: it compiles nothing any more."""
-    return Patience(timeout.usual, timeout.usual, timeout.pause) if isinstance(timeout, Patience) else timeout
+    return (
+        Patience(timeout.usual, timeout.usual, timeout.pause)
+        if isinstance(timeout, Patience)
+        else timeout
+    )

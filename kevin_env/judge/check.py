@@ -21,8 +21,9 @@ from kevin_env.outcome import Difference, Incorrect, Pattern
 Allowed = dict[tuple[str, int], Tolerance]
 """What was allowed on an earlier input set, by its name and the number of the output tensor."""
 CLOSE = 0.5
-"""An output that is within this share of what was allowed on an earlier set of the same case and distribution is right;
-the oracle, which takes ten times as long, is asked about every other."""
+"""An output that is within this share of what was allowed on an earlier set of the same case and
+distribution is right; the oracle, which takes ten times as long, is asked about every other.
+"""
 
 
 def check_answer(
@@ -30,7 +31,10 @@ def check_answer(
 ) -> Incorrect | None:  # fmt: skip
     """What is wrong with a call, or None. `allowed` is read and added to."""
     if not answer.unchanged:
-        return _incorrect(Mismatch("inputs_changed", "the call modified its inputs, or memory next to them"), input_set)
+        return _incorrect(
+            Mismatch("inputs_changed", "the call modified its inputs, or memory next to them"),
+            input_set,
+        )
     if answer.early:
         text = "the call was reported finished while its output was still being written"
         return _incorrect(Mismatch("early_done", text), input_set)
@@ -40,7 +44,9 @@ def check_answer(
     claimed = in_order_of(skeleton, answer.claim.skeleton)
     theirs, ours = tree.leaves(claimed), tree.leaves(skeleton)
     if len(theirs) != len(ours):
-        return _incorrect(Mismatch("arity", f"expected {count_of(ours)}, got {count_of(theirs)}"), input_set)
+        return _incorrect(
+            Mismatch("arity", f"expected {count_of(ours)}, got {count_of(theirs)}"), input_set
+        )
     if shape_of(claimed) != shape_of(skeleton):
         text = f"expected {described(skeleton)}, got {described(claimed)}"
         return _incorrect(Mismatch("type", text), input_set)
@@ -73,7 +79,9 @@ class _Target:
     def plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> bool:
         """Whether nothing is wrong, as far as that is plain without the oracle."""
         known = allowed.get(self.name)
-        return known is not None and near(tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms)
+        return known is not None and near(
+            tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms
+        )
 
     def compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
         """Compares with the oracle."""
@@ -81,7 +89,9 @@ class _Target:
         tolerance = tolerance_of(self.reference, oracle, self.case.tolerance, self.case.precision)
         wrong, tolerance = find_wrong(tensor, self.reference, oracle, tolerance, self.plain)
         if wrong is not None:
-            return replace(wrong, pattern=find_pattern(wrong, tensor, self.reference, oracle, tolerance))
+            return replace(
+                wrong, pattern=find_pattern(wrong, tensor, self.reference, oracle, tolerance)
+            )
         if self.reference.is_floating_point():
             allowed.setdefault(self.name, tolerance)
         return None
@@ -103,7 +113,9 @@ def _tensor_wrong(output: Output, target: _Target, allowed: Allowed) -> Mismatch
 def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
     claim, reference, case = output.claim, target.reference, target.case
     if claim.device != case.device.type:
-        return Mismatch("device", f"expected a tensor on {case.device.type}, got one on {claim.device}")
+        return Mismatch(
+            "device", f"expected a tensor on {case.device.type}, got one on {claim.device}"
+        )
     if claim.layout is not None:
         return Mismatch("type", f"expected a strided tensor, got layout {claim.layout}")
     if claim.shape != list(reference.shape):
@@ -114,7 +126,8 @@ def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
 
 
 def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | None:
-    """What is wrong with a call whose output holds bytes that memory was filled with beforehand; None without any.
+    """What is wrong with a call whose output holds bytes that memory was filled with beforehand;
+    None without any.
 
     Args:
         before: A call on the same inputs, without that filling.
@@ -134,27 +147,46 @@ def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | Non
     shown: list[Difference] = []
     for each in wrong.differences:
         at = each.index[: now.dim()]  # that of a complex element ends with which of its parts
-        shown.append(each.model_copy(update={"got": "uninitialized"}) if _left_as_filled(now[at], then[at]) else each)
+        shown.append(
+            each.model_copy(update={"got": "uninitialized"})
+            if _left_as_filled(now[at], then[at])
+            else each
+        )
     some = f"{count} of {now.numel()} elements ({100 * count / now.numel():.3g} %) hold"
     which = "the output holds" if count == now.numel() else some
     what = f"{which} uninitialized memory: never written, or computed from uninitialized memory"
     where = region_of(_left_as_filled, now, then)
     pattern = Pattern(where=where) if where else None
-    told = Mismatch("not_written", what, count, now.numel(), differences=tuple(shown), pattern=pattern)
-    return _incorrect(told, wrong.input_set, wrong.output).model_copy(update={"passed": wrong.passed})
+    told = Mismatch(
+        "not_written", what, count, now.numel(), differences=tuple(shown), pattern=pattern
+    )
+    return _incorrect(told, wrong.input_set, wrong.output).model_copy(
+        update={"passed": wrong.passed}
+    )
 
 
 def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
-    """Elements that are as memory was filled. A -1 may also be an answer: of integers those count that were not so."""
-    now_bytes, then_bytes = (each.contiguous().unsqueeze(-1).view(torch.uint8) for each in (now, then))
+    """Elements that are as memory was filled. A -1 may also be an answer: of integers those count
+    that were not so.
+    """
+    now_bytes, then_bytes = (
+        each.contiguous().unsqueeze(-1).view(torch.uint8) for each in (now, then)
+    )
     filled = (now_bytes == POISON).all(-1)
-    return filled if now.is_floating_point() or now.is_complex() else filled & (now_bytes != then_bytes).any(-1)
+    return (
+        filled
+        if now.is_floating_point() or now.is_complex()
+        else filled & (now_bytes != then_bytes).any(-1)
+    )
 
 
 def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
     """The oracle's tensors, each only where it really is float64 of the same shape."""
     double = (torch.float64, torch.complex128)
-    return [o if o is not None and o.dtype in double else None for o in alike(expected.oracle, references)]
+    return [
+        o if o is not None and o.dtype in double else None
+        for o in alike(expected.oracle, references)
+    ]
 
 
 def alike(output: Any | None, references: list[torch.Tensor]) -> list[torch.Tensor | None]:

@@ -1,4 +1,6 @@
-"""Which devices a choice such as `cuda:0,1` means, and which of them gets the next piece of work. Without CUDA."""
+"""Which devices a choice such as `cuda:0,1` means, and which of them gets the next piece of work.
+Without CUDA.
+"""
 
 import os
 import threading
@@ -12,7 +14,8 @@ DEVICES = r"auto|cpu|cuda(:\d+(,\d+)*)?"
 
 
 def device_names(choice: str) -> tuple[str, ...]:
-    """The devices that a choice means: `auto` is the first GPU where there is one, `cuda:0,1` are two.
+    """The devices that a choice means: `auto` is the first GPU where there is one, `cuda:0,1` are
+    two.
 
     What is no choice is given back as it is, for the judge to refuse.
     """
@@ -21,17 +24,24 @@ def device_names(choice: str) -> tuple[str, ...]:
     if choice == "cuda":
         return ("cuda:0",)
     kind, _, numbers = choice.partition(":")
-    return tuple(f"{kind}:{number}" for number in dict.fromkeys(numbers.split(","))) if numbers else (choice,)
+    return (
+        tuple(f"{kind}:{number}" for number in dict.fromkeys(numbers.split(",")))
+        if numbers
+        else (choice,)
+    )
 
 
 def gpu_present() -> bool:
     """Whether the kernel shows an NVIDIA device that may be used; finds out without CUDA."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1") and any(Path("/dev").glob("nvidia[0-9]*"))
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1") and any(
+        Path("/dev").glob("nvidia[0-9]*")
+    )
 
 
 REST = 60.0
-"""Seconds for which a device whose judge has failed gets nothing while there is another; twice as long each time it
-fails again."""
+"""Seconds for which a device whose judge has failed gets nothing while there is another; twice as
+long each time it fails again.
+"""
 
 
 class Balance:
@@ -50,14 +60,19 @@ class Balance:
         self._lock = threading.Lock()
 
     def take(self, names: Sequence[str], problem: str) -> str:
-        """The one with the least under way, and of those rather one that has had it before; say `done` in the end.
+        """The one with the least under way, and of those rather one that has had it before; say
+        `done` in the end.
 
         One that fails is soon done, and would have the least: it rests for a while.
         """
         with self._lock:
             now = self._clock()
             ranks = {
-                each: (now < self._rests.get(each, now), self._under_way[each], (each, problem) not in self._known)
+                each: (
+                    now < self._rests.get(each, now),
+                    self._under_way[each],
+                    (each, problem) not in self._known,
+                )
                 for each in names
             }
             name = min(names, key=ranks.__getitem__)

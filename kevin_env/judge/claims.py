@@ -13,7 +13,9 @@ from kevin_env.judge.trouble import Broken
 from kevin_env.outcome import Frozen
 from kevin_env.rules.recorded import Record
 
-DTYPES = {str(d).removeprefix("torch."): d for d in vars(torch).values() if isinstance(d, torch.dtype)}
+DTYPES = {
+    str(d).removeprefix("torch."): d for d in vars(torch).values() if isinstance(d, torch.dtype)
+}
 _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 MAX_DIMENSIONS = 64
 MAX_TENSORS = 1024
@@ -23,7 +25,15 @@ Name = Annotated[str, StringConstraints(max_length=1000)]
 
 _PAIRED = TypeAdapter(Annotated[list[tuple[Name, Name]], Field(max_length=100)])
 
-MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration, RuntimeError)
+MALFORMED = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    StopIteration,
+    RuntimeError,
+)
 """What walking a claimed skeleton may raise."""
 _MALFORMED_ANSWER = "its description of the outputs is malformed"
 
@@ -38,9 +48,13 @@ class TensorClaim(Frozen):
     dtype: str = Field(default="", max_length=20)
     shape: list[Count] = Field(default=[], max_length=MAX_DIMENSIONS)
     stride: list[Count] = Field(default=[], max_length=MAX_DIMENSIONS)
-    place: Annotated[str, StringConstraints(max_length=128, to_lower=True)] | None = Field(default=None, alias="in")
-    """`inbox`, `outbox`, the IPC handle of the candidate's own allocation, or `memory` on a CPU, where `offset` is an
-    address; None when it was too large to copy. A handle has one name, whatever letters its digits are written in."""
+    place: Annotated[str, StringConstraints(max_length=128, to_lower=True)] | None = Field(
+        default=None, alias="in"
+    )
+    """`inbox`, `outbox`, the IPC handle of the candidate's own allocation, or `memory` on a CPU,
+    where `offset` is an address; None when it was too large to copy. A handle has one name,
+    whatever letters its digits are written in.
+    """
     size: Count = 0
     offset: Count = 0
 
@@ -71,7 +85,9 @@ class Output:
         stride: Of the tensor in those bytes.
     """
 
-    def __init__(self, claim: TensorClaim, flat: torch.Tensor | None, stride: list[int] | None = None) -> None:
+    def __init__(
+        self, claim: TensorClaim, flat: torch.Tensor | None, stride: list[int] | None = None
+    ) -> None:
         self.claim = claim
         self.flat = flat
         self.stride = claim.stride if stride is None else stride
@@ -81,7 +97,9 @@ class Output:
         """Bytes of a copy: without what lies between the elements."""
         if self.flat is None:
             return 0
-        return min(self.flat.numel(), math.prod(self.claim.shape) * DTYPES[self.claim.dtype].itemsize)
+        return min(
+            self.flat.numel(), math.prod(self.claim.shape) * DTYPES[self.claim.dtype].itemsize
+        )
 
     @property
     def has_bytes(self) -> bool:
@@ -101,22 +119,32 @@ class Output:
         return torch.empty_like(self._elements(), memory_format=torch.contiguous_format)
 
     def taken(self, room: torch.Tensor | None = None) -> "Output":
-        """The same with the elements copied to memory of the judge's own: to `room`, or to new memory."""
+        """The same with the elements copied to memory of the judge's own: to `room`, or to new
+        memory.
+        """
         room = self.room() if room is None else room
         if room is None:
             return Output(self.claim, None)
         room.copy_(self._elements())
-        return Output(self.claim, room.flatten().view(torch.uint8), list(room.stride()) if self._is_sparse else None)
+        return Output(
+            self.claim,
+            room.flatten().view(torch.uint8),
+            list(room.stride()) if self._is_sparse else None,
+        )
 
     @property
     def _is_sparse(self) -> bool:
         return self.size < self.bytes.numel()
 
     def _elements(self) -> torch.Tensor:
-        """What is copied: of a column of a matrix only the column, as plain words, which every device can copy."""
+        """What is copied: of a column of a matrix only the column, as plain words, which every
+        device can copy.
+        """
         if not self._is_sparse:
             return self.bytes
-        return self.bytes.view(_WORDS[DTYPES[self.claim.dtype].itemsize]).as_strided(self.claim.shape, self.stride)
+        return self.bytes.view(_WORDS[DTYPES[self.claim.dtype].itemsize]).as_strided(
+            self.claim.shape, self.stride
+        )
 
     def tensor(self) -> torch.Tensor | None:
         """The tensor in those bytes."""
@@ -143,27 +171,37 @@ class Distant(Output):
         return self.size > 0
 
     def taken(self, room: torch.Tensor | None = None) -> Output:
-        """The same as it is there now, in new memory of the judge's own; `Broken` when it is not there."""
+        """The same as it is there now, in new memory of the judge's own; `Broken` when it is not
+        there.
+        """
         del room
         return Output(self.claim, self._memory.read(self.claim.offset, self.size))
 
 
 KEPT_FACTOR, KEPT_SLACK = 2, 1 << 30
-"""How much stays mapped: so many times what one pass has named at most, and so many bytes beyond that."""
+"""How much stays mapped: so many times what one pass has named at most, and so many bytes beyond
+that.
+"""
 
 
 class Mappings:
-    """The candidate's own allocations that the judge has mapped, by handle; opened once, closed with the candidate.
+    """The candidate's own allocations that the judge has mapped, by handle; opened once, closed
+    with the candidate.
 
-    The driver keeps the memory alive while it is mapped here, also when the candidate frees it or dies. So whoever
-    frees and allocates for each call would fill the device: what was named longest ago is unmapped then.
+    The driver keeps the memory alive while it is mapped here, also when the candidate frees it or
+    dies. So whoever frees and allocates for each call would fill the device: what was named longest
+    ago is unmapped then.
 
     Attributes:
         inbox: Of the gate where they hold.
     """
 
     def __init__(
-        self, inbox: Region, outbox: Region, device: torch.device, memory: ProcessMemory | None = None
+        self,
+        inbox: Region,
+        outbox: Region,
+        device: torch.device,
+        memory: ProcessMemory | None = None,
     ) -> None:
         self.inbox = inbox
         self._fixed = {"inbox": inbox, "outbox": outbox}
@@ -192,7 +230,11 @@ class Mappings:
             return Output(claim, None)
         if claim.dtype not in DTYPES or len(claim.shape) != len(claim.stride):
             raise Broken("an output's description is malformed")
-        if claim.place == "memory" and self._memory is not None and claim.offset % DTYPES[claim.dtype].itemsize == 0:
+        if (
+            claim.place == "memory"
+            and self._memory is not None
+            and claim.offset % DTYPES[claim.dtype].itemsize == 0
+        ):
             return Distant(claim, self._memory)
         region = self._fixed.get(claim.place) or self._open(claim.place)
         end = claim.offset + claim.span
@@ -201,7 +243,8 @@ class Mappings:
         return Output(claim, region.bytes[claim.offset : end])
 
     def next_pass(self) -> None:
-        """Unmaps what many passes have left, the oldest first; for when the device has done all that it was given.
+        """Unmaps what many passes have left, the oldest first; for when the device has done all
+        that it was given.
 
         No output that was resolved before may be read afterwards.
         """
@@ -249,7 +292,9 @@ def read_claims(answer: dict[str, Any], count: int) -> list[CallClaim]:
 
 
 def read_paired(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What a constructed model says of weights that went by shape into its buffers. Errors as `read_claims`."""
+    """What a constructed model says of weights that went by shape into its buffers. Errors as
+    `read_claims`.
+    """
     try:
         return tuple(_PAIRED.validate_python(answer.get("paired", [])))
     except ValidationError as error:
@@ -267,7 +312,9 @@ def require_skeletons(claims: list[CallClaim]) -> None:
 
 
 def _require_skeleton(claim: CallClaim) -> None:
-    """A skeleton must be what taking its own tree apart gives, and so name each tensor once and in order."""
+    """A skeleton must be what taking its own tree apart gives, and so name each tensor once and in
+    order.
+    """
     tensors = [torch.empty(0)] * len(claim.tensors)
     skeleton, named = tree.take_apart(tree.put_together(claim.skeleton, tensors))
     if skeleton != claim.skeleton or len(named) != len(tensors):

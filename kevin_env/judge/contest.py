@@ -1,4 +1,6 @@
-"""The submission, the reference and a null model, ready to be timed side by side on the case of one trial."""
+"""The submission, the reference and a null model, ready to be timed side by side on the case of one
+trial.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,9 +19,13 @@ from kevin_env.judge.unverified import Unverified
 
 
 def lent(trial: Trial, until: ExitStack) -> tuple[Partner, Partner]:
-    """Processes for the reference and the null model, until a stack is closed. Hold `bench.contests` and no lease."""
+    """Processes for the reference and the null model, until a stack is closed. Hold
+    `bench.contests` and no lease.
+    """
     lend = trial.bench.partners.lent
-    reference = until.enter_context(lend(f"{trial.problem.sha256}/{trial.case.name}/{trial.options.baseline}"))
+    reference = until.enter_context(
+        lend(f"{trial.problem.sha256}/{trial.case.name}/{trial.options.baseline}")
+    )
     return reference, until.enter_context(lend("null"))
 
 
@@ -30,10 +36,12 @@ class Contest:
     Attributes:
         trial: A trial that has been screened; its player is the submission.
         reference, null: The partners, which run trusted code: their inputs need not be fresh.
-        unverified: Takes the submission's answers, which are all to be compared before anything is told.
+        unverified: Takes the submission's answers, which are all to be compared before anything is
+            told.
         supply: Gives timed inputs.
-        apart: The partners' gate. On a CPU it is another one: a submission that is woken while it should stand still
-            could write to what it shares with a reference, which then fails, and that is the judge's failure.
+        apart: The partners' gate. On a CPU it is another one: a submission that is woken while it
+            should stand still could write to what it shares with a reference, which then fails, and
+            that is the judge's failure.
         draw: Draws the order in which they are called.
     """
 
@@ -46,7 +54,9 @@ class Contest:
     draw: SystemRandom = field(default_factory=SystemRandom)
 
     @classmethod
-    def prepare(cls, trial: Trial, partners: tuple[Partner, Partner], unverified: Unverified) -> "Contest":
+    def prepare(
+        cls, trial: Trial, partners: tuple[Partner, Partner], unverified: Unverified
+    ) -> "Contest":
         """Loads and constructs the models of partners. Hold `bench.contests` and the shared lease."""
         reference, null = (partner.worker for partner in partners)
         compiled, on_gpu = trial.options.baseline == "compile", trial.bench.device.type == "cuda"
@@ -57,12 +67,18 @@ class Contest:
         with ours():
             trial.construct(reference, PARTNER_SECONDS, compiled)
             construct_null(null, on_gpu)
-            apart = trial.gate if on_gpu else trial.open_gate(supply.stock(1)[0].image.end, trial.gate.answer_bytes)
+            apart = (
+                trial.gate
+                if on_gpu
+                else trial.open_gate(supply.stock(1)[0].image.end, trial.gate.answer_bytes)
+            )
             players = [trial.admit(worker, apart, PARTNER_SECONDS) for worker in (reference, null)]
         return cls(trial, players[0], players[1], unverified, supply, apart)
 
     def warm(self, ahead: int) -> Iterator[None]:
-        """Calls the partners a few times, and draws so many input sets; others may have the device in between."""
+        """Calls the partners a few times, and draws so many input sets; others may have the device
+        in between.
+        """
         for player in (self.reference, self.null) * self.trial.bench.pace.warm_ups:
             sets = self.supply.stock(1)
             self.trial.trim()
@@ -74,7 +90,9 @@ class Contest:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """All three stand still, except while one is called: none disturbs another, all wake up alike."""
+        """All three stand still, except while one is called: none disturbs another, all wake up
+        alike.
+        """
         everyone = (self.trial.worker, self.reference.worker, self.null.worker)
         try:
             for worker in everyone:

@@ -28,7 +28,9 @@ _FLOPS_A_CLOCK: dict[tuple[int, int], dict[str, int]] = {
     (9, 0): {"FP32": 256, "TF32 tensor cores": 2048, "FP16/BF16 tensor cores": 4096},
     (10, 0): {"FP32": 256, "TF32 tensor cores": 4096, "FP16/BF16 tensor cores": 8192},
 }
-"""Dense FLOPs of a streaming multiprocessor per clock, accumulated in FP32 (NVIDIA's architecture white papers)."""
+"""Dense FLOPs of a streaming multiprocessor per clock, accumulated in FP32 (NVIDIA's architecture
+white papers).
+"""
 _VECTORS = (("avx2", "AVX2"), ("fma", "FMA"), ("avx512f", "AVX-512"), ("avx512_bf16", "AVX-512 BF16"),
             ("amx_tile", "AMX"), ("asimd", "NEON"), ("sve", "SVE"))  # fmt: skip
 
@@ -50,7 +52,9 @@ def resolve(name: str) -> torch.device:
     count = torch.cuda.device_count()
     index = device.index or 0
     if index >= count:
-        raise JudgeError(f"no device {name} here: {count} CUDA device{'s' * (count != 1)} found; use --device cpu")
+        raise JudgeError(
+            f"no device {name} here: {count} CUDA device{'s' * (count != 1)} found; use --device cpu"
+        )
     return torch.device("cuda", index)
 
 
@@ -60,9 +64,14 @@ def inform(device: torch.device) -> DeviceInfo:
 
 
 def event_seconds(call: Callable[[], object], count: int) -> float:
-    """The median of `count` calls on the current GPU after one that does not count, by events around each."""
+    """The median of `count` calls on the current GPU after one that does not count, by events
+    around each.
+    """
     call()
-    pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
+    pairs = [
+        (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+        for _ in range(count)
+    ]
     for start, stop in pairs:
         start.record()
         call()
@@ -105,8 +114,14 @@ def identity(device: torch.device) -> str:
 def nvml_handle(device: torch.device) -> tuple[ctypes.CDLL, ctypes.c_void_p] | None:
     """The driver's library NVML, and what it calls a GPU; None where it is not there."""
     with suppress(OSError, AttributeError):
-        nvml, handle, name = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), f"GPU-{identity(device)}"
-        if not nvml.nvmlInit_v2() and not nvml.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle)):
+        nvml, handle, name = (
+            ctypes.CDLL("libnvidia-ml.so.1"),
+            ctypes.c_void_p(),
+            f"GPU-{identity(device)}",
+        )
+        if not nvml.nvmlInit_v2() and not nvml.nvmlDeviceGetHandleByUUID(
+            name.encode(), ctypes.byref(handle)
+        ):
             return nvml, handle
     return None
 
@@ -150,7 +165,8 @@ def _inform_cuda(device: torch.device) -> DeviceInfo:
         sm_shared_memory=_attribute(_SM_SHARED, device),
         sm_registers=_attribute(_SM_REGISTERS, device),
         peaks=_peaks(properties, _attribute(_SM_CLOCK_KHZ, device) * 1e3),
-        versions=_versions() | {"cuda": torch.version.cuda or "", "driver": _driver_version(), "compiler": _nvcc()},
+        versions=_versions()
+        | {"cuda": torch.version.cuda or "", "driver": _driver_version(), "compiler": _nvcc()},
     )
 
 

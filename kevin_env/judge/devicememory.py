@@ -1,8 +1,9 @@
-"""Watches how much device memory each candidate takes: the driver bounds nobody, and all share one device.
+"""Watches how much device memory each candidate takes: the driver bounds nobody, and all share one
+device.
 
-NVML, which comes with the driver, tells what each process holds. Where it does not (it is not there, or it knows
-processes by numbers of another container), nothing is watched: a candidate that fills the device then makes others
-fail with `JudgeError`, and gains nothing by it.
+NVML, which comes with the driver, tells what each process holds. Where it does not (it is not
+there, or it knows processes by numbers of another container), nothing is watched: a candidate that
+fills the device then makes others fail with `JudgeError`, and gains nothing by it.
 """
 
 import contextlib
@@ -22,8 +23,9 @@ WATCH_SECONDS = 0.25
 SHARE = 0.6
 """Of what was free on the device when a candidate got its submission."""
 LEAST = 2 * CONTEXT
-"""What a candidate may hold however little was free: its context and some kernels are no fault of its own. What it
-lacks then it asks for in vain, and the judge sees that strangers hold it."""
+"""What a candidate may hold however little was free: its context and some kernels are no fault of
+its own. What it lacks then it asks for in vain, and the judge sees that strangers hold it.
+"""
 _MAX_PROCESSES = 1024
 _NOT_AVAILABLE = (1 << 64) - 1
 

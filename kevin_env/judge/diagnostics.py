@@ -8,8 +8,12 @@ from collections.abc import Iterable
 
 LIMIT = 4_000
 MAX_DIAGNOSTICS = 12
-_GCC = re.compile(r"^(?P<file>[^\s:()]+):(?P<line>\d+):(?:\d+:)? (?P<level>fatal error|error|warning|note): ")
-_NVCC = re.compile(r"^(?P<file>[^\s:()]+)\((?P<line>\d+)\): (?P<level>error|warning|catastrophic error)")
+_GCC = re.compile(
+    r"^(?P<file>[^\s:()]+):(?P<line>\d+):(?:\d+:)? (?P<level>fatal error|error|warning|note): "
+)
+_NVCC = re.compile(
+    r"^(?P<file>[^\s:()]+)\((?P<line>\d+)\): (?P<level>error|warning|catastrophic error)"
+)
 _LINKER = re.compile(
     r"([Uu]ndefined reference to|undefined symbol|cannot find -l|multiple definition of|ld returned|^nvlink error)"
 )
@@ -20,12 +24,15 @@ _NOISE = re.compile(r"^(\[\d+/\d+\] |ninja: |FAILED: |In file included from|\s+f
 
 
 _PART = r"[^\s:;,'\"`()\[\]<>/]+"
-_DIRECTORIES = re.compile(rf"(?<![\w.:/])/(?:{_PART}/+)*(?={_PART}\.(?:c|cc|cpp|cu|cuh|h|hpp|inc|inl|ipp|o|py|so)\b)")
+_DIRECTORIES = re.compile(
+    rf"(?<![\w.:/])/(?:{_PART}/+)*(?={_PART}\.(?:c|cc|cpp|cu|cuh|h|hpp|inc|inl|ipp|o|py|so)\b)"
+)
 """Those of a source, header or library that is named by its full path."""
 
 
 def diagnostics(output: str, folder: str) -> str:
-    """The compiler's errors with their source lines, without command lines and included files' chains.
+    """The compiler's errors with their source lines, without command lines and included files'
+    chains.
 
     Below each error of a template stands where the code that does not compile was instantiated.
 
@@ -40,7 +47,11 @@ def diagnostics(output: str, folder: str) -> str:
         if _starts_error(line) and count < MAX_DIAGNOSTICS:
             count += 1
             kept += [line, *_context(lines[i + 1 : i + 9]), *_origin(lines[:i])]
-    text = "\n".join(kept) if kept else "\n".join(line for line in lines if line and not _is_command(line))
+    text = (
+        "\n".join(kept)
+        if kept
+        else "\n".join(line for line in lines if line and not _is_command(line))
+    )
     return clip(without_paths(text, folder))
 
 
@@ -52,7 +63,9 @@ def without_paths(text: str, folder: str) -> str:
 def is_link_error(output: str) -> bool:
     """Whether no compiler complained but the linker did: then the stage that failed was linking."""
     lines = output.splitlines()
-    compiled = not any(_severe(_GCC.match(line) or _NVCC.match(line) or _PTXAS.match(line)) for line in lines)
+    compiled = not any(
+        _severe(_GCC.match(line) or _NVCC.match(line) or _PTXAS.match(line)) for line in lines
+    )
     return compiled and any(_LINKER.search(line) for line in lines)
 
 
@@ -77,7 +90,9 @@ def first_line(text: str) -> str:
 
 
 def _starts_error(line: str) -> bool:
-    return _severe(_GCC.match(line) or _NVCC.match(line) or _PTXAS.match(line)) or bool(_LINKER.search(line))
+    return _severe(_GCC.match(line) or _NVCC.match(line) or _PTXAS.match(line)) or bool(
+        _LINKER.search(line)
+    )
 
 
 def _severe(match: "re.Match[str] | None") -> bool:
@@ -85,12 +100,16 @@ def _severe(match: "re.Match[str] | None") -> bool:
 
 
 def _origin(before: list[str]) -> list[str]:
-    """The line above an error in which g++ tells where the code that does not compile was asked for."""
+    """The line above an error in which g++ tells where the code that does not compile was asked
+    for.
+    """
     return [line for line in before[-1:] if line.endswith("required from here")]
 
 
 def _context(following: list[str]) -> list[str]:
-    """The source line and the marker under it, which follow an error; nvcc then tells what it was instantiating."""
+    """The source line and the marker under it, which follow an error; nvcc then tells what it was
+    instantiating.
+    """
     context: list[str] = []
     marked = False
     for line in following:
@@ -103,4 +122,6 @@ def _context(following: list[str]) -> list[str]:
 
 
 def _is_command(line: str) -> bool:
-    return bool(_NOISE.match(line)) or (line.startswith("/") and " -" in line) or " -DTORCH_" in line
+    return (
+        bool(_NOISE.match(line)) or (line.startswith("/") and " -" in line) or " -DTORCH_" in line
+    )

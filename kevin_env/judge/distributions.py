@@ -1,7 +1,8 @@
 """The distributions that inputs are drawn from, beside what `get_inputs` draws itself.
 
-A value is drawn anew as a random function of the value that `get_inputs` drew: equal entries stay equal, wherever they
-lie, and zeros stay zero. The rest of an input's structure is imposed on the result.
+A value is drawn anew as a random function of the value that `get_inputs` drew: equal entries stay
+equal, wherever they lie, and zeros stay zero. The rest of an input's structure is imposed on the
+result.
 """
 
 import math
@@ -20,14 +21,18 @@ DISTRIBUTIONS = {
 }
 """Name and description of each distribution that floating-point inputs are drawn from.
 
-Each shows other faults. Narrow arithmetic shows where rounding float32 sums hides it least: where their partial sums
-are small, since signs cancel or, where there is one sign only, since few entries are not zero.
+Each shows other faults. Narrow arithmetic shows where rounding float32 sums hides it least: where
+their partial sums are small, since signs cancel or, where there is one sign only, since few entries
+are not zero.
 """
 APART, WIDTH = 100.0, 4.0
-"""Of the clusters of `wide`. The largest numbers of a row share a cluster, so that more than one term of a softmax
-counts, and lie in another one than those of most other rows."""
+"""Of the clusters of `wide`. The largest numbers of a row share a cluster, so that more than one
+term of a softmax counts, and lie in another one than those of most other rows.
+"""
 TERMS = 32
-"""Terms that are not zero in a product of two sparse inputs, whose factors are as long as their longest dimension."""
+"""Terms that are not zero in a product of two sparse inputs, whose factors are as long as their
+longest dimension.
+"""
 
 
 def described(distribution: str, structures: Sequence[Structure]) -> str:
@@ -60,7 +65,11 @@ def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: i
         place.copy_(_redrawn(own.float(), distribution, structure, key, density))
     for d in structure.summing:
         new = (new.float() / new.sum(d, keepdim=True, dtype=torch.float32)).to(new.dtype)
-    return new if structure.descending is None else new.sort(dim=-1, descending=structure.descending).values
+    return (
+        new
+        if structure.descending is None
+        else new.sort(dim=-1, descending=structure.descending).values
+    )
 
 
 def within(values: torch.Tensor, structure: Structure) -> torch.Tensor:
@@ -78,7 +87,9 @@ def _redrawn(
 ) -> torch.Tensor:  # fmt: skip
     hashed = _hashed(own, key)
     # 23 bits and a half are a float32, and never 0 or 1
-    drawn = torch.erfinv(((hashed >> 40) & 0x7FFFFF).float().add_(0.5).mul_(2**-22).sub_(1)).mul_(math.sqrt(2))
+    drawn = torch.erfinv(((hashed >> 40) & 0x7FFFFF).float().add_(0.5).mul_(2**-22).sub_(1)).mul_(
+        math.sqrt(2)
+    )
     if distribution == "wide" and math.inf in map(abs, structure.bounds):
         centres = drawn.mul_(400 / APART).round()
         drawn = drawn.sub_(centres).mul_(WIDTH).add_(centres, alpha=APART)
@@ -86,12 +97,16 @@ def _redrawn(
         drawn *= 4  # which reaches both ends of a range
     elif distribution == "offset":
         drawn += 4
-    dropped = (own == 0) | (hashed & 0xFFFF >= density * 0x10000)  # which no other use of the hash looks at
+    dropped = (own == 0) | (
+        hashed & 0xFFFF >= density * 0x10000
+    )  # which no other use of the hash looks at
     return within(drawn, structure).masked_fill_(dropped, 0)
 
 
 def _hashed(values: torch.Tensor, key: int) -> torch.Tensor:
-    """64 bits for each float32 value: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014), shifts signed."""
+    """64 bits for each float32 value: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014),
+    shifts signed.
+    """
     bits = values.contiguous().view(torch.int32).long()
     bits.add_(key % (1 << 62)).mul_(-0x61C8864680B583EB)
     for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):

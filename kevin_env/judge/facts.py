@@ -45,7 +45,9 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
 
 
 def _told(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
-    return plant.TOLD if plant.planted(distribution, usable) else described(distribution, structures)
+    return (
+        plant.TOLD if plant.planted(distribution, usable) else described(distribution, structures)
+    )
 
 
 def _case_facts(
@@ -58,11 +60,16 @@ def _case_facts(
     inputs = tree.put_together(skeleton, tensors)
     told = [_input_facts(_name(names, i), value, tensors, stated) for i, value in enumerate(inputs)]
     return CaseFacts(
-        name=case.name, overrides=overrides, inputs=tuple(told), outputs=tuple(_label(tensor) for tensor in outputs)
+        name=case.name,
+        overrides=overrides,
+        inputs=tuple(told),
+        outputs=tuple(_label(tensor) for tensor in outputs),
     )
 
 
-def _input_facts(name: str, value: Any, tensors: list[torch.Tensor], stated: list[tuple[str, ...]]) -> InputFacts:
+def _input_facts(
+    name: str, value: Any, tensors: list[torch.Tensor], stated: list[tuple[str, ...]]
+) -> InputFacts:
     if not isinstance(value, torch.Tensor):
         return InputFacts(name=name, dtype=type(value).__name__)
     index = next(i for i, tensor in enumerate(tensors) if tensor is value)
@@ -70,7 +77,9 @@ def _input_facts(name: str, value: Any, tensors: list[torch.Tensor], stated: lis
     if value.numel() and not (value.is_floating_point() or value.is_complex()):
         low, high = float(value.min()), float(value.max())  # the same in each distribution
     shape, structure = tuple(value.shape), stated[index]
-    return InputFacts(name=name, dtype=_dtype(value), shape=shape, low=low, high=high, structure=structure)
+    return InputFacts(
+        name=name, dtype=_dtype(value), shape=shape, low=low, high=high, structure=structure
+    )
 
 
 def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
@@ -91,9 +100,7 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
         "where y64 is computed in float64."
     )
     if kind == torch.float32:
-        text += (
-            f" {verify.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum is always allowed."
-        )
+        text += f" {verify.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum is always allowed."
     if case.precision != "ieee":
         return text
     many, least = (

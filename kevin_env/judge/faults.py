@@ -1,4 +1,6 @@
-"""At which line of a submission its process crashed or hung, as `faulthandler` in that process reports it: a claim."""
+"""At which line of a submission its process crashed or hung, as `faulthandler` in that process
+reports it: a claim.
+"""
 
 import os
 import re
@@ -11,7 +13,8 @@ _FRAME = re.compile(r'File "([^"]*)", line (\d{1,7}) in ')
 
 
 class Faults:
-    """A pipe for the reports of one candidate. Neither end blocks: a full pipe must not turn a crash into a hang.
+    """A pipe for the reports of one candidate. Neither end blocks: a full pipe must not turn a
+    crash into a hang.
 
     Args:
         path: The submission's file, as the candidate names it.
@@ -26,7 +29,9 @@ class Faults:
         self._report = ""
 
     def line(self, seconds: float = 0.0) -> int | None:
-        """The innermost line in the submission's file; None where no report has come within so many seconds."""
+        """The innermost line in the submission's file; None where no report has come within so many
+        seconds.
+        """
         poll, deadline = select.poll(), time.monotonic() + seconds
         if self._reader >= 0:
             poll.register(self._reader, select.POLLIN)
@@ -45,6 +50,8 @@ class Faults:
         self._reader = -1
 
     def _found(self) -> int | None:
-        """A crash in a thread without Python code names no current thread: then any thread's line counts."""
+        """A crash in a thread without Python code names no current thread: then any thread's line
+        counts.
+        """
         frames = _FRAME.findall(self._report.rpartition("Current thread")[2])
         return next((int(line) for path, line in frames if path == self._path), None)

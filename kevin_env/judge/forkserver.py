@@ -1,10 +1,10 @@
 """The fork server: torch and triton imported once, then one fork per candidate.
 
-It holds no secret and never touches CUDA. For each order it forks a keeper, the first process of the candidate's
-namespaces, which forks the candidate itself. The keeper is trusted: it outlives the candidate, tells the judge how the
-candidate ended, stops and continues it, watches its memory and processes, and kills all of it when the judge hangs up.
-Run as `python -m kevin_env.judge.forkserver FD LEVEL` with a scrubbed environment; LEVEL is the best level of the
-sandbox that is tried.
+It holds no secret and never touches CUDA. For each order it forks a keeper, the first process of
+the candidate's namespaces, which forks the candidate itself. The keeper is trusted: it outlives the
+candidate, tells the judge how the candidate ended, stops and continues it, watches its memory and
+processes, and kills all of it when the judge hangs up. Run as `python -m kevin_env.judge.forkserver
+FD LEVEL` with a scrubbed environment; LEVEL is the best level of the sandbox that is tried.
 """
 
 import contextlib
@@ -35,7 +35,9 @@ def main() -> None:
     privileges.become_subreaper()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to handle
-    warnings.filterwarnings("ignore", "This process", DeprecationWarning)  # idle threads of libraries hold no locks
+    warnings.filterwarnings(
+        "ignore", "This process", DeprecationWarning
+    )  # idle threads of libraries hold no locks
     gc.freeze()
     with contextlib.suppress(Closed):
         orders.send({"ready": True})
@@ -70,13 +72,19 @@ def _import_all() -> None:
 
 
 def _warm(capability: str) -> None:
-    with contextlib.suppress(Exception):  # Triton is not there, or not whole: a submission that needs it will say so
-        importlib.import_module("kevin_env.judge.warm").warm_triton(int(capability.replace(".", "")))
+    with contextlib.suppress(
+        Exception
+    ):  # Triton is not there, or not whole: a submission that needs it will say so
+        importlib.import_module("kevin_env.judge.warm").warm_triton(
+            int(capability.replace(".", ""))
+        )
     with contextlib.suppress(Exception):  # nor then is anything compiled beforehand
         importlib.import_module("kevin_env.candidate.imagined").warm()
 
 
-def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log: int, faults: int) -> None:
+def _start(
+    order: dict[str, Any], level: Level, channel: int, lifeline: int, log: int, faults: int
+) -> None:
     """In the first fork: sets up namespaces and forks the keeper into them. Does not return."""
     folder = Path(order["folder"])
     scratch: tuple[Path, ...] = (folder,)
@@ -86,11 +94,15 @@ def _start(order: dict[str, Any], level: Level, channel: int, lifeline: int, log
         if level.namespaces:
             namespaces.enter(level.user, level.processes)
             if order["tools"]:
-                with contextlib.suppress(OSError):  # then tools that need it say that they cannot connect
+                with contextlib.suppress(
+                    OSError
+                ):  # then tools that need it say that they cannot connect
                     namespaces.raise_loopback()
         if os.fork() != 0:
             os._exit(0)
-        order["pid"] = int(str(Path("/proc/self").readlink()))  # as the judge sees it: /proc is still the judge's
+        order["pid"] = int(
+            str(Path("/proc/self").readlink())
+        )  # as the judge sees it: /proc is still the judge's
         if level.namespaces:
             scratch = root.change_root(folder, order["memory"], level.processes)
         keeper.keep(order, level, group, scratch, channel, lifeline, log, faults)

@@ -1,12 +1,13 @@
 """The gate through which inputs reach a candidate, and its outputs the judge.
 
-The judge draws an input in memory of its own. The candidate gets ready for it; the judge writes it where the candidate
-can see it and lets it begin; when it says that it is through, the judge looks at the output. Only then is the whole
-output taken, to be compared.
+The judge draws an input in memory of its own. The candidate gets ready for it; the judge writes it
+where the candidate can see it and lets it begin; when it says that it is through, the judge looks
+at the output. Only then is the whole output taken, to be compared.
 
-On a CPU the candidate stands still while the input is written, and the clock starts as it goes on; it is stopped again
-for the look, which stops the clock. On a GPU the candidate queues its calls behind a word of device memory that the
-judge writes when the input is there: see `kevin_env.judge.chain`, whose links these are.
+On a CPU the candidate stands still while the input is written, and the clock starts as it goes on;
+it is stopped again for the look, which stops the clock. On a GPU the candidate queues its calls
+behind a word of device memory that the judge writes when the input is there: see
+`kevin_env.judge.chain`, whose links these are.
 """
 
 import itertools
@@ -31,11 +32,15 @@ FLUSH_FACTOR = 2
 """How many times the L2 is overwritten before a call that is timed."""
 CLAIMED_FACTOR = 8
 CLAIMED_SLACK = 1 << 30
-"""How many times the bytes of right answers an output may have, and how many bytes beyond that, to be taken."""
+"""How many times the bytes of right answers an output may have, and how many bytes beyond that, to
+be taken.
+"""
 QUEUE_SECONDS = 0.1
-"""For queueing a call, which takes some milliseconds at most where no kernel has to be compiled or loaded. Who takes
-longer waits for the device in its call, or has more kernels than the device's queue: then the word is written. A first
-call is not waited for: CUDA loads a kernel at its first launch, and that waits for what was queued before."""
+"""For queueing a call, which takes some milliseconds at most where no kernel has to be compiled or
+loaded. Who takes longer waits for the device in its call, or has more kernels than the device's
+queue: then the word is written. A first call is not waited for: CUDA loads a kernel at its first
+launch, and that waits for what was queued before.
+"""
 OFTEN = 2
 """Calls in a row that were not queued, after which none is waited for."""
 
@@ -47,12 +52,13 @@ class Player:
     Attributes:
         worker: It.
         mappings: Of that gate and of its own memory.
-        ours: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but not taken.
+        ours: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but
+            not taken.
         words: Through which it and the judge take turns on a GPU.
         first: Whether it has not been called at this gate yet.
         late: How many of its last calls in a row were not queued in time.
-        unordered: Whether it works on streams that do not wait for torch's current one, so that its inputs have to be
-            there before it is called.
+        unordered: Whether it works on streams that do not wait for torch's current one, so that its
+            inputs have to be there before it is called.
         claim: What its last call that its host drove gave.
     """
 
@@ -79,9 +85,11 @@ class Player:
 
 @dataclass(frozen=True)
 class Drawn:
-    """An input set: its structure, its private bytes, the seed that a random model gets with it, and its name.
+    """An input set: its structure, its private bytes, the seed that a random model gets with it,
+    and its name.
 
-    `draws`: whether the reference draws from that seed. It is told with the call then, and not before.
+    `draws`: whether the reference draws from that seed. It is told with the call then, and not
+    before.
     """
 
     skeleton: tree.Skeleton
@@ -92,10 +100,17 @@ class Drawn:
 
 
 class Gate:
-    """The gate of one trial: its inbox and outbox on one device. `answer_bytes`: of one call's right answer."""
+    """The gate of one trial: its inbox and outbox on one device. `answer_bytes`: of one call's
+    right answer.
+    """
 
     def __init__(
-        self, device: torch.device, inbox: SharedRegion, outbox: SharedRegion, l2: int, answer_bytes: int
+        self,
+        device: torch.device,
+        inbox: SharedRegion,
+        outbox: SharedRegion,
+        l2: int,
+        answer_bytes: int,
     ) -> None:
         self.device = device
         self.answer_bytes = answer_bytes
@@ -104,7 +119,9 @@ class Gate:
         self.random = random.SystemRandom()
         self._scratch = torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
         self._used = True
-        """Whether the outbox may hold an answer. It hardly ever does: outputs are read where they are."""
+        """Whether the outbox may hold an answer. It hardly ever does: outputs are read where they
+        are.
+        """
 
     def admit(self, worker: Worker, timeout: float | Patience, ours: bool) -> Player:
         """Lends the regions to a worker."""
@@ -112,7 +129,9 @@ class Gate:
         worker.share("outbox", self.outbox, timeout)
         seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
         words = Words(worker, self.device, seconds) if self.device.type == "cuda" else None
-        return Player(worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours, words)
+        return Player(
+            worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours, words
+        )
 
     def stage(self, player: Player, drawn: Drawn, timeout: float | Patience) -> None:
         """Gets a player ready for inputs of one form.
@@ -124,7 +143,12 @@ class Gate:
             raise JudgeError("a player was called at a gate that it has left")
         seed = None if drawn.draws else drawn.seed
         player.worker.ask(
-            "stage", timeout, meanwhile=self.poison, inputs=drawn.skeleton, specs=drawn.image.specs, seed=seed
+            "stage",
+            timeout,
+            meanwhile=self.poison,
+            inputs=drawn.skeleton,
+            specs=drawn.image.specs,
+            seed=seed,
         )
         player.worker.settle()
         finish(self.device)
@@ -149,7 +173,9 @@ class Gate:
         """
         claims = read_claims(answer, count)
         self._note_use(claims)
-        return claims, [[player.mappings.resolve(claim) for claim in call.tensors] for call in claims]
+        return claims, [
+            [player.mappings.resolve(claim) for claim in call.tensors] for call in claims
+        ]
 
     def _note_use(self, claims: list[CallClaim]) -> None:
         self._used = any(claim.place == "outbox" for call in claims for claim in call.tensors)
@@ -187,7 +213,9 @@ class Gate:
         return Answer(claim, taken, placed, (stop - start) / 1e9, unchanged)
 
     def takeable(self, placed: list[Output]) -> list[Output]:
-        """The same outputs; where far more is claimed than right answers have, some without their bytes."""
+        """The same outputs; where far more is claimed than right answers have, some without their
+        bytes.
+        """
         sizes = itertools.accumulate(output.size for output in placed)
         most = CLAIMED_FACTOR * self.answer_bytes + CLAIMED_SLACK
         return [output if size <= most else Output(output.claim, None)

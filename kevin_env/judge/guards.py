@@ -1,4 +1,6 @@
-"""What stands round every run of a problem's own code: its seed, its precision, and whose failure it is."""
+"""What stands round every run of a problem's own code: its seed, its precision, and whose failure
+it is.
+"""
 
 import threading
 from contextlib import suppress
@@ -10,14 +12,18 @@ from kevin_env.candidate.seeding import reseed
 from kevin_env.problem import ProblemError
 
 RANDOM = threading.RLock()
-"""Held while torch's default generators and precision flags, which are the process's, are set for one run."""
+"""Held while torch's default generators and precision flags, which are the process's, are set for
+one run.
+"""
 
 
 _NO_MEMORY = ("out of memory", "ALLOC_FAILED", "allocate memory", "not enough memory")
 
 
 def lacks_memory(error: BaseException | None) -> bool:
-    """Whether an error says that there was no memory: not all libraries that torch calls say so by its own class."""
+    """Whether an error says that there was no memory: not all libraries that torch calls say so by
+    its own class.
+    """
     told = isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
     return told or isinstance(error, torch.OutOfMemoryError | MemoryError)
 
@@ -30,7 +36,9 @@ def let_go() -> None:
 
 
 class seeded:
-    """Seeds torch's generators and Python's, and makes `device` the default for new tensors; one thread at a time."""
+    """Seeds torch's generators and Python's, and makes `device` the default for new tensors; one
+    thread at a time.
+    """
 
     def __init__(self, seed: int, device: torch.device) -> None:
         self.seed = seed
@@ -51,7 +59,9 @@ class seeded:
 
 
 class precision:
-    """Lets float32 matrix products and convolutions of the reference use TF32, or keeps them from it."""
+    """Lets float32 matrix products and convolutions of the reference use TF32, or keeps them from
+    it.
+    """
 
     def __init__(self, precision: str) -> None:
         self.allowed = precision == "tf32"

@@ -10,7 +10,8 @@ class Idle:
 
     Args:
         seconds: For which nothing has to be under way.
-        then: Called then, in a thread of its own; something may begin meanwhile. What it raises is nobody's concern.
+        then: Called then, in a thread of its own; something may begin meanwhile. What it raises is
+            nobody's concern.
     """
 
     def __init__(self, seconds: float, then: Callable[[], object]) -> None:

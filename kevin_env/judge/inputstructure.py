@@ -1,7 +1,8 @@
-"""What all draws of an input have in common: its zeros, its range, its order. Found from a few draws, one by one.
+"""What all draws of an input have in common: its zeros, its range, its order. Found from a few
+draws, one by one.
 
-A correct kernel may rely on it, so every distribution keeps it, and the prompt states it. Equal entries (symmetry,
-repeated rows) stay equal in every distribution without it: see `distributions`.
+A correct kernel may rely on it, so every distribution keeps it, and the prompt states it. Equal
+entries (symmetry, repeated rows) stay equal in every distribution without it: see `distributions`.
 """
 
 import math
@@ -14,13 +15,19 @@ from kevin_env.judge.pieces import pieces
 from kevin_env.judge.verify import widened
 
 FEW = 16
-"""With fewer values over all draws nothing is stated: it may be so by chance. It is kept all the same."""
+"""With fewer values over all draws nothing is stated: it may be so by chance. It is kept all the
+same.
+"""
 LEAST = 64
 """Values that it takes to say that both ends of their range are bounds."""
 BOUNDED = 4.0
-"""These span fewer standard deviations than this: 3.5 if they are uniform. Normal ones span 4.7 at 64, 6.5 at 1000."""
+"""These span fewer standard deviations than this: 3.5 if they are uniform. Normal ones span 4.7 at
+64, 6.5 at 1000.
+"""
 NEAR_ZERO = 1 / 256
-"""Values of one sign that come so near to zero, as a share of the largest magnitude, may as well be zero."""
+"""Values of one sign that come so near to zero, as a share of the largest magnitude, may as well be
+zero.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,9 @@ class Structure:
 
     @property
     def kept(self) -> bool:
-        """Whether it is left as `get_inputs` draws it: whole numbers of any type, and what is not finite."""
+        """Whether it is left as `get_inputs` draws it: whole numbers of any type, and what is not
+        finite.
+        """
         return not {"floating", "finite"} <= self.forms or "whole numbers" in self.forms
 
     @property
@@ -72,18 +81,32 @@ class Structure:
     @property
     def descending(self) -> bool | None:
         """How the last dimension is sorted, where it is."""
-        return False if "sorted, rising" in self.forms else True if "sorted, falling" in self.forms else None
+        return (
+            False
+            if "sorted, rising" in self.forms
+            else True
+            if "sorted, falling" in self.forms
+            else None
+        )
 
     @property
     def tied(self) -> bool:
         """Whether entries depend on one another."""
-        return bool(self.alike or self.summing or "symmetric" in self.forms) or self.descending is not None
+        return (
+            bool(self.alike or self.summing or "symmetric" in self.forms)
+            or self.descending is not None
+        )
 
     @property
     def one_sided(self) -> bool:
         """Whether no entry is of the other sign and most may be zero."""
         near, far = sorted((abs(self.low), abs(self.high)))
-        return self.low * self.high >= 0 and near <= NEAR_ZERO * far and not self.summing and self.descending is None
+        return (
+            self.low * self.high >= 0
+            and near <= NEAR_ZERO * far
+            and not self.summing
+            and self.descending is None
+        )
 
     def stated(self) -> tuple[str, ...]:
         """What the prompt says of it, such as `lower triangular` and `in [0, 1]`."""
@@ -92,7 +115,11 @@ class Structure:
         forms = [form for form in _FORMS if form in self.forms]
         if {"lower triangular", "upper triangular"} <= self.forms:
             forms = ["diagonal", *(form for form in forms if not form.endswith("triangular"))]
-        elif self.zeros >= 0.01 and "whole numbers" not in self.forms and not any("triangular" in f for f in forms):
+        elif (
+            self.zeros >= 0.01
+            and "whole numbers" not in self.forms
+            and not any("triangular" in f for f in forms)
+        ):
             forms.append(f"at least {self.zeros:.0%} zeros")
         forms += [f"all slices along dimension {d} are the same" for d in sorted(self.alike)]
         forms += [f"sums to 1 along dimension {d}" for d in sorted(self.summing)]
@@ -106,7 +133,9 @@ class Structure:
             return ["never negative" if high == math.inf else "never positive"]
         if self._of_unit_interval:
             return ["in [0, 1]"]
-        if "whole numbers" not in self.forms and high > low:  # what was drawn reaches nearly to the ends
+        if (
+            "whole numbers" not in self.forms and high > low
+        ):  # what was drawn reaches nearly to the ends
             step = 10.0 ** (math.floor(math.log10(high - low)) - 1)
             low, high = math.floor(low / step) * step, math.ceil(high / step) * step
         return [f"in [{low:.6g}, {high:.6g}]"]
@@ -129,7 +158,9 @@ def look(drawn: torch.Tensor) -> Structure:
     low, high = (float(end) for end in tensor.aminmax())  # NaN where anything is
     if not math.isfinite(high - low):
         return Structure(frozenset({"floating"}))
-    rows = torch.stack([torch.stack((p.sum(), p.square().sum(), p.count_nonzero())) for p in _doubles(tensor)])
+    rows = torch.stack(
+        [torch.stack((p.sum(), p.square().sum(), p.count_nonzero())) for p in _doubles(tensor)]
+    )
     total, squares, others = rows.sum(0).tolist()
     forms = {form for form, holds in _FORMS.items() if holds(tensor)}
     forms |= {"floating", "finite"} if floating else {"finite"}
@@ -145,7 +176,9 @@ def _whole(tensor: torch.Tensor) -> bool:
     if not tensor.is_floating_point():
         return True
     start = torch.atleast_1d(tensor)[..., :LEAST]
-    return torch.equal(start, start.round()) and all(torch.equal(piece, piece.round()) for (piece,) in pieces(tensor))
+    return torch.equal(start, start.round()) and all(
+        torch.equal(piece, piece.round()) for (piece,) in pieces(tensor)
+    )
 
 
 def _doubles(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
@@ -164,7 +197,9 @@ def _triangular(tensor: torch.Tensor, upper: bool) -> bool:
 
 def _symmetric(tensor: torch.Tensor) -> bool:
     square = tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2] > 1
-    return square and torch.equal(tensor[..., 0], tensor[..., 0, :]) and torch.equal(tensor, tensor.mT)
+    return (
+        square and torch.equal(tensor[..., 0], tensor[..., 0, :]) and torch.equal(tensor, tensor.mT)
+    )
 
 
 def _sorted(tensor: torch.Tensor, falling: bool) -> bool:
@@ -173,11 +208,18 @@ def _sorted(tensor: torch.Tensor, falling: bool) -> bool:
     ahead, behind = (tensor[..., :-1], tensor[..., 1:])[:: -1 if falling else 1]
     most = min(LEAST, ahead.shape[-1])
     start = bool((ahead[..., :most] <= behind[..., :most]).all())
-    return start and bool((ahead <= behind).all()) and bool((tensor[..., 0] != tensor[..., -1]).any())
+    return (
+        start and bool((ahead <= behind).all()) and bool((tensor[..., 0] != tensor[..., -1]).any())
+    )
 
 
 def _permutation(tensor: torch.Tensor) -> bool:
-    if tensor.dim() == 0 or tensor.shape[-1] < 3 or tensor.min() != 0 or tensor.max() != tensor.shape[-1] - 1:
+    if (
+        tensor.dim() == 0
+        or tensor.shape[-1] < 3
+        or tensor.min() != 0
+        or tensor.max() != tensor.shape[-1] - 1
+    ):
         return False
     wanted = torch.arange(tensor.shape[-1], device=tensor.device)
     return bool((tensor.sort(dim=-1).values == wanted).all())
@@ -196,7 +238,11 @@ _FORMS: dict[str, Callable[[torch.Tensor], bool]] = {
 
 def _alike(tensor: torch.Tensor, d: int) -> bool:
     first = tensor.narrow(d, 0, 1)
-    return tensor.shape[d] > 1 and torch.equal(first, tensor.narrow(d, 1, 1)) and bool((tensor == first).all())
+    return (
+        tensor.shape[d] > 1
+        and torch.equal(first, tensor.narrow(d, 1, 1))
+        and bool((tensor == first).all())
+    )
 
 
 def _sums_to_one(tensor: torch.Tensor, d: int, dtype: torch.dtype) -> bool:

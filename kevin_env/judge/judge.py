@@ -1,4 +1,6 @@
-"""The judge of one device: build, screen, time, verdict. The only broad boundary on the trusted side is in `server`."""
+"""The judge of one device: build, screen, time, verdict. The only broad boundary on the trusted
+side is in `server`.
+"""
 
 import secrets
 import threading
@@ -50,15 +52,20 @@ class Judge:
         device: `cpu` or `cuda:0`.
         server: Where candidates are forked from, when it has been started already.
         pace: How many calls a verdict takes; by default what `PACES` has for the kind of device.
-        clock: Times a screened submission, whose timed answers it adds to those that are still to be compared; by
-            default under the exclusive lease, beside the reference. A scripted one is for tests of what follows.
+        clock: Times a screened submission, whose timed answers it adds to those that are still to
+            be compared; by default under the exclusive lease, beside the reference. A scripted one
+            is for tests of what follows.
 
     Raises:
         JudgeError: when the device is not there.
     """
 
     def __init__(
-        self, device: str, server: ForkServer | None = None, pace: Pace | None = None, clock: Clock | None = None
+        self,
+        device: str,
+        server: ForkServer | None = None,
+        pace: Pace | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.device = resolve(device)
         if self.device.type == "cuda":
@@ -69,7 +76,8 @@ class Judge:
         self._slots = threading.Semaphore(self.bench.capacity.slots)
         self._on_device = threading.Semaphore(self.bench.capacity.on_device)
         self._gathering = threading.Semaphore()
-        """Held while one takes its places: of two that each had some, neither would get the rest."""
+        """Held while one takes its places: of two that each had some, neither would get the rest.
+        """
         self._clock = clock or self._timed
 
     def judge(
@@ -82,23 +90,31 @@ class Judge:
             ProblemError: when the reference fails.
             JudgeError: when the judge does, or when it is cancelled.
         """
-        asked = Asked(problem, submission, options, Stopwatch(on_stage), cancellation or Cancellation())
+        asked = Asked(
+            problem, submission, options, Stopwatch(on_stage), cancellation or Cancellation()
+        )
         with asked.watch.waiting_for(self._slots):
             judgement = self._judge(asked, alone=False)
             asked.cancellation.require_wanted()
             return self._looked_into(judgement, asked)
 
     def enter_thread(self) -> None:
-        """Makes the judge's device the current one in the calling thread; to be called in each that judges."""
+        """Makes the judge's device the current one in the calling thread; to be called in each that
+        judges.
+        """
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
 
     def trouble(self) -> str | None:
-        """Why nothing can be judged in this process any more: its CUDA context is lost. None while it can."""
+        """Why nothing can be judged in this process any more: its CUDA context is lost. None while
+        it can.
+        """
         if self.device.type == "cuda":
             try:
                 torch.cuda.mem_get_info(self.device)
-            except RuntimeError as error:  # a kernel of a reference failed: the error stays until the process ends
+            except (
+                RuntimeError
+            ) as error:  # a kernel of a reference failed: the error stays until the process ends
                 return str(error).partition("\n")[0]
         return None
 
@@ -108,7 +124,14 @@ class Judge:
 
     def _judge(self, asked: Asked, alone: bool) -> Judgement:
         worker, watch, options = self._taken(asked), asked.watch, asked.options
-        trial = Trial(self.bench, asked.problem, options, options.secret or secrets.token_hex(16), worker, not alone)
+        trial = Trial(
+            self.bench,
+            asked.problem,
+            options,
+            options.secret or secrets.token_hex(16),
+            worker,
+            not alone,
+        )
         outcome, ends = None, (False, False)
         beside = not self.bench.lease.idle()
         with self.bench.lease.in_use(), ExitStack() as places:
@@ -116,27 +139,39 @@ class Judge:
                 asked.require_protection_by(worker)
                 outcome = self._outcome(trial, asked.submission.code, watch, alone, places)
                 ends = worker.shot, worker.limited  # before it is stopped, which may find it gone
-            except (torch.OutOfMemoryError, NoRoom):  # the judge's own: a neighbour may hold what it lacks
+            except (
+                torch.OutOfMemoryError,
+                NoRoom,
+            ):  # the judge's own: a neighbour may hold what it lacks
                 if alone:
                     raise
             finally:
                 with watch("queue"):  # the submission is dead before anything is said of it
                     trial.end()
         lacked = ends[1] or (outcome is not None and outcome.kind == "out_of_memory")
-        beside = beside or not self.bench.lease.idle() or trial.crowded or (lacked and is_crowded(self.bench, worker))
+        beside = (
+            beside
+            or not self.bench.lease.idle()
+            or trial.crowded
+            or (lacked and is_crowded(self.bench, worker))
+        )
         if outcome is None or (not alone and may_be_others_doing(outcome, *ends, beside)):
             asked = asked.on_other_inputs(trial.secret)
             del trial  # its models and their float64 copies make room
             return self._judge(asked, alone=True)
         if trial.crowded and (outcome.kind == "out_of_memory" or self.bench.overdrew(worker)):
-            raise JudgeError("the submission lacked device memory that others hold: free it, or judge elsewhere")
+            raise JudgeError(
+                "the submission lacked device memory that others hold: free it, or judge elsewhere"
+            )
         return Judgement(
             outcome=outcome, seconds=watch.seconds(), device=self.info, sandbox=worker.sandbox, secret=trial.secret,
             log=without_paths(worker.log, str(worker.folder)), flags=roofline_flags(outcome),
         )  # fmt: skip
 
     def _taken(self, asked: Asked) -> Worker:
-        """A candidate that has run nothing. One that does not start may lack what others on the device hold."""
+        """A candidate that has run nothing. One that does not start may lack what others on the
+        device hold.
+        """
         asked.cancellation.require_wanted()
         with asked.watch("queue"), ExitStack() as held:
             try:
@@ -152,11 +187,15 @@ class Judge:
         if asked.options.profile == "none" and not asked.options.sanitize:
             return judgement
         with asked.watch("profile"), self.bench.lease.in_use():
-            profile = Look(self.bench, asked.problem, asked.submission.code, asked.options).at(judgement.outcome)
+            profile = Look(self.bench, asked.problem, asked.submission.code, asked.options).at(
+                judgement.outcome
+            )
         judgement = with_profile(judgement, profile, asked.options.rules)
         return judgement.model_copy(update={"seconds": asked.watch.seconds()})
 
-    def _outcome(self, trial: Trial, code: str, watch: Stopwatch, alone: bool, places: ExitStack) -> Outcome:
+    def _outcome(
+        self, trial: Trial, code: str, watch: Stopwatch, alone: bool, places: ExitStack
+    ) -> Outcome:
         try:
             with watch("build"):
                 trial.build(code)
@@ -170,7 +209,9 @@ class Judge:
             raise
 
     def _make_room(self, trial: Trial, watch: Stopwatch, alone: bool, places: ExitStack) -> None:
-        """Takes its places on the device, until what was held for it is given back. It stands still while it waits."""
+        """Takes its places on the device, until what was held for it is given back. It stands still
+        while it waits.
+        """
         with watch("queue"), asleep(trial.worker, wait=False):
             every = self.bench.capacity.on_device
             count = every if alone else self.bench.places(trial.problem)
@@ -180,15 +221,21 @@ class Judge:
             self.bench.watched(trial.worker, held=self.bench.held(trial.worker))
 
     def _take_places(self, held: ExitStack, watch: Stopwatch, count: int) -> None:
-        """So many places on the device, first come, first served; with all of them, no other's memory is on it."""
+        """So many places on the device, first come, first served; with all of them, no other's
+        memory is on it.
+        """
         with watch.waiting_for(self._gathering):
             for _ in range(count):
                 held.enter_context(watch.waiting_for(self._on_device))
         if 1 < count == self.bench.capacity.on_device:
             self.bench.clear()
 
-    def _screened(self, trial: Trial, watch: Stopwatch, alone: bool) -> Incorrect | RulesViolation | None:
-        """Screens a submission; lets those be timed in between who wait for it, and has it stand still meanwhile."""
+    def _screened(
+        self, trial: Trial, watch: Stopwatch, alone: bool
+    ) -> Incorrect | RulesViolation | None:
+        """Screens a submission; lets those be timed in between who wait for it, and has it stand
+        still meanwhile.
+        """
         with ExitStack() as long, leased(trial, watch, alone) as give_way:
 
             def pause() -> None:
@@ -198,7 +245,9 @@ class Judge:
                 else:
                     give_way(self._let_others_go_first)
 
-            for wrong in trial.screening(lambda: watch("verify"), (lambda: None) if alone else pause):
+            for wrong in trial.screening(
+                lambda: watch("verify"), (lambda: None) if alone else pause
+            ):
                 long.close()
                 if wrong is not None:
                     return wrong
@@ -232,9 +281,11 @@ class Judge:
 
     @contextmanager
     def _measured(self, trial: Trial, watch: Stopwatch) -> Iterator[Correct]:
-        """Times a screened submission, and in the end compares all that it answered. Errors as `measure`.
+        """Times a screened submission, and in the end compares all that it answered. Errors as
+        `measure`.
 
-        Up to `RETRIES` times again while the time is noisy, where that was asked for; the last time counts.
+        Up to `RETRIES` times again while the time is noisy, where that was asked for; the last time
+        counts.
         """
         for left in reversed(range(1 + RETRIES * trial.options.retry_noisy)):
             unverified = Unverified(trial)

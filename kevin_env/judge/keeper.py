@@ -1,7 +1,8 @@
 """The keeper: the first process of a candidate's namespaces, and the only one there that is ours.
 
-It shares the candidate's namespaces so that `kill(-1)` reaches everything the submission started, and nothing else.
-Where there are no namespaces it is the subreaper of the candidate, and finds the descendants in /proc.
+It shares the candidate's namespaces so that `kill(-1)` reaches everything the submission started,
+and nothing else. Where there are no namespaces it is the subreaper of the candidate, and finds the
+descendants in /proc.
 """
 
 import contextlib
@@ -26,13 +27,17 @@ from kevin_env.judge.usage import arrivals, descendants, more_memory_than, store
 
 WATCH_SECONDS = 0.25
 REPORT = signal.SIGUSR1
-"""Has a candidate write the stacks of its threads to its pipe for faults, also while it is in native code."""
+"""Has a candidate write the stacks of its threads to its pipe for faults, also while it is in
+native code.
+"""
 MAX_PROCESSES = 512
 MAX_THREADS = 2048
 STRIKES = 3
 STRIKE_SHARE = 0.02
-"""How often a thread may have been given a processor after all were seen stopped, and in which share of all the times
-that they were: one inside the kernel (D) meets the signal on its way out. None was in 2000 stops on a busy machine."""
+"""How often a thread may have been given a processor after all were seen stopped, and in which
+share of all the times that they were: one inside the kernel (D) meets the signal on its way out.
+None was in 2000 stops on a busy machine.
+"""
 
 
 def keep(
@@ -55,8 +60,14 @@ def keep(
     group.admit(pid)  # while it sets itself up
     judge = Channel(socket.socket(fileno=lifeline))
     with os.fdopen(reader) as pipe:
-        told = pipe.read().split()  # the steps that were taken; written before anything of the submission is there
-    steps = {*told, *(("network", "root") if level.namespaces else ()), *(("processes",) if level.processes else ())}
+        told = (
+            pipe.read().split()
+        )  # the steps that were taken; written before anything of the submission is there
+    steps = {
+        *told,
+        *(("network", "root") if level.namespaces else ()),
+        *(("processes",) if level.processes else ()),
+    }
     judge.send({"sandbox": levels.protections(steps), "pid": order["pid"], "level": level.name})
     try:
         _Watch(judge, pid, order["memory"], group, scratch[0], level.namespaces, isolated).run()
@@ -69,7 +80,9 @@ def _become_candidate(
     order: dict[str, Any], level: Level, group: Group, scratch: tuple[Path, ...], channel: int, log: int, faults: int,
     writer: int,
 ) -> None:  # fmt: skip
-    """In the candidate, before anything of the submission: closes the sandbox, then serves. Does not return."""
+    """In the candidate, before anything of the submission: closes the sandbox, then serves. Does
+    not return.
+    """
     try:
         group.close()
         privileges.set_dumpable(True)
@@ -93,7 +106,9 @@ def _become_candidate(
         os._exit(0)
 
 
-def _close_sandbox(level: Level, scratch: tuple[Path, ...], order: dict[str, Any]) -> list[levels.Step]:
+def _close_sandbox(
+    level: Level, scratch: tuple[Path, ...], order: dict[str, Any]
+) -> list[levels.Step]:
     """Takes the steps that a process takes for itself, and says which the kernel allowed."""
     privileges.limit_resources()
     taken: list[levels.Step] = ["limits"]
@@ -127,7 +142,14 @@ class _Watch:
     """
 
     def __init__(
-        self, judge: Channel, pid: int, memory: int, group: Group, folder: Path, in_memory: bool, isolated: bool
+        self,
+        judge: Channel,
+        pid: int,
+        memory: int,
+        group: Group,
+        folder: Path,
+        in_memory: bool,
+        isolated: bool,
     ) -> None:
         self._judge = judge
         self._pid = pid
@@ -150,9 +172,13 @@ class _Watch:
             if ended in readable:
                 _, status = os.waitpid(self._pid, 0)
                 limit = self._memory_limit() if self._group.ran_out() else None
-                self._judge.send({"limit": limit} if limit else {"ended": os.waitstatus_to_exitcode(status)})
+                self._judge.send(
+                    {"limit": limit} if limit else {"ended": os.waitstatus_to_exitcode(status)}
+                )
                 return
-            if self._stood is None:  # who stands still is compared with what was there when it was stopped
+            if (
+                self._stood is None
+            ):  # who stands still is compared with what was there when it was stopped
                 self._reap()
             try:
                 look = True
@@ -166,7 +192,9 @@ class _Watch:
                 return
 
     def _reap(self) -> None:
-        """Takes leave of orphans that have ended: they would count as processes for as long as the candidate lives."""
+        """Takes leave of orphans that have ended: they would count as processes for as long as the
+        candidate lives.
+        """
         every = os.WEXITED | os.WNOHANG | os.WNOWAIT
         while (ended := os.waitid(os.P_ALL, 0, every)) is not None and ended.si_pid != self._pid:
             os.waitpid(ended.si_pid, 0)
@@ -189,10 +217,12 @@ class _Watch:
         return bool(order.get("freeze")) and time.monotonic() >= self._looked + WATCH_SECONDS
 
     def _freeze(self, frozen: bool) -> str | None:
-        """Stops everything or lets it go on; the limit that was broken if it does not stop, or has not stood still.
+        """Stops everything or lets it go on; the limit that was broken if it does not stop, or has
+        not stood still.
 
-        A stopped process can have itself continued, by a timer of the kernel's for one. No filter sees all such ways,
-        but who runs was given a processor. Each thread is asked: a sum would shrink when one of them ends.
+        A stopped process can have itself continued, by a timer of the kernel's for one. No filter
+        sees all such ways, but who runs was given a processor. Each thread is asked: a sum would
+        shrink when one of them ends.
         """
         if frozen:
             stopped = stop_all(self._isolated, before_last_look=self._count)
@@ -208,7 +238,9 @@ class _Watch:
         return None
 
     def _count(self) -> None:
-        """Notes how often each thread has run. Before it is seen to stand still: one that runs on gets no new one."""
+        """Notes how often each thread has run. Before it is seen to stand still: one that runs on
+        gets no new one.
+        """
         self._stood = arrivals(watched(self._isolated))
 
     def _broken_limit(self) -> str | None:

@@ -23,14 +23,17 @@ END_SECONDS = 10.0
 
 
 QUEUES = "4"
-"""Hardware queues of a candidate's context, of which CUDA makes eight by default: a context takes as much longer to
-make and to end as it has more, and programs with more streams than queues have some of them wait for each other."""
+"""Hardware queues of a candidate's context, of which CUDA makes eight by default: a context takes
+as much longer to make and to end as it has more, and programs with more streams than queues have
+some of them wait for each other.
+"""
 
 
 class ForkServer:
     """The process that candidates are forked from. One per judge, safe to use from many threads.
 
-    Nobody waits for it before the first fork, so that it imports what it needs while the judge does.
+    Nobody waits for it before the first fork, so that it imports what it needs while the judge
+    does.
 
     Args:
         device: `cpu` or `cuda`.
@@ -41,7 +44,9 @@ class ForkServer:
         sweep()
         ours, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
-        environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else importing cpp_extension starts CUDA before the fork
+        environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = (
+            "1"  # else importing cpp_extension starts CUDA before the fork
+        )
         environment["CUDA_DEVICE_MAX_CONNECTIONS"] = QUEUES
         if device == "cpu":
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
@@ -86,7 +91,9 @@ class ForkServer:
                 self._channel.receive(START_SECONDS)
                 self._due -= 1
         except WireError as error:
-            raise JudgeError("the fork server did not start; its own message is on stderr") from error
+            raise JudgeError(
+                "the fork server did not start; its own message is on stderr"
+            ) from error
 
     def close(self) -> None:
         """Ends it; candidates live on until their workers are closed."""

@@ -1,9 +1,10 @@
 """The device lease: who may touch the device, across threads and processes of this machine.
 
-Shared by everything that runs something on the device, exclusive for the fraction of a second in which times are
-taken. Whoever shares it for longer than a call asks in between whether it is wanted. Within a long call nobody can, as
-kernels on a GPU go on: others may share the device until it has ended. Contexts come and go beside all that. It is a
-file lock, so a process that dies gives it back.
+Shared by everything that runs something on the device, exclusive for the fraction of a second in
+which times are taken. Whoever shares it for longer than a call asks in between whether it is
+wanted. Within a long call nobody can, as kernels on a GPU go on: others may share the device until
+it has ended. Contexts come and go beside all that. It is a file lock, so a process that dies gives
+it back.
 """
 
 import fcntl
@@ -36,7 +37,9 @@ class Lease:
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Holds the device together with others."""
-        with _locked(self._gate, fcntl.LOCK_SH):  # whoever waits for the exclusive lease keeps newcomers out
+        with _locked(
+            self._gate, fcntl.LOCK_SH
+        ):  # whoever waits for the exclusive lease keeps newcomers out
             lock = _locked(self._file, fcntl.LOCK_SH)
             lock.__enter__()
         try:
@@ -55,7 +58,9 @@ class Lease:
             yield
 
     def idle(self) -> bool:
-        """Whether no submission is under way on this device at this moment; do not ask inside `in_use`."""
+        """Whether no submission is under way on this device at this moment; do not ask inside
+        `in_use`.
+        """
         return _free(self._users, fcntl.LOCK_EX)
 
     @contextmanager

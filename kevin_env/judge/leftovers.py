@@ -1,6 +1,7 @@
 """The folders of candidates, and what is left of them when a judge was killed.
 
-A judge holds a lock on each folder for as long as it lives, so a folder that can be locked is nobody's.
+A judge holds a lock on each folder for as long as it lives, so a folder that can be locked is
+nobody's.
 """
 
 import fcntl
@@ -24,17 +25,23 @@ class Folder:
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with suppress(OSError):  # some network file systems lock no folders; then nobody can take it for a leftover
+        with suppress(
+            OSError
+        ):  # some network file systems lock no folders; then nobody can take it for a leftover
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     @property
     def environment(self) -> dict[str, str]:
-        """Where its candidate's caches and temporary files go: nothing outlives it, nothing was there before."""
+        """Where its candidate's caches and temporary files go: nothing outlives it, nothing was
+        there before.
+        """
         caches = {
             "HOME": "", "TMPDIR": "", "XDG_CACHE_HOME": "cache", "TRITON_CACHE_DIR": "triton", "TRITON_HOME": "",
             "TORCH_EXTENSIONS_DIR": "extensions", "TORCHINDUCTOR_CACHE_DIR": "inductor", "CUDA_CACHE_PATH": "cuda",
         }  # fmt: skip
-        return {name: str(self.path / sub) for name, sub in caches.items()} | {"PYTHONDONTWRITEBYTECODE": "1"}
+        return {name: str(self.path / sub) for name, sub in caches.items()} | {
+            "PYTHONDONTWRITEBYTECODE": "1"
+        }
 
     def remove(self) -> None:
         """Removes it with all that is in it, and the candidate's control group. Twice is fine."""

@@ -1,4 +1,5 @@
-"""The judge's line to the keeper of one candidate: it stops the candidate, lets it go on, and tells how it ended.
+"""The judge's line to the keeper of one candidate: it stops the candidate, lets it go on, and tells
+how it ended.
 
 No submission has this line: what comes from it is no claim.
 """
@@ -23,7 +24,8 @@ class Lifeline:
     """One end of it; the other is the keeper's.
 
     Attributes:
-        stood_still: Whether the candidate did when it was stopped the last time, until it was let go on.
+        stood_still: Whether the candidate did when it was stopped the last time, until it was let
+            go on.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -35,7 +37,8 @@ class Lifeline:
         """Answers to orders that were not waited for."""
 
     def greet(self) -> tuple[Sandbox, LevelName, int]:
-        """What a new keeper says of itself: which protections hold, what they rest on, and its process.
+        """What a new keeper says of itself: which protections hold, what they rest on, and its
+        process.
 
         Raises:
             JudgeError: when it does not.
@@ -79,7 +82,9 @@ class Lifeline:
         self._hear()
 
     def end(self, limit: str) -> None:
-        """Has everything killed, from any thread; whoever waits for the candidate gets `Ended` with this limit."""
+        """Has everything killed, from any thread; whoever waits for the candidate gets `Ended` with
+        this limit.
+        """
         with suppress(WireError):
             self._keeper.send({"end": limit}, timeout=SECONDS)
 
@@ -111,7 +116,11 @@ class Lifeline:
     @property
     def shot(self) -> bool:
         """As `Worker.shot`."""
-        return self._ended is not None and self._ended.limit is None and self._ended.code in (None, -signal.SIGKILL)
+        return (
+            self._ended is not None
+            and self._ended.limit is None
+            and self._ended.code in (None, -signal.SIGKILL)
+        )
 
     @property
     def limited(self) -> bool:
@@ -121,7 +130,9 @@ class Lifeline:
     def _require_there(self) -> None:
         if self._dismissed:  # by the judge: that is no end of its own
             raise Ended
-        if self._ended is not None:  # an answer that was late may come yet, and would be taken for that to a new order
+        if (
+            self._ended is not None
+        ):  # an answer that was late may come yet, and would be taken for that to a new order
             raise self._ended
 
     def _hear(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """From a contest to an outcome with a speedup: chains on a GPU, alternating calls on a CPU.
 
-Both take pairs of measurements, one of each side, until the interval of the speedup is as narrow as was asked for.
+Both take pairs of measurements, one of each side, until the interval of the speedup is as narrow as
+was asked for.
 """
 
 import statistics
@@ -24,35 +25,51 @@ from kevin_env.judge.usage import descendants, run_time, scheduled
 from kevin_env.outcome import Correct, Incorrect, Threads
 
 LINKS = 12
-"""Links of a chain, of which the first does not count. The launch queue has room for some thousand kernels."""
+"""Links of a chain, of which the first does not count. The launch queue has room for some thousand
+kernels.
+"""
 NULL_LINKS = 5
 """Links of the null model that are mixed with a chain of the reference, at least."""
 WINDOWS = 3
-"""Calls of each side in one turn on a CPU, of which the shortest counts: waking up and other work only lengthen one. A
-submission whose calls are long, and much longer than the reference's, has one."""
+"""Calls of each side in one turn on a CPU, of which the shortest counts: waking up and other work
+only lengthen one. A submission whose calls are long, and much longer than the reference's, has one.
+"""
 CHAIN_SECONDS = 0.05
 """Calls that take longer together are not in one chain."""
 CROWDED = 0.5e-3
-"""Seconds that links of a chain are longer than a single one where its own queue disturbs them: on an H100 a time slice
-is 2 ms."""
+"""Seconds that links of a chain are longer than a single one where its own queue disturbs them: on
+an H100 a time slice is 2 ms.
+"""
 WRITING = 100e-6
-"""Seconds that writing an input may take longer than usual; what is beyond counts as the submission's work."""
+"""Seconds that writing an input may take longer than usual; what is beyond counts as the
+submission's work.
+"""
 TRIES = 4
 """Times that a chain with processes of the judge's own is tried."""
 BUSY = "the judge's own calls could not be queued in time: this machine is too busy"
 ENDING = 0.5
-"""Seconds in which kernels of a submission that has been killed may still run, before each further try."""
+"""Seconds in which kernels of a submission that has been killed may still run, before each further
+try.
+"""
 SHAKEN = 10e-6
-"""Seconds that links of the null model may be longer than the shortest there were. While some other process makes a
-context, on an H100 for 0.1 to 0.4 s, links of all may be 150 us longer, and some a time slice."""
+"""Seconds that links of the null model may be longer than the shortest there were. While some other
+process makes a context, on an H100 for 0.1 to 0.4 s, links of all may be 150 us longer, and some a
+time slice.
+"""
 DISTURBED = 1e-3
-"""Seconds that a link has besides its call only where others share the device in time slices: some 0.29 ms else."""
+"""Seconds that a link has besides its call only where others share the device in time slices: some
+0.29 ms else.
+"""
 NEARLY = 1.25
 """Times the least spread that chains can come to, from which on more of them hardly help."""
 SLOW = 10
-"""A submission that is slower than the reference by this factor, for certain, is not measured any better."""
+"""A submission that is slower than the reference by this factor, for certain, is not measured any
+better.
+"""
 LONG_ENOUGH = 0.5e-3
-"""A call on a CPU that is longer than the null model's by this tells how many threads it keeps busy."""
+"""A call on a CPU that is longer than the null model's by this tells how many threads it keeps
+busy.
+"""
 
 
 def ahead(contest: Contest) -> int:
@@ -63,7 +80,8 @@ def ahead(contest: Contest) -> int:
 
 
 def measure(contest: Contest) -> Correct:
-    """Times a screened submission, to be told when `contest.unverified` has none left. Hold the device alone.
+    """Times a screened submission, to be told when `contest.unverified` has none left. Hold the
+    device alone.
 
     Raises:
         Wrong: when a timed call is wrong and is compared now already.
@@ -71,7 +89,11 @@ def measure(contest: Contest) -> Correct:
         JudgeError: when a partner does.
     """
     with contest.still():
-        return Alternating(contest).outcome() if contest.trial.bench.device.type == "cpu" else Chains(contest).outcome()
+        return (
+            Alternating(contest).outcome()
+            if contest.trial.bench.device.type == "cpu"
+            else Chains(contest).outcome()
+        )
 
 
 def enough(contest: Contest, speedup: Speedup, pairs: int, began: float) -> bool:
@@ -85,7 +107,9 @@ def enough(contest: Contest, speedup: Speedup, pairs: int, began: float) -> bool
     if contest.trial.bench.device.type == "cuda":
         wanted = max(wanted, NEARLY * timing.least_spread(speedup.reference, speedup.submission))
     precise = pairs >= least and speedup.spread <= wanted
-    return precise or (pairs >= min(least, timing.LEAST) and time.monotonic() - began > times * pace.seconds)
+    return precise or (
+        pairs >= min(least, timing.LEAST) and time.monotonic() - began > times * pace.seconds
+    )
 
 
 @dataclass
@@ -95,8 +119,9 @@ class Side:
     Attributes:
         player: It.
         call: About how long a link of it is, in seconds; 0 before the first.
-        single: Whether its links are queued one by one. Work that it has on several streams waits for the next link
-            then, and the device does not give way to the judge before its time slice ends.
+        single: Whether its links are queued one by one. Work that it has on several streams waits
+            for the next link then, and the device does not give way to the judge before its time
+            slice ends.
     """
 
     player: Player
@@ -115,14 +140,18 @@ class Chains:
         self._known = contest.trial.bench.known_seconds
         self._reference, self._own = Side(contest.reference), Side(contest.trial.player)
         self._constants: list[float] = []
-        """What a link has besides the call, by links of the null model that are mixed with the reference's."""
+        """What a link has besides the call, by links of the null model that are mixed with the
+        reference's.
+        """
 
     def outcome(self) -> Correct:
         """Errors as `measure`."""
         contest, began = self._contest, time.monotonic()
         reference, own = list[list[Answer]](), list[list[Answer]]()
         while True:
-            for side, chains in contest.draw.sample([(self._reference, reference), (self._own, own)], 2):
+            for side, chains in contest.draw.sample(
+                [(self._reference, reference), (self._own, own)], 2
+            ):
                 chains.append(self._links(side))
             speedup = self._speedup(reference, own)
             if enough(contest, speedup, len(own), began):
@@ -132,11 +161,17 @@ class Chains:
         """What the chains of both sides say."""
         constant = self._constant()
         least = self._contest.trial.bench.least_constant(constant)
-        usual = statistics.median(answer.writing for answers in reference for answer in answers) + WRITING
+        usual = (
+            statistics.median(answer.writing for answers in reference for answer in answers)
+            + WRITING
+        )
         speedup = timing.speedup_of_chains(
             [[answer.seconds - constant for answer in answers] for answers in reference],
             [
-                [answer.seconds + max(0.0, answer.writing - usual) - min(constant, least) for answer in answers]
+                [
+                    answer.seconds + max(0.0, answer.writing - usual) - min(constant, least)
+                    for answer in answers
+                ]
                 for answers in own
             ],
         )
@@ -169,7 +204,9 @@ class Chains:
             side.call = self._timed(side, 1)[0].seconds
         before, fitting = len(self._constants), min(LINKS, self._contest.supply.fitting)
         answers = self._timed(side, max(1, min(fitting, int(CHAIN_SECONDS / side.call))))
-        longer = timing.lower_quartile([answer.seconds for answer in answers[1:] or answers]) - side.call
+        longer = (
+            timing.lower_quartile([answer.seconds for answer in answers[1:] or answers]) - side.call
+        )
         mixed = self._constants[before:] if side is self._reference else [0.0]
         if side.single or (longer < CROWDED and timing.lower_quartile(mixed) < DISTURBED):
             return answers
@@ -178,7 +215,9 @@ class Chains:
         return self._timed(side, len(answers))
 
     def _timed(self, side: Side, count: int) -> list[Answer]:
-        """So many links. Repeated if the null model's links among them show that a context was made meanwhile."""
+        """So many links. Repeated if the null model's links among them show that a context was made
+        meanwhile.
+        """
         for _ in range(TRIES):
             answers, null = self._chain(side, count)
             if not null or self._is_usual(timing.lower_quartile(null)):
@@ -191,7 +230,8 @@ class Chains:
         return constant <= self._contest.trial.bench.least_constant(constant) + SHAKEN
 
     def _chain(self, side: Side, count: int) -> tuple[list[Answer], list[float]]:
-        """So many links, and what those of the null model have besides its call; none where it is not called.
+        """So many links, and what those of the null model have besides its call; none where it is
+        not called.
 
         Among the submission's one is on other inputs, at a random place; it does not count.
         """
@@ -202,7 +242,11 @@ class Chains:
         single = side.single or side.player.host_driven or count == 1
         answers, null = list[Answer](), list[Answer]()
         for few in [[drawn] for drawn in sets] if single else [sets]:
-            found = self._own_chain(few, not single) if own else self._chain_of_partners(side.player, few, not single)
+            found = (
+                self._own_chain(few, not single)
+                if own
+                else self._chain_of_partners(side.player, few, not single)
+            )
             answers += found[0]
             null += found[1]
         for answer, drawn in zip(answers, sets, strict=True) if own else ():
@@ -221,7 +265,9 @@ class Chains:
             with awake(player.worker), awake(null.worker):
                 if player.host_driven:
                     drive = partial(self._gate.host_driven, player)
-                    return [contest.trial.in_time([each], partial(drive, each)) for each in sets], []
+                    return [
+                        contest.trial.in_time([each], partial(drive, each)) for each in sets
+                    ], []
                 if found := contest.trial.in_time(sets, partial(self._gate.chain, rows)):
                     return found[0], found[1] if mixed else []
         raise JudgeError(BUSY)
@@ -229,7 +275,8 @@ class Chains:
     def _chain_of_partners(
         self, player: Player, sets: list[Drawn], mixed: bool
     ) -> tuple[list[Answer], list[Answer]]:  # fmt: skip
-        """Links of the reference, and of the null model: in one chain, or in a random order where they are not mixed.
+        """Links of the reference, and of the null model: in one chain, or in a random order where
+        they are not mixed.
 
         The reference's own queue would hold up the null model's links where it does its own.
         """
@@ -237,7 +284,11 @@ class Chains:
         other = null, contest.sets_of(null, max(len(sets), NULL_LINKS) if mixed else 1)
         found: dict[int, list[Answer]] = {}
         with ours(), awake(player.worker), awake(null.worker):
-            for rows in [[(player, sets), other]] if mixed else contest.draw.sample([[(player, sets)], [other]], 2):
+            for rows in (
+                [[(player, sets), other]]
+                if mixed
+                else contest.draw.sample([[(player, sets)], [other]], 2)
+            ):
                 found |= zip([id(each) for each, _ in rows], self._trusted(rows), strict=True)
         return found[id(player)], found[id(null)]
 
@@ -261,7 +312,9 @@ class Alternating:
         """Errors as `measure`."""
         contest, began, before = self._contest, time.monotonic(), _scheduled(self._contest)
         players = (contest.reference, contest.trial.player, contest.null)
-        slow = contest.trial.lately > CHAIN_SECONDS and contest.trial.much_slower(contest.trial.lately)
+        slow = contest.trial.lately > CHAIN_SECONDS and contest.trial.much_slower(
+            contest.trial.lately
+        )
         places = [0, 1, 2] * WINDOWS if not slow else [0, 2] * WINDOWS + [1]
         turns: list[list[float]] = []
         other = contest.draw.randrange(contest.trial.bench.pace.pairs[0])
@@ -273,7 +326,9 @@ class Alternating:
                 windows[place].append(contest.call(players[place]).seconds)
             turns.append([min(each) for each in windows])
             gate = statistics.median(null for _, _, null in turns)
-            speedup = timing.speedup_of([Pair(reference - gate, own - gate) for reference, own, _ in turns])
+            speedup = timing.speedup_of(
+                [Pair(reference - gate, own - gate) for reference, own, _ in turns]
+            )
             if enough(contest, speedup, len(turns), began):
                 break
         found = result(speedup.widened(timing.between(before, _scheduled(contest))))
@@ -310,7 +365,9 @@ def busy_threads(contest: Contest) -> Threads | None:
 
 
 def _spent(contest: Contest, player: Player) -> tuple[float, float]:
-    """Wall seconds of one call on a CPU, and processor seconds of the player in it. Errors as `measure`."""
+    """Wall seconds of one call on a CPU, and processor seconds of the player in it. Errors as
+    `measure`.
+    """
     processes = list(descendants(player.worker.pid))
     contest.require_still()
     before = run_time(processes)

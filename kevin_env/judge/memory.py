@@ -1,4 +1,6 @@
-"""Memory that the judge owns and lends to candidates: one allocation per region, so nothing else is mapped with it."""
+"""Memory that the judge owns and lends to candidates: one allocation per region, so nothing else is
+mapped with it.
+"""
 
 import contextlib
 import fcntl
@@ -31,7 +33,9 @@ class SharedRegion(Region):
         else:
             self._fd = os.memfd_create("kevin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
             os.ftruncate(self._fd, size)
-            fcntl.fcntl(self._fd, fcntl.F_ADD_SEALS, SEALS)  # shrunk by a candidate, it would kill whoever reads it
+            fcntl.fcntl(
+                self._fd, fcntl.F_ADD_SEALS, SEALS
+            )  # shrunk by a candidate, it would kill whoever reads it
             super().__init__(torch.frombuffer(mmap.mmap(self._fd, size), dtype=torch.uint8))
 
     @property
@@ -60,7 +64,8 @@ def _allocated(size: int) -> int:
 
 
 class Image:
-    """A private copy of a region's future content: tensors laid out one after the other, poison between them.
+    """A private copy of a region's future content: tensors laid out one after the other, poison
+    between them.
 
     Args:
         tensors: On any device.
@@ -69,7 +74,8 @@ class Image:
     Attributes:
         bytes: All of it, a multiple of eight.
         specs: Where each tensor lies, for the candidate.
-        tensors: The tensors themselves, as views into the image; the judge computes what it expects from these.
+        tensors: The tensors themselves, as views into the image; the judge computes what it expects
+            from these.
     """
 
     def __init__(self, tensors: list[torch.Tensor], device: torch.device) -> None:
@@ -99,7 +105,9 @@ class Image:
 
     def unchanged_in(self, region: Region) -> bool:
         """Whether the region still holds exactly this."""
-        return torch.equal(self._in(region), self.bytes.view(torch.int64))  # an eighth of the elements
+        return torch.equal(
+            self._in(region), self.bytes.view(torch.int64)
+        )  # an eighth of the elements
 
     def differs_from(self, region: Region) -> torch.Tensor:
         """Whether the region holds something else, as a tensor; on a GPU that is only queued."""

@@ -57,7 +57,9 @@ def of_elements(
     return Mismatch(kind, text, count, total, error, allowed, shown)
 
 
-def of_the_whole(errors: Values, tensors: tuple[torch.Tensor, ...], error: Size, allowed: float) -> Mismatch:
+def of_the_whole(
+    errors: Values, tensors: tuple[torch.Tensor, ...], error: Size, allowed: float
+) -> Mismatch:
     """Elements of which none is wrong alone, and those that are off most.
 
     Args:
@@ -66,16 +68,18 @@ def of_the_whole(errors: Values, tensors: tuple[torch.Tensor, ...], error: Size,
         error: What `errors` are together.
         allowed: The root mean square that they may have.
     """
-    text = (
-        f"the root mean square error is {error.rms:.3g}, allowed {allowed:.3g}; no single element exceeds its tolerance"
-    )
+    text = f"the root mean square error is {error.rms:.3g}, allowed {allowed:.3g}; no single element exceeds its tolerance"
     shown = _differences(largest_of(errors, SHOWN, *tensors), tensors)
     return Mismatch("values", text, None, tensors[0].numel(), error.largest, None, shown)
 
 
-def _differences(places: Iterable[tuple[int, ...]], tensors: tuple[torch.Tensor, ...]) -> tuple[Difference, ...]:
+def _differences(
+    places: Iterable[tuple[int, ...]], tensors: tuple[torch.Tensor, ...]
+) -> tuple[Difference, ...]:
     got, expected = tensors[0], tensors[-1]
-    return tuple(Difference(index=at, expected=_number(expected[at]), got=_number(got[at])) for at in places)
+    return tuple(
+        Difference(index=at, expected=_number(expected[at]), got=_number(got[at])) for at in places
+    )
 
 
 def _number(value: torch.Tensor) -> str:

@@ -28,7 +28,8 @@ def overrides_of(problem: Problem) -> dict[str, dict[str, Any]]:
 
 
 def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
-    """The source's tree with module constants replaced where they are assigned, before anything is derived from them.
+    """The source's tree with module constants replaced where they are assigned, before anything is
+    derived from them.
 
     Raises:
         ProblemError: when a name is not assigned at module level.
@@ -41,12 +42,16 @@ def apply_overrides(source: str, overrides: dict[str, Any]) -> ast.Module:
             node.value = ast.copy_location(_literal(overrides[name]), node)
             left.discard(name)
     if left:
-        raise ProblemError(f"a case overrides {', '.join(sorted(left))}, which the problem does not assign")
+        raise ProblemError(
+            f"a case overrides {', '.join(sorted(left))}, which the problem does not assign"
+        )
     return ast.fix_missing_locations(module)
 
 
 def source_of(problem: Problem, case: str) -> str:
-    """The problem's source with the constants of a case. Errors as `overrides_of` and `apply_overrides`."""
+    """The problem's source with the constants of a case. Errors as `overrides_of` and
+    `apply_overrides`.
+    """
     return ast.unparse(apply_overrides(problem.source, overrides_of(problem).get(case, {})))
 
 

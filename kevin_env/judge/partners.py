@@ -1,8 +1,9 @@
 """The two partners of every timed submission: the reference and the null model.
 
-They run behind the same gate as a submission, in processes of their own that no submission ever touches, and what goes
-wrong with them is the judge's failure. One that is not in use is kept for the next submission to the same problem; it
-lets go of model and memory when the next one is lent, or when none has been in use for a while.
+They run behind the same gate as a submission, in processes of their own that no submission ever
+touches, and what goes wrong with them is the judge's failure. One that is not in use is kept for
+the next submission to the same problem; it lets go of model and memory when the next one is lent,
+or when none has been in use for a while.
 """
 
 import secrets
@@ -22,7 +23,9 @@ from kevin_env.judge.worker import Worker
 
 PARTNER_SECONDS = 600.0
 IDLE_SECONDS = 10.0
-"""After which what the last calls left is given back, up to 16 GB of a GPU: a policy that lives there may need it."""
+"""After which what the last calls left is given back, up to 16 GB of a GPU: a policy that lives
+there may need it.
+"""
 
 
 class NoRoom(JudgeError):
@@ -32,8 +35,8 @@ class NoRoom(JudgeError):
 class ours:
     """Whatever goes wrong with a process that runs no submission is the judge's failure.
 
-    No generator: since Python 3.12 one that does not pass an error on leaves it, and the tensors in its frames, in a
-    cycle until the next collection.
+    No generator: since Python 3.12 one that does not pass an error on leaves it, and the tensors in
+    its frames, in a cycle until the next collection.
     """
 
     def __enter__(self) -> None:
@@ -102,8 +105,9 @@ class Partners:
     def lent(self, key: str) -> Iterator[Partner]:
         """A process for one contest. Hold no lease when it starts: a new one makes a context.
 
-        One that has loaded what the key stands for, if it is free; else a new one, or if there are too many the one
-        that was used longest ago. After an error of the judge's it is ended: the next contest gets another.
+        One that has loaded what the key stands for, if it is free; else a new one, or if there are
+        too many the one that was used longest ago. After an error of the judge's it is ended: the
+        next contest gets another.
 
         Raises:
             JudgeError: when it does not start.
@@ -152,7 +156,9 @@ class Partners:
     def _taken(self, key: str) -> Partner | None:
         """One that is free; None where one is to be started."""
         with self._resting, self._lock:
-            dead = [each for each in self._free if not each[1].waiting]  # ended by something outside
+            dead = [
+                each for each in self._free if not each[1].waiting
+            ]  # ended by something outside
             self._free = [each for each in self._free if each not in dead]
             place = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
             if place is None and self._free and self._used + len(self._free) > self._most:

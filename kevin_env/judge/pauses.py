@@ -19,7 +19,8 @@ def awake(worker: Worker) -> Iterator[None]:
 
 @contextmanager
 def asleep(worker: Worker, wait: bool = True) -> Iterator[None]:
-    """Stops every process of a candidate while something else is done; one that is gone is noticed later.
+    """Stops every process of a candidate while something else is done; one that is gone is noticed
+    later.
 
     Args:
         worker: The candidate.
@@ -35,7 +36,8 @@ def asleep(worker: Worker, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def ended_on_trouble(worker: Worker) -> Iterator[None]:
-    """Ends a candidate that fails inside; held inside a lease, it ends before others get the device.
+    """Ends a candidate that fails inside; held inside a lease, it ends before others get the
+    device.
 
     Stopping its process would not do: a kernel of it that hangs ends with the process alone.
     """

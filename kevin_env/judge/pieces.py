@@ -1,7 +1,8 @@
 """Sums over tensors that leave no room for a whole copy of themselves: piece by piece.
 
-What is held at once does not grow with the tensors. What is found of each piece stays on the device until the last one
-is done, so that a GPU is waited for once. Tensors that are taken together have one shape and any strides.
+What is held at once does not grow with the tensors. What is found of each piece stays on the device
+until the last one is done, so that a GPU is waited for once. Tensors that are taken together have
+one shape and any strides.
 """
 
 import math
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 import torch
 
 PIECE = {"cuda": 1 << 24, "cpu": 1 << 18}
-"""Most elements of a piece, by device. On a GPU a float64 copy of one has 128 MiB, of which the longest expression of
-the comparison holds six, and a kernel over it takes ten times as long as its launch. On a CPU 2 MiB, which stay in a
-cache."""
+"""Most elements of a piece, by device. On a GPU a float64 copy of one has 128 MiB, of which the
+longest expression of the comparison holds six, and a kernel over it takes ten times as long as its
+launch. On a CPU 2 MiB, which stay in a cache.
+"""
 Values = Callable[..., torch.Tensor]
 """Makes a tensor of the shape of a piece from the same piece of each tensor."""
 
@@ -27,9 +29,11 @@ class Size:
 
 
 def pieces(*tensors: torch.Tensor, each: int = 1) -> Iterator[tuple[torch.Tensor, ...]]:
-    """The same pieces of each tensor, as views, in the order of the elements; of an empty one an empty piece.
+    """The same pieces of each tensor, as views, in the order of the elements; of an empty one an
+    empty piece.
 
-    They are cut along dimensions, since a flat view of a tensor whose elements lie in another order would be a copy.
+    They are cut along dimensions, since a flat view of a tensor whose elements lie in another order
+    would be a copy.
 
     Args:
         tensors: Those after the first may have further dimensions, which are left whole.
@@ -40,7 +44,9 @@ def pieces(*tensors: torch.Tensor, each: int = 1) -> Iterator[tuple[torch.Tensor
 
 
 def places(shape: torch.Size, most: int) -> Iterator[tuple[int | slice, ...]]:
-    """What to index a tensor with to get its pieces of at most so many elements, one after the other."""
+    """What to index a tensor with to get its pieces of at most so many elements, one after the
+    other.
+    """
     if math.prod(shape) <= most:
         yield ()
     elif (inner := math.prod(shape[1:])) > most:
@@ -65,11 +71,13 @@ def size_of(values: Values, *tensors: torch.Tensor) -> Size:
 
 
 def spread_of(tensor: torch.Tensor) -> tuple[int, float]:
-    """How many elements are finite, and their standard deviation (n - 1); exactly 0 where all are the same.
+    """How many elements are finite, and their standard deviation (n - 1); exactly 0 where all are
+    the same.
 
-    Two passes over each piece, from which its first element was taken away. The pieces' means and sums of squared
-    deviations are joined as in Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
-    Sample Variances" (1979), equation 2.1, for any number of parts.
+    Two passes over each piece, from which its first element was taken away. The pieces' means and
+    sums of squared deviations are joined as in Chan, Golub and LeVeque, "Updating Formulae and a
+    Pairwise Algorithm for Computing Sample Variances" (1979), equation 2.1, for any number of
+    parts.
     """
     count, spread = _joined(tensor, lambda piece: piece)
     if not math.isfinite(spread):
@@ -82,13 +90,17 @@ def counts_of(mask: Values, *tensors: torch.Tensor) -> list[int]:
     return _rows(lambda *piece: mask(*piece).sum(), (), torch.int64, *tensors).tolist()
 
 
-def first_of(mask: Values, counts: list[int], most: int, *tensors: torch.Tensor) -> list[tuple[int, ...]]:
+def first_of(
+    mask: Values, counts: list[int], most: int, *tensors: torch.Tensor
+) -> list[tuple[int, ...]]:
     """Coordinates of the first elements of which the mask is true, where `counts_of` is known."""
     found: list[int] = []
     start = 0
     for piece, count in zip(pieces(*tensors), counts, strict=True):
         if count:
-            found += [start + place for (place,) in mask(*piece).flatten().nonzero()[:most].tolist()]
+            found += [
+                start + place for (place,) in mask(*piece).flatten().nonzero()[:most].tolist()
+            ]
         if len(found) >= most:
             break
         start += piece[0].numel()
@@ -110,11 +122,13 @@ def largest_of(values: Values, most: int, *tensors: torch.Tensor) -> list[tuple[
     return [_coordinates(place, tensors[0].shape) for _, place in best]
 
 
-def _rows(row: Values, shape: tuple[int, ...], dtype: torch.dtype, *tensors: torch.Tensor) -> torch.Tensor:
+def _rows(
+    row: Values, shape: tuple[int, ...], dtype: torch.dtype, *tensors: torch.Tensor
+) -> torch.Tensor:
     """What is found of each piece, in memory that is taken beforehand.
 
-    Small tensors that are kept, between large ones that come and go, break a processor's heap up until it has grown by
-    as much as the pieces together.
+    Small tensors that are kept, between large ones that come and go, break a processor's heap up
+    until it has grown by as much as the pieces together.
     """
     number = sum(1 for _ in pieces(tensors[0]))
     rows = torch.empty((number, *shape), dtype=dtype, device=tensors[0].device)
@@ -137,14 +151,18 @@ def _joined(tensor: torch.Tensor, chosen: Values) -> tuple[int, float]:
     if count < 2:
         return count, 0.0
     middle = sum(size * mean for size, mean, _ in rows) / count
-    squares = sum(norm * norm + size * (mean - middle) * (mean - middle) for size, mean, norm in rows)
+    squares = sum(
+        norm * norm + size * (mean - middle) * (mean - middle) for size, mean, norm in rows
+    )
     return count, math.sqrt(squares / (count - 1))
 
 
 class _Deviations:
-    """Of each piece the mean of what is chosen and the norm of what it is off by; their numbers in `sizes`.
+    """Of each piece the mean of what is chosen and the norm of what it is off by; their numbers in
+    `sizes`.
 
-    The mean is relative to the first element of all: of elements that are the same it is 0, without a rounding.
+    The mean is relative to the first element of all: of elements that are the same it is 0, without
+    a rounding.
     """
 
     def __init__(self, chosen: Values) -> None:

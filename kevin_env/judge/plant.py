@@ -1,8 +1,9 @@
-"""A few entries of another distribution, within the input's structure, at secret places among those that are timed.
+"""A few entries of another distribution, within the input's structure, at secret places among those
+that are timed.
 
-A submission that is right only for what the problem's `get_inputs` draws could look which distribution it was given and
-take a shortcut where the clock runs. With a handful of other entries in between, each of them checked, it would have to
-look at all.
+A submission that is right only for what the problem's `get_inputs` draws could look which
+distribution it was given and take a shortcut where the clock runs. With a handful of other entries
+in between, each of them checked, it would have to look at all.
 """
 
 import math
@@ -23,15 +24,18 @@ TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries replaced by normal
 
 
 def planted(distribution: str, admitted: Collection[str]) -> bool:
-    """Whether inputs of a distribution get such entries, in a case where these distributions are `admitted`."""
+    """Whether inputs of a distribution get such entries, in a case where these distributions are
+    `admitted`.
+    """
     return distribution == "own" and NEEDS in admitted
 
 
 def plant(tensors: list[torch.Tensor], structures: Sequence[Structure], seed: int) -> None:
-    """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root mean square.
+    """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root
+    mean square.
 
-    Zeros stay, and so do tensors whose entries depend on one another. The tensors are dense, in whatever order. Nothing
-    waits for the device.
+    Zeros stay, and so do tensors whose entries depend on one another. The tensors are dense, in
+    whatever order. Nothing waits for the device.
     """
     for i, (tensor, structure) in enumerate(zip(tensors, structures, strict=True)):
         count = min(ENTRIES, tensor.numel() // SHARE)
@@ -42,5 +46,9 @@ def plant(tensors: list[torch.Tensor], structures: Sequence[Structure], seed: in
         places = torch.randint(len(flat), (count,), device=tensor.device, generator=generator)
         wide = widened(flat)
         norm = torch.linalg.vector_norm(wide, dtype=torch.promote_types(wide.dtype, torch.float32))
-        values = torch.randn(count, device=tensor.device, generator=generator) * norm / math.sqrt(len(flat))
+        values = (
+            torch.randn(count, device=tensor.device, generator=generator)
+            * norm
+            / math.sqrt(len(flat))
+        )
         flat[places] = torch.where(wide[places] == 0, 0, within(values, structure)).to(tensor.dtype)

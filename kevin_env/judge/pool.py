@@ -1,4 +1,6 @@
-"""The client's side of judging: starts judge processes, hands them work, gives futures. Imports no torch."""
+"""The client's side of judging: starts judge processes, hands them work, gives futures. Imports no
+torch.
+"""
 
 import asyncio
 import logging
@@ -11,7 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from kevin_env.judge.api import DeviceInfo, Facts, JudgeError, Judgement, OnStage, Options, Submission
+from kevin_env.judge.api import (
+    DeviceInfo,
+    Facts,
+    JudgeError,
+    Judgement,
+    OnStage,
+    Options,
+    Submission,
+)
 from kevin_env.judge.choice import Balance, device_names
 from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.pace import Pace
@@ -19,27 +29,32 @@ from kevin_env.judge.remote import JudgeGone, Remote, fail, wanted
 from kevin_env.problem import Problem
 
 TRIES = 4
-"""How many judges may go away while they have a request, until it fails. Others that they have may be the cause."""
+"""How many judges may go away while they have a request, until it fails. Others that they have may
+be the cause.
+"""
 _LOG = logging.getLogger(__name__)
 
 
 class LocalPool:
     """Judges on the devices of this machine, each started when it is first needed.
 
-    Where a choice of devices has several, as `cuda:0,1`, a submission goes to the one with the least under way, and of
-    those rather to one that knows its problem. They have to be alike. A device whose judge does not start is logged
-    once and tried again later, while the others do its work. A judge that ends or stops answering is replaced, and what
-    it had is judged again.
+    Where a choice of devices has several, as `cuda:0,1`, a submission goes to the one with the
+    least under way, and of those rather to one that knows its problem. They have to be alike. A
+    device whose judge does not start is logged once and tried again later, while the others do its
+    work. A judge that ends or stops answering is replaced, and what it had is judged again.
 
-    Safe to use from many threads. Close it, or use it as a context manager; it also closes when it is collected and
-    when the interpreter exits. In a forked child it starts judges of the child's own.
+    Safe to use from many threads. Close it, or use it as a context manager; it also closes when it
+    is collected and when the interpreter exits. In a forked child it starts judges of the child's
+    own.
 
     Args:
         pace: How many calls a verdict takes; by default what `PACES` has for each kind of device.
         start: Starts the judge of a device.
     """
 
-    def __init__(self, pace: Pace | None = None, start: Callable[[str, Pace | None], Remote] = Remote) -> None:
+    def __init__(
+        self, pace: Pace | None = None, start: Callable[[str, Pace | None], Remote] = Remote
+    ) -> None:
         self._pace = pace
         self._start = start
         self._judges: dict[str, Remote] = {}
@@ -55,11 +70,17 @@ class LocalPool:
         self._close = weakref.finalize(self, _close_all, self._judges, self._owner, self._closed)
 
     def submit(
-        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
     ) -> Future[Judgement]:
         """See `JudgePool.submit`."""
         request = {"do": "judge", "submission": submission.model_dump()}
-        return self._request(problem, options, request, lambda a: Judgement.model_validate(a["judgement"]), on_stage)
+        return self._request(
+            problem, options, request, lambda a: Judgement.model_validate(a["judgement"]), on_stage
+        )
 
     def describe(self, problem: Problem, options: Options) -> Future[Facts]:
         """See `Describer.describe`. Asked once for a problem and choice of devices."""
@@ -68,26 +89,34 @@ class LocalPool:
             known = self._facts.get(key)
         if known is None or (known.done() and known.exception() is not None):
             message = {"do": "describe"}
-            known = self._request(problem, options, message, lambda a: Facts.model_validate(a["facts"]), None)
+            known = self._request(
+                problem, options, message, lambda a: Facts.model_validate(a["facts"]), None
+            )
             with self._lock:
                 self._facts[key] = known
         return known
 
-    def lint(self, problem: Problem, options: Options, limits: Limits | None = None) -> Future[LintReport]:
-        """Whether the problem is fit to be trained on, on a device. A reference that fails is a finding.
+    def lint(
+        self, problem: Problem, options: Options, limits: Limits | None = None
+    ) -> Future[LintReport]:
+        """Whether the problem is fit to be trained on, on a device. A reference that fails is a
+        finding.
 
         Raises (from the future):
             JudgeError: if the judge fails or the device is not there.
         """
         request = {"do": "lint", "limits": (limits or Limits()).model_dump()}
-        return self._request(problem, options, request, lambda a: LintReport.model_validate(a["report"]), None)
+        return self._request(
+            problem, options, request, lambda a: LintReport.model_validate(a["report"]), None
+        )
 
     async def judge(self, problem: Problem, submission: Submission, options: Options) -> Judgement:
         """`submit` for code that runs in an event loop."""
         return await asyncio.wrap_future(self.submit(problem, submission, options))
 
     def device(self, name: str = "auto") -> DeviceInfo:
-        """What the judge of a device knows of it; of the first that is there where `name` means several.
+        """What the judge of a device knows of it; of the first that is there where `name` means
+        several.
 
         Raises:
             JudgeError: when none is there.
@@ -113,7 +142,12 @@ class LocalPool:
         self.close()
 
     def _request(
-        self, problem: Problem, options: Options, message: dict[str, Any], read: Any, on_stage: OnStage | None
+        self,
+        problem: Problem,
+        options: Options,
+        message: dict[str, Any],
+        read: Any,
+        on_stage: OnStage | None,
     ) -> Future[Any]:
         whole = {**message, "problem": problem.model_dump(), "options": options.model_dump()}
         request = _Request(whole, problem.sha256, device_names(options.device), read, on_stage)
@@ -123,15 +157,22 @@ class LocalPool:
         return request.future
 
     def _ask_later(self, request: "_Request", lost: int) -> None:
-        """Asks in a thread of its own; `lost` is how many judges went away while they had the request."""
+        """Asks in a thread of its own; `lost` is how many judges went away while they had the
+        request.
+        """
 
         def ask() -> None:
             try:
                 self._ask(request, lost)
             except JudgeError as error:
                 fail(request.future, error)
-            except Exception as error:  # the boundary round a request: nobody may wait for it for ever
-                fail(request.future, JudgeError(f"the judge could not be asked: {type(error).__name__}: {error}"))
+            except (
+                Exception
+            ) as error:  # the boundary round a request: nobody may wait for it for ever
+                fail(
+                    request.future,
+                    JudgeError(f"the judge could not be asked: {type(error).__name__}: {error}"),
+                )
 
         try:
             threading.Thread(target=ask, daemon=True).start()
@@ -139,7 +180,9 @@ class LocalPool:
             fail(request.future, JudgeError(f"the judge could not be asked: {error}"))
 
     def _ask(self, request: "_Request", lost: int) -> None:
-        """Asks one judge. If it goes away, another gets the request, alone: any that it had may have been the cause."""
+        """Asks one judge. If it goes away, another gets the request, alone: any that it had may
+        have been the cause.
+        """
         name, judge = self._choose(request)
         attempt: Future[Any] = Future()
 
@@ -149,21 +192,30 @@ class LocalPool:
             if isinstance(error, JudgeGone) and lost + 1 < TRIES:
                 self._ask_later(request, lost + 1)
             elif isinstance(error, JudgeGone):
-                fail(request.future, JudgeError(f"{TRIES} judges went away while they had this: {error}"))
+                fail(
+                    request.future,
+                    JudgeError(f"{TRIES} judges went away while they had this: {error}"),
+                )
             elif error is not None:
                 fail(request.future, error)
             elif not done.cancelled() and wanted(request.future):
                 request.future.set_result(done.result())
 
         attempt.add_done_callback(settle)
-        request.future.add_done_callback(lambda done: attempt.cancel() if done.cancelled() else None)
+        request.future.add_done_callback(
+            lambda done: attempt.cancel() if done.cancelled() else None
+        )
         try:
-            judge.ask({**request.message, "alone": lost > 0}, attempt, request.read, request.on_stage)
+            judge.ask(
+                {**request.message, "alone": lost > 0}, attempt, request.read, request.on_stage
+            )
         except JudgeError as error:
             fail(attempt, error)
 
     def _choose(self, request: "_Request") -> tuple[str, Remote]:
-        """A device that has a judge, and that judge; where there are several, rather none that failed lately."""
+        """A device that has a judge, and that judge; where there are several, rather none that
+        failed lately.
+        """
         left = list(request.names)
         while True:
             name = self._balance.take(left, request.key)
@@ -201,7 +253,9 @@ class LocalPool:
             if self._owner != os.getpid():  # a forked trainer: the judges are its parent's
                 self._judges.clear()
                 self._owner = os.getpid()
-                self._close = weakref.finalize(self, _close_all, self._judges, self._owner, self._closed)
+                self._close = weakref.finalize(
+                    self, _close_all, self._judges, self._owner, self._closed
+                )
             judge = self._judges.get(name)
             if judge is not None and not judge.alive:
                 judge.close()

@@ -1,6 +1,8 @@
-"""The memory of a candidate's process, which the judge reads itself: on a CPU its outputs are where they were computed.
+"""The memory of a candidate's process, which the judge reads itself: on a CPU its outputs are where
+they were computed.
 
-So nobody has to copy them while the clock runs, and nothing of the candidate's decides what is seen.
+So nobody has to copy them while the clock runs, and nothing of the candidate's decides what is
+seen.
 """
 
 import os
@@ -13,7 +15,8 @@ from kevin_env.judge.trouble import Broken
 
 
 class ProcessMemory:
-    """The memory of one process, as it was when this was made: a program that it becomes later has other memory.
+    """The memory of one process, as it was when this was made: a program that it becomes later has
+    other memory.
 
     Args:
         pid: Of the process, a descendant of this one.
@@ -48,7 +51,9 @@ class ProcessMemory:
 
 
 def memory_below(keeper: int) -> ProcessMemory | None:
-    """That of a keeper's candidate, of which nothing of a submission has run yet; None where it may not be read."""
+    """That of a keeper's candidate, of which nothing of a submission has run yet; None where it may
+    not be read.
+    """
     with suppress(OSError, ValueError):
         (candidate,) = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
         return ProcessMemory(int(candidate))

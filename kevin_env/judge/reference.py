@@ -1,7 +1,8 @@
-"""The reference of a problem, run by the judge: its cases, its inputs, its weights and what it expects.
+"""The reference of a problem, run by the judge: its cases, its inputs, its weights and what it
+expects.
 
-The only place that executes a problem's code. Everything random comes from a secret, an index and nothing else, so
-that a recorded turn can be judged again on the same inputs.
+The only place that executes a problem's code. Everything random comes from a secret, an index and
+nothing else, so that a recorded turn can be judged again on the same inputs.
 """
 
 import copy
@@ -34,7 +35,9 @@ from kevin_env.judge.surroundings import Generators, Surroundings
 from kevin_env.problem import Problem, ProblemError
 
 FURTHER_CALLS = 4
-"""Calls of a reference whose first two outputs differ by rounding alone, to be sure that it draws nothing at random."""
+"""Calls of a reference whose first two outputs differ by rounding alone, to be sure that it draws
+nothing at random.
+"""
 PRECISIONS = ("ieee", "tf32")
 """Of float32 matrix products and convolutions of a reference."""
 _NUMBERS = itertools.count()
@@ -45,9 +48,10 @@ MANY_DRAWS = 32
 SMALL = 1 << 14
 """Elements of an input set that is small."""
 LEANING = 0x9000
-"""The first bits that bfloat16 and that TF32 and float16 lack: they are set in positive weights and cleared in negative
-ones, so that rounding to any of these raises every weight. Errors of either sign average out in long sums, these do
-not."""
+"""The first bits that bfloat16 and that TF32 and float16 lack: they are set in positive weights and
+cleared in negative ones, so that rounding to any of these raises every weight. Errors of either
+sign average out in long sums, these do not.
+"""
 NARROWED = 0xFFFF
 """The bits that bfloat16 lacks. A weight that has none of them set is left as it is."""
 
@@ -66,7 +70,8 @@ class Expected:
 
     @cached_property
     def oracle(self) -> Any | None:
-        """The same from float64 arithmetic, when it is first asked for; None where it cannot be had.
+        """The same from float64 arithmetic, when it is first asked for; None where it cannot be
+        had.
 
         Raises:
             torch.OutOfMemoryError: when there is no room for it, and the case needs it.
@@ -83,11 +88,14 @@ class Expected:
 
 
 class Case:
-    """One input case of a problem on one device: the module with the case's constants, and its model.
+    """One input case of a problem on one device: the module with the case's constants, and its
+    model.
 
     Attributes:
-        needs_oracle: Whether it is an error that there is no room for the oracle; else there is none then.
-        surroundings: What stands round all of the problem's code, so that it need not be entered for each call.
+        needs_oracle: Whether it is an error that there is no room for the oracle; else there is
+            none then.
+        surroundings: What stands round all of the problem's code, so that it need not be entered
+            for each call.
 
     Raises:
         ProblemError: when the reference's own code fails.
@@ -103,7 +111,9 @@ class Case:
         _execute(self.module, problem, name, device, self.surroundings)
         self.precision: str = getattr(self.module, "PRECISION", "ieee")
         if self.precision not in PRECISIONS:
-            raise ProblemError(f"{problem.id}: PRECISION is {self.precision!r}; known are {', '.join(PRECISIONS)}")
+            raise ProblemError(
+                f"{problem.id}: PRECISION is {self.precision!r}; known are {', '.join(PRECISIONS)}"
+            )
         with reference_code(problem.id, "TOLERANCE"):
             self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
         with reference_code(problem.id, "get_init_inputs"), self.surroundings, Generators():
@@ -115,7 +125,8 @@ class Case:
         self._oracle: nn.Module | None = None
 
     def draw_weights(self, seed: int) -> None:
-        """Constructs the model anew. Parameters of one or two values get some noise: norm scales, biases, identities.
+        """Constructs the model anew. Parameters of one or two values get some noise: norm scales,
+        biases, identities.
 
         Float32 parameters are moved within the bits that bfloat16 lacks: see `LEANING`.
 
@@ -153,7 +164,10 @@ class Case:
         if distribution == "own":
             return skeleton, tensors
         with reference_code(self.problem, "get_inputs"):  # which may draw another number of tensors
-            return skeleton, [redraw(t, distribution, s, seed) for t, s in zip(tensors, self.structures, strict=True)]
+            return skeleton, [
+                redraw(t, distribution, s, seed)
+                for t, s in zip(tensors, self.structures, strict=True)
+            ]
 
     @cached_property
     def structures(self) -> tuple[Structure, ...]:
@@ -166,7 +180,9 @@ class Case:
         return found
 
     def _look(self, number: int) -> tuple[Structure, ...]:
-        _, tensors = self.draw_inputs("own", seed_from(self._sha256, self.name, "structure", number))
+        _, tensors = self.draw_inputs(
+            "own", seed_from(self._sha256, self.name, "structure", number)
+        )
         return tuple(map(look, tensors))
 
     def expect(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Expected:
@@ -178,7 +194,9 @@ class Case:
             seed: For a reference that draws at random while it runs.
         """
         make = partial(self.answer, skeleton, tensors, seed)
-        oracle, plain = (partial(of, skeleton, tensors, seed) for of in (self._oracle_output, self._plain_output))
+        oracle, plain = (
+            partial(of, skeleton, tensors, seed) for of in (self._oracle_output, self._plain_output)
+        )
         return Expected(make(), oracle, plain)
 
     def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
@@ -191,7 +209,12 @@ class Case:
         arguments = tree.put_together(skeleton, tensors)
 
         def call() -> Any:
-            with reference_code(self.problem, "forward"), precision(self.precision), no_grad(), self.surroundings:
+            with (
+                reference_code(self.problem, "forward"),
+                precision(self.precision),
+                no_grad(),
+                self.surroundings,
+            ):
                 return self.model(*arguments)
 
         return call
@@ -199,9 +222,10 @@ class Case:
     def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
         """Notes whether the reference draws at random while it runs; no oracle can follow that.
 
-        That outputs differ does not show it: some of cuDNN's kernels add in the order in which their blocks end. It
-        does where torch's generators have moved, or where any of `FURTHER_CALLS` differs by more than rounding. Two
-        draws alone may be close by chance: two uniform ones are within 1 % of each other in one of a hundred runs.
+        That outputs differ does not show it: some of cuDNN's kernels add in the order in which
+        their blocks end. It does where torch's generators have moved, or where any of
+        `FURTHER_CALLS` differs by more than rounding. Two draws alone may be close by chance: two
+        uniform ones are within 1 % of each other in one of a hundred runs.
         """
         with RANDOM:
             seed_torch(2)
@@ -212,19 +236,27 @@ class Case:
         if not differ(one, other):
             self.stochastic = False
             return
-        further = (tree.take_apart(self.answer(skeleton, tensors, 1))[1] for _ in range(FURTHER_CALLS))
+        further = (
+            tree.take_apart(self.answer(skeleton, tensors, 1))[1] for _ in range(FURTHER_CALLS)
+        )
         calls = itertools.chain([other], further)
         self.stochastic = moved or not all(all(map(rounded_otherwise, one, call)) for call in calls)
 
-    def _oracle_output(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any | None:
+    def _oracle_output(
+        self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int
+    ) -> Any | None:
         oracle = self._oracle
         if oracle is None or self.stochastic:
             return None
-        output = self._if_possible(lambda: self._run(oracle, skeleton, [_doubled(t) for t in tensors], seed))
+        output = self._if_possible(
+            lambda: self._run(oracle, skeleton, [_doubled(t) for t in tensors], seed)
+        )
         self._oracle = None if output is None else oracle
         return output
 
-    def _plain_output(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any | None:
+    def _plain_output(
+        self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int
+    ) -> Any | None:
         if self.stochastic:
             return None
         try:
@@ -234,7 +266,9 @@ class Case:
             return None
 
     def _if_possible(self, make: Callable[[], Any]) -> Any | None:
-        """A part of the oracle; None for a reference that holds what cannot be copied, or that insists on a dtype."""
+        """A part of the oracle; None for a reference that holds what cannot be copied, or that
+        insists on a dtype.
+        """
         try:
             return make()
         except Exception as error:
@@ -242,8 +276,15 @@ class Case:
                 raise torch.OutOfMemoryError(str(error)) from error
             return None
 
-    def _run(self, model: nn.Module, skeleton: tree.Skeleton, given: list[torch.Tensor], seed: int) -> Any:
-        with reference_code(self.problem, "forward"), precision(self.precision), no_grad(), self.surroundings:
+    def _run(
+        self, model: nn.Module, skeleton: tree.Skeleton, given: list[torch.Tensor], seed: int
+    ) -> Any:
+        with (
+            reference_code(self.problem, "forward"),
+            precision(self.precision),
+            no_grad(),
+            self.surroundings,
+        ):
             reseed(seed)
             return model(*tree.put_together(skeleton, given))
 
@@ -255,16 +296,24 @@ def seed_from(secret: str, *parts: object) -> int:
 
 
 def distributions_of(case: Case) -> list[str]:
-    """The distributions that the problem names, else all; its own alone where each input is kept as it is drawn."""
+    """The distributions that the problem names, else all; its own alone where each input is kept as
+    it is drawn.
+    """
     named = getattr(case.module, "DISTRIBUTIONS", tuple(DISTRIBUTIONS))
     unknown = set(named) - set(DISTRIBUTIONS)
     if unknown:
-        raise ProblemError(f"DISTRIBUTIONS names {', '.join(sorted(unknown))}; known are {', '.join(DISTRIBUTIONS)}")
-    return [d for d in named if d == "own" or not all(structure.kept for structure in case.structures)]
+        raise ProblemError(
+            f"DISTRIBUTIONS names {', '.join(sorted(unknown))}; known are {', '.join(DISTRIBUTIONS)}"
+        )
+    return [
+        d for d in named if d == "own" or not all(structure.kept for structure in case.structures)
+    ]
 
 
 def _module(name: str, owner: object) -> ModuleType:
-    """A module that can be found by its name, as its classes may have to be, for as long as its owner is there."""
+    """A module that can be found by its name, as its classes may have to be, for as long as its
+    owner is there.
+    """
     module = sys.modules[name] = ModuleType(name)
     weakref.finalize(owner, _forget, module)
     return module
@@ -275,25 +324,46 @@ def _forget(module: ModuleType) -> None:
     module.__dict__.clear()  # its functions refer to it, and tensors of its own would wait for the next collection
 
 
-def _execute(module: ModuleType, problem: Problem, case: str, device: torch.device, surroundings: Surroundings) -> None:
+def _execute(
+    module: ModuleType,
+    problem: Problem,
+    case: str,
+    device: torch.device,
+    surroundings: Surroundings,
+) -> None:
     overrides = {} if case == "main" else overrides_of(problem)[case]
     code = apply_overrides(problem.source, overrides)
     file = f"<problem {problem.id}, case {case}>"
-    linecache.cache[file] = (len(problem.source), None, problem.source.splitlines(keepends=True), file)
+    linecache.cache[file] = (
+        len(problem.source),
+        None,
+        problem.source.splitlines(keepends=True),
+        file,
+    )
     with reference_code(problem.id, "the module"), torch.device(device), surroundings, Generators():
         exec(compile(code, file, "exec"), module.__dict__)
 
 
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:
     """A copy, in float64 where it is of numbers that are not whole."""
-    wide = torch.complex128 if tensor.is_complex() else torch.float64 if tensor.is_floating_point() else tensor.dtype
+    wide = (
+        torch.complex128
+        if tensor.is_complex()
+        else torch.float64
+        if tensor.is_floating_point()
+        else tensor.dtype
+    )
     return tensor.to(wide, copy=True)
 
 
 def _vary(parameter: torch.Tensor) -> None:
-    """Adds noise where nobody would have to read the parameter; to a single number so that it keeps its sign."""
+    """Adds noise where nobody would have to read the parameter; to a single number so that it keeps
+    its sign.
+    """
     if parameter.numel() == 1:
-        parameter.mul_(1 + 0.1 * torch.rand_like(parameter)).add_(0.1 * torch.rand_like(parameter) * (parameter == 0))
+        parameter.mul_(1 + 0.1 * torch.rand_like(parameter)).add_(
+            0.1 * torch.rand_like(parameter) * (parameter == 0)
+        )
     elif _has_two_values(parameter):
         parameter.add_(torch.randn_like(parameter), alpha=0.1)
 

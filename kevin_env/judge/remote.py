@@ -16,8 +16,12 @@ from kevin_env.problem import ProblemError
 
 STEADY = {
     "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin after their work would disturb whoever is timed next
-    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # the most that glibc takes; memory is kept, and with it its pages:
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 40),  # faulting in fresh ones takes longer than many a kernel
+    "MALLOC_MMAP_THRESHOLD_": str(
+        32 << 20
+    ),  # the most that glibc takes; memory is kept, and with it its pages:
+    "MALLOC_TRIM_THRESHOLD_": str(
+        1 << 40
+    ),  # faulting in fresh ones takes longer than many a kernel
     "MALLOC_TOP_PAD_": str(64 << 20),
 }
 """Environment of judges and candidates that keeps times on a CPU steady."""
@@ -30,7 +34,9 @@ MISSED = 12
 
 
 class JudgeGone(JudgeError):
-    """The judge process ended, stopped answering or could not start. Another may do what it was asked."""
+    """The judge process ended, stopped answering or could not start. Another may do what it was
+    asked.
+    """
 
 
 class Remote:
@@ -44,7 +50,11 @@ class Remote:
     """
 
     def __init__(
-        self, device: str, pace: Pace | None = None, patience: float = START_SECONDS, beat: float = BEAT_SECONDS
+        self,
+        device: str,
+        pace: Pace | None = None,
+        patience: float = START_SECONDS,
+        beat: float = BEAT_SECONDS,
     ) -> None:
         ours, theirs = socket.socketpair()
         self._process = subprocess.Popen(
@@ -72,8 +82,11 @@ class Remote:
         """
         return self._ready.result()
 
-    def ask(self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None) -> None:
-        """Sends a request; `future` gets what `read` makes of the answer. When it is cancelled, so is the judgement.
+    def ask(
+        self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None
+    ) -> None:
+        """Sends a request; `future` gets what `read` makes of the answer. When it is cancelled, so
+        is the judgement.
 
         Raises:
             JudgeGone: when the process is gone; also from `future`.
@@ -121,12 +134,20 @@ class Remote:
             self._fail(error)
         except Late:
             self._process.kill()
-            said = "has stopped answering" if self._ready.done() else f"did not start within {self._patience:g} s"
+            said = (
+                "has stopped answering"
+                if self._ready.done()
+                else f"did not start within {self._patience:g} s"
+            )
             self._fail(JudgeGone(f"the judge process {said}"))
         except (WireError, OSError):
             self._fail(JudgeGone("the judge process is gone"))
         except Exception as error:  # the boundary round a judge's answers: nobody may wait for ever
-            self._fail(JudgeError(f"an answer of the judge could not be read: {type(error).__name__}: {error}"))
+            self._fail(
+                JudgeError(
+                    f"an answer of the judge could not be read: {type(error).__name__}: {error}"
+                )
+            )
 
     def _receive(self) -> dict[str, Any]:
         """The next message of a judge that is ready. Raises `Late` when it misses too many beats."""

@@ -1,6 +1,7 @@
 """Times held against the roofline of their problem on this device.
 
-The work of a problem and the ceilings of the device are the judge's own figures; the submission is not asked.
+The work of a problem and the ceilings of the device are the judge's own figures; the submission is
+not asked.
 """
 
 import threading
@@ -46,12 +47,20 @@ class Rooflines:
             return outcome
         with self._lock:
             work = self._counted(key, case, draw)
-            return outcome if work is None else outcome.model_copy(update={"roofline": self._held(work, seconds)})
+            return (
+                outcome
+                if work is None
+                else outcome.model_copy(update={"roofline": self._held(work, seconds)})
+            )
 
     def _held(self, work: Work, seconds: float) -> Roofline | None:
         try:
             found = roofline_of(work, self._ceilings.of(work), seconds)
-            return roofline_of(work, self._ceilings.of(work, again=True), seconds) if found.above else found
+            return (
+                roofline_of(work, self._ceilings.of(work, again=True), seconds)
+                if found.above
+                else found
+            )
         except torch.OutOfMemoryError:
             return None
 

@@ -16,17 +16,21 @@ from kevin_env.judge.trouble import Failed
 from kevin_env.judge.worker import Worker
 
 PATIENCE = 10.0
-"""Seconds. With five judges on one H200, whose submissions come and go within two, one of a hundred that were judged
-alone met most of the memory taken."""
+"""Seconds. With five judges on one H200, whose submissions come and go within two, one of a hundred
+that were judged alone met most of the memory taken.
+"""
 LOOK = 1.0
 """Seconds between two looks, which ask the driver."""
 FAIR = 3
-"""How many times what right answers and weights take a submission must have room for, before it is blamed: its last
-outputs, which it is told to keep until there are new ones, these, and as much for itself."""
+"""How many times what right answers and weights take a submission must have room for, before it is
+blamed: its last outputs, which it is told to keep until there are new ones, these, and as much for
+itself.
+"""
 
 
 def stays_crowded(bench: Bench, worker: Worker) -> bool:
-    """Whether a device is crowded beside a candidate that is judged alone, also when others had time.
+    """Whether a device is crowded beside a candidate that is judged alone, also when others had
+    time.
 
     Idle partners of this judge give back what they keep. Hold no lease.
     """
@@ -49,7 +53,8 @@ def is_crowded(bench: Bench, worker: Worker) -> bool:
 
 @contextmanager
 def leased(trial: Trial, watch: Stopwatch, alone: bool = False) -> Iterator[Callable[..., None]]:
-    """Holds the lease, and gives what lets others have it. The submission stands still while it waits.
+    """Holds the lease, and gives what lets others have it. The submission stands still while it
+    waits.
 
     That takes what is to be done while the lease is not held.
     """
@@ -69,7 +74,9 @@ def leased(trial: Trial, watch: Stopwatch, alone: bool = False) -> Iterator[Call
 
 @contextmanager
 def ended_where_it_fails(trial: Trial) -> Iterator[None]:
-    """As `ended_on_trouble`; who runs out of memory is looked at before, while it still has what it had."""
+    """As `ended_on_trouble`; who runs out of memory is looked at before, while it still has what it
+    had.
+    """
     with ended_on_trouble(trial.worker):
         try:
             yield
@@ -80,13 +87,17 @@ def ended_where_it_fails(trial: Trial) -> Iterator[None]:
 
 
 def cramped(trial: Trial) -> bool:
-    """Whether a submission has less of the device than it must be given. Hold the lease, or the device alone.
+    """Whether a submission has less of the device than it must be given. Hold the lease, or the
+    device alone.
 
-    What it holds counts as its own, also what it has freed and the judge still maps: whoever hoards is not short.
+    What it holds counts as its own, also what it has freed and the judge still maps: whoever hoards
+    is not short.
     """
     if trial.bench.device.type == "cpu":
         return False
-    mapped = sum(each.mappings.size for each in trial.kept if isinstance(each, Player) and not each.ours)
+    mapped = sum(
+        each.mappings.size for each in trial.kept if isinstance(each, Player) and not each.ours
+    )
     own = max(trial.bench.held(trial.worker), mapped)
     weights = sum(tensor.nbytes for tensor in trial.case.model.state_dict().values())
     fair = CONTEXT + FAIR * (trial.gate.answer_bytes + weights)

@@ -25,7 +25,9 @@ from kevin_env.outcome import Outcome
 from kevin_env.problem import Problem
 
 Answer = Outcome | Judgement | Exception
-"""What the script says of one submission: its outcome, a whole judgement, or an error (`JudgeError`) to raise."""
+"""What the script says of one submission: its outcome, a whole judgement, or an error
+(`JudgeError`) to raise.
+"""
 
 Script = Iterable[Answer] | Callable[[Problem, Submission], Answer]
 
@@ -47,13 +49,16 @@ class ScriptedPool:
     """A `JudgePool` whose verdicts are given beforehand. Nothing is compiled or run.
 
     Args:
-        script: answers in the order in which submissions arrive, or a function that gives the answer to one. The
-            function runs in a thread of its own for each submission, up to `workers` at once.
+        script: answers in the order in which submissions arrive, or a function that gives the
+            answer to one. The function runs in a thread of its own for each submission, up to
+            `workers` at once.
         device: the device it says it has.
         workers: how many submissions are judged at the same time.
     """
 
-    def __init__(self, script: Script, device: DeviceInfo = SCRIPTED_CPU, workers: int = 16) -> None:
+    def __init__(
+        self, script: Script, device: DeviceInfo = SCRIPTED_CPU, workers: int = 16
+    ) -> None:
         self.device = device
         self.submissions: list[tuple[Problem, Submission, Options]] = []
         """All that was submitted, in order."""
@@ -72,7 +77,11 @@ class ScriptedPool:
         return self._threads.submit(_facts, problem, self.device)
 
     def submit(
-        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
     ) -> Future[Judgement]:
         """Gives the next answer, after reporting every stage.
 
@@ -91,16 +100,22 @@ class ScriptedPool:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _answer(self, problem: Problem, submission: Submission) -> Callable[[], Answer]:
-        """Takes the next answer of a list now, so that order decides; a function is called later, in a thread."""
+        """Takes the next answer of a list now, so that order decides; a function is called later,
+        in a thread.
+        """
         if callable(self._script):
             return functools.partial(self._script, problem, submission)
         number = len(self.submissions)
         if not self._script:
-            return lambda: JudgeError(f"the script of this ScriptedPool has no answer to submission {number}")
+            return lambda: JudgeError(
+                f"the script of this ScriptedPool has no answer to submission {number}"
+            )
         answer = self._script.popleft()
         return lambda: answer
 
-    def _judge(self, ask: Callable[[], Answer], options: Options, on_stage: OnStage | None) -> Judgement:
+    def _judge(
+        self, ask: Callable[[], Answer], options: Options, on_stage: OnStage | None
+    ) -> Judgement:
         if on_stage:
             for stage in get_args(Stage):
                 if stage != "profile" or options.profile != "none":
@@ -114,7 +129,9 @@ class ScriptedPool:
             outcome=answer,
             seconds=Seconds(queue=0.01, build=0.5, load=0.1, verify=0.2, time=0.1),
             device=self.device,
-            sandbox=Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced"),
+            sandbox=Sandbox(
+                network="enforced", filesystem="enforced", limits="enforced", processes="enforced"
+            ),
             secret=options.secret or "0" * 32,
         )
 
@@ -127,7 +144,10 @@ def _facts(problem: Problem, device: DeviceInfo) -> Facts:
     x = InputFacts(name="x", dtype="float32", shape=(128, 1024))
     return Facts(
         device=device,
-        cases=tuple(CaseFacts(name=case, inputs=(x,), outputs=("float32[128, 1024]",)) for case in problem.cases),
+        cases=tuple(
+            CaseFacts(name=case, inputs=(x,), outputs=("float32[128, 1024]",))
+            for case in problem.cases
+        ),
         distributions=("The problem's own inputs.",),
         tolerance="The error may be a few times that of the reference.",
         precision="ieee",

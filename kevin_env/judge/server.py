@@ -1,6 +1,7 @@
 """A judge process: reads requests from its client, judges them in threads, answers in any order.
 
-Run as `python -m kevin_env.judge.server FD`. It ends when the client that started it is gone, however that went.
+Run as `python -m kevin_env.judge.server FD`. It ends when the client that started it is gone,
+however that went.
 """
 
 import contextlib
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
 
 THREADS = 32
 DESCRIBERS = 4
-"""Threads of their own for who asks for facts: a new episode's prompt does not wait for judgements."""
+"""Threads of their own for who asks for facts: a new episode's prompt does not wait for judgements.
+"""
 SWITCH_SECONDS = 0.5e-3
-"""How long a thread keeps Python's lock when another wants it, a tenth of the default: who times one submission is not
-to wait for who reads another."""
+"""How long a thread keeps Python's lock when another wants it, a tenth of the default: who times
+one submission is not to wait for who reads another.
+"""
 
 
 def start_judge(device: str, pace: Pace | None) -> "Judge":
@@ -60,7 +63,9 @@ class Server:
         start: Starts the judge.
     """
 
-    def __init__(self, channel: Channel, start: Callable[[str, Pace | None], "Judge"] = start_judge) -> None:
+    def __init__(
+        self, channel: Channel, start: Callable[[str, Pace | None], "Judge"] = start_judge
+    ) -> None:
         self._channel = channel
         self._start = start
         self._lock = threading.Lock()
@@ -73,18 +78,26 @@ class Server:
         """Until the client hangs up, or the judge's device is of no more use to it."""
         hello = self._channel.receive()
         try:
-            judge = self._start(hello["device"], hello["pace"] and Pace.model_validate(hello["pace"]))
+            judge = self._start(
+                hello["device"], hello["pace"] and Pace.model_validate(hello["pace"])
+            )
         except Exception as error:  # whatever it was, the client is told
-            text = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
+            text = (
+                str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
+            )
             self._send({"fatal": text})
             return
         self._send({"device": judge.info.model_dump()})
         threading.Thread(target=self._beat, args=(judge, hello["beat"]), daemon=True).start()
-        threads, describers = (ThreadPoolExecutor(n, initializer=judge.enter_thread) for n in (THREADS, DESCRIBERS))
+        threads, describers = (
+            ThreadPoolExecutor(n, initializer=judge.enter_thread) for n in (THREADS, DESCRIBERS)
+        )
         try:
             while True:
                 message = self._channel.receive()
-                self._take(message, judge, describers if message.get("do") == "describe" else threads)
+                self._take(
+                    message, judge, describers if message.get("do") == "describe" else threads
+                )
         except Closed:
             return
         finally:
@@ -122,7 +135,9 @@ class Server:
                 self._hang_up(trouble)
                 return
             if trouble and "judge_error" in answer:
-                answer = {"problem_error": f"{request['problem']['id']}: its reference fails: {trouble}"}
+                answer = {
+                    "problem_error": f"{request['problem']['id']}: its reference fails: {trouble}"
+                }
             del self._wanted[number]
             try:
                 self._send({"id": number, **answer})
@@ -148,11 +163,15 @@ class Server:
             return {"problem_error": str(error)}
         except JudgeError as error:
             return {"judge_error": str(error)}
-        except BaseException as error:  # the boundary round a judgement: our failure, told to the client as such
+        except (
+            BaseException
+        ) as error:  # the boundary round a judgement: our failure, told to the client as such
             text = "".join(traceback.format_exception(error))
             return {"judge_error": f"{type(error).__name__}: {error}", "trace": text}
 
-    def _perform(self, judge: "Judge", request: dict[str, Any], wanted: "Cancellation") -> dict[str, Any]:
+    def _perform(
+        self, judge: "Judge", request: dict[str, Any], wanted: "Cancellation"
+    ) -> dict[str, Any]:
         from kevin_env.judge.probe.ahead import foresee
 
         wanted.require_wanted()
@@ -168,7 +187,9 @@ class Server:
         if request["do"] == "lint":
             from kevin_env.judge.lint.examine import examine
 
-            report = examine(judge.bench, problem, options, Limits.model_validate(request["limits"]))
+            report = examine(
+                judge.bench, problem, options, Limits.model_validate(request["limits"])
+            )
             return {"report": report.model_dump()}
         judgement = judge.judge(
             problem,
@@ -180,7 +201,10 @@ class Server:
         return {"judgement": judgement.model_dump()}
 
     def _send(self, message: dict[str, Any]) -> None:
-        with self._lock, contextlib.suppress(Closed):  # when the client is gone, `serve` finds out too
+        with (
+            self._lock,
+            contextlib.suppress(Closed),
+        ):  # when the client is gone, `serve` finds out too
             self._channel.send(message)
 
 
@@ -189,7 +213,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's; it closes the pool
     sys.setswitchinterval(SWITCH_SECONDS)
     have_descriptors()
-    os.dup2(sys.stderr.fileno(), 1)  # what a problem prints is no line of what a command of the client's prints
+    os.dup2(
+        sys.stderr.fileno(), 1
+    )  # what a problem prints is no line of what a command of the client's prints
     threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
     try:
         Server(Channel(socket.socket(fileno=int(sys.argv[1])))).serve()
@@ -198,7 +224,9 @@ def main() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process when the client ends. A forked copy of the client may keep the socket open for ever."""
+    """Ends this process when the client ends. A forked copy of the client may keep the socket open
+    for ever.
+    """
     try:
         client = os.pidfd_open(parent)
     except ProcessLookupError:

@@ -1,4 +1,6 @@
-"""Input cases as shapes: with these a candidate compiles its kernels for them before there is a device to hold."""
+"""Input cases as shapes: with these a candidate compiles its kernels for them before there is a
+device to hold.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +18,15 @@ from kevin_env.judge.worker import Worker
 from kevin_env.problem import Problem
 
 SECONDS = 20.0
-"""For compiling a submission's Triton kernels beforehand: several times what one takes, and one that tries hundreds of
-configurations of it holds nobody up for long. What is not compiled then is compiled by the calls."""
+"""For compiling a submission's Triton kernels beforehand: several times what one takes, and one
+that tries hundreds of configurations of it holds nobody up for long. What is not compiled then is
+compiled by the calls.
+"""
 SLACK = 10.0
-"""Seconds more for the answer, at least: the candidate ends what is late by itself. How long that takes is for others
-to choose, who keep the processors busy, so that it has all that is left for building."""
+"""Seconds more for the answer, at least: the candidate ends what is late by itself. How long that
+takes is for others to choose, who keep the processors busy, so that it has all that is left for
+building.
+"""
 _META = torch.device("meta")
 
 
@@ -29,7 +35,8 @@ class Sketch:
     """A case of a problem as shapes.
 
     Attributes:
-        orders: JSON, the fields of `construct` and `stage`. Places in regions mean nothing, and no seed is secret.
+        orders: JSON, the fields of `construct` and `stage`. Places in regions mean nothing, and no
+            seed is secret.
         call: Bytes of the inputs of a call, and of its outputs where these can be had without data.
     """
 
@@ -38,7 +45,9 @@ class Sketch:
 
 
 class Sketches:
-    """The sketches of every problem that was met. Making them takes the lease: they run in the clock's interpreter."""
+    """The sketches of every problem that was met. Making them takes the lease: they run in the
+    clock's interpreter.
+    """
 
     def __init__(self, lease: Lease) -> None:
         self._lease = lease
@@ -53,19 +62,24 @@ class Sketches:
 
 
 def sketches(problem: Problem) -> list[Sketch]:
-    """The cases of a problem whose shapes can be had without drawing weights and inputs, in any order."""
+    """The cases of a problem whose shapes can be had without drawing weights and inputs, in any
+    order.
+    """
     return [sketch for name in problem.cases if (sketch := _sketch(problem, name)) is not None]
 
 
 def largest_call(cases: Sequence[Sketch]) -> int:
-    """Bytes of the inputs and outputs of a problem's largest call; 0 where they cannot be had without data."""
+    """Bytes of the inputs and outputs of a problem's largest call; 0 where they cannot be had
+    without data.
+    """
     return max((case.call for case in cases), default=0)
 
 
 def precompile(worker: Worker, cases: Sequence[Sketch], left: float) -> None:
     """Has a loaded submission compile what would else be compiled while it holds the device.
 
-    Nothing that it answers is read, and all that it can leave is files in its own folder, as at import.
+    Nothing that it answers is read, and all that it can leave is files in its own folder, as at
+    import.
 
     Args:
         worker: The submission.
@@ -77,7 +91,12 @@ def precompile(worker: Worker, cases: Sequence[Sketch], left: float) -> None:
     """
     seconds = min(SECONDS, max(0.0, left))
     try:
-        worker.ask("precompile", max(left, seconds + SLACK), cases=[case.orders for case in cases], seconds=seconds)
+        worker.ask(
+            "precompile",
+            max(left, seconds + SLACK),
+            cases=[case.orders for case in cases],
+            seconds=seconds,
+        )
     except TimedOut as late:
         raise TimedOut(late.seconds, "compiling its Triton kernels, which never ended,") from None
 
@@ -87,8 +106,12 @@ def _sketch(problem: Problem, name: str) -> Sketch | None:
         case = Case(problem, name, _META)
         case.draw_weights(0)
         skeleton, tensors = case.draw_inputs("own", 0)
-        weights, inputs = (Image([t.to(_META) for t in each], _META) for each in (handed_over(case), tensors))
-    except Exception:  # it needs data, or fails: its kernels are compiled, and failures told, when it is called
+        weights, inputs = (
+            Image([t.to(_META) for t in each], _META) for each in (handed_over(case), tensors)
+        )
+    except (
+        Exception
+    ):  # it needs data, or fails: its kernels are compiled, and failures told, when it is called
         return None
     orders = {
         "construct": construction(case, weights.specs, seed=0),

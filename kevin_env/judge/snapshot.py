@@ -1,7 +1,8 @@
 """A look at an output at the moment the clock stops, by the device's copy engine.
 
-A device-to-host copy does not wait for the kernels that another process has queued, while a kernel of the judge's own
-would: the device runs that queue out first, and an output that was claimed too early would look finished.
+A device-to-host copy does not wait for the kernels that another process has queued, while a kernel
+of the judge's own would: the device runs that queue out first, and an output that was claimed too
+early would look finished.
 """
 
 import ctypes
@@ -15,7 +16,12 @@ ROWS = 64
 ROW_BYTES = 1024
 _HOST, _DEVICE = 1, 2
 _SIDE = (
-    *(("x", ctypes.c_size_t), ("y", ctypes.c_size_t), ("type", ctypes.c_uint), ("host", ctypes.c_void_p)),
+    *(
+        ("x", ctypes.c_size_t),
+        ("y", ctypes.c_size_t),
+        ("type", ctypes.c_uint),
+        ("host", ctypes.c_void_p),
+    ),
     *(("device", ctypes.c_uint64), ("array", ctypes.c_void_p), ("pitch", ctypes.c_size_t)),
 )
 
@@ -57,10 +63,13 @@ class Snapshot:
         cuda.copy_2d(ctypes.byref(copy))
 
     def take_again(self) -> None:
-        """Queues a copy of the same places by a kernel, for which all that the candidate has queued goes first."""
+        """Queues a copy of the same places by a kernel, for which all that the candidate has queued
+        goes first.
+        """
         self._later.copy_(self._there)
 
     def agrees(self) -> bool:
         """Whether both copies are the same, once they are done."""
-        # not by torch.equal, whose threads took milliseconds to come together beside processes that spin
+        # not by torch.equal, whose threads took milliseconds to come together beside processes that
+        # spin
         return self._later.cpu().numpy().tobytes() == self._host.numpy().tobytes()

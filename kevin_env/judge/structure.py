@@ -9,7 +9,9 @@ SHOWN = 300
 
 
 def in_order_of(ours: tree.Skeleton, theirs: tree.Skeleton) -> tree.Skeleton:
-    """A skeleton with the entries of dicts in the order in which another has them: dicts are equal in any order."""
+    """A skeleton with the entries of dicts in the order in which another has them: dicts are equal
+    in any order.
+    """
     (tag, expected), (kind, given) = next(iter(ours.items())), next(iter(theirs.items()))
     sequences = {tag, kind} <= {"list", "tuple"}
     if not (sequences or tag == kind == "dict") or len(expected) != len(given):

@@ -1,7 +1,7 @@
 """Timed input sets of one contest, drawn while the device is still shared.
 
-They lie in memory of the judge's own, and nothing of them is told before they are written to the inbox. Each is used
-once, and follows from the secret and its number, whenever it is drawn.
+They lie in memory of the judge's own, and nothing of them is told before they are written to the
+inbox. Each is used once, and follows from the secret and its number, whenever it is drawn.
 """
 
 from collections import deque
@@ -14,11 +14,13 @@ from kevin_env.judge.trial import Trial
 TIMED = "own"
 """The distribution of timed inputs: how long some kernels take depends on the values."""
 SHARE = {"cuda": 0.1, "cpu": 0.05}
-"""Of the memory that is free, by device: what may be drawn ahead, and what may wait for its comparison. Two contests,
-and others' screening, share a GPU."""
+"""Of the memory that is free, by device: what may be drawn ahead, and what may wait for its
+comparison. Two contests, and others' screening, share a GPU.
+"""
 STOCK = 3
-"""Sets of the partners, which run trusted code: theirs need not be fresh. They come one after the other, so that none
-is in a cache when it comes again."""
+"""Sets of the partners, which run trusted code: theirs need not be fresh. They come one after the
+other, so that none is in a cache when it comes again.
+"""
 
 
 class Supply:
@@ -60,7 +62,8 @@ class Supply:
         return ahead + [self._trial.draw(TIMED) for _ in range(count - len(ahead))]
 
     def other(self) -> Drawn:
-        """One of another distribution, where the problem has any, which stands among timed ones and is not timed.
+        """One of another distribution, where the problem has any, which stands among timed ones and
+        is not timed.
 
         So whoever is right for timed inputs alone has to look at them.
         """
@@ -72,6 +75,8 @@ class Supply:
 
     def stock(self, count: int) -> list[Drawn]:
         """So many sets of the partners' that come next."""
-        chosen = [self._stock[(self._handed + number) % len(self._stock)] for number in range(count)]
+        chosen = [
+            self._stock[(self._handed + number) % len(self._stock)] for number in range(count)
+        ]
         self._handed += count
         return chosen

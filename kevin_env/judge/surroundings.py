@@ -1,7 +1,7 @@
 """What a problem's code sets for the whole process, in which the code of other problems runs too.
 
-Each problem has what it would have in a process of its own: what its module sets holds for its functions and its model,
-and for nobody else.
+Each problem has what it would have in a process of its own: what its module sets holds for its
+functions and its model, and for nobody else.
 """
 
 import os
@@ -31,7 +31,10 @@ def _attribute(owner: Any, name: str) -> _Setting:
 
 
 def _deterministic() -> tuple[bool, bool]:
-    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    return (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
 
 
 def _autocast() -> tuple[bool, bool]:
@@ -76,7 +79,10 @@ def _go_to(folder: str | None) -> None:
 _PRODUCTS = ("matmul", "conv", "rnn")
 _KEPT = (
     _Setting(torch.get_default_dtype, torch.set_default_dtype),
-    _Setting(_deterministic, lambda value: torch.use_deterministic_algorithms(value[0], warn_only=value[1])),
+    _Setting(
+        _deterministic,
+        lambda value: torch.use_deterministic_algorithms(value[0], warn_only=value[1]),
+    ),
     _attribute(torch.utils.deterministic, "fill_uninitialized_memory"),
     _Setting(torch.get_num_threads, torch.set_num_threads),
     _Setting(_autocast, _set_autocast),
@@ -97,14 +103,16 @@ _TAKEN_BACK = (
         for owner in (torch.backends, *(getattr(mkldnn, name) for name in _PRODUCTS))
     ),
 )
-"""What the judge decides for every run, as it does by `guards.precision` for the rest of a GPU's precision."""
+"""What the judge decides for every run, as it does by `guards.precision` for the rest of a GPU's
+precision.
+"""
 
 
 class Surroundings:
     """The process as one problem's code is to find it; entered round all of that.
 
-    One thread at a time is inside, and one that is inside may enter again, which costs next to nothing. No generator,
-    for the reason that `partners.ours` gives.
+    One thread at a time is inside, and one that is inside may enter again, which costs next to
+    nothing. No generator, for the reason that `partners.ours` gives.
     """
 
     def __init__(self) -> None:
@@ -134,7 +142,9 @@ class Surroundings:
 
     def _leave(self) -> None:
         torch.set_default_device(None)  # torch remembers it for this thread
-        changed = {each: found for each, value in self._outside.items() if (found := each.read()) != value}
+        changed = {
+            each: found for each, value in self._outside.items() if (found := each.read()) != value
+        }
         for each in changed:
             each.write(self._outside[each])
         self._own = {each: value for each, value in changed.items() if each in _KEPT}

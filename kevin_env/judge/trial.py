@@ -1,4 +1,6 @@
-"""One submission before one problem: every case constructed and screened, then the timed case under the clock."""
+"""One submission before one problem: every case constructed and screened, then the timed case under
+the clock.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -43,27 +45,35 @@ T = TypeVar("T")
 Fault = Incorrect | RulesViolation
 
 ALL_CALLS = 10
-"""All that it is told, but to build, may take so many times what a first call may: in most of it nobody is timed."""
+"""All that it is told, but to build, may take so many times what a first call may: in most of it
+nobody is timed.
+"""
 SLOW = 10
 """A submission whose calls take so many times as long as the reference's is called less often."""
 FEW_SETS, SCREENING_SECONDS = 2, 2.0
-"""On how many input sets of a case one is screened at least, once that has taken so many seconds."""
+"""On how many input sets of a case one is screened at least, once that has taken so many seconds.
+"""
 SLACK = 1 << 20, 256 << 20
-"""Bytes that inbox and outbox are larger than the first input set needs: a quarter of that, but within these bounds."""
+"""Bytes that inbox and outbox are larger than the first input set needs: a quarter of that, but
+within these bounds.
+"""
 VALUES = ("values", "not_finite")
 """Kinds of wrong answers that differ in what they hold."""
 KEPT = 1 / 16
-"""Share of a GPU that torch may keep in the judge: to ask the driver for it again takes milliseconds."""
+"""Share of a GPU that torch may keep in the judge: to ask the driver for it again takes
+milliseconds.
+"""
 
 
 class Trial:
-    """One submission, one problem, one secret. `needs_oracle` is as in `Case`, for each of its cases.
+    """One submission, one problem, one secret. `needs_oracle` is as in `Case`, for each of its
+    cases.
 
     Attributes:
         place: What the submission was last told to do.
         case: The case at hand; after screening, the timed one.
-        outputs: What a right answer to it looks like: tensors of its shapes and dtypes, without bytes.
-        gate, player: Its gate, and the submission at that gate.
+        outputs: What a right answer to it looks like: tensors of its shapes and dtypes, without
+            bytes. gate, player: Its gate, and the submission at that gate.
         lately: Seconds of the last window in which it was screened.
         limits: Of the case at hand.
         kept: What is closed with it.
@@ -71,7 +81,13 @@ class Trial:
     """
 
     def __init__(
-        self, bench: Bench, problem: Problem, options: Options, secret: str, worker: Worker, needs_oracle: bool = False
+        self,
+        bench: Bench,
+        problem: Problem,
+        options: Options,
+        secret: str,
+        worker: Worker,
+        needs_oracle: bool = False,
     ) -> None:
         self.bench = bench
         self.problem = problem
@@ -128,7 +144,8 @@ class Trial:
         self, verifying: Callable[[], AbstractContextManager[None]] = nullcontext,
         pause: Callable[[], None] = lambda: None,
     ) -> Iterator[Fault | None]:  # fmt: skip
-        """Constructs and checks the submission in every case, step by step; ends at the first wrong answer.
+        """Constructs and checks the submission in every case, step by step; ends at the first wrong
+        answer.
 
         Hold the lease, but between the steps.
 
@@ -154,7 +171,11 @@ class Trial:
             if len(planned) == 1 and self._recorded:
                 planned *= 2  # it may behave otherwise while it is recorded
             for number, distribution in enumerate(planned):
-                if number >= FEW_SETS and self._spent - began > SCREENING_SECONDS and self.much_slower(self.lately):
+                if (
+                    number >= FEW_SETS
+                    and self._spent - began > SCREENING_SECONDS
+                    and self.much_slower(self.lately)
+                ):
                     break
                 with verifying():
                     wrong = self._screened(distribution)
@@ -165,13 +186,20 @@ class Trial:
         self._pause = lambda: None  # whoever is timed gives way to nobody
 
     def much_slower(self, seconds: float) -> bool:
-        """Whether a call of so many seconds is one of a submission that is much slower than the reference."""
+        """Whether a call of so many seconds is one of a submission that is much slower than the
+        reference.
+        """
         return seconds > SLOW * self._nature().seconds
 
     def _screened(self, distribution: str) -> Incorrect | None:
         answer, wrong = self.checked(distribution)
-        if wrong is not None and (wrong := self._told_apart(answer, wrong, distribution)) is not None:
-            return wrong.model_copy(update={"paired": self._paired}) if wrong.kind in VALUES else wrong
+        if (
+            wrong is not None
+            and (wrong := self._told_apart(answer, wrong, distribution)) is not None
+        ):
+            return (
+                wrong.model_copy(update={"paired": self._paired}) if wrong.kind in VALUES else wrong
+            )
         return None
 
     def _against_rules(self) -> RulesViolation | None:
@@ -194,21 +222,29 @@ class Trial:
     def run(self, drawn: Drawn) -> Answer:
         """One call of the submission at the gate. Errors as `screen`."""
         first = not self._called
-        answer = self.in_time([drawn], lambda patience: self.gate.call(self.player, drawn, patience), first)
+        answer = self.in_time(
+            [drawn], lambda patience: self.gate.call(self.player, drawn, patience), first
+        )
         if first:
             self._record = answer.claim.record
         self._called = True
         return answer
 
-    def in_time(self, sets: Sequence[Drawn], told: Callable[[Patience], T], first: bool = False) -> T:
+    def in_time(
+        self, sets: Sequence[Drawn], told: Callable[[Patience], T], first: bool = False
+    ) -> T:
         """Calls of the submission on some inputs, given how long one may take. Errors as `screen`."""
         self.place = Place("call", sets[0].input_set, self._passed_but(sets[0].input_set))
         if max(drawn.image.end for drawn in sets) > self.gate.inbox.size:
-            raise ProblemError(f"{self.problem.id}: get_inputs draws inputs of other sizes than before")
+            raise ProblemError(
+                f"{self.problem.id}: get_inputs draws inputs of other sizes than before"
+            )
         return self._in_time(told, first)
 
     def _in_time(self, told: Callable[[Patience], T], first: bool) -> T:
-        """Has the submission do something, given how long that may take: no longer than is left for everything."""
+        """Has the submission do something, given how long that may take: no longer than is left for
+        everything.
+        """
         whole, began, self._paused = ALL_CALLS * self.limits.first, time.monotonic(), 0.0
 
         def pause() -> None:
@@ -247,9 +283,12 @@ class Trial:
         image = Image(tensors, self.bench.device)
         if planted(distribution, self.distributions):
             plant(image.tensors, self.case.structures, seed_from(self.secret, "plant", self._draws))
-        # what a random model draws in its call is told to the candidate, so it comes from a seed of its own
+        # what a random model draws in its call is told to the candidate, so it comes from a seed of
+        # its own
         call = seed_from(self.secret, "call", self._draws)
-        return Drawn(skeleton, image, call, f"{self.case.name}/{distribution}", self.case.stochastic)
+        return Drawn(
+            skeleton, image, call, f"{self.case.name}/{distribution}", self.case.stochastic
+        )
 
     def expect(self, drawn: Drawn) -> Expected:
         """What the reference gives for an input set."""
@@ -258,9 +297,13 @@ class Trial:
     def construct(
         self, worker: Worker, timeout: float | Patience, compiled: bool = False, recorded: bool = False
     ) -> dict[str, Any]:  # fmt: skip
-        """Has a worker build its model for the case at hand, with the reference's weights, and maybe record a call."""
+        """Has a worker build its model for the case at hand, with the reference's weights, and
+        maybe record a call.
+        """
         image = Image([t.to(self.bench.device) for t in handed_over(self.case)], self.bench.device)
-        order = construction(self.case, image.specs, seed_from(self.secret, self.case.name, "weights"), compiled)
+        order = construction(
+            self.case, image.specs, seed_from(self.secret, self.case.name, "weights"), compiled
+        )
         with ExitStack() as lent:
             if image.specs:  # to lend memory takes the driver milliseconds
                 region = lent.enter_context(closing(SharedRegion(image.end, self.bench.device)))
@@ -274,7 +317,9 @@ class Trial:
         """A gate for inputs and outputs of so many bytes; closed with the trial."""
         regions: list[SharedRegion] = []
         for size in (inbox, outbox):
-            regions.append(SharedRegion(size + min(max(size // 4, SLACK[0]), SLACK[1]), self.bench.device))
+            regions.append(
+                SharedRegion(size + min(max(size // 4, SLACK[0]), SLACK[1]), self.bench.device)
+            )
             self.kept.append(regions[-1])  # at once: there may be no room for what comes next
         kind = GpuGate if self.bench.device.type == "cuda" else Gate
         return kind(self.bench.device, regions[0], regions[1], self.bench.info.l2, outbox)
@@ -286,24 +331,31 @@ class Trial:
         return player
 
     def close(self, keep: float = 0.0) -> None:
-        """Gives back memory, but what torch keeps of up to a share of a GPU; the worker stays as it is."""
+        """Gives back memory, but what torch keeps of up to a share of a GPU; the worker stays as it
+        is.
+        """
         while self.kept:
             self.kept.pop().close()
         self.trim(keep)
 
     def trim(self, keep: float = KEPT) -> None:
-        """Gives back what torch keeps in the judge beyond a share of a GPU: another process may lack it."""
+        """Gives back what torch keeps in the judge beyond a share of a GPU: another process may
+        lack it.
+        """
         if self.bench.room is not None and kept_memory(self.bench.device) > keep * self.bench.room:
             torch.cuda.empty_cache()
 
     def end(self) -> None:
-        """Ends the submission, and gives back what the judge held for it while nobody is timed. Hold no lease."""
+        """Ends the submission, and gives back what the judge held for it while nobody is timed.
+        Hold no lease.
+        """
         self.bench.retire(self.worker)
         with self.bench.lease.shared():
             self.close()
 
     def enter(self, case: Case, recorded: bool = False) -> None:
-        """Constructs the submission in a case, behind a gate of its own. Hold the lease; errors as `screen`.
+        """Constructs the submission in a case, behind a gate of its own. Hold the lease; errors as
+        `screen`.
 
         Where it is to be `recorded`, its next call is.
         """
@@ -314,12 +366,17 @@ class Trial:
         self._find_nature(case, first := self.draw("own"))
         answer = case.answer(first.skeleton, first.image.tensors, first.seed)
         self.outputs = [output.to("meta") for output in tree.take_apart(answer)[1]]
-        self._largest = max((t.numel() for t in (*first.image.tensors, *handed_over(case), *self.outputs)), default=0)
+        self._largest = max(
+            (t.numel() for t in (*first.image.tensors, *handed_over(case), *self.outputs)),
+            default=0,
+        )
         self._recorded, self._record = recorded, None
         self.gate = self.open_gate(first.image.end, image_size(self.outputs))
         self.place, self._called = Place("construct", passed=self._passed_but()), False
         self.limits = self.options.limits(self._nature().seconds)
-        self._paired = read_paired(self._in_time(partial(self.construct, self.worker, recorded=recorded), first=True))
+        self._paired = read_paired(
+            self._in_time(partial(self.construct, self.worker, recorded=recorded), first=True)
+        )
         self.player = self._in_time(partial(self.admit, self.worker, self.gate), first=True)
 
     def _find_nature(self, case: Case, drawn: Drawn) -> None:
@@ -327,7 +384,8 @@ class Trial:
         key, natures = nature_key(self.problem, case.name, self.options.inputs), self.bench.natures
         if key not in natures:
             case.find_randomness(drawn.skeleton, drawn.image.tensors)
-            # not from the secret: a recorded turn that is judged again, by another judge, has the same distributions
+            # not from the secret: a recorded turn that is judged again, by another judge, has the
+            # same distributions
             probe = seed_from(self.problem.sha256, case.name, "probe")
             usable = usable_distributions(case, probe, self.options.inputs)
             seconds = seconds_of(case, drawn.skeleton, drawn.image.tensors)
@@ -343,10 +401,12 @@ class Trial:
         return self.bench.natures[nature_key(self.problem, self.case.name, self.options.inputs)]
 
     def _told_apart(self, answer: Answer, wrong: Incorrect, distribution: str) -> Incorrect | None:
-        """A wrong value may change afterwards, be right at a second call, or be uninitialized memory.
+        """A wrong value may change afterwards, be right at a second call, or be uninitialized
+        memory.
 
-        On a GPU the inputs of the second call are there before it is called. If that is right, the submission works on
-        streams that do not wait for torch's current one, and is called like that from then on.
+        On a GPU the inputs of the second call are there before it is called. If that is right, the
+        submission works on streams that do not wait for torch's current one, and is called like
+        that from then on.
         """
         if wrong.kind not in VALUES:
             return wrong
@@ -358,7 +418,11 @@ class Trial:
         try:  # never before an answer was wrong: it is the one call that a submission could tell from others
             self._in_time(partial(self.worker.ask, "poison"), first=False)
             second, again = self.checked(distribution)
-        except (Failed, Ended, TimedOut):  # such as that of a kernel that takes an index from memory that nobody wrote
+        except (
+            Failed,
+            Ended,
+            TimedOut,
+        ):  # such as that of a kernel that takes an index from memory that nobody wrote
             return wrong
         if again is not None:
             return unwritten(answer, second, again) or wrong

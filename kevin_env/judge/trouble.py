@@ -42,7 +42,9 @@ class Failed(Trouble):
 
 
 class Ended(Trouble):
-    """The process is gone: `code` as in subprocess (negative for a signal), or `limit`, which it broke."""
+    """The process is gone: `code` as in subprocess (negative for a signal), or `limit`, which it
+    broke.
+    """
 
     def __init__(self, code: int | None = None, limit: str | None = None) -> None:
         super().__init__(f"ended with {code}" if limit is None else limit)

@@ -1,7 +1,8 @@
 """Timed answers whose outputs are compared later, when the device is no longer held alone.
 
-Inputs and outputs lie in memory of the judge's own, so that nothing a submission does meanwhile changes what is found.
-They are compared in the order in which they were given. Nothing is told of a submission before all of them are.
+Inputs and outputs lie in memory of the judge's own, so that nothing a submission does meanwhile
+changes what is found. They are compared in the order in which they were given. Nothing is told of a
+submission before all of them are.
 """
 
 import time
@@ -19,10 +20,14 @@ from kevin_env.judge.trial import Trial
 from kevin_env.outcome import Incorrect
 
 SHARE = {"cuda": 0.2, "cpu": 0.05}
-"""Of the memory that is free, by device: what may wait. What does not fit is compared while nobody else has it."""
+"""Of the memory that is free, by device: what may wait. What does not fit is compared while nobody
+else has it.
+"""
 STAY = 0.02
-"""Seconds for which answers are compared before others are let go first: as long as some calls that are screened. With
-one answer at a time, a submission would be told of only after dozens of others had been timed."""
+"""Seconds for which answers are compared before others are let go first: as long as some calls that
+are screened. With one answer at a time, a submission would be told of only after dozens of others
+had been timed.
+"""
 
 
 class Wrong(Exception):
@@ -65,7 +70,8 @@ class Unverified:
             self.compare(until=lambda: True)
 
     def compare(self, until: Callable[[], bool] = lambda: False) -> None:
-        """Compares one answer after the other, until something holds after one of them or none is left.
+        """Compares one answer after the other, until something holds after one of them or none is
+        left.
 
         Raises:
             Wrong: at the first one that is wrong; the others are let go of.
@@ -80,7 +86,8 @@ class Unverified:
                 return
 
     def compare_beside_others(self, lease: Lease, watch: Stopwatch) -> None:
-        """Compares all under the shared lease; now and then those are let go first who want the device alone.
+        """Compares all under the shared lease; now and then those are let go first who want the
+        device alone.
 
         Raises:
             Wrong: as `compare`.

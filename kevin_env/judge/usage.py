@@ -8,10 +8,13 @@ from pathlib import Path
 from kevin_env.judge.patience import Ran
 
 MAX_MEASURED = 64
-"""Of more processes than this no exact share of their memory is found: that takes milliseconds for each."""
+"""Of more processes than this no exact share of their memory is found: that takes milliseconds for
+each.
+"""
 MEASURED = 16 << 30
-"""Nor of more resident bytes: their pages are looked at one by one, 0.1 s a GiB, and who maps the same ones again and
-again has as many as it likes."""
+"""Nor of more resident bytes: their pages are looked at one by one, 0.1 s a GiB, and who maps the
+same ones again and again has as many as it likes.
+"""
 MAX_FILES = 100_000
 
 
@@ -44,7 +47,9 @@ def ancestors(pid: int) -> Iterator[int]:
 
 
 def more_memory_than(allowed: int, processes: list[int]) -> bool:
-    """Whether processes hold more than that together; what they share counts once, where that is soon found out."""
+    """Whether processes hold more than that together; what they share counts once, where that is
+    soon found out.
+    """
     resident = sum(map(_resident, processes))
     if resident <= allowed:
         return False
@@ -73,7 +78,9 @@ def scheduled(processes: list[int]) -> Ran:
 
 
 def faults(processes: list[int]) -> tuple[int, int]:
-    """The number of processes and of their page faults so far. A process that waits for a kernel has no new ones."""
+    """The number of processes and of their page faults so far. A process that waits for a kernel
+    has no new ones.
+    """
     total = 0
     for pid in processes:
         with contextlib.suppress(OSError, ValueError):
@@ -105,13 +112,17 @@ def stored(place: Path, in_memory: bool) -> int:
 
 
 def _scheduled(processes: list[int]) -> dict[str, tuple[int, int, int]]:
-    """Nanoseconds for which each of their threads has run, and waited for a processor; how often it was given one."""
+    """Nanoseconds for which each of their threads has run, and waited for a processor; how often it
+    was given one.
+    """
     found: dict[str, tuple[int, int, int]] = {}
     for pid in processes:
         with contextlib.suppress(OSError):
             for thread in os.scandir(f"/proc/{pid}/task"):
                 with (
-                    contextlib.suppress(OSError, ValueError),  # a thread that has just ended tells nothing
+                    contextlib.suppress(
+                        OSError, ValueError
+                    ),  # a thread that has just ended tells nothing
                     open(f"{thread.path}/schedstat", "rb", buffering=0) as file,  # noqa: PTH123 (it has to be quick)
                 ):
                     ran, waited, count = map(int, file.read(64).split())
@@ -124,7 +135,9 @@ def _parent(pid: int | str) -> int:
 
 
 def _after_name(pid: int | str) -> list[bytes]:
-    """What the kernel tells of a process in one line, from its state on: the name before it may hold any bytes."""
+    """What the kernel tells of a process in one line, from its state on: the name before it may
+    hold any bytes.
+    """
     return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
@@ -145,6 +158,8 @@ def _proportional(pid: int) -> int:
 
 
 def _told(pid: int, file: str, *names: bytes) -> list[int]:
-    """The sizes that stand under these names. A process's own name, which it chooses, can hold all but a newline."""
+    """The sizes that stand under these names. A process's own name, which it chooses, can hold all
+    but a newline.
+    """
     lines = Path(f"/proc/{pid}/{file}").read_bytes().split(b"\n")
     return [int(line.split()[1]) << 10 for line in lines if line.startswith(names)]

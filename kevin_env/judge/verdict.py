@@ -1,10 +1,19 @@
-"""From what a candidate did, and the stage it did it in, to an outcome. The stage decides; text is only shown."""
+"""From what a candidate did, and the stage it did it in, to an outcome. The stage decides; text is
+only shown.
+"""
 
 import signal
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from kevin_env.judge.diagnostics import clip, diagnostics, first_line, is_link_error, traceback_of, without_paths
+from kevin_env.judge.diagnostics import (
+    clip,
+    diagnostics,
+    first_line,
+    is_link_error,
+    traceback_of,
+    without_paths,
+)
 from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut, Trouble
 from kevin_env.outcome import CompileError, Outcome, RuntimeFailure
 
@@ -24,7 +33,9 @@ class Place:
     """Other input sets that were right before."""
 
 
-def verdict(trouble: Trouble, place: Place, folder: str, line: int | None = None) -> CompileError | RuntimeFailure:
+def verdict(
+    trouble: Trouble, place: Place, folder: str, line: int | None = None
+) -> CompileError | RuntimeFailure:
     """The outcome of a candidate that did not answer as it should.
 
     Args:
@@ -56,30 +67,39 @@ def verdict(trouble: Trouble, place: Place, folder: str, line: int | None = None
 
 
 def hoarding(input_set: str | None) -> RuntimeFailure:
-    """The outcome of a candidate that holds so much of the device's memory that the judge cannot go on."""
+    """The outcome of a candidate that holds so much of the device's memory that the judge cannot go
+    on.
+    """
     text = "the submission used so much device memory that its inputs and outputs did not fit"
     return RuntimeFailure(kind="out_of_memory", message=text, input_set=input_set)
 
 
 def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: bool) -> bool:
-    """Whether a submission's end may be the doing of others, or of the machine; then it is judged again, alone.
+    """Whether a submission's end may be the doing of others, or of the machine; then it is judged
+    again, alone.
 
-    It may lack memory that they hold, be ended for a limit that follows from what they left, or be killed because the
-    machine's memory is used up. A timeout is its own: it is not counted as time when it waits for a processor
-    (`kevin_env.judge.patience`), and a call may take many times what the reference takes.
+    It may lack memory that they hold, be ended for a limit that follows from what they left, or be
+    killed because the machine's memory is used up. A timeout is its own: it is not counted as time
+    when it waits for a processor (`kevin_env.judge.patience`), and a call may take many times what
+    the reference takes.
 
     Args:
         outcome: Its verdict so far.
         shot: Whether its process was killed by nobody who says so.
         limited: Whether it was killed for a limit.
-        beside: Whether others were under way when it began, or when it ended, or hold the device's memory.
+        beside: Whether others were under way when it began, or when it ended, or hold the device's
+            memory.
     """
     if outcome.category not in ("compile", "runtime"):
         return False
     return shot or (beside and (outcome.kind == "out_of_memory" or limited))
 
 
-_DOING = {"build": "importing the submission", "construct": "constructing ModelNew", "call": "one call of ModelNew"}
+_DOING = {
+    "build": "importing the submission",
+    "construct": "constructing ModelNew",
+    "call": "one call of ModelNew",
+}
 
 
 def _failed(failure: Failure, place: Place, folder: str) -> CompileError | RuntimeFailure:
@@ -102,10 +122,16 @@ def _failed(failure: Failure, place: Place, folder: str) -> CompileError | Runti
     )
 
 
-def _ended(place: Place, kind: str, message: str, line: int | None = None) -> CompileError | RuntimeFailure:
+def _ended(
+    place: Place, kind: str, message: str, line: int | None = None
+) -> CompileError | RuntimeFailure:
     if place.step == "build" and kind != "protocol":
-        return CompileError(kind="timeout" if kind == "timeout" else "killed", message=message, line=line)
-    return RuntimeFailure.model_validate({"kind": kind, "message": message, "line": line, **_sets(place)})
+        return CompileError(
+            kind="timeout" if kind == "timeout" else "killed", message=message, line=line
+        )
+    return RuntimeFailure.model_validate(
+        {"kind": kind, "message": message, "line": line, **_sets(place)}
+    )
 
 
 def _sets(place: Place) -> dict[str, Any]:

@@ -1,15 +1,19 @@
-"""Whether an output is the reference's. Works on tensors of the judge's own; nothing here touches a candidate.
+"""Whether an output is the reference's. Works on tensors of the judge's own; nothing here touches a
+candidate.
 
-Integers, bools and bytes are exact. A floating-point element may be off by a budget: a stated multiple of the
-reference's own largest error against float64 arithmetic, never less than some ulps of the output's scale, plus the
-rounding of the element itself. The scale is the spread (standard deviation) of the expected output, so that a large
-common offset does not hide an error; for outputs of few elements it is their magnitude.
+Integers, bools and bytes are exact. A floating-point element may be off by a budget: a stated
+multiple of the reference's own largest error against float64 arithmetic, never less than some ulps
+of the output's scale, plus the rounding of the element itself. The scale is the spread (standard
+deviation) of the expected output, so that a large common offset does not hide an error; for outputs
+of few elements it is their magnitude.
 
-A plain float32 sum is sometimes far off in one element of millions, a wrong constant a little in all of them. So where
-there are many elements, what they are off by together (root mean square) has a tighter budget.
+A plain float32 sum is sometimes far off in one element of millions, a wrong constant a little in
+all of them. So where there are many elements, what they are off by together (root mean square) has
+a tighter budget.
 
-Where that is not enough for one accumulator a sum (a sum of very many terms, or of terms of one sign), the budget is a
-multiple of what the reference would be off by with such accumulators (see `accumulator`).
+Where that is not enough for one accumulator a sum (a sum of very many terms, or of terms of one
+sign), the budget is a multiple of what the reference would be off by with such accumulators (see
+`accumulator`).
 """
 
 import math
@@ -24,37 +28,50 @@ from kevin_env.judge.pieces import Size, Values, counts_of, size_of, spread_of
 from kevin_env.outcome import Pattern
 
 REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
-"""How many times the reference's own error is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16 and fp8."""
+"""How many times the reference's own error is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16 and
+fp8.
+"""
 LOW_MULTIPLE = 4.0
 SCALE_ULPS = {torch.float64: 128.0, torch.float32: 128.0}
 """How many ulps of the scale are allowed at least; `LOW_ULPS` for fp16, bf16 and fp8."""
 LOW_ULPS = 2.0
 RMS_MULTIPLE = 48.0
-"""As `REFERENCE_MULTIPLE`, of the root mean square. Measured of running float32 sums: 8 times the reference's own over
-1024 elements, 26 over 8192, 50 over 32768; of a LayerNorm without its epsilon of 1e-5: 85 and more."""
+"""As `REFERENCE_MULTIPLE`, of the root mean square. Measured of running float32 sums: 8 times the
+reference's own over 1024 elements, 26 over 8192, 50 over 32768; of a LayerNorm without its epsilon
+of 1e-5: 85 and more.
+"""
 RMS_ULPS = 32.0
 """As `SCALE_ULPS`, of the root mean square."""
 LOW_RMS_MULTIPLE, LOW_RMS_ULPS = 4.0, 1.0
-"""The same of 16-bit and 8-bit floats. Measured of products in bf16: 1.9 times the reference's own with partial sums in
-bf16, 6.4 with operands in int8, which no single element shows."""
+"""The same of 16-bit and 8-bit floats. Measured of products in bf16: 1.9 times the reference's own
+with partial sums in bf16, 6.4 with operands in int8, which no single element shows.
+"""
 MANY = 1024
 """Elements from which on a root mean square says something."""
 TF32_MULTIPLE = 4.0
-"""As `REFERENCE_MULTIPLE`, where float32 may be TF32: the reference's own error is one of TF32 already."""
+"""As `REFERENCE_MULTIPLE`, where float32 may be TF32: the reference's own error is one of TF32
+already.
+"""
 TF32_SHARE = 2.0**-9
-"""Share of the scale that is allowed at least where float32 may be TF32. Rounding both operands of a dot product to
-ten bits moves it by 2.9e-4 of its scale (root mean square), by six times that in the worst of many elements; rounding
-them to bf16 by eight times as much."""
+"""Share of the scale that is allowed at least where float32 may be TF32. Rounding both operands of
+a dot product to ten bits moves it by 2.9e-4 of its scale (root mean square), by six times that in
+the worst of many elements; rounding them to bf16 by eight times as much.
+"""
 PLAIN_MULTIPLE = 6.0
-"""How many times the error of plain accumulators is allowed. That is one of a standard deviation in each sum; of
-millions of normal errors the largest is 5.5."""
+"""How many times the error of plain accumulators is allowed. That is one of a standard deviation in
+each sum; of millions of normal errors the largest is 5.5.
+"""
 PLAIN_RMS_MULTIPLE = 4.0
 """As `PLAIN_MULTIPLE`, of the root mean square: elements may have an error in common."""
 PLAIN_SHARE = 0.99
-"""The share of elements whose error counts: a few may be wholly others, where a choice such as a top-k changed."""
+"""The share of elements whose error counts: a few may be wholly others, where a choice such as a
+top-k changed.
+"""
 PLAIN_SAMPLE = 1 << 16
 PLAIN_MOST = 1024.0
-"""Who is off by more times what is allowed is not asked about: a million terms of one sign take 30 times that."""
+"""Who is off by more times what is allowed is not asked about: a million terms of one sign take 30
+times that.
+"""
 FEW = 16
 
 
@@ -93,13 +110,23 @@ def compare(
         plain: Gives the reference's output with plain accumulators, where it can be had.
     """
     wrong = of_form(got, reference)
-    return wrong or find_wrong(got, reference, oracle, tolerance_of(reference, oracle, multiplier, precision), plain)[0]
+    return (
+        wrong
+        or find_wrong(
+            got, reference, oracle, tolerance_of(reference, oracle, multiplier, precision), plain
+        )[0]
+    )
 
 
 def find_wrong(
-    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance, plain: Plain
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    oracle: torch.Tensor | None,
+    tolerance: Tolerance,
+    plain: Plain,
 ) -> tuple[Mismatch | None, Tolerance]:
-    """As `compare`, for a tensor of the reference's shape and dtype; with the tolerance that decided.
+    """As `compare`, for a tensor of the reference's shape and dtype; with the tolerance that
+    decided.
 
     `plain` is asked only where the tolerance given rejects, by little.
     """
@@ -113,12 +140,20 @@ def find_wrong(
 def compare_within(
     got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance
 ) -> Mismatch | None:
-    """As `compare`, for a tensor of the reference's shape and dtype and with the tolerance found before."""
+    """As `compare`, for a tensor of the reference's shape and dtype and with the tolerance found
+    before.
+    """
     if got.numel() == 0:
         return None
     if not (got.is_floating_point() or got.is_complex()):
-        return of_elements(_differ, (got, reference), 0.0, "differ from the expected values, which are exact")
-    got, reference, exact = _real(got), _real(reference), _real(reference if oracle is None else oracle)
+        return of_elements(
+            _differ, (got, reference), 0.0, "differ from the expected values, which are exact"
+        )
+    got, reference, exact = (
+        _real(got),
+        _real(reference),
+        _real(reference if oracle is None else oracle),
+    )
     if tolerance.finite and near(got, exact, tolerance.worst, tolerance.rms, in_float64=True):
         return None  # also without each element's own rounding
     return _compare_floats(got, reference, exact, tolerance)
@@ -135,7 +170,10 @@ def tolerance_of(
     own = Size(0.0, 0.0) if oracle is None else size_of(_off, reference, exact)
     finite = count == exact.numel() and math.isfinite(own.rms)
     if oracle is not None and not finite:
-        own = Size(size_of(_finite_off, reference, exact).largest, size_of(_off_where_finite, reference, exact).rms)
+        own = Size(
+            size_of(_finite_off, reference, exact).largest,
+            size_of(_off_where_finite, reference, exact).rms,
+        )
     scale = spread if spread and count >= FEW else size_of(_finite_part, exact).largest
     multiple, share = allowance(reference.dtype, precision)
     worst = multiplier * max(multiple * own.largest if scale else 0.0, share * scale)
@@ -177,11 +215,15 @@ def budget(
 
     The arguments are those of `compare`.
     """
-    return with_plain_sums(tolerance_of(reference, oracle, multiplier, precision), reference, plain).worst
+    return with_plain_sums(
+        tolerance_of(reference, oracle, multiplier, precision), reference, plain
+    ).worst
 
 
 def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
-    """How many times the reference's own error is allowed in a dtype, and at least which share of the scale."""
+    """How many times the reference's own error is allowed in a dtype, and at least which share of
+    the scale.
+    """
     if precision == "tf32" and dtype == torch.float32:
         return TF32_MULTIPLE, TF32_SHARE
     ulps = SCALE_ULPS.get(dtype, LOW_ULPS)
@@ -207,12 +249,22 @@ def wrong_elements(
 
 
 def find_pattern(
-    wrong: Mismatch, got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance
+    wrong: Mismatch,
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    oracle: torch.Tensor | None,
+    tolerance: Tolerance,
 ) -> Pattern | None:
-    """What the wrong elements have in common of which `compare_within` has told; None where there is nothing."""
+    """What the wrong elements have in common of which `compare_within` has told; None where there
+    is nothing.
+    """
     if not wrong.wrong:
         return None
-    got, reference, exact = _real(got), _real(reference), _real(reference if oracle is None else oracle)
+    got, reference, exact = (
+        _real(got),
+        _real(reference),
+        _real(reference if oracle is None else oracle),
+    )
     if wrong.kind == "not_finite":
         mask = _lost
     elif got.is_floating_point():
@@ -222,7 +274,9 @@ def find_pattern(
     return pattern_of(mask, (got, reference, exact), tolerance.worst)
 
 
-def near(got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False) -> bool:
+def near(
+    got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False
+) -> bool:
     """Whether `got` is finite and off from the reference by at most two distances.
 
     Args:
@@ -230,7 +284,8 @@ def near(got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, i
         reference: The reference's, of the same shape, both floating-point.
         worst: For each element.
         rms: For the root mean square of all.
-        in_float64: Whether that is found in float64; else in the precision of `got`, float32 at least.
+        in_float64: Whether that is found in float64; else in the precision of `got`, float32 at
+            least.
     """
     if got.numel() == 0:
         return True
@@ -254,11 +309,15 @@ def _compare_floats(
     got: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, tolerance: Tolerance
 ) -> Mismatch | None:
     worst, tensors = tolerance.worst, (got, reference, exact)
-    lost = of_elements(_lost, tensors, worst, "are not finite where the expected values are", "not_finite")
+    lost = of_elements(
+        _lost, tensors, worst, "are not finite where the expected values are", "not_finite"
+    )
     if lost is not None:
         return lost
     error = size_of(_error, *tensors)
-    found = of_elements(_outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest)
+    found = of_elements(
+        _outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest
+    )
     if found is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
         return found
     return of_the_whole(_error, tensors, error, tolerance.rms)
@@ -266,7 +325,9 @@ def _compare_floats(
 
 def _outside(worst: float, dtype: torch.dtype) -> Values:
     def wrong(value: torch.Tensor, wanted: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        return wrong_elements(value.double(), wanted.double(), right.double(), worst, torch.finfo(dtype).eps)
+        return wrong_elements(
+            value.double(), wanted.double(), right.double(), worst, torch.finfo(dtype).eps
+        )
 
     return wrong
 
@@ -277,13 +338,21 @@ def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale:
     if reference.dtype in REFERENCE_MULTIPLE:
         return max(RMS_MULTIPLE * own, RMS_ULPS * least)
     # of each element, where no oracle shows it
-    rounding = torch.finfo(reference.dtype).eps / 4 * size_of(_exact_where_finite, reference, exact).rms
+    rounding = (
+        torch.finfo(reference.dtype).eps / 4 * size_of(_exact_where_finite, reference, exact).rms
+    )
     return max(LOW_RMS_MULTIPLE * max(own, rounding), LOW_RMS_ULPS * least)
 
 
-def _differ(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor | None = None) -> torch.Tensor:
+def _differ(
+    got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor | None = None
+) -> torch.Tensor:
     # a bool by its byte: torch takes every byte but 0 for true, also those that nobody wrote
-    return got != wanted if got.dtype != torch.bool else got.view(torch.uint8) != wanted.view(torch.uint8)
+    return (
+        got != wanted
+        if got.dtype != torch.bool
+        else got.view(torch.uint8) != wanted.view(torch.uint8)
+    )
 
 
 def _off(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:

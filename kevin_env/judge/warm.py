@@ -1,4 +1,6 @@
-"""Triton's compiler, used once before anything is forked: the first compilation takes seconds, a later one a tenth."""
+"""Triton's compiler, used once before anything is forked: the first compilation takes seconds, a
+later one a tenth.
+"""
 
 import os
 import tempfile
@@ -20,7 +22,9 @@ def _softmax(x, y, n, BLOCK: tl.constexpr):
 
 
 def _load_utils() -> None:
-    """Loads Triton's own C for all copies of this process; else each would compile it again, which takes 0.2 s."""
+    """Loads Triton's own C for all copies of this process; else each would compile it again, which
+    takes 0.2 s.
+    """
     from triton.backends.nvidia.driver import CudaUtils
 
     CudaUtils()  # the only one there ever is
@@ -28,7 +32,8 @@ def _load_utils() -> None:
 
 
 def warm_triton(capability: int) -> None:
-    """Compiles a kernel for an architecture, such as 90, and Triton's own launcher. Makes no context on a device.
+    """Compiles a kernel for an architecture, such as 90, and Triton's own launcher. Makes no
+    context on a device.
 
     What is written goes with the temporary folder that it is written to.
     """

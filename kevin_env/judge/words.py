@@ -1,7 +1,8 @@
 """Two words of device memory through which a candidate's queue and the judge's take turns.
 
-The candidate's stream waits for the first, which the judge writes, before each call; the judge's stream waits for the
-second, which the candidate writes after it. Numbers only grow, so that no earlier one will do.
+The candidate's stream waits for the first, which the judge writes, before each call; the judge's
+stream waits for the second, which the candidate writes after it. Numbers only grow, so that no
+earlier one will do.
 """
 
 import torch
@@ -52,7 +53,9 @@ class Words:
         return range(first, self._next)
 
     def open(self, number: int) -> None:
-        """Lets the candidate's queue begin a call, once the judge's has done what it was given before."""
+        """Lets the candidate's queue begin a call, once the judge's has done what it was given
+        before.
+        """
         cuda.write_word(self._region.start, number)
 
     def wait(self, number: int) -> None:
@@ -60,7 +63,9 @@ class Words:
         cuda.wait_for(self._region.start + DONE, number)
 
     def release(self) -> None:
-        """Ends all waiting, of the judge's queue and of calls that are queued, whatever the candidate does."""
+        """Ends all waiting, of the judge's queue and of calls that are queued, whatever the
+        candidate does.
+        """
         with torch.cuda.stream(torch.cuda.Stream(self._device)):
             cuda.write_word(self._region.start + DONE, _LAST)
             cuda.write_word(self._region.start, self._next - 1)

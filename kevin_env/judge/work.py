@@ -1,12 +1,14 @@
-"""What one call of a reference does, counted by torch's dispatcher: its operations, and the bytes that it reads.
+"""What one call of a reference does, counted by torch's dispatcher: its operations, and the bytes
+that it reads.
 
-Products (matrix products, convolutions, attention) have the FLOPs that torch's own formulas give. Everything else that
-computes has one operation for each element of the largest tensor that it reads or writes, or `SPECIAL` where that is a
-transcendental function; a fused operator such as a normalisation is no more than that, either. What only moves or makes
-elements has none.
+Products (matrix products, convolutions, attention) have the FLOPs that torch's own formulas give.
+Everything else that computes has one operation for each element of the largest tensor that it reads
+or writes, or `SPECIAL` where that is a transcendental function; a fused operator such as a
+normalisation is no more than that, either. What only moves or makes elements has none.
 
-An input or a weight counts with the bytes that operators read of it, in the sectors that memory is read in: a slice
-counts as a slice, rows that are looked up count as rows, what is never read does not count.
+An input or a weight counts with the bytes that operators read of it, in the sectors that memory is
+read in: a slice counts as a slice, rows that are looked up count as rows, what is never read does
+not count.
 """
 
 import re
@@ -25,8 +27,10 @@ SECTOR = 32
 """Bytes that a GPU reads at least."""
 
 SPECIAL = 16
-"""FLOPs that a transcendental function counts for. A streaming multiprocessor gives 16 of them a cycle beside 128
-multiply-adds (CUDA C++ Programming Guide, "Arithmetic Instructions"); a vectorised polynomial on a CPU has as many."""
+"""FLOPs that a transcendental function counts for. A streaming multiprocessor gives 16 of them a
+cycle beside 128 multiply-adds (CUDA C++ Programming Guide, "Arithmetic Instructions"); a vectorised
+polynomial on a CPU has as many.
+"""
 
 _ARITHMETIC: dict[torch.dtype, Arithmetic] = {
     torch.float16: "fp16",
@@ -43,7 +47,8 @@ _TRANSCENDENTAL = re.compile(
     "a?(sin|cos|tan)h?|atan2|exp[2]?|expm1|log(2|10|1p|it|addexp2?|sumexp|cumsumexp|_sigmoid_forward)?|_(log_)?softmax|"
     "erf(c|inv)?|lgamma|digamma|sigmoid|softplus|gelu|silu|mish|elu|celu|selu"
 )
-"""Names of operators that compute one for each element, without the underscore of those in place."""
+"""Names of operators that compute one for each element, without the underscore of those in place.
+"""
 _UNREAD = re.compile("new_.*|empty.*|.*_like")
 """Names of operators that look at the form of a tensor and not at its elements."""
 _OVERWRITING = re.compile("copy_|fill_|zero_")
@@ -52,7 +57,9 @@ _LOOKED_UP = re.compile("embedding|gather|index|index_select|take")
 
 
 class Light(TorchDispatchMode):
-    """A mode that does not import all of torch.compile (1.3 s) in order to keep away from it: nothing compiles here."""
+    """A mode that does not import all of torch.compile (1.3 s) in order to keep away from it:
+    nothing compiles here.
+    """
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -65,7 +72,8 @@ class Counting(Light):
     Attributes:
         products: FLOPs of products, by what they are computed in.
         elements: What all other operators read or wrote, whichever are more; views count nothing.
-        operations: Of what else computes, one or `SPECIAL` for each element of an operator's largest tensor.
+        operations: Of what else computes, one or `SPECIAL` for each element of an operator's
+            largest tensor.
     """
 
     def __init__(self, precision: str = "ieee") -> None:
@@ -88,7 +96,9 @@ class Counting(Light):
         if formula is not None:
             self.products[self._arithmetic(args)] += formula(*args, **kwargs, out_val=result)
         elif not func.is_view:
-            read, written = ([t.numel() for t in _tensors(part)] for part in ([args, kwargs], result))
+            read, written = (
+                [t.numel() for t in _tensors(part)] for part in ([args, kwargs], result)
+            )
             self.elements += max(sum(read), sum(written))
             self.operations += _operations_of(func._opname) * max((*read, *written), default=0)
         return result
@@ -116,7 +126,9 @@ class Reading(Light):
 
     def __init__(self, tensors: list[torch.Tensor]) -> None:
         super().__init__()
-        self._read = {t.untyped_storage().data_ptr(): _Read(t) for t in tensors if t.layout == torch.strided}
+        self._read = {
+            t.untyped_storage().data_ptr(): _Read(t) for t in tensors if t.layout == torch.strided
+        }
 
     @property
     def bytes(self) -> int:
@@ -133,7 +145,11 @@ class Reading(Light):
         if _OVERWRITING.fullmatch(name):
             given = given[1:]
         for place, tensor in enumerate(given):
-            read = self._read.get(tensor.untyped_storage().data_ptr()) if tensor.layout == torch.strided else None
+            read = (
+                self._read.get(tensor.untyped_storage().data_ptr())
+                if tensor.layout == torch.strided
+                else None
+            )
             if read is not None and place == 0 and _LOOKED_UP.fullmatch(name):
                 read.look_up(tensor, result)
             elif read is not None:
@@ -174,7 +190,9 @@ class _Read:
             self._marks = torch.zeros(self._size, dtype=torch.uint8, device=self._device)
         unit = tensor.element_size()
         stride = [unit * stride for stride in tensor.stride()]
-        self._marks.as_strided([*tensor.shape, unit], [*stride, 1], unit * tensor.storage_offset()).fill_(1)
+        self._marks.as_strided(
+            [*tensor.shape, unit], [*stride, 1], unit * tensor.storage_offset()
+        ).fill_(1)
 
 
 def find_work(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> Work:
@@ -205,5 +223,11 @@ def find_work(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) 
 def _tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    parts = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list | tuple)
+        else ()
+    )
     return [tensor for part in parts for tensor in _tensors(part)]

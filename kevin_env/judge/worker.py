@@ -1,7 +1,7 @@
 """The judge's handle on one candidate process.
 
-Whatever a candidate sends is a claim. What it can do to the judge is answer, answer wrongly, be late, or end; each
-of these is one of the exceptions of `trouble`.
+Whatever a candidate sends is a claim. What it can do to the judge is answer, answer wrongly, be
+late, or end; each of these is one of the exceptions of `trouble`.
 """
 
 import os
@@ -26,9 +26,13 @@ from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut
 from kevin_env.judge.usage import descendants, faults, scheduled
 
 LOG_HEAD = LOG_TAIL = 8_000
-"""Bytes that are kept of a log's beginning and of its end, where the message before an `abort()` is."""
+"""Bytes that are kept of a log's beginning and of its end, where the message before an `abort()`
+is.
+"""
 REPORT_SECONDS = 0.25
-"""In which a process that hangs has to report where: its signal handler takes less than a millisecond."""
+"""In which a process that hangs has to report where: its signal handler takes less than a
+millisecond.
+"""
 
 
 BUSY = 0.01
@@ -49,9 +53,11 @@ class Worker:
     Args:
         server: Where it is forked from.
         device: `cpu` or `cuda:0`; sets how it waits, too.
-        memory: Bytes of its own, in its processes and in files that are held in memory, after which it is killed.
-        tools: Whether NVIDIA's tools are to run in it: where it has a network of its own its processes may speak to
-            each other over TCP, and where it has a /proc of its own all of them may use CUDA.
+        memory: Bytes of its own, in its processes and in files that are held in memory, after which
+            it is killed.
+        tools: Whether NVIDIA's tools are to run in it: where it has a network of its own its
+            processes may speak to each other over TCP, and where it has a /proc of its own all of
+            them may use CUDA.
 
     Attributes:
         folder: Where it can write, under the same name on both sides.
@@ -83,8 +89,15 @@ class Worker:
         self._channel = Channel(channel)
         self._lifeline = Lifeline(lifeline)
         try:
-            with theirs, keeper, os.fdopen(log, "wb") as pipe, os.fdopen(self._faults.writer, "wb") as faults:
-                server.fork(order, (theirs.fileno(), keeper.fileno(), pipe.fileno(), faults.fileno()))
+            with (
+                theirs,
+                keeper,
+                os.fdopen(log, "wb") as pipe,
+                os.fdopen(self._faults.writer, "wb") as faults,
+            ):
+                server.fork(
+                    order, (theirs.fileno(), keeper.fileno(), pipe.fileno(), faults.fileno())
+                )
             self.sandbox, self.level, self.pid = self._greeted()
             if not self._on_gpu:
                 self.memory = memory_below(self.pid)
@@ -94,20 +107,29 @@ class Worker:
 
     def prepare(self, threads: int) -> None:
         """Makes the CUDA context, or sets the number of CPU threads."""
-        self.ask("prepare", START_SECONDS, device=self.device, threads=threads, readable=self.memory is not None)
+        self.ask(
+            "prepare",
+            START_SECONDS,
+            device=self.device,
+            threads=threads,
+            readable=self.memory is not None,
+        )
 
     def ask(
         self, order: str, timeout: float | Patience, fds: tuple[int, ...] = (), frozen: bool = False,
         before: Callable[[], None] | None = None, meanwhile: Callable[[], None] | None = None, **fields: Any,
     ) -> dict[str, Any]:  # fmt: skip
-        """Gives one order and returns the answer. One that is `frozen` goes on with the order before it, no earlier.
+        """Gives one order and returns the answer. One that is `frozen` goes on with the order
+        before it, no earlier.
 
         Args:
             order: Its name.
-            timeout: Seconds; or how long a submission is waited for, which is looked at while it does not answer.
+            timeout: Seconds; or how long a submission is waited for, which is looked at while it
+                does not answer.
             fds: Descriptors that ride along.
             frozen: See above.
-            before: Called when the order is ready to be sent, so that a clock that starts there has nothing else in it.
+            before: Called when the order is ready to be sent, so that a clock that starts there has
+                nothing else in it.
             meanwhile: Called once it has the order.
             fields: Of the order.
 
@@ -119,14 +141,20 @@ class Worker:
         if before:
             before()
         if self._channel.pending():
-            raise (self._channel.ended() and self._lifeline.why_ended()) or Broken("it spoke without being asked")
+            raise (self._channel.ended() and self._lifeline.why_ended()) or Broken(
+                "it spoke without being asked"
+            )
         try:
             self._channel.send_frame(frame, fds, seconds)
             if frozen:
                 self.freeze(False)
             if meanwhile:
                 meanwhile()
-            answer = self._patiently(timeout) if isinstance(timeout, Patience) else self._channel.receive(seconds)
+            answer = (
+                self._patiently(timeout)
+                if isinstance(timeout, Patience)
+                else self._channel.receive(seconds)
+            )
         except Closed:
             raise self._lifeline.why_ended() or Broken("it closed its channel") from None
         except Late as late:
@@ -151,9 +179,11 @@ class Worker:
             self._lifeline.lend(name, region.size)
 
     def attend(self, closely: bool) -> None:
-        """Whether the judge burns a core while it waits for an answer on a GPU, to meet it without delay.
+        """Whether the judge burns a core while it waits for an answer on a GPU, to meet it without
+        delay.
 
-        For times alone: threads that wait so hinder each other, as they take turns with Python's one lock.
+        For times alone: threads that wait so hinder each other, as they take turns with Python's
+        one lock.
         """
         self._channel.spin = closely and self._on_gpu
 
@@ -179,7 +209,9 @@ class Worker:
         return self._lifeline.stood_still
 
     def end(self, limit: str) -> None:
-        """Has everything killed, from any thread; whoever waits for it gets `Ended` with this limit."""
+        """Has everything killed, from any thread; whoever waits for it gets `Ended` with this
+        limit.
+        """
         self._lifeline.end(limit)
 
     @property
@@ -189,7 +221,9 @@ class Worker:
 
     @property
     def shot(self) -> bool:
-        """Whether it was killed, and not for a limit: by itself, or by something on this machine that was not it."""
+        """Whether it was killed, and not for a limit: by itself, or by something on this machine
+        that was not it.
+        """
         return self._lifeline.shot
 
     @property
@@ -205,11 +239,15 @@ class Worker:
 
     @property
     def fault_line(self) -> int | None:
-        """The line of the submission at which its process crashed or hung, as it claims; None where it does not."""
+        """The line of the submission at which its process crashed or hung, as it claims; None where
+        it does not.
+        """
         return self._faults.line()
 
     def dismiss(self) -> None:
-        """Has everything killed that the submission started; `close` waits until it is. It is told nothing more."""
+        """Has everything killed that the submission started; `close` waits until it is. It is told
+        nothing more.
+        """
         self._lifeline.dismiss()
 
     def close(self) -> None:
@@ -235,7 +273,9 @@ class Worker:
                 elapsed, processes = time.monotonic() - began, list(descendants(self.pid))
                 now, found = scheduled(processes), faults(processes)
                 ran = now.ran - before.ran if before else elapsed
-                waiting = found == seen and (self.device != "cpu" or ran < BUSY * elapsed)  # for a GPU it may spin
+                waiting = found == seen and (
+                    self.device != "cpu" or ran < BUSY * elapsed
+                )  # for a GPU it may spin
                 elapsed -= starved(elapsed, before, now) if before else 0.0
                 left, waits = left - elapsed, waits + elapsed if waiting else 0.0
                 before, seen = now, found

@@ -1,4 +1,6 @@
-"""What an OpenAI-compatible endpoint answers, read with care: whole or in pieces, it need not keep to the protocol."""
+"""What an OpenAI-compatible endpoint answers, read with care: whole or in pieces, it need not keep
+to the protocol.
+"""
 
 import math
 from typing import Any
@@ -9,7 +11,9 @@ from kevin_env.policies.thinking import make_reply
 from kevin_env.record import Reply, Usage
 
 LONGEST = 4 * 2**20
-"""Characters of content and reasoning that are read; a reply that is longer is cut off. A million tokens fit."""
+"""Characters of content and reasoning that are read; a reply that is longer is cut off. A million
+tokens fit.
+"""
 
 
 class _Part(BaseModel):
@@ -77,7 +81,9 @@ class Answer:
         read = _Body.model_validate(body)
         self.begun = True
         self.error = read.error or self.error
-        self._usage = _usage(read.usage) or self._usage  # the last piece of a stream has the usage and no choices
+        self._usage = (
+            _usage(read.usage) or self._usage
+        )  # the last piece of a stream has the usage and no choices
         choice = next((choice for choice in read.choices or () if not choice.index), _Choice())
         self.error = choice.error or self.error
         self.finish = choice.finish_reason or self.finish
@@ -99,7 +105,9 @@ class Answer:
 
 
 def _usage(told: Any) -> Usage | None:
-    """What can be made of an endpoint's account; a figure that is none is left out, for the reply is worth more."""
+    """What can be made of an endpoint's account; a figure that is none is left out, for the reply
+    is worth more.
+    """
     if not isinstance(told, dict):
         return None
     cost = told.get("cost")

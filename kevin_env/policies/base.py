@@ -8,12 +8,15 @@ from kevin_env.record import Message, Reply, StopReason
 OnText = Callable[[str], None]
 """Called with each piece of a reply's content as it comes, and with nothing of its reasoning.
 
-Only reasoning that closes with a tag and never opened with one is heard: it looks like the answer until it ends.
+Only reasoning that closes with a tag and never opened with one is heard: it looks like the answer
+until it ends.
 """
 
 
 class PolicyError(RuntimeError):
-    """A policy that gave no reply. It ends the episode with `stop_reason`; it is no turn and has no score."""
+    """A policy that gave no reply. It ends the episode with `stop_reason`; it is no turn and has no
+    score.
+    """
 
     stop_reason: ClassVar[StopReason] = "model_error"
 
@@ -63,5 +66,7 @@ class Seeded(Protocol):
 
 
 def for_sample(policy: Policy, sample: int) -> Policy:
-    """The policy as one of several samples of a problem should ask it. With one seed for all they would be alike."""
+    """The policy as one of several samples of a problem should ask it. With one seed for all they
+    would be alike.
+    """
     return policy.for_sample(sample) if isinstance(policy, Seeded) else policy

@@ -1,4 +1,6 @@
-"""What the errors of an endpoint mean: too long a chat, a refusal, or what to put right, in a line without the key."""
+"""What the errors of an endpoint mean: too long a chat, a refusal, or what to put right, in a line
+without the key.
+"""
 
 import json
 import re
@@ -23,7 +25,9 @@ _OVERFLOW_SAID = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = {"content_filter", "content_policy_violation"}  # Azure; OpenAI
-_REFUSED_SAID = re.compile("prompt was flagged", re.IGNORECASE)  # OpenAI's reasoning models: `invalid_prompt`
+_REFUSED_SAID = re.compile(
+    "prompt was flagged", re.IGNORECASE
+)  # OpenAI's reasoning models: `invalid_prompt`
 _FLAGGED = {"reasons", "flagged_input"}  # OpenRouter, in the metadata of its error
 _HTML = re.compile(r"\s*<(?:!doctype html|html)", re.IGNORECASE)
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
@@ -49,8 +53,11 @@ class Endpoint:
         """What an error of the `openai` package, or of reading an answer, means."""
         import openai
 
-        if isinstance(error, openai.APIConnectionError) or type(error).__module__.startswith("httpx"):
-            # What breaks a stream comes as the HTTP library's own error from the package before its version 3.
+        if isinstance(error, openai.APIConnectionError) or type(error).__module__.startswith(
+            "httpx"
+        ):
+            # What breaks a stream comes as the HTTP library's own error from the package before its
+            # version 3.
             return self.error(self._connection(error.__cause__ or error))
         if isinstance(error, openai.APIError):
             told = error.message if error.body is None else error.body
@@ -58,8 +65,12 @@ class Endpoint:
         if isinstance(error, ValidationError):
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"])) or "the whole"
-            return self.error(f"{self.host} answered with what is no chat completion ({where}: {first['msg']})")
-        return self.error(f"{self.host} gave an answer that cannot be used ({type(error).__name__}: {error})")
+            return self.error(
+                f"{self.host} answered with what is no chat completion ({where}: {first['msg']})"
+            )
+        return self.error(
+            f"{self.host} gave an answer that cannot be used ({type(error).__name__}: {error})"
+        )
 
     def told(self, body: object, status: int | None = None) -> PolicyError:
         """What an error that the endpoint itself reports means.
@@ -69,7 +80,9 @@ class Endpoint:
             status: of HTTP, when the answer was nothing but an error.
         """
         names, text = _names(body), _text(body)
-        if names & _OVERFLOW or "input_tokens" in names or _OVERFLOW_SAID.search(text):  # `param` of vLLM
+        if (
+            names & _OVERFLOW or "input_tokens" in names or _OVERFLOW_SAID.search(text)
+        ):  # `param` of vLLM
             return ContextOverflow(self.safe(f"{self.host}: {text}"))
         if names & _REFUSED or _REFUSED_SAID.search(text) or _metadata(body).keys() & _FLAGGED:
             return Refused(self.safe(f"{self.host}: {text}"))
@@ -77,7 +90,9 @@ class Endpoint:
 
     def no_json(self, text: str) -> PolicyError:
         """An answer without an error that is text, or a page for people."""
-        return self.error(f"{self.host} answers with {_text(text)}, not with a chat completion: check --base-url")
+        return self.error(
+            f"{self.host} answers with {_text(text)}, not with a chat completion: check --base-url"
+        )
 
     def error(self, text: str) -> PolicyError:
         """An error with that text, made safe."""
@@ -121,8 +136,15 @@ class Endpoint:
 
 
 def cannot_connect(cause: BaseException | None) -> bool:
-    """Whether there never was a connection: the HTTP library, whichever the package has, names its classes so."""
-    return type(cause).__name__ in ("ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol")
+    """Whether there never was a connection: the HTTP library, whichever the package has, names its
+    classes so.
+    """
+    return type(cause).__name__ in (
+        "ConnectError",
+        "ConnectTimeout",
+        "ProxyError",
+        "UnsupportedProtocol",
+    )
 
 
 def _names(body: object) -> set[str]:
@@ -142,7 +164,9 @@ def _metadata(body: object) -> dict[str, Any]:
 
 
 def _text(body: object) -> str:
-    """What an error says: its message, with what OpenRouter passes on of the provider behind it, or all of it."""
+    """What an error says: its message, with what OpenRouter passes on of the provider behind it, or
+    all of it.
+    """
     if isinstance(body, dict):
         message = body.get("message")
         raw = _metadata(body).get("raw")

@@ -75,21 +75,26 @@ def _fenced(code: str) -> str:
 
 
 def edited(draft: str) -> str:
-    """What a person makes of the draft in $VISUAL or $EDITOR, else vi. The terminal has to be free for it.
+    """What a person makes of the draft in $VISUAL or $EDITOR, else vi. The terminal has to be free
+    for it.
 
     Raises:
         OSError: if the editor cannot be run or fails, or leaves no text that can be read.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="kevin-env-") as folder:
-        file = Path(folder) / "kernel.py"  # by name: some editors put a new file in the place of the old one
+        file = (
+            Path(folder) / "kernel.py"
+        )  # by name: some editors put a new file in the place of the old one
         file.write_text(draft, encoding="utf-8")
         try:
             with _ctrl_c_for_the_editor():
                 subprocess.run([*shlex.split(editor), str(file)], check=True)
             return file.read_text(encoding="utf-8")
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
-            raise OSError(f"the editor failed, set $EDITOR to another: {editor}: {error}") from error
+            raise OSError(
+                f"the editor failed, set $EDITOR to another: {editor}: {error}"
+            ) from error
 
 
 @contextmanager
@@ -98,7 +103,9 @@ def _ctrl_c_for_the_editor() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, lambda *_: None)  # unlike SIG_IGN, the editor does not inherit it
+    before = signal.signal(
+        signal.SIGINT, lambda *_: None
+    )  # unlike SIG_IGN, the editor does not inherit it
     try:
         yield
     finally:

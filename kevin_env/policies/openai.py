@@ -1,7 +1,9 @@
-"""Any OpenAI-compatible endpoint as a policy: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter and others.
+"""Any OpenAI-compatible endpoint as a policy: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter
+and others.
 
-Reasoning is kept apart from the answer and never sent back, whether the endpoint gives it in a field of its own or the
-model writes it in `<think>` tags. The key is in no error, no representation, no log and no record.
+Reasoning is kept apart from the answer and never sent back, whether the endpoint gives it in a
+field of its own or the model writes it in `<think>` tags. The key is in no error, no
+representation, no log and no record.
 """
 
 import copy
@@ -37,15 +39,19 @@ class OpenAIPolicy:
         model: its name at the endpoint.
         base_url: the endpoint; by default $OPENAI_BASE_URL, then OpenAI's own.
         api_key: by default $OPENAI_API_KEY; endpoints other than OpenAI's own need none.
-        timeout: seconds without an answer, or without the next piece of one, after which a request is given up.
+        timeout: seconds without an answer, or without the next piece of one, after which a request
+            is given up.
         temperature: as the four below sent only when given, since some models reject it.
         top_p: share of the probability that is sampled from.
-        max_tokens: most tokens of one reply; sent as `max_completion_tokens` to models that ask for that.
+        max_tokens: most tokens of one reply; sent as `max_completion_tokens` to models that ask for
+            that.
         seed: best effort at the endpoint. `for_sample` gives each of several samples its own.
-        extra_body: further fields of the request, such as `{"reasoning_effort": "high"}` or `{"top_k": 20}`.
+        extra_body: further fields of the request, such as `{"reasoning_effort": "high"}` or
+            `{"top_k": 20}`.
 
     Raises:
-        PolicyError: for a URL that is none, a key that cannot be sent, or none where OpenAI's own endpoint is meant.
+        PolicyError: for a URL that is none, a key that cannot be sent, or none where OpenAI's own
+            endpoint is meant.
     """
 
     def __init__(
@@ -70,19 +76,25 @@ class OpenAIPolicy:
         secrets = tuple(secret for secret in (key, url.password) if secret and secret != _NO_KEY)
         self._endpoint = Endpoint(url.netloc.rpartition("@")[2], model, timeout, secrets)
         waits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS))
-        self._client = openai.OpenAI(base_url=base_url, api_key=key, timeout=waits, max_retries=_RETRIES)
+        self._client = openai.OpenAI(
+            base_url=base_url, api_key=key, timeout=waits, max_retries=_RETRIES
+        )
         self._reached = False
         parameters = {
             "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed,
             "extra_body": _checked(extra_body),
         }  # fmt: skip
-        self._parameters: dict[str, Any] = {name: value for name, value in parameters.items() if value is not None}
+        self._parameters: dict[str, Any] = {
+            name: value for name, value in parameters.items() if value is not None
+        }
 
     def __repr__(self) -> str:
         return f"OpenAIPolicy({self.name!r} at {self._endpoint.host})"
 
     def for_sample(self, sample: int) -> Self:
-        """The same model for one of several samples, from 0: with a seed, each has its own, or all would be alike."""
+        """The same model for one of several samples, from 0: with a seed, each has its own, or all
+        would be alike.
+        """
         other = copy.copy(self)
         if "seed" in self._parameters:
             other._parameters = self._parameters | {"seed": self._parameters["seed"] + sample}
@@ -107,13 +119,17 @@ class OpenAIPolicy:
         return answer.reply()
 
     def _pieces(self, messages: Sequence[Message], answer: Answer, stream: bool) -> Iterator[str]:
-        """Fills in the answer, piece by piece. The boundary to the endpoint: what fails in here is a PolicyError."""
+        """Fills in the answer, piece by piece. The boundary to the endpoint: what fails in here is
+        a PolicyError.
+        """
         try:
             self._reach()
             if not stream:
                 yield self._take(answer, self._create(messages))
                 return
-            with self._create(messages, stream=True, stream_options={"include_usage": True}) as chunks:
+            with self._create(
+                messages, stream=True, stream_options={"include_usage": True}
+            ) as chunks:
                 for chunk in chunks:
                     yield self._take(answer, chunk)
                     if answer.full:
@@ -131,7 +147,9 @@ class OpenAIPolicy:
         parameters = self._parameters
         chat = [cast("ChatCompletionMessageParam", message.model_dump()) for message in messages]
         try:
-            return self._client.chat.completions.create(model=self.name, messages=chat, **parameters, **how)
+            return self._client.chat.completions.create(
+                model=self.name, messages=chat, **parameters, **how
+            )
         except openai.BadRequestError as error:
             if "max_tokens" not in parameters or "Use 'max_completion_tokens'" not in str(error):
                 raise
@@ -140,19 +158,27 @@ class OpenAIPolicy:
         return self._create(messages, **how)
 
     def _take(self, answer: Answer, piece: Any) -> str:
-        """Adds what the package made of an answer: its model, which checks nothing, or what was there instead."""
+        """Adds what the package made of an answer: its model, which checks nothing, or what was
+        there instead.
+        """
         if isinstance(piece, str):
             raise self._endpoint.no_json(piece)
-        return answer.add(piece.model_dump(warnings=False) if hasattr(piece, "model_dump") else piece)
+        return answer.add(
+            piece.model_dump(warnings=False) if hasattr(piece, "model_dump") else piece
+        )
 
     def _reach(self) -> None:
-        """Finds out at once that nobody is there; the retries of a real request take a quarter of a minute for that."""
+        """Finds out at once that nobody is there; the retries of a real request take a quarter of a
+        minute for that.
+        """
         import openai
 
         if self._reached:
             return
         try:
-            self._client.with_options(max_retries=0, timeout=_CONNECT_SECONDS).models.with_raw_response.list()
+            self._client.with_options(
+                max_retries=0, timeout=_CONNECT_SECONDS
+            ).models.with_raw_response.list()
         except openai.APIConnectionError as error:
             if cannot_connect(error.__cause__):
                 raise
@@ -173,9 +199,13 @@ class OpenAIPolicy:
             reason = answer.refusal or "filtered by the endpoint"
             raise Refused(endpoint.safe(f"{self.name} declined: {reason}"))
         if not answer.begun:
-            raise endpoint.error(f"{endpoint.host} gave no answer at this address; check --base-url")
+            raise endpoint.error(
+                f"{endpoint.host} gave no answer at this address; check --base-url"
+            )
         if answer.finish is None and not answer.full:
-            raise endpoint.error(f"{endpoint.host} ended its answer without a finish_reason: it is not whole")
+            raise endpoint.error(
+                f"{endpoint.host} ended its answer without a finish_reason: it is not whole"
+            )
 
 
 def _split(base_url: str) -> SplitResult:
@@ -193,9 +223,13 @@ def _split(base_url: str) -> SplitResult:
 def _key(key: str, url: SplitResult) -> str:
     key = key.strip()
     if not key and url.hostname == urlsplit(_OPENAI_URL).hostname:
-        raise PolicyError("no key for api.openai.com: set OPENAI_API_KEY, or give the --base-url of another endpoint")
+        raise PolicyError(
+            "no key for api.openai.com: set OPENAI_API_KEY, or give the --base-url of another endpoint"
+        )
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise PolicyError("the key has characters that no key has: copy it into OPENAI_API_KEY anew")
+        raise PolicyError(
+            "the key has characters that no key has: copy it into OPENAI_API_KEY anew"
+        )
     return key or _NO_KEY
 
 
@@ -203,5 +237,7 @@ def _checked(extra_body: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not extra_body:
         return None
     if ours := sorted(_OURS & extra_body.keys()):
-        raise PolicyError(f"--extra-body may not set {', '.join(ours)}: they are set for each request")
+        raise PolicyError(
+            f"--extra-body may not set {', '.join(ours)}: they are set for each request"
+        )
     return dict(extra_body)

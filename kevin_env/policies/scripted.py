@@ -1,4 +1,6 @@
-"""A policy that says what it was told to say: for the demo, for tests and for playing a record again."""
+"""A policy that says what it was told to say: for the demo, for tests and for playing a record
+again.
+"""
 
 import threading
 from collections import deque
@@ -16,7 +18,9 @@ class ScriptedPolicy:
         name: what the record calls it.
     """
 
-    def __init__(self, replies: Iterable[str | Reply | BaseException], name: str = "scripted") -> None:
+    def __init__(
+        self, replies: Iterable[str | Reply | BaseException], name: str = "scripted"
+    ) -> None:
         self.name = name
         self.asked: list[tuple[Message, ...]] = []
         """Each chat that it was given."""

@@ -1,17 +1,28 @@
-"""Keeps what a model writes in reasoning tags apart from its answer, also while both are still coming."""
+"""Keeps what a model writes in reasoning tags apart from its answer, also while both are still
+coming.
+"""
 
-from kevin_env.extract import CLOSING_TAGS, REASONING_CLOSES, REASONING_OPENS, REASONING_TAGS, part_reasoning
+from kevin_env.extract import (
+    CLOSING_TAGS,
+    REASONING_CLOSES,
+    REASONING_OPENS,
+    REASONING_TAGS,
+    part_reasoning,
+)
 from kevin_env.policies.base import OnText
 from kevin_env.record import Reply, Usage
 
 _LONGEST_CLOSING = max(map(len, CLOSING_TAGS))
 
 
-def make_reply(content: str, reasoning: str = "", truncated: bool = False, usage: Usage | None = None) -> Reply:
+def make_reply(
+    content: str, reasoning: str = "", truncated: bool = False, usage: Usage | None = None
+) -> Reply:
     """A reply from what a model wrote: reasoning in tags is moved from `content` to `reasoning`.
 
-    A model that never stops reasoning has been cut off, whatever its endpoint says. An answer that speaks of the tags
-    itself is left whole: `extract` leaves the reasoning out of every content, and must not do so twice.
+    A model that never stops reasoning has been cut off, whatever its endpoint says. An answer that
+    speaks of the tags itself is left whole: `extract` leaves the reasoning out of every content,
+    and must not do so twice.
     """
     answer, thoughts, unfinished = part_reasoning(content)
     if part_reasoning(answer)[0] != answer:
@@ -19,14 +30,16 @@ def make_reply(content: str, reasoning: str = "", truncated: bool = False, usage
     elif thoughts or unfinished:
         answer = answer.lstrip("\n")
     reasoning = "\n\n".join(filter(None, (reasoning, thoughts.strip())))
-    return Reply(content=answer, reasoning=reasoning or None, truncated=truncated or unfinished, usage=usage)
+    return Reply(
+        content=answer, reasoning=reasoning or None, truncated=truncated or unfinished, usage=usage
+    )
 
 
 class Spoken:
     """Passes on a reply that comes in pieces, without what stands in reasoning tags.
 
-    What may become a tag is held back until it is known. Reasoning whose opening tag is missing can't be told from the
-    answer before its end, and is passed on.
+    What may become a tag is held back until it is known. Reasoning whose opening tag is missing
+    can't be told from the answer before its end, and is passed on.
 
     Args:
         listener: hears the answer.
@@ -64,7 +77,11 @@ class Spoken:
             self._held, self._thinking = self._held[opened.end() :], True
             return True
         line, newline, rest = self._held.partition("\n")
-        if self._line_start and not newline and any(tag.startswith(line.lstrip(" \t")) for tag in REASONING_TAGS):
+        if (
+            self._line_start
+            and not newline
+            and any(tag.startswith(line.lstrip(" \t")) for tag in REASONING_TAGS)
+        ):
             return False
         self._held, self._line_start = rest, bool(newline)
         self._listener(line + newline)

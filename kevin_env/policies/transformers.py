@@ -1,4 +1,6 @@
-"""A local model in this process as a policy, by Hugging Face's transformers (`pip install 'kevin-env[local]'`)."""
+"""A local model in this process as a policy, by Hugging Face's transformers (`pip install
+'kevin-env[local]'`).
+"""
 
 import contextlib
 import copy
@@ -24,10 +26,12 @@ _NO_LIMIT = 10**9
 
 
 class TransformersPolicy:
-    """A chat model that runs in this process. Asked from several threads, it answers one after the other.
+    """A chat model that runs in this process. Asked from several threads, it answers one after the
+    other.
 
-    Python code that comes with the model is not run. On the judge's own GPU the model takes memory from the kernels,
-    and the judge repeats the measurements that it disturbs: give it another GPU where there is one.
+    Python code that comes with the model is not run. On the judge's own GPU the model takes memory
+    from the kernels, and the judge repeats the measurements that it disturbs: give it another GPU
+    where there is one.
 
     Args:
         model: a folder, or a name at the Hugging Face Hub.
@@ -36,10 +40,12 @@ class TransformersPolicy:
         temperature: 0 takes the likeliest token; as the model's own settings have it when left out.
         top_p: share of the probability that is sampled from; likewise.
         max_new_tokens: most tokens of a reply.
-        seed: makes replies reproducible: the same chat gets the same one. `for_sample` gives each sample its own.
+        seed: makes replies reproducible: the same chat gets the same one. `for_sample` gives each
+            sample its own.
 
     Raises:
-        PolicyError: if transformers is not installed, or the model cannot be loaded or has no chat template.
+        PolicyError: if transformers is not installed, or the model cannot be loaded or has no chat
+            template.
     """
 
     def __init__(
@@ -64,7 +70,9 @@ class TransformersPolicy:
         return f"TransformersPolicy({self.name.removeprefix('local:')!r} on {self._model.device})"
 
     def for_sample(self, sample: int) -> Self:
-        """The same model, loaded once, for one of several samples, from 0: with a seed, each has its own."""
+        """The same model, loaded once, for one of several samples, from 0: with a seed, each has
+        its own.
+        """
         other = copy.copy(self)
         other._seed = None if self._seed is None else self._seed + sample
         return other
@@ -77,7 +85,9 @@ class TransformersPolicy:
             PolicyError: if the model's template cannot take the chat, or memory runs out.
         """
         prompt = self._prompt(messages)
-        opened = "<think>" if prompt.rstrip().endswith("<think>") else ""  # some templates begin the reasoning
+        opened = (
+            "<think>" if prompt.rstrip().endswith("<think>") else ""
+        )  # some templates begin the reasoning
         spoken = Spoken(on_text, thinking=bool(opened)) if on_text else None
         with self._lock:  # the tokenizer, too, is for one thread at a time
             text, usage, cut = self._generate(prompt, spoken)
@@ -90,19 +100,27 @@ class TransformersPolicy:
 
         chat = [message.model_dump() for message in messages]
         try:
-            return self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+            return self._tokenizer.apply_chat_template(
+                chat, tokenize=False, add_generation_prompt=True
+            )
         except TemplateError as error:
-            raise PolicyError(f"the chat template of {self.name} cannot take this chat: {error}") from error
+            raise PolicyError(
+                f"the chat template of {self.name} cannot take this chat: {error}"
+            ) from error
 
     def _generate(self, prompt: str, spoken: Spoken | None) -> tuple[str, Usage, bool]:
         """The answer, the tokens that it took, and whether it was cut off."""
         import torch
 
-        inputs = self._tokenizer(prompt, add_special_tokens=False, return_tensors="pt").to(self._model.device)
+        inputs = self._tokenizer(prompt, add_special_tokens=False, return_tensors="pt").to(
+            self._model.device
+        )
         asked = inputs["input_ids"].shape[1]
         most = min(self._most, self._limit - asked)
         if most < 1:
-            raise ContextOverflow(f"the chat has {asked} tokens; {self.name} reads and writes {self._limit} in all")
+            raise ContextOverflow(
+                f"the chat has {asked} tokens; {self.name} reads and writes {self._limit} in all"
+            )
         config = copy.deepcopy(self._config)
         config.max_new_tokens = most
         streamer = _streamer(self._tokenizer, spoken) if spoken else None
@@ -110,7 +128,9 @@ class TransformersPolicy:
             with _seeded(self._seed, self._model.device):
                 output = self._model.generate(**inputs, generation_config=config, streamer=streamer)
         except torch.OutOfMemoryError as error:
-            raise PolicyError(f"{self._model.device} has too little memory for {asked} tokens and a reply") from error
+            raise PolicyError(
+                f"{self._model.device} has too little memory for {asked} tokens and a reply"
+            ) from error
         tokens = output[0, asked:].tolist()
         cut = len(tokens) == most and tokens[-1] not in _ends(config)
         usage = Usage(prompt_tokens=asked, completion_tokens=len(tokens))
@@ -125,19 +145,27 @@ def _load(model: str, device: str, dtype: str) -> tuple[Any, Any]:
     """
     path = os.fspath(Path(model).expanduser())
     if model.startswith((".", "~", os.sep)) and not Path(path).is_dir():
-        raise PolicyError(f"{model} is no folder; give that of a model, or its name at the Hugging Face Hub")
+        raise PolicyError(
+            f"{model} is no folder; give that of a model, or its name at the Hugging Face Hub"
+        )
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
-        raise PolicyError("a local model needs transformers: pip install 'kevin-env[local]'") from error
+        raise PolicyError(
+            "a local model needs transformers: pip install 'kevin-env[local]'"
+        ) from error
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, trust_remote_code=False)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            path, dtype=dtype, trust_remote_code=False
+        )
         loaded = loaded.to(device).eval()
-    except Exception as error:  # what is wrong with somebody's files, network or device comes as any class
+    except (
+        Exception
+    ) as error:  # what is wrong with somebody's files, network or device comes as any class
         reason = " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
         raise PolicyError(f"cannot load {model} on {device}: {reason}") from error
     if not tokenizer.chat_template:
@@ -176,7 +204,9 @@ def _ends(config: Any) -> set[int]:
 
 @contextlib.contextmanager
 def _seeded(seed: int | None, device: "torch.device") -> Iterator[None]:
-    """Lets torch draw from a seed while the block runs, and go on afterwards as if nothing had been drawn."""
+    """Lets torch draw from a seed while the block runs, and go on afterwards as if nothing had been
+    drawn.
+    """
     import torch
 
     if seed is None:

@@ -1,4 +1,6 @@
-"""From a reference to a vector: by a sentence-transformers model, or, for tests and without a model, by its words."""
+"""From a reference to a vector: by a sentence-transformers model, or, for tests and without a
+model, by its words.
+"""
 
 import ast
 import functools
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
-"""As kernel-rl's retriever. A client embeds its task on the CPU, which this one does in a fraction of a second."""
+"""As kernel-rl's retriever. A client embeds its task on the CPU, which this one does in a fraction
+of a second.
+"""
 
 TOKEN_HASH = "token-hash"
 """The name of `TokenHashEmbedder` where a model's name stands."""
@@ -28,7 +32,8 @@ TOKEN_HASH = "token-hash"
 INSTALL = "pip install 'kevin-env[retrieval]'"
 
 _MOST = 8000
-"""Characters of a text that are embedded, as in kernel-rl; models cut at their own limit of tokens."""
+"""Characters of a text that are embedded, as in kernel-rl; models cut at their own limit of tokens.
+"""
 
 _NOT_THE_MODULE = {"get_inputs", "get_init_inputs"}
 
@@ -57,7 +62,9 @@ class TokenHashEmbedder:
         found = np.zeros((len(texts), self._dimension), np.float32)
         for row, text in enumerate(texts):
             for word in re.findall(r"[A-Za-z]+|\d+", text.lower()):
-                place = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
+                place = int.from_bytes(
+                    hashlib.blake2b(word.encode(), digest_size=8).digest(), "little"
+                )
                 found[row, place % self._dimension] += 1 if place >> 63 else -1
         found = np.sign(found) * np.sqrt(np.abs(found))  # a word that stands everywhere counts less
         return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
@@ -68,7 +75,8 @@ class SentenceEmbedder:
 
     Args:
         model: a folder, or a name at the Hugging Face Hub.
-        device: such as `"cpu"` or `"cuda"`. On the judge's GPU it would take memory from the kernels.
+        device: such as `"cpu"` or `"cuda"`. On the judge's GPU it would take memory from the
+            kernels.
 
     Raises:
         RetrievalError: if the extra is not installed, or the model cannot be loaded.
@@ -77,7 +85,9 @@ class SentenceEmbedder:
     def __init__(self, model: str, device: str = "cpu") -> None:
         folder = Path(model).expanduser()
         if model.startswith((".", "~", os.sep)) and not folder.is_dir():
-            raise RetrievalError(f"{model} is no folder; give that of a model, or its name at the Hugging Face Hub")
+            raise RetrievalError(
+                f"{model} is no folder; give that of a model, or its name at the Hugging Face Hub"
+            )
         self.name = str(folder.resolve()) if folder.is_dir() else model
         with _without_progress():
             self._model = _load(self.name, device)
@@ -85,7 +95,11 @@ class SentenceEmbedder:
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """See `Embedder`."""
         vectors = self._model.encode(
-            list(texts), batch_size=32, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+            list(texts),
+            batch_size=32,
+            normalize_embeddings=True,
+            convert_to_numpy=True,
+            show_progress_bar=False,
         )
         return np.asarray(vectors, np.float32)
 
@@ -101,7 +115,8 @@ def make_embedder(name: str, device: str = "cpu") -> Embedder:
 
 @functools.lru_cache(maxsize=65_536)
 def module_text(reference: str) -> str:
-    """What of a reference is embedded: its classes and functions, without comments, docstrings, sizes and inputs.
+    """What of a reference is embedded: its classes and functions, without comments, docstrings,
+    sizes and inputs.
 
     Raises:
         RetrievalError: if it does not parse, or is nested too deeply to be read.
@@ -113,7 +128,10 @@ def module_text(reference: str) -> str:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name not in _NOT_THE_MODULE
         ]
         for node in (inner for outer in kept for inner in ast.walk(outer)):
-            if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False) is not None:
+            if (
+                isinstance(node, ast.ClassDef | ast.FunctionDef)
+                and ast.get_docstring(node, clean=False) is not None
+            ):
                 node.body = node.body[1:] or [ast.Pass()]
         return "\n\n".join(map(ast.unparse, kept))[:_MOST]
     except UNREADABLE as error:
@@ -141,7 +159,9 @@ def _load(model: str, device: str) -> Any:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise RetrievalError(f"an index of embeddings needs sentence-transformers: {INSTALL}") from error
+        raise RetrievalError(
+            f"an index of embeddings needs sentence-transformers: {INSTALL}"
+        ) from error
     try:
         return SentenceTransformer(model, device=device, trust_remote_code=False)
     except Exception as error:  # the boundary round another package, the network and a cache

@@ -1,4 +1,5 @@
-"""An index on disk: pairs as JSON lines, the vectors of their references as an array, and what both are.
+"""An index on disk: pairs as JSON lines, the vectors of their references as an array, and what both
+are.
 
     FOLDER/index.json     schema, embedding model, dimension, how many pairs
     FOLDER/pairs.jsonl    a pair a line
@@ -71,7 +72,9 @@ class Kept:
 
 
 def keep(pairs: Iterable[Pair]) -> Kept:
-    """Of each reference and language the fastest kernel, the first of equals. The rest is counted by its reason."""
+    """Of each reference and language the fastest kernel, the first of equals. The rest is counted
+    by its reason.
+    """
     best: dict[tuple[str, str], Pair] = {}
     left_out: Counter[str] = Counter()
     for pair in pairs:
@@ -87,7 +90,9 @@ def keep(pairs: Iterable[Pair]) -> Kept:
     return Kept(tuple(best.values()), +left_out)
 
 
-def build(pairs: tuple[Pair, ...], embedder: Embedder, on_progress: OnProgress = lambda done, total: None) -> Index:
+def build(
+    pairs: tuple[Pair, ...], embedder: Embedder, on_progress: OnProgress = lambda done, total: None
+) -> Index:
     """Embeds the references; each text once.
 
     Raises:
@@ -122,11 +127,15 @@ def save(index: Index, folder: Path) -> None:
         np.save(partial / "vectors.npy", index.vectors, allow_pickle=False)
         with (partial / "pairs.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(pair.model_dump_json() + "\n" for pair in index.pairs)
-        (partial / "index.json").write_text(header.model_dump_json(by_alias=True) + "\n", encoding="utf-8")
+        (partial / "index.json").write_text(
+            header.model_dump_json(by_alias=True) + "\n", encoding="utf-8"
+        )
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
     except OSError as error:
-        raise RetrievalError(f"cannot write the index {folder}: {error.strerror or error}") from error
+        raise RetrievalError(
+            f"cannot write the index {folder}: {error.strerror or error}"
+        ) from error
 
 
 def load(folder: Path) -> Index:
@@ -144,9 +153,17 @@ def load(folder: Path) -> Index:
         vectors = np.load(folder / "vectors.npy", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise RetrievalError(f"cannot read the index {folder} ({reason}); build it anew: {BUILD}") from error
-    if vectors.shape != (header.pairs, header.dimension) or len(pairs) != header.pairs or vectors.dtype != np.float32:
-        raise RetrievalError(f"the files of the index {folder} do not belong together; build it anew: {BUILD}")
+        raise RetrievalError(
+            f"cannot read the index {folder} ({reason}); build it anew: {BUILD}"
+        ) from error
+    if (
+        vectors.shape != (header.pairs, header.dimension)
+        or len(pairs) != header.pairs
+        or vectors.dtype != np.float32
+    ):
+        raise RetrievalError(
+            f"the files of the index {folder} do not belong together; build it anew: {BUILD}"
+        )
     return Index(header.model, pairs, vectors)
 
 

@@ -1,4 +1,5 @@
-"""What a reference computes: its operations in order, whatever its names, its layout and its constants are.
+"""What a reference computes: its operations in order, whatever its names, its layout and its
+constants are.
 
 Only text is read here; nothing of it runs.
 """
@@ -20,21 +21,26 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 NEAR = 0.9
-"""From this likeness of their operations on, a reference counts as a copy of another: one operation in ten differs."""
+"""From this likeness of their operations on, a reference counts as a copy of another: one operation
+in ten differs.
+"""
 
 _UNKNOWN = "call"
 """An operation whose name is the author's own."""
 
 _MOST = 2000
-"""Operations, and functions, that are read of one reference; helpers that call helpers can unfold to any number."""
+"""Operations, and functions, that are read of one reference; helpers that call helpers can unfold
+to any number.
+"""
 
 
 @functools.lru_cache(maxsize=65_536)
 def operations(source: str, entry: str = "Model") -> tuple[str, ...]:
-    """What `entry.forward` computes, in the order of evaluation, helpers and submodules unfolded, loops read once.
+    """What `entry.forward` computes, in the order of evaluation, helpers and submodules unfolded,
+    loops read once.
 
-    `torch.softmax(x, 1)`, `x.softmax(1)`, `F.softmax(x, 1)` and `nn.Softmax(1)(x)` are one operation. Views, casts and
-    allocations are none.
+    `torch.softmax(x, 1)`, `x.softmax(1)`, `F.softmax(x, 1)` and `nn.Softmax(1)(x)` are one
+    operation. Views, casts and allocations are none.
 
     Raises:
         RetrievalError: if the source does not parse, or is nested too deeply to be read.
@@ -50,11 +56,17 @@ def operations(source: str, entry: str = "Model") -> tuple[str, ...]:
 
 
 def near_copies(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two references compute the same, or nearly: what solves the one gives the answer to the other away."""
+    """Whether two references compute the same, or nearly: what solves the one gives the answer to
+    the other away.
+    """
     if one == other:
         return True
     matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
-    return matcher.real_quick_ratio() >= NEAR and matcher.quick_ratio() >= NEAR and matcher.ratio() >= NEAR
+    return (
+        matcher.real_quick_ratio() >= NEAR
+        and matcher.quick_ratio() >= NEAR
+        and matcher.ratio() >= NEAR
+    )
 
 
 class _Reader(ast.NodeVisitor):
@@ -63,7 +75,9 @@ class _Reader(ast.NodeVisitor):
     def __init__(self, tree: ast.Module) -> None:
         self.found: list[str] = []
         self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        self._functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        self._functions = {
+            node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)
+        }
         self._imported = {
             alias.asname or alias.name: alias.name
             for node in ast.walk(tree)
@@ -115,7 +129,9 @@ class _Reader(ast.NodeVisitor):
             self._call_name(function.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """A submodule that is mentioned, as in a loop over `self.layers`, is taken to be called there."""
+        """A submodule that is mentioned, as in a loop over `self.layers`, is taken to be called
+        there.
+        """
         if self._is_self(node.value):
             self._construct(self._member(node.attr))
         else:
@@ -181,10 +197,15 @@ class _Reader(ast.NodeVisitor):
 
     def _construct(self, value: ast.expr | None) -> bool:
         """Notes the modules that an expression makes, in order. Tells whether it makes any."""
-        calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)] if value is not None else []
+        calls = (
+            [node for node in ast.walk(value) if isinstance(node, ast.Call)]
+            if value is not None
+            else []
+        )
         calls.sort(key=lambda node: (node.func.end_lineno or 0, node.func.end_col_offset or 0))
         names = [
-            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "") for node in calls
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            for node in calls
         ]
         made = [name for name in names if name[:1].isupper()]
         for name in made:
@@ -196,9 +217,13 @@ class _Reader(ast.NodeVisitor):
 
     def _method(self, owner: ast.ClassDef, name: str) -> ast.FunctionDef | None:
         """A method of the class, or of a base class that is defined here."""
-        own = (node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == name)
+        own = (
+            node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == name
+        )
         bases = (
-            self.classes[base.id] for base in owner.bases if isinstance(base, ast.Name) and base.id in self.classes
+            self.classes[base.id]
+            for base in owner.bases
+            if isinstance(base, ast.Name) and base.id in self.classes
         )
         inherited = (self._method(base, name) for base in bases if base is not owner)
         return next(own, None) or next((method for method in inherited if method), None)

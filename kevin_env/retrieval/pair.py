@@ -9,11 +9,15 @@ Origin = Literal["solutions", "kernelbook", "archive", "examples"]
 
 
 class RetrievalError(ValueError):
-    """An index, a source or a model that cannot be used. The message is one line that says what to do."""
+    """An index, a source or a model that cannot be used. The message is one line that says what to
+    do.
+    """
 
 
 class Pair(Frozen):
-    """A reference and a kernel for it. Nobody judged the kernels of other people's collections here."""
+    """A reference and a kernel for it. Nobody judged the kernels of other people's collections
+    here.
+    """
 
     id: str
     """Such as `L1_23_Softmax.triton`, `kernelbook:17`, `archive:L1_23/softmax_warp_reduce`."""

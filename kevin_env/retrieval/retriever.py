@@ -1,4 +1,6 @@
-"""Finds the pairs whose references are likest to a problem, without those that give its answer away."""
+"""Finds the pairs whose references are likest to a problem, without those that give its answer
+away.
+"""
 
 import functools
 import threading
@@ -54,9 +56,9 @@ class Retriever:
     def find(self, problem: Problem, language: Language) -> Iterator[Found]:
         """Pairs in that language, the likest first, until there are no more.
 
-        Left out are those for the problem itself (by level and number), those whose references compute the same or
-        nearly, and those that compute nearly the same as one that was given already. So are those for held-out
-        problems, unless the problem is held out itself.
+        Left out are those for the problem itself (by level and number), those whose references
+        compute the same or nearly, and those that compute nearly the same as one that was given
+        already. So are those for held-out problems, unless the problem is held out itself.
 
         Raises:
             RetrievalError: if the index has no kernel in that language.
@@ -85,7 +87,9 @@ class Retriever:
             rows = np.flatnonzero([pair.language == language for pair in self._index.pairs])
             if not len(rows):
                 there = ", ".join(sorted({pair.language for pair in self._index.pairs}))
-                raise RetrievalError(f"the index has no kernels in {language}, only in {there}; add a source that has")
+                raise RetrievalError(
+                    f"the index has no kernels in {language}, only in {there}; add a source that has"
+                )
             searcher = self._faiss.IndexFlatIP(self._index.vectors.shape[1])
             searcher.add(self._index.vectors[rows])
             self._searchers[language] = searcher, rows
@@ -95,7 +99,9 @@ class Retriever:
         if text not in self._vectors:
             vector = self._embedder.embed([text])
             if vector.shape[1] != self._index.vectors.shape[1]:
-                raise RetrievalError(f"{self._embedder.name} is not the model that the index was built with")
+                raise RetrievalError(
+                    f"{self._embedder.name} is not the model that the index was built with"
+                )
             self._vectors[text] = vector
         return self._vectors[text]
 
@@ -104,10 +110,13 @@ def open_retriever(folder: str) -> Retriever:
     """The retriever of an index on disk; opened once in a process, and anew when it was built anew.
 
     Raises:
-        RetrievalError: if no folder is given, there is no index in it, or the extra is not installed.
+        RetrievalError: if no folder is given, there is no index in it, or the extra is not
+            installed.
     """
     if not folder:
-        raise RetrievalError(f"examples are to be retrieved, but no index is given: index=FOLDER. Build one: {BUILD}")
+        raise RetrievalError(
+            f"examples are to be retrieved, but no index is given: index=FOLDER. Build one: {BUILD}"
+        )
     path = Path(folder).expanduser().resolve()
     header = path / "index.json"
     with _OPENING:
@@ -121,11 +130,15 @@ def _opened(path: Path, changed: int) -> Retriever:
 
 
 def _answers_held_out(pair: Pair, theirs: tuple[str, ...]) -> bool:
-    """Whether a pair is for a held-out problem: as its level and number tell, else as its operations do."""
+    """Whether a pair is for a held-out problem: as its level and number tell, else as its
+    operations do.
+    """
     ours = next((each for each in _ours() if _same_task(pair, each)), None)
     if ours is not None:
         return is_held_out(ours)
-    return any(near_copies(theirs, operations(each.source)) for each in _ours() if is_held_out(each))
+    return any(
+        near_copies(theirs, operations(each.source)) for each in _ours() if is_held_out(each)
+    )
 
 
 @functools.cache
@@ -134,7 +147,9 @@ def _ours() -> tuple[Problem, ...]:
 
 
 def _same_task(pair: Pair, problem: Problem) -> bool:
-    """Whether the pair is for this very problem: ours up to level 3 are KernelBench's, by level and number."""
+    """Whether the pair is for this very problem: ours up to level 3 are KernelBench's, by level and
+    number.
+    """
     if pair.level is None or (pair.level, pair.number) != (problem.level, problem.number):
         return False
     return pair.origin == "solutions" or pair.level <= _KERNELBENCH_LEVELS

@@ -1,6 +1,7 @@
 """Where pairs come from: our own solutions, KernelBook, and the archive of the AI CUDA Engineer.
 
-A collection is read from parquet files by pyarrow, or from the Hugging Face Hub by the package `datasets`.
+A collection is read from parquet files by pyarrow, or from the Hugging Face Hub by the package
+`datasets`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,9 @@ from kevin_env.retrieval.pair import Language, Pair, RetrievalError
 Row = Mapping[str, Any]
 
 IMPLAUSIBLE = 10.0
-"""From this speedup on a kernel of the archive is left out: its harness was exploited, and the fastest are shown."""
+"""From this speedup on a kernel of the archive is left out: its harness was exploited, and the
+fastest are shown.
+"""
 
 _LANGUAGES: tuple[Language, ...] = ("triton", "cuda", "cpp")
 
@@ -29,7 +32,9 @@ class Collection:
     columns: tuple[str, ...]
 
 
-KERNELBOOK = Collection("GPUMODE/KernelBook", ("train",), ("python_code", "triton_code", "entry_point"))
+KERNELBOOK = Collection(
+    "GPUMODE/KernelBook", ("train",), ("python_code", "triton_code", "entry_point")
+)
 """PyTorch modules from public repositories and what torch.compile made of them in Triton."""
 
 ARCHIVE = Collection(
@@ -40,18 +45,21 @@ ARCHIVE = Collection(
         *("Correct", "CUDA_Speedup_Native"),
     ),
 )
-"""CUDA kernels that a model wrote for KernelBench's levels 1 to 3. Only those are read that it calls correct."""
+"""CUDA kernels that a model wrote for KernelBench's levels 1 to 3. Only those are read that it
+calls correct.
+"""
 
 
 def read_source(words: str) -> Iterator[Pair]:
     """The pairs of one source.
 
     Args:
-        words: `solutions` (our own), `kernelbook` or `archive` (from the Hub), or one of these two with a parquet file
-            or a folder of them, as in `kernelbook:FILE`.
+        words: `solutions` (our own), `kernelbook` or `archive` (from the Hub), or one of these two
+            with a parquet file or a folder of them, as in `kernelbook:FILE`.
 
     Raises:
-        RetrievalError: if there is no such source, file or column, or what reads it is not installed.
+        RetrievalError: if there is no such source, file or column, or what reads it is not
+            installed.
     """
     name, _, place = words.partition(":")
     if words == "solutions":
@@ -89,7 +97,9 @@ def _kernelbook(rows: Iterator[Row]) -> Iterator[Pair]:
 
 def _archive(rows: Iterator[Row]) -> Iterator[Pair]:
     for row in rows:
-        level, number, name, reference, kernel, correct, speedup = (row[column] for column in ARCHIVE.columns)
+        level, number, name, reference, kernel, correct, speedup = (
+            row[column] for column in ARCHIVE.columns
+        )
         if reference and kernel and correct and (speedup or 0) < IMPLAUSIBLE:
             yield Pair(
                 id=f"archive:L{level}_{number}/{name}", origin="archive", language="cuda",
@@ -109,7 +119,9 @@ def _from_parquet(collection: Collection, place: Path) -> Iterator[Row]:
         raise RetrievalError(f"parquet files are read by pyarrow: {INSTALL}") from error
     files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
     if not files or not files[0].is_file():
-        raise RetrievalError(f"there is no parquet file at {place}; download it from the data set {collection.name}")
+        raise RetrievalError(
+            f"there is no parquet file at {place}; download it from the data set {collection.name}"
+        )
     for file in files:
         try:
             opened = parquet.ParquetFile(file)
@@ -125,7 +137,9 @@ def _from_hub(collection: Collection) -> Iterator[Row]:
     try:
         import datasets  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise RetrievalError(f"{collection.name} is loaded by `pip install datasets`; or {remedy}") from error
+        raise RetrievalError(
+            f"{collection.name} is loaded by `pip install datasets`; or {remedy}"
+        ) from error
     for split in collection.splits:
         try:
             rows: Any = datasets.load_dataset(collection.name, split=split)
@@ -140,4 +154,6 @@ def _from_hub(collection: Collection) -> Iterator[Row]:
 def _require_columns(collection: Collection, there: list[str], where: str) -> None:
     missing = [column for column in collection.columns if column not in there]
     if missing:
-        raise RetrievalError(f"{where} has no column {', '.join(missing)}; is it {collection.name}?")
+        raise RetrievalError(
+            f"{where} has no column {', '.join(missing)}; is it {collection.name}?"
+        )

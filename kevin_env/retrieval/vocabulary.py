@@ -35,7 +35,9 @@ OPERATORS: dict[type[ast.AST], str] = {
 
 
 def operation(name: str) -> str:
-    """One spelling of `nn.LayerNorm`, `F.layer_norm`, `relu` and `relu_`; empty for what computes nothing."""
+    """One spelling of `nn.LayerNorm`, `F.layer_norm`, `relu` and `relu_`; empty for what computes
+    nothing.
+    """
     word = re.sub(r"norm[123]d$", "norm", name.replace("_", "").lower())
     word = SYNONYMS.get(word, word)
     return "" if word in NOT_COMPUTING else word

@@ -8,7 +8,9 @@ from kevin_env.rules import vocabulary as words
 _BLANK = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 """Strings and comments."""
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|el|endif)\w*[ \t]*(0\b)?")
-_IS_CPP = re.compile(r"\b(?:torch|at|c10)::|\bcu(?:blas|dnn|sparse|fft|solver)\w|\bcblas_|\bdnnl|\bmkl_|__global__")
+_IS_CPP = re.compile(
+    r"\b(?:torch|at|c10)::|\bcu(?:blas|dnn|sparse|fft|solver)\w|\bcblas_|\bdnnl|\bmkl_|__global__"
+)
 _ALIAS = re.compile(r"\bnamespace (\w+) ?= ?(?:::)?((?:torch|at)(?:::\w+)*) ?;")
 _CALL = re.compile(r"\b(\w+)((?:::\w+){1,8}) ?(?:<[^<>;(){}]{0,80}> ?)?\(")
 _TENSOR = re.compile(

@@ -1,7 +1,7 @@
 """What could keep the recorder from seeing which operations torch runs.
 
-The recorder is a `TorchDispatchMode` in the process of the submission. This is no defence: it says early that code of
-this kind is not accepted, and lists only what has no use in a kernel.
+The recorder is a `TorchDispatchMode` in the process of the submission. This is no defence: it says
+early that code of this kind is not accepted, and lists only what has no use in a kernel.
 """
 
 import ast
@@ -34,23 +34,44 @@ _CPP = re.compile(
 
 
 def interferes(tree: ast.Module) -> tuple[str, int] | None:
-    """The first place in a file that changes how torch dispatches operations, or who sees it, with its line."""
-    names = {alias.asname: alias.name for node in nodes_of(tree, ast.Import) for alias in node.names if alias.asname}
-    paths = [(alias.name, node.lineno) for node in nodes_of(tree, ast.Import) for alias in node.names]
+    """The first place in a file that changes how torch dispatches operations, or who sees it, with
+    its line.
+    """
+    names = {
+        alias.asname: alias.name
+        for node in nodes_of(tree, ast.Import)
+        for alias in node.names
+        if alias.asname
+    }
+    paths = [
+        (alias.name, node.lineno) for node in nodes_of(tree, ast.Import) for alias in node.names
+    ]
     for node in nodes_of(tree, ast.ImportFrom):
         names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
         paths += [(f"{node.module}.{alias.name}", node.lineno) for alias in node.names]
     chains = nodes_of(tree, ast.Attribute)
     inner = {node.value for node in chains}
-    inner |= {node.args[0] for node in nodes_of(tree, ast.Call) if _path(node.func, names) == "hasattr" and node.args}
+    inner |= {
+        node.args[0]
+        for node in nodes_of(tree, ast.Call)
+        if _path(node.func, names) == "hasattr" and node.args
+    }
     paths += [(_path(node, names), node.lineno) for node in chains if node not in inner]
-    texts = [(node.value, node.lineno) for node in nodes_of(tree, ast.Constant) if isinstance(node.value, str)]
+    texts = [
+        (node.value, node.lineno)
+        for node in nodes_of(tree, ast.Constant)
+        if isinstance(node.value, str)
+    ]
     found = [(path, line) for path, line in (*paths, *texts) if _is_forbidden(path)]
     for node in nodes_of(tree, ast.Call):
         found += [(what, node.lineno) for what in _of_call(_path(node.func, names), node)]
     for text, line in texts:
         cpp = _CPP.search(text) if "{" in text else None
-        found += [(f"{' '.join(cpp[0].split())} in C++", line + text.count("\n", 0, cpp.start()))] if cpp else []
+        found += (
+            [(f"{' '.join(cpp[0].split())} in C++", line + text.count("\n", 0, cpp.start()))]
+            if cpp
+            else []
+        )
     return min(found, key=lambda each: each[1], default=None)
 
 
@@ -62,7 +83,9 @@ def _of_call(path: str, node: ast.Call) -> list[str]:
     """What registers an operator in the place of torch's own, and what opens torch's libraries."""
     if not path.startswith(("torch.library.", "ctypes.")):
         return []
-    constants = [each for argument in node.args for each in walk(argument) if isinstance(each, ast.Constant)]
+    constants = [
+        each for argument in node.args for each in walk(argument) if isinstance(each, ast.Constant)
+    ]
     texts = [str(each.value) for each in constants if isinstance(each.value, str)]
     if path.startswith("ctypes."):
         return [f"{path} on a library of torch"] if any(map(_TORCHS_FILES.search, texts)) else []
@@ -75,4 +98,8 @@ def _path(node: ast.AST, names: dict[str, str]) -> str:
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
         node = node.value
-    return ".".join([names.get(node.id, node.id), *reversed(parts)]) if isinstance(node, ast.Name) else ""
+    return (
+        ".".join([names.get(node.id, node.id), *reversed(parts)])
+        if isinstance(node, ast.Name)
+        else ""
+    )

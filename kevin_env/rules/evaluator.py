@@ -9,13 +9,49 @@ from typing import Literal
 
 from kevin_env.rules import vocabulary as words
 from kevin_env.rules.things import Arguments, Function, Imported, Own, Scope, Thing, Value
-from kevin_env.rules.values import KERNEL, LARGE, MAYBE, NONE, PLAIN, SOME, UNKNOWN, container, join, one, part, thing
+from kevin_env.rules.values import (
+    KERNEL,
+    LARGE,
+    MAYBE,
+    NONE,
+    PLAIN,
+    SOME,
+    UNKNOWN,
+    container,
+    join,
+    one,
+    part,
+    thing,
+)
 
 _MOST_STEPS = 100_000
 _SIGNS: dict[type[ast.AST], str] = {
-    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"},
-    **{ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"},
-    **{ast.USub: "-", ast.Invert: "~", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "=="},
+    **{
+        ast.Add: "+",
+        ast.Sub: "-",
+        ast.Mult: "*",
+        ast.Div: "/",
+        ast.FloorDiv: "//",
+        ast.Mod: "%",
+        ast.Pow: "**",
+    },
+    **{
+        ast.MatMult: "@",
+        ast.BitAnd: "&",
+        ast.BitOr: "|",
+        ast.BitXor: "^",
+        ast.LShift: "<<",
+        ast.RShift: ">>",
+    },
+    **{
+        ast.USub: "-",
+        ast.Invert: "~",
+        ast.Lt: "<",
+        ast.LtE: "<=",
+        ast.Gt: ">",
+        ast.GtE: ">=",
+        ast.Eq: "==",
+    },
     ast.NotEq: "!=",
 }
 """Operators that compute when an operand is a tensor, as they are written."""
@@ -54,7 +90,9 @@ class Evaluator:
     def __init__(self, glue: bool) -> None:
         self.seen = Seen()
         self.glue = glue
-        """Whether torch may compute on small tensors: then only operations on large ones are sure to count."""
+        """Whether torch may compute on small tensors: then only operations on large ones are sure
+        to count.
+        """
         self.globals = Scope()
         self.members: dict[Own, dict[str, Value]] = {}
         """Names of each class, and what attributes of its instances were set to."""
@@ -92,19 +130,25 @@ class Evaluator:
                 return NONE
             case ast.Name(id=name):
                 home = scope.home(name)
-                builtin = thing(Imported(f"builtins.{name}")) if hasattr(builtins, name) else UNKNOWN
+                builtin = (
+                    thing(Imported(f"builtins.{name}")) if hasattr(builtins, name) else UNKNOWN
+                )
                 return home.names[name] if home else builtin
             case ast.Attribute(value=value, attr=name):
                 return self.attribute(self.evaluate(value, scope), name)
             case ast.Call():
                 return self.evaluate_call(node, scope)
             case ast.BinOp(left=left, op=op, right=right):
-                return self.operate(op, [self.evaluate(left, scope), self.evaluate(right, scope)], node)
+                return self.operate(
+                    op, [self.evaluate(left, scope), self.evaluate(right, scope)], node
+                )
             case ast.UnaryOp(op=op, operand=operand):
                 return self.operate(op, [self.evaluate(operand, scope)], node)
             case ast.Compare(left=left, ops=ops, comparators=others):
                 operands = [self.evaluate(each, scope) for each in (left, *others)]
-                asks = any(isinstance(op, _ALIKE) for op in ops) or any(each.is_none for each in operands)
+                asks = any(isinstance(op, _ALIKE) for op in ops) or any(
+                    each.is_none for each in operands
+                )
                 return PLAIN if asks else self.operate(ops[0], operands, node)
             case ast.Subscript():
                 return self._subscript(node, scope)
@@ -117,7 +161,9 @@ class Evaluator:
                 return thing(Function(node, scope))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.evaluate(test, scope)
-                return self.alternatives([lambda: self.evaluate(body, scope), lambda: self.evaluate(orelse, scope)])
+                return self.alternatives(
+                    [lambda: self.evaluate(body, scope), lambda: self.evaluate(orelse, scope)]
+                )
             case ast.BoolOp(values=values):
                 return join([self.evaluate(value, scope) for value in values])
             case ast.NamedExpr(target=target, value=value):
@@ -128,21 +174,33 @@ class Evaluator:
                 return container([self.evaluate(each, scope) for each in elements], exact)
             case ast.Dict(keys=keys, values=values):
                 held = [self.evaluate(value, scope) for value in values]
-                names = tuple(key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
-                parts = (value if key else one(value) for key, value in zip(keys, held, strict=True))
+                names = tuple(
+                    key.value
+                    for key in keys
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str)
+                )
+                parts = (
+                    value if key else one(value) for key, value in zip(keys, held, strict=True)
+                )
                 return container(parts, names=names if len(names) == len(held) else ())
-            case ast.ListComp(elt=element) | ast.SetComp(elt=element) | ast.GeneratorExp(elt=element):
+            case (
+                ast.ListComp(elt=element) | ast.SetComp(elt=element) | ast.GeneratorExp(elt=element)
+            ):
                 return self._comprehension(node.generators, element, scope)
             case ast.DictComp(value=element):
                 return self._comprehension(node.generators, element, scope)
             case ast.Starred(value=value):
                 return one(self.evaluate(value, scope))
             case _:
-                for child in [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]:
+                for child in [
+                    each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)
+                ]:
                     self.evaluate(child, scope)
                 return PLAIN if isinstance(node, ast.Constant | ast.JoinedStr) else UNKNOWN
 
-    def _comprehension(self, generators: list[ast.comprehension], element: ast.expr, scope: Scope) -> Value:
+    def _comprehension(
+        self, generators: list[ast.comprehension], element: ast.expr, scope: Scope
+    ) -> Value:
         inner = Scope(scope.parent if scope.owner else scope)
         for each in generators:
             self.assign(each.target, one(self.evaluate(each.iter, inner)), inner)
@@ -153,7 +211,8 @@ class Evaluator:
     def alternatives(self, ways: Sequence[Callable[[], Value]]) -> Value:
         """What one of the ways gives.
 
-        Where one launches a kernel, what others compute without one is left to what really runs: it may be a guard.
+        Where one launches a kernel, what others compute without one is left to what really runs: it
+        may be a guard.
         """
         results, seen = list[Value](), list[Seen]()
         for way in ways:
@@ -196,7 +255,9 @@ class Evaluator:
             case _:
                 return UNKNOWN
 
-    def inherited(self, lineage: "Sequence[ast.ClassDef | Imported]", owner: Own, name: str) -> Value:
+    def inherited(
+        self, lineage: "Sequence[ast.ClassDef | Imported]", owner: Own, name: str
+    ) -> Value:
         """An attribute of an object, or of a class, as the first class in the lineage has it."""
         for each in lineage:
             if isinstance(each, Imported):
@@ -216,7 +277,8 @@ class Evaluator:
         forward = self.inherited(self.lineage(owner.node), owner, "forward")
         bound = owner if not self.has(owner, "setup_context") else None
         things: list[Thing] = [
-            replace(each, owner=bound) if isinstance(each, Function) else each for each in forward.things
+            replace(each, owner=bound) if isinstance(each, Function) else each
+            for each in forward.things
         ]
         return Value(things=frozenset[Thing](things))
 
@@ -233,12 +295,18 @@ class Evaluator:
     def has(self, owner: Own, name: str) -> bool:
         """Whether a class of the submission gives its instances an attribute of that name."""
         classes = [node for node in self.lineage(owner.node) if isinstance(node, ast.ClassDef)]
-        return any(name in self.members.get(Own(node, made), {}) for node in classes for made in (False, True))
+        return any(
+            name in self.members.get(Own(node, made), {})
+            for node in classes
+            for made in (False, True)
+        )
 
     def operate(self, op: ast.AST, operands: list[Value], node: ast.AST) -> Value:
         """What an operator gives: of a tensor a tensor, of a list a list."""
         if any(isinstance(each, Own) for value in operands for each in value.things):
-            return self.call(UNKNOWN, Arguments(tuple(operands)), node)  # an operator of its own class
+            return self.call(
+                UNKNOWN, Arguments(tuple(operands)), node
+            )  # an operator of its own class
         sign, tensors = _SIGNS.get(type(op), ""), {each.tensor for each in operands} - {""}
         sure = "some" in tensors or (sign == "@" and tensors)
         if sign and ("large" in tensors or (sure and not self.glue)):
@@ -275,7 +343,9 @@ class Evaluator:
             case ast.Name(id=name):
                 scope.names[name] = value
             case ast.Attribute(value=of, attr=name):
-                for each in [each for each in self.evaluate(of, scope).things if isinstance(each, Own)]:
+                for each in [
+                    each for each in self.evaluate(of, scope).things if isinstance(each, Own)
+                ]:
                     held = self.members.setdefault(each, {})
                     held[name] = join([held.get(name, NONE), value])
             case ast.Subscript(value=of):
@@ -296,7 +366,11 @@ class Evaluator:
         if not held.tensor and isinstance(of, ast.Name | ast.Attribute):
             more = container([*held.parts, value])
             home = scope.home(of.id) if isinstance(of, ast.Name) else scope
-            self.assign(of, Value("", held.things | more.things, more.parts, depth=more.depth), home or scope)
+            self.assign(
+                of,
+                Value("", held.things | more.things, more.parts, depth=more.depth),
+                home or scope,
+            )
 
 
 def _bound(each: Thing, owner: Own) -> Thing:

@@ -7,12 +7,35 @@ from kevin_env.parsing import nodes_of, walk
 from kevin_env.rules.calls import Calls
 from kevin_env.rules.evaluator import Finding, Seen, TooLong
 from kevin_env.rules.things import Arguments, Function, Imported, Own, Scope, Value
-from kevin_env.rules.values import LARGE, MAYBE, NONE, PLAIN, SOME, UNKNOWN, container, join, one, thing
+from kevin_env.rules.values import (
+    LARGE,
+    MAYBE,
+    NONE,
+    PLAIN,
+    SOME,
+    UNKNOWN,
+    container,
+    join,
+    one,
+    thing,
+)
 
-_BINDING = frozenset({"staticmethod", "classmethod", "property", "cached_property", "setter", "deleter"})
+_BINDING = frozenset(
+    {"staticmethod", "classmethod", "property", "cached_property", "setter", "deleter"}
+)
 """Decorators that say how a method is called."""
 _MARKS = frozenset(
-    {"shape", "device", "dtype", "data_ptr", "contiguous", "stride", "numel", "is_contiguous", "is_cuda"}
+    {
+        "shape",
+        "device",
+        "dtype",
+        "data_ptr",
+        "contiguous",
+        "stride",
+        "numel",
+        "is_contiguous",
+        "is_cuda",
+    }
 )
 """What is only ever asked of a tensor: a parameter of `forward` of which it is asked is one."""
 
@@ -23,28 +46,42 @@ class Reader(Calls):
     def __init__(self, tree: ast.Module, glue: bool = False) -> None:
         super().__init__(glue)
         self._tree = tree
-        self._sets_mode = bool({"eval", "train"} & {node.attr for node in nodes_of(tree, ast.Attribute)})
+        self._sets_mode = bool(
+            {"eval", "train"} & {node.attr for node in nodes_of(tree, ast.Attribute)}
+        )
         self._results: dict[tuple[Function, Arguments], tuple[Value, Seen]] = {}
         self._returned: list[list[Value]] = []
 
     def read(self) -> None:
-        """Reads it all, as far as that takes a bearable time. What is seen afterwards is of `forward` alone."""
+        """Reads it all, as far as that takes a bearable time. What is seen afterwards is of
+        `forward` alone.
+        """
         try:
             with self.apart():
                 self.execute(self._tree.body, self.globals)
                 made = [self.call(thing(Own(model)), Arguments(), model) for model in self.models()]
             for model in made:
                 for owner in [each for each in model.things if isinstance(each, Own)]:
-                    forward = self.attribute(model, "__call__" if self.has(owner, "__call__") else "forward")
+                    forward = self.attribute(
+                        model, "__call__" if self.has(owner, "__call__") else "forward"
+                    )
                     for each in forward.things:
-                        given = _given_to_forward(each.node) if isinstance(each, Function) else Arguments((LARGE,))
+                        given = (
+                            _given_to_forward(each.node)
+                            if isinstance(each, Function)
+                            else Arguments((LARGE,))
+                        )
                         self.call(thing(each), given, owner.node)
         except (TooLong, RecursionError):
             self.seen.launches = True  # nothing is known of the rest
 
     def models(self) -> list[ast.ClassDef]:
         """Every class that the model's name may stand for."""
-        return [each.node for each in self.globals.names.get("ModelNew", PLAIN).things if isinstance(each, Own)]
+        return [
+            each.node
+            for each in self.globals.names.get("ModelNew", PLAIN).things
+            if isinstance(each, Own)
+        ]
 
     def run(self, function: Function, arguments: Arguments) -> Value:
         """What the function returns for such arguments; its body is read once for them."""
@@ -67,7 +104,11 @@ class Reader(Calls):
         scope, spec = Scope(parent=function.scope), function.node.args
         parameters = [*spec.posonlyargs, *spec.args]
         given = [*([thing(function.owner)] if function.owner else []), *arguments.positional]
-        defaults = [*[None] * (len(parameters) - len(spec.defaults)), *spec.defaults, *spec.kw_defaults]
+        defaults = [
+            *[None] * (len(parameters) - len(spec.defaults)),
+            *spec.defaults,
+            *spec.kw_defaults,
+        ]
         names = [parameter.arg for parameter in (*parameters, *spec.kwonlyargs)]
         keywords, rest = dict(arguments.keywords), [arguments.rest] if arguments.rest else []
         values = dict(zip(names, given[: len(parameters)], strict=False)) | keywords
@@ -75,9 +116,13 @@ class Reader(Calls):
             unset = self.evaluate(default, function.scope) if default else UNKNOWN
             scope.names[name] = values.get(name) or join([unset, *rest])
         if spec.vararg:
-            scope.names[spec.vararg.arg] = container([*given[len(parameters) :], *rest], exact=not rest)
+            scope.names[spec.vararg.arg] = container(
+                [*given[len(parameters) :], *rest], exact=not rest
+            )
         if spec.kwarg:
-            scope.names[spec.kwarg.arg] = container(value for name, value in keywords.items() if name not in names)
+            scope.names[spec.kwarg.arg] = container(
+                value for name, value in keywords.items() if name not in names
+            )
         if function.home and function.owner:
             scope.names |= {"super()": thing(Own(function.home)), "self()": thing(function.owner)}
         return scope
@@ -117,7 +162,9 @@ class Reader(Calls):
                 return None
 
     def _branch(self, scope: Scope, *bodies: Sequence[ast.stmt]) -> None:
-        """One of the bodies runs: afterwards a name stands for what it may be after any that goes on."""
+        """One of the bodies runs: afterwards a name stands for what it may be after any that goes
+        on.
+        """
         before, after = scope.names, list[dict[str, Value]]()
 
         def way(body: Sequence[ast.stmt]) -> Value:
@@ -133,8 +180,12 @@ class Reader(Calls):
         self.alternatives([lambda body=body: way(body) for body in bodies])
         scope.names = _joined(after) or before
 
-    def _execute_try(self, node: ast.Try | ast.TryStar, rest: Sequence[ast.stmt], scope: Scope) -> None:
-        """A handler that computes with torch, and reaches no kernel, falls back; one that raises does not."""
+    def _execute_try(
+        self, node: ast.Try | ast.TryStar, rest: Sequence[ast.stmt], scope: Scope
+    ) -> None:
+        """A handler that computes with torch, and reaches no kernel, falls back; one that raises
+        does not.
+        """
         with self.apart() as tried:
             self.execute([*node.body, *node.orelse], scope)
         self.seen.add(tried)
@@ -146,8 +197,17 @@ class Reader(Calls):
                 scope.names[handler.name] = PLAIN
             with self.apart() as seen:
                 self.execute([*handler.body, *goes_on], scope)
-            if tried.launches and seen.findings and not seen.launches and not isinstance(handler.body[-1], ast.Raise):
-                found = Finding(handler.lineno, "fallback", "an `except` branch that continues without the kernel")
+            if (
+                tried.launches
+                and seen.findings
+                and not seen.launches
+                and not isinstance(handler.body[-1], ast.Raise)
+            ):
+                found = Finding(
+                    handler.lineno,
+                    "fallback",
+                    "an `except` branch that continues without the kernel",
+                )
                 self.seen.add(Seen([found]))
             self.seen.launches |= seen.launches
             after.append(scope.names)
@@ -179,7 +239,9 @@ class Reader(Calls):
                     scope.names[each.asname or path] = thing(Imported(path))
             case ast.ImportFrom(module=module, names=names):
                 for each in names:
-                    scope.names[each.asname or each.name] = thing(Imported(f"{module or ''}.{each.name}"))
+                    scope.names[each.asname or each.name] = thing(
+                        Imported(f"{module or ''}.{each.name}")
+                    )
             case ast.Global(names=names):
                 scope.global_names |= set(names)
             case ast.Raise() | ast.Pass() | ast.Delete():
@@ -189,7 +251,10 @@ class Reader(Calls):
 
     def _execute_block(self, node: ast.stmt, scope: Scope) -> None:
         match node:
-            case ast.For(target=target, iter=over, body=body) | ast.AsyncFor(target=target, iter=over, body=body):
+            case (
+                ast.For(target=target, iter=over, body=body)
+                | ast.AsyncFor(target=target, iter=over, body=body)
+            ):
                 self.assign(target, one(self.evaluate(over, scope)), scope)
                 self._branch(scope, [*body, *node.orelse], [])
             case ast.While(test=test, body=body):
@@ -253,12 +318,20 @@ def _ends(body: Sequence[ast.stmt]) -> bool:
 
 
 def _given_to_forward(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Arguments:
-    """What `forward` is called with: its first parameter is as large as its tensors get; others may be small."""
+    """What `forward` is called with: its first parameter is as large as its tensors get; others may
+    be small.
+    """
     nodes, given = walk(node), list[Value]()
     marked = {
-        getattr(each.value, "id", "") for each in nodes if isinstance(each, ast.Attribute) and each.attr in _MARKS
+        getattr(each.value, "id", "")
+        for each in nodes
+        if isinstance(each, ast.Attribute) and each.attr in _MARKS
     }
-    iterated = {getattr(each.iter, "id", "") for each in nodes if isinstance(each, ast.For | ast.comprehension)}
+    iterated = {
+        getattr(each.iter, "id", "")
+        for each in nodes
+        if isinstance(each, ast.For | ast.comprehension)
+    }
     parameters = [*node.args.posonlyargs, *node.args.args]
     for place, each in enumerate(parameters[1 : len(parameters) - len(node.args.defaults)]):
         annotation = ast.unparse(each.annotation) if each.annotation else ""
@@ -268,5 +341,7 @@ def _given_to_forward(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
             given.append(PLAIN)
         else:
             sure = each.arg in marked or "Tensor" in annotation
-            given.append(LARGE if place == 0 and each.arg not in iterated else SOME if sure else MAYBE)
+            given.append(
+                LARGE if place == 0 and each.arg not in iterated else SOME if sure else MAYBE
+            )
     return Arguments(tuple(given))

@@ -1,9 +1,10 @@
-"""What a call did, as the candidate recorded it, held against the rules. Says nothing of values, and runs nothing.
+"""What a call did, as the candidate recorded it, held against the rules. Says nothing of values,
+and runs nothing.
 
-Under `kernel`, torch may allocate, fill, view, copy, cast and move; every other operation of it computes. Operations on
-fewer elements than a share of the largest tensor, the `glue`, are admitted where that was asked for. Weights may also
-be put together (`cat`, `stack`, `pad`): that is preparation. Under both `kernel` and `partial` a kernel of the
-submission's own has to run.
+Under `kernel`, torch may allocate, fill, view, copy, cast and move; every other operation of it
+computes. Operations on fewer elements than a share of the largest tensor, the `glue`, are admitted
+where that was asked for. Weights may also be put together (`cat`, `stack`, `pad`): that is
+preparation. Under both `kernel` and `partial` a kernel of the submission's own has to run.
 """
 
 from typing import Annotated, Any, Literal
@@ -43,7 +44,11 @@ _ASK = _operations(
     "_local_scalar_dense item is_nonzero size sym_size stride sym_stride sym_numel storage_offset sym_storage_offset "
     "numel dim is_contiguous is_pinned is_same_size is_set_to is_complex is_floating_point is_signed is_conj is_neg "
     "result_type _version _has_same_storage_numel"
-) | {"profiler::_record_function_enter", "profiler::_record_function_enter_new", "profiler::_record_function_exit"}
+) | {
+    "profiler::_record_function_enter",
+    "profiler::_record_function_enter_new",
+    "profiler::_record_function_exit",
+}
 HARMLESS = _ALLOCATE | _VIEW | _COPY | _ASK
 """Operations that compute nothing, which need not be recorded."""
 _MOVING = _operations(
@@ -58,7 +63,8 @@ NAMESPACES = _words(
     "_c10d_functional _c10d_functional_autograd _dtensor symm_mem fsdp flex_lib higher_order xnnpack torchvision "
     "torchaudio"
 )
-"""Those of operators that torch and its packages bring; any other operator is the submission's own."""
+"""Those of operators that torch and its packages bring; any other operator is the submission's own.
+"""
 _BLAS = r"(?:ge(?!t)|sy|tr|he|sp|tb|gb|sb|hb|dot|axpy|scal|asum|nrm2|am|rot|dgmm|matinv)"
 VENDORS = (
     rf"(?:scipy_)?cblas_[sdcz]\w|LAPACKE_\w|(?:cublas|hipblas)(?:Xt)?(?:[SDHCZ]|I[sdcz]){_BLAS}|cublasXt[SDCZ]|rocblas_"
@@ -69,7 +75,9 @@ VENDORS = (
     r"|[sdcz](?:gem[mv]|symm|symv|syrk|trsm|trmm|ger|axpy|scal|dot|nrm2|asum)(?:_64)?_$"
     r"|_ZN2at(?:3cpu|6native|4cuda4blas)|aoti_torch_(?:cpu|cuda)_"
 )
-"""Functions that compute, of vendors' libraries and of torch past its dispatcher, as a library imports them."""
+"""Functions that compute, of vendors' libraries and of torch past its dispatcher, as a library
+imports them.
+"""
 
 Rules = Literal["kernel", "partial", "open"]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=160)]
@@ -106,7 +114,9 @@ class Record(Frozen):
 
 
 def recording(mode: Rules) -> dict[str, Any]:
-    """What a recorder is to look for, as JSON: the arguments of `kevin_env.candidate.recorder.Recorder`."""
+    """What a recorder is to look for, as JSON: the arguments of
+    `kevin_env.candidate.recorder.Recorder`.
+    """
     return {
         "operations": mode == "kernel", "harmless": sorted(HARMLESS), "namespaces": sorted(NAMESPACES),
         "vendors": VENDORS,
@@ -124,12 +134,16 @@ def violation(record: Record, mode: Rules, glue: float, largest: int) -> RulesVi
     """
     if mode == "open":
         return None
-    computing = [each for each in record.operations if _computes(each) and not each.elements < glue * largest]
+    computing = [
+        each for each in record.operations if _computes(each) and not each.elements < glue * largest
+    ]
     if mode == "kernel" and computing:
         return _of_torch(sorted(computing, key=lambda each: -each.elements))
     if mode == "kernel" and record.symbols:
         text = f"A library that your code built calls `{printable(record.symbols[0])}`"
-        return RulesViolation(kind="torch_compute", message=f"{text}, which computes instead of your kernels.")
+        return RulesViolation(
+            kind="torch_compute", message=f"{text}, which computes instead of your kernels."
+        )
     if not record.kernels:
         return RulesViolation(kind="no_kernel", message="None of your kernels ran.")
     return None
@@ -142,7 +156,9 @@ def _computes(operation: Operation) -> bool:
 
 
 def _of_torch(computing: list[Operation]) -> RulesViolation:
-    """Of the operation on most elements; the others are named with it, so that one turn can mend them all."""
+    """Of the operation on most elements; the others are named with it, so that one turn can mend
+    them all.
+    """
     first, *others = computing
     named = [_told(each) for each in others[:_MOST_NAMED]]
     if len(others) > _MOST_NAMED:
@@ -154,4 +170,6 @@ def _of_torch(computing: list[Operation]) -> RulesViolation:
 
 def _told(operation: Operation) -> str:
     many = "1 element" if operation.elements == 1 else f"{operation.elements} elements"
-    return f"`{printable(operation.name)}` on {many}" + (f" (line {operation.line})" if operation.line else "")
+    return f"`{printable(operation.name)}` on {many}" + (
+        f" (line {operation.line})" if operation.line else ""
+    )

@@ -7,7 +7,9 @@ from typing import Literal
 
 @dataclass(eq=False)
 class Scope:
-    """Names of a function or of the module; `owner` is the class whose body it is, which functions in it do not see."""
+    """Names of a function or of the module; `owner` is the class whose body it is, which functions
+    in it do not see.
+    """
 
     parent: "Scope | None" = None
     owner: ast.ClassDef | None = None
@@ -17,14 +19,18 @@ class Scope:
     def home(self, name: str) -> "Scope | None":
         """Where the name is bound: here or further out; None where it was never bound."""
         scope: Scope | None = self
-        while scope is not None and (name not in scope.names or (scope.owner and scope is not self)):
+        while scope is not None and (
+            name not in scope.names or (scope.owner and scope is not self)
+        ):
             scope = scope.parent
         return scope
 
 
 @dataclass(frozen=True)
 class Imported:
-    """Something of an imported package, or of `builtins`; an instance of a class of `torch.nn` where `made`."""
+    """Something of an imported package, or of `builtins`; an instance of a class of `torch.nn`
+    where `made`.
+    """
 
     path: str
     made: bool = False
@@ -40,7 +46,9 @@ class Own:
 
 @dataclass(frozen=True)
 class Function:
-    """A function or lambda of the submission, with what it is bound to and the class that it was defined in."""
+    """A function or lambda of the submission, with what it is bound to and the class that it was
+    defined in.
+    """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scope: Scope
@@ -50,16 +58,18 @@ class Function:
 
 IsTensor = Literal["", "maybe", "some", "large"]
 Thing = Literal["unknown", "kernel"] | Imported | Own | Function
-"""Anything that may be called. What is unknown may be a kernel; a kernel may also be a library or an extension."""
+"""Anything that may be called. What is unknown may be a kernel; a kernel may also be a library or
+an extension.
+"""
 
 
 @dataclass(frozen=True)
 class Value:
     """What an expression may stand for.
 
-    It is `some` tensor only where it surely is one, and `large` where it is as large as an input of `forward`; what a
-    kernel gives is `maybe` one. The things are all that it may be. A container has parts: each in its place, or by its
-    name, where it is exact, else one for all.
+    It is `some` tensor only where it surely is one, and `large` where it is as large as an input of
+    `forward`; what a kernel gives is `maybe` one. The things are all that it may be. A container
+    has parts: each in its place, or by its name, where it is exact, else one for all.
     """
 
     tensor: IsTensor = ""
@@ -81,7 +91,11 @@ class Arguments:
 
     def all(self) -> list[Value]:
         """Every value that is handed over."""
-        return [*self.positional, *(value for _, value in self.keywords), *([self.rest] if self.rest else [])]
+        return [
+            *self.positional,
+            *(value for _, value in self.keywords),
+            *([self.rest] if self.rest else []),
+        ]
 
     def first(self) -> Value:
         """The first of them."""

@@ -35,11 +35,17 @@ def part(value: Value, place: int | str) -> Value:
     """The part of a container in that place, or of that name."""
     if isinstance(place, str):
         return value.parts[value.names.index(place)] if place in value.names else one(value)
-    return value.parts[place] if value.exact and -len(value.parts) <= place < len(value.parts) else one(value)
+    return (
+        value.parts[place]
+        if value.exact and -len(value.parts) <= place < len(value.parts)
+        else one(value)
+    )
 
 
 def container(parts: Iterable[Value], exact: bool = False, names: tuple[str, ...] = ()) -> Value:
-    """A list, a tuple, a dictionary or a module of others that holds them; `names` are the keys of all of them."""
+    """A list, a tuple, a dictionary or a module of others that holds them; `names` are the keys of
+    all of them.
+    """
     held = tuple(parts)
     depth = 1 + max((each.depth for each in held), default=0)
     if depth > _DEEPEST:
@@ -50,7 +56,9 @@ def container(parts: Iterable[Value], exact: bool = False, names: tuple[str, ...
 
 
 def join(values: Iterable[Value]) -> Value:
-    """Everything that one of the values may be; a tensor where each is one. None adds nothing to the others."""
+    """Everything that one of the values may be; a tensor where each is one. None adds nothing to
+    the others.
+    """
     given = list(values)
     some = [value for value in given if not value.is_none] or given
     if len(set(some)) < 2:
@@ -59,8 +67,18 @@ def join(values: Iterable[Value]) -> Value:
     tensor: IsTensor = next(kind for kind in _LEAST if kind in kinds)
     things = frozenset[Thing]().union(*(value.things for value in some))
     held, first = [value for value in some if value.parts], some[0]
-    if len(held) == len(some) and len({(each.exact, each.names, len(each.parts)) for each in some}) == 1:
+    if (
+        len(held) == len(some)
+        and len({(each.exact, each.names, len(each.parts)) for each in some}) == 1
+    ):
         parts = [join(column) for column in zip(*(value.parts for value in some), strict=True)]
-        return Value(tensor, things, tuple(parts), first.exact, first.names, depth=max(each.depth for each in some))
+        return Value(
+            tensor,
+            things,
+            tuple(parts),
+            first.exact,
+            first.names,
+            depth=max(each.depth for each in some),
+        )
     parts = container(each for value in held for each in value.parts)
     return Value(tensor, things | parts.things, parts.parts, depth=parts.depth)

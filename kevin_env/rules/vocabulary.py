@@ -35,7 +35,9 @@ MOVES = _words(
     "cat concat concatenate stack hstack vstack dstack column_stack row_stack pad constant_pad_nd repeat tile roll "
     "flip fliplr flipud rot90 repeat_interleave"
 )
-"""Operations that only move elements. Moving weights into a cache is preparation; moving an input is not."""
+"""Operations that only move elements. Moving weights into a cache is preparation; moving an input
+is not.
+"""
 REDUCTIONS = _words(
     "sum mean max min amax amin argmax argmin any all norm prod var std logsumexp median mode nansum nanmean trace "
     "count_nonzero aminmax vector_norm matrix_norm mse_loss l1_loss cross_entropy nll_loss kl_div item equal allclose"
@@ -50,7 +52,9 @@ ITSELF = _words(
     "_apply __copy__ __deepcopy__ _replicate_for_data_parallel"
 )
 """Methods of an `nn.Module` that give the module itself, or a copy of it."""
-CONTENTS = _words("children modules named_children named_modules get_submodule parameters named_parameters buffers")
+CONTENTS = _words(
+    "children modules named_children named_modules get_submodule parameters named_parameters buffers"
+)
 """Methods of an `nn.Module` that give what it holds."""
 MODULE_METHODS = _words(
     "zero_grad state_dict load_state_dict add_module register_module register_buffer register_parameter "
@@ -58,7 +62,9 @@ MODULE_METHODS = _words(
     "register_forward_pre_hook register_load_state_dict_post_hook _register_load_state_dict_pre_hook __init__ "
     "save_for_backward mark_dirty mark_non_differentiable set_materialize_grads _get_name"
 )
-"""Other methods that every `nn.Module`, or context of an autograd function, has, and that launch no kernel."""
+"""Other methods that every `nn.Module`, or context of an autograd function, has, and that launch no
+kernel.
+"""
 LAYERS_WITHIN = _words(
     "encoder decoder layers self_attn multihead_attn out_proj linear1 linear2 norm norm1 norm2 norm3 dropout1 dropout2 "
     "dropout3 activation head tail module"
@@ -66,7 +72,9 @@ LAYERS_WITHIN = _words(
 """Attributes of torch's layers that are layers."""
 PLAIN_METHODS = frozenset(
     name for kind in (str, bytes, list, dict, set, tuple, int, float) for name in dir(kind)
-) | _words("popleft appendleft move_to_end record synchronize wait_stream wait_event elapsed_time query wait numel")
+) | _words(
+    "popleft appendleft move_to_end record synchronize wait_stream wait_event elapsed_time query wait numel"
+)
 """Methods of Python's own types, of streams and of events: none launches a kernel."""
 
 WRAPPERS = _words(
@@ -81,7 +89,9 @@ WRAPPERS = _words(
     "builtins.iter builtins.next builtins.sorted builtins.enumerate builtins.zip builtins.dict "
     "collections.OrderedDict collections.defaultdict collections.deque types.SimpleNamespace"
 )
-"""Calls, and decorators, that give back what they are given or hold it: what comes out does what went in does."""
+"""Calls, and decorators, that give back what they are given or hold it: what comes out does what
+went in does.
+"""
 EXTENSION_MAKERS = _words(
     "torch.utils.cpp_extension.load torch.utils.cpp_extension.load_inline torch.cuda._compile_kernel "
     "torch.utils.cpp_extension._import_module_from_library torch.cuda.CUDAGraph torch.ops.load_library "
@@ -112,18 +122,23 @@ BUILT_IN_OPERATORS = _words(
 )
 """Namespaces of `torch.ops` that are torch's own."""
 NUMPY_PRODUCTS = _words("matmul vdot inner tensordot einsum convolve correlate")
-"""Functions of NumPy that have no use but what a kernel should compute, whatever array they are given."""
+"""Functions of NumPy that have no use but what a kernel should compute, whatever array they are
+given.
+"""
 REFERENCE_PACKAGES = _words("kevin_env reference problem problems")
 """Where `Model` could be imported from."""
 
 
 @functools.cache
 def torch_operations() -> frozenset[str]:
-    """Stems of the names of torch's own operators that compute: `add` for `add_` and `add_out`, too.
+    """Stems of the names of torch's own operators that compute: `add` for `add_` and `add_out`,
+    too.
 
     A test names those of a new torch that are missing; views, questions and casts stay out.
     """
-    return _words((resources.files("kevin_env.rules") / "torch_operations.txt").read_text(encoding="utf-8"))
+    return _words(
+        (resources.files("kevin_env.rules") / "torch_operations.txt").read_text(encoding="utf-8")
+    )
 
 
 def stem(name: str) -> str:

@@ -4,8 +4,8 @@ A score is a name in `SCORES`, any function of an outcome, or a `WeightedSum` of
 
     WeightedSum(((0.3, CORRECTNESS), (1.0, capped(SPEED, 3.0))))
 
-Feedback, category and score agree: every component reads the outcome's type, never a text. What is not known is not
-paid, and a hack is paid no more than any other failure.
+Feedback, category and score agree: every component reads the outcome's type, never a text. What is
+not known is not paid, and a hack is paid no more than any other failure.
 """
 
 from kevin_env.score.components import (

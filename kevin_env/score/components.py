@@ -1,8 +1,17 @@
-"""What can be paid for. Kinds of failure and of success come from the outcome's type, lengths are in tokens."""
+"""What can be paid for. Kinds of failure and of success come from the outcome's type, lengths are
+in tokens.
+"""
 
 import math
 
-from kevin_env.outcome import CompileError, Correct, FormatError, RulesViolation, held_roofline, speedup_of
+from kevin_env.outcome import (
+    CompileError,
+    Correct,
+    FormatError,
+    RulesViolation,
+    held_roofline,
+    speedup_of,
+)
 from kevin_env.score.shape import Component, Scored
 
 _MILESTONE = 1.05
@@ -49,12 +58,16 @@ def _coverage(scored: Scored) -> float:
 
 
 def _roofline(scored: Scored) -> float:
-    """A whole run without any pay for speed would go unnoticed, so a time without its fraction is an error."""
+    """A whole run without any pay for speed would go unnoticed, so a time without its fraction is
+    an error.
+    """
     if speedup_of(scored.outcome) is None:
         return 0.0
     held = held_roofline(scored.outcome)
     if held is None:
-        raise ValueError("the judge measured no fraction of the roofline here; choose a score that does not need it")
+        raise ValueError(
+            "the judge measured no fraction of the roofline here; choose a score that does not need it"
+        )
     return held.fraction
 
 
@@ -93,15 +106,20 @@ FORMAT = Component("format", _format, told="a reply with code")
 COMPILE = Component("compile", _compile, told="code that builds")
 """1 for what was built, whether or not it then ran."""
 CORRECTNESS = Component("correctness", _correctness, told="correct outputs on every input set")
-"""1 for a correct kernel. Nothing for parts of it: a judgement ends at the first wrong output, so what else would have
-been right is not known."""
+"""1 for a correct kernel. Nothing for parts of it: a judgement ends at the first wrong output, so
+what else would have been right is not known.
+"""
 SPEED = Component("speed", _speed, high=math.inf, told="the speedup")
 """The speedup of a correct kernel."""
 GAIN = Component("gain", _gain, high=math.inf, told="the speedup above 1")
 """Speedup - 1 of a kernel that is faster than the reference."""
 LOG_SPEED = Component("log_speed", _log_speed, high=math.inf, told="log2(1 + speedup)")
-"""log2(1 + speedup) of a correct kernel: 1 at the reference's speed, as `SPEED`, and above 0 at any."""
-DOUBLINGS = Component("doublings", _doublings, high=math.inf, told="log2(speedup) above a speedup of 1")
+"""log2(1 + speedup) of a correct kernel: 1 at the reference's speed, as `SPEED`, and above 0 at
+any.
+"""
+DOUBLINGS = Component(
+    "doublings", _doublings, high=math.inf, told="log2(speedup) above a speedup of 1"
+)
 """log2(speedup) of a kernel that is faster than the reference."""
 FASTER = Component("faster", _faster, told="a speedup above 1")
 """1 for a kernel that is faster than the reference."""
@@ -109,30 +127,43 @@ COVERAGE = Component(
     "coverage", _coverage, needs=(("profile", ("ncu",)), ("device", ("auto", "cuda"))),
     told="the share of device time in your own kernels",
 )  # fmt: skip
-"""The share of device time that a correct kernel's own kernels take, 0 to 1 (Dr. Kernel, arXiv 2602.05885). Nothing
-where Nsight Compute could not tell."""
-ROOFLINE = Component("roofline", _roofline, told="the fraction of the device's limit that it reaches")
-"""The fraction of the device's roofline that a correct kernel reaches, 0 to 1: what lies above it is paid as 1.
+"""The share of device time that a correct kernel's own kernels take, 0 to 1 (Dr. Kernel, arXiv
+2602.05885). Nothing where Nsight Compute could not tell.
+"""
+ROOFLINE = Component(
+    "roofline", _roofline, told="the fraction of the device's limit that it reaches"
+)
+"""The fraction of the device's roofline that a correct kernel reaches, 0 to 1: what lies above it
+is paid as 1.
 
 Raises ValueError for a timed kernel of which it was not measured."""
 MILESTONES = Component(
     "milestones", _milestones, low=-1.0, high=3.0, needs=(("baseline", ("compile",)),),
     told=f"correct outputs on every input set and a speedup above {_MILESTONE}",
 )  # fmt: skip
-"""-1 for a failure, 1 for a correct kernel, 3 for one more than 5 % faster than torch.compile (CUDA Agent, arXiv
-2602.24286). The paper's 2, for one that is faster than eager alone, would take a second baseline."""
-KERNRL = Component("kernrl", _kernrl, low=-0.5, high=2.0, told="code that builds, correct outputs and the speedup")
-"""-0.5 for what was not built, -0.25 for what failed or was wrong, else speedup - 1 up to 2, halved below 0.
+"""-1 for a failure, 1 for a correct kernel, 3 for one more than 5 % faster than torch.compile (CUDA
+Agent, arXiv 2602.24286). The paper's 2, for one that is faster than eager alone, would take a
+second baseline.
+"""
+KERNRL = Component(
+    "kernrl", _kernrl, low=-0.5, high=2.0, told="code that builds, correct outputs and the speedup"
+)
+"""-0.5 for what was not built, -0.25 for what failed or was wrong, else speedup - 1 up to 2, halved
+below 0.
 
-Not below -0.2: kernrl's own pays a correct kernel of less than half the reference's speed less than a wrong one. A time
-that is not believed is paid as the slowest."""
+Not below -0.2: kernrl's own pays a correct kernel of less than half the reference's speed less than
+a wrong one. A time that is not believed is paid as the slowest.
+"""
 LENGTH = Component(
     "length", _length, told=f"short code (paid in full up to {_SHORT_CODE} tokens, not at all from {_LONG_CODE})"
 )  # fmt: skip
-"""1 for correct code of up to 125 tokens, falling to 0 at 2000 (kernel-rl: 500 and 8000 characters, four a token)."""
+"""1 for correct code of up to 125 tokens, falling to 0 at 2000 (kernel-rl: 500 and 8000 characters,
+four a token).
+"""
 THINKING = Component(
     "thinking", _thinking, told=f"short reasoning (paid in full up to {_LONG_THOUGHT} tokens, to {_THOUGHT_FLOOR:.0%} "
     f"from {_LONGEST_THOUGHT} and to {_NO_THOUGHT:.0%} without any)",
 )  # fmt: skip
-"""Of a correct kernel's reasoning: 1 up to 500 tokens, falling to 0.7 at 1000; 0.5 where there was none (kernel-rl:
-2000 and 4000 characters, four a token)."""
+"""Of a correct kernel's reasoning: 1 up to 500 tokens, falling to 0.7 at 1000; 0.5 where there was
+none (kernel-rl: 2000 and 4000 characters, four a token).
+"""

@@ -6,7 +6,9 @@ from typing import Literal
 ReturnsKind = Literal["sum", "max"]
 
 
-def discounted_returns(scores: Sequence[float], gamma: float = 0.4, how: ReturnsKind = "sum") -> tuple[float, ...]:
+def discounted_returns(
+    scores: Sequence[float], gamma: float = 0.4, how: ReturnsKind = "sum"
+) -> tuple[float, ...]:
     """One return per turn (arXiv 2507.11948, 4.3).
 
     Args:

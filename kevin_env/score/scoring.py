@@ -10,14 +10,19 @@ from kevin_env.score.presets import SCORES
 from kevin_env.score.shape import Scored, WeightedSum
 
 Score = Callable[[Outcome], float]
-"""What one turn is worth: a function of its outcome that gives a finite number. A `WeightedSum` sees the reply, too."""
+"""What one turn is worth: a function of its outcome that gives a finite number. A `WeightedSum`
+sees the reply, too.
+"""
 
 Bound = Literal["median", "lower"]
-"""What of a speedup is paid: the median of its pairs, or the lower end of its interval, which noise cannot raise."""
+"""What of a speedup is paid: the median of its pairs, or the lower end of its interval, which noise
+cannot raise.
+"""
 
 Noisy = Literal["lower", "retry", "floor"]
-"""What a speedup with a wide interval is paid by: its lower end; the same, after the judge has measured again; or
-nothing, so that the kernel is paid for being correct alone."""
+"""What a speedup with a wide interval is paid by: its lower end; the same, after the judge has
+measured again; or nothing, so that the kernel is paid for being correct alone.
+"""
 
 
 def resolve_score(score: str | Score) -> Score:
@@ -29,12 +34,15 @@ def resolve_score(score: str | Score) -> Score:
     if not isinstance(score, str):
         return score
     if score not in SCORES:
-        raise ValueError(f"unknown score {score!r}: give one of {', '.join(SCORES)}, or a function of an outcome")
+        raise ValueError(
+            f"unknown score {score!r}: give one of {', '.join(SCORES)}, or a function of an outcome"
+        )
     return SCORES[score]
 
 
 def require_payable(score: str | Score, settings: Mapping[str, Any]) -> None:
-    """Refuses a score with a component that pays nothing under these settings, whatever the submission.
+    """Refuses a score with a component that pays nothing under these settings, whatever the
+    submission.
 
     Args:
         score: by name, or itself.
@@ -68,7 +76,8 @@ def score_name(score: str | Score) -> str:
 
 
 def at_bound(outcome: Outcome, bound: Bound = "median", noisy: Noisy = "lower") -> Outcome:
-    """The outcome with the speedup that counts: its median or lower end, or none. As it is where it has no interval.
+    """The outcome with the speedup that counts: its median or lower end, or none. As it is where it
+    has no interval.
 
     The fraction of the roofline goes with it.
     """
@@ -87,17 +96,20 @@ def at_bound(outcome: Outcome, bound: Bound = "median", noisy: Noisy = "lower") 
 def earned(score: float, before: float | None) -> float:
     """What a turn earns whose code an earlier turn of the episode gave, comments and layout aside.
 
-    The same code is paid once: what exceeds its score so far, if it was measured anew, else nothing. A negative score
-    stays, or a failure that is repeated would cost nothing.
+    The same code is paid once: what exceeds its score so far, if it was measured anew, else
+    nothing. A negative score stays, or a failure that is repeated would cost nothing.
 
     Args:
         score: what the score gives for the turn.
-        before: what this code has earned in earlier turns; None for new code, which earns all of `score`.
+        before: what this code has earned in earlier turns; None for new code, which earns all of
+            `score`.
     """
     return score if before is None else min(score, max(score - before, 0.0))
 
 
-def score_of(scored: Scored | Outcome, score: Score, bound: Bound = "median", noisy: Noisy = "lower") -> float:
+def score_of(
+    scored: Scored | Outcome, score: Score, bound: Bound = "median", noisy: Noisy = "lower"
+) -> float:
     """What `score` gives for a turn with the speedup that `at_bound` gives.
 
     Raises:
@@ -105,7 +117,13 @@ def score_of(scored: Scored | Outcome, score: Score, bound: Bound = "median", no
     """
     scored = scored if isinstance(scored, Scored) else Scored(scored)
     outcome = at_bound(scored.outcome, bound, noisy)
-    value = float(score(replace(scored, outcome=outcome)) if isinstance(score, WeightedSum) else score(outcome))
+    value = float(
+        score(replace(scored, outcome=outcome))
+        if isinstance(score, WeightedSum)
+        else score(outcome)
+    )
     if not math.isfinite(value):
-        raise ValueError(f"score {score_name(score)} gave {value} for {outcome.category}/{outcome.kind}, not a number")
+        raise ValueError(
+            f"score {score_name(score)} gave {value} for {outcome.category}/{outcome.kind}, not a number"
+        )
     return value

@@ -9,7 +9,9 @@ from kevin_env.outcome import Outcome, is_hack
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a score may look at: how a turn ended, and how long the answer was. None is not known, and pays nothing."""
+    """What a score may look at: how a turn ended, and how long the answer was. None is not known,
+    and pays nothing.
+    """
 
     outcome: Outcome
     code_tokens: float | None = None
@@ -22,8 +24,8 @@ class Scored:
 class Component:
     """One thing that is paid for.
 
-    `function` gives any number; what lies outside of `low` to `high` is cut off. A module's function can be pickled
-    with the score, a lambda cannot.
+    `function` gives any number; what lies outside of `low` to `high` is cut off. A module's
+    function can be pickled with the score, a lambda cannot.
     """
 
     name: str
@@ -31,7 +33,9 @@ class Component:
     low: float = 0.0
     high: float = 1.0
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """The settings without which it pays nothing, by name, each with the words its value may begin with."""
+    """The settings without which it pays nothing, by name, each with the words its value may begin
+    with.
+    """
     told: str = ""
     """What it pays for, as the prompt says it; else its name."""
 
@@ -49,7 +53,8 @@ def capped(component: Component, high: float) -> Component:
 class WeightedSum:
     """A score: components, each times its weight, and their sum cut off outside of `low` to `high`.
 
-    Whatever the components say, a hack gets the low end of the range: no other failure is paid less.
+    Whatever the components say, a hack gets the low end of the range: no other failure is paid
+    less.
 
     Raises:
         ValueError: if a weight is 0 or not finite, or the range has no low end.
@@ -62,9 +67,13 @@ class WeightedSum:
     def __post_init__(self) -> None:
         for weight, component in self.terms:
             if weight == 0 or not math.isfinite(weight):
-                raise ValueError(f"{component.name} has weight {weight}; give a finite number other than 0")
+                raise ValueError(
+                    f"{component.name} has weight {weight}; give a finite number other than 0"
+                )
         if not math.isfinite(self.range[0]):
-            raise ValueError(f"score {self} has no low end; cap what has a negative weight, or give low=")
+            raise ValueError(
+                f"score {self} has no low end; cap what has a negative weight, or give low="
+            )
 
     @property
     def range(self) -> tuple[float, float]:
@@ -78,10 +87,14 @@ class WeightedSum:
         return self._cut(sum(value for _, value in self.parts(scored)))
 
     def parts(self, scored: Scored) -> tuple[tuple[str, float], ...]:
-        """What each component pays, weighted, with its name, before the sum is cut off. A hack has one part, `hack`."""
+        """What each component pays, weighted, with its name, before the sum is cut off. A hack has
+        one part, `hack`.
+        """
         if is_hack(scored.outcome):
             return (("hack", self.range[0]),)
-        return tuple((component.name, weight * component(scored)) for weight, component in self.terms)
+        return tuple(
+            (component.name, weight * component(scored)) for weight, component in self.terms
+        )
 
     def __str__(self) -> str:
         total = " + ".join(f"{weight:g}*{component.name}" for weight, component in self.terms)

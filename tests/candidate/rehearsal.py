@@ -1,7 +1,9 @@
-"""A submission whose kernels are compiled for a GPU that is not there. Started by `test_precompile`, on its own.
+"""A submission whose kernels are compiled for a GPU that is not there. Started by
+`test_precompile`, on its own.
 
-`copies FOLDER` has them compiled before any call; `calls FOLDER` compiles what true tensors ask for, without launching.
-Both print as JSON what was compiled: name of the kernel, and whether it was there already.
+`copies FOLDER` has them compiled before any call; `calls FOLDER` compiles what true tensors ask
+for, without launching. Both print as JSON what was compiled: name of the kernel, and whether it was
+there already.
 """
 
 import contextlib
@@ -22,7 +24,9 @@ from kevin_env.candidate import imagined, precompile, tree
 from kevin_env.candidate.region import spec_of
 from kevin_env.candidate.runtime import Runtime
 
-PROPERTIES = SimpleNamespace(name="a GPU", major=9, minor=0, multi_processor_count=132, warp_size=32)
+PROPERTIES = SimpleNamespace(
+    name="a GPU", major=9, minor=0, multi_processor_count=132, warp_size=32
+)
 SIZES = (100, 4096, 8192)
 """What Triton compiles for the last two is the same."""
 SECONDS = 120.0
@@ -91,7 +95,12 @@ def case(size: int) -> dict[str, Any]:
     init, _ = tree.take_apart([size])
     inputs, tensors = tree.take_apart([torch.empty(size, device="meta"), torch.float16])
     spec = spec_of(tensors[0], 0)
-    settings: dict[str, Any] = {"parameters": ["of_another_name"], "seed": 0, "compiled": False, "precision": "ieee"}
+    settings: dict[str, Any] = {
+        "parameters": ["of_another_name"],
+        "seed": 0,
+        "compiled": False,
+        "precision": "ieee",
+    }
     return {
         "construct": {"init": init, "tensors": [], "state": {"of_another_name": spec}, **settings},
         "stage": {"inputs": inputs, "specs": [spec]},

@@ -18,6 +18,13 @@ def test_compilers_let_others_go_first() -> None:
 @pytest.mark.timeout(45)
 def test_copies_end_as_they_say_and_late_ones_are_killed() -> None:
     ends = in_forks(
-        [lambda: 3, lambda: 1 // 0, lambda: time.sleep(60) or 0, lambda: os.kill(os.getpid(), 9) or 0], 5.0, {}
+        [
+            lambda: 3,
+            lambda: 1 // 0,
+            lambda: time.sleep(60) or 0,
+            lambda: os.kill(os.getpid(), 9) or 0,
+        ],
+        5.0,
+        {},
     )
     assert ends == [3, 1, None, -9]

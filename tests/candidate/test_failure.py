@@ -1,4 +1,6 @@
-"""What a candidate's failures are called follows from the class of the exception and the codes that it has."""
+"""What a candidate's failures are called follows from the class of the exception and the codes that
+it has.
+"""
 
 import ast
 from pathlib import Path
@@ -30,7 +32,9 @@ def of_cuda(code: int) -> torch.AcceleratorError:
         (RuntimeError("CUDA out of memory"), "exception"),
     ],
 )
-def test_lacking_memory_is_told_by_what_is_raised_and_never_by_its_text(error: BaseException, kind: str) -> None:
+def test_lacking_memory_is_told_by_what_is_raised_and_never_by_its_text(
+    error: BaseException, kind: str
+) -> None:
     clear_errno()
     assert describe(error, "submission.py", None)["kind"] == kind
 
@@ -70,7 +74,9 @@ def test_a_kernel_that_fails_in_the_interpreter_tells_its_own_line(tmp_path: Pat
     code = "class InterpreterError(Exception): pass\ndef kernel():\n    1 / 0\ndef run():\n    try:\n        kernel()\n"
     code += "    except Exception as e:\n        raise InterpreterError(repr(e)) from e\nrun()\n"
     told = describe(*raised(tmp_path, code), None)
-    assert (told["type"], told["message"]) == ("ZeroDivisionError", "division by zero") and lines(told)[-1] == 3
+    assert (told["type"], told["message"]) == ("ZeroDivisionError", "division by zero") and lines(
+        told
+    )[-1] == 3
 
 
 def test_an_error_of_tritons_compiler_tells_the_kernels_line(tmp_path: Path) -> None:
@@ -84,19 +90,26 @@ def test_an_error_of_tritons_compiler_tells_the_kernels_line(tmp_path: Path) -> 
 
 def test_no_tensors_are_dumped() -> None:
     text = f"run(): incompatible function arguments.\n\nInvoked with: {torch.zeros(9, 9)}, 3, "
-    told = describe(TypeError(f"{text}{torch.nn.Parameter(torch.ones(2))}"), "submission.py", None)["message"]
+    told = describe(TypeError(f"{text}{torch.nn.Parameter(torch.ones(2))}"), "submission.py", None)[
+        "message"
+    ]
     assert told.endswith("Invoked with: tensor(...), 3, Parameter containing:\ntensor(...)")
     cut = describe(TypeError("Invoked with: tensor([[1., 2."), "submission.py", None)["message"]
     assert cut == "Invoked with: tensor(...)"
-    assert describe(ValueError("got tensor(3.)"), "submission.py", None)["message"] == "got tensor(3.)"
+    assert (
+        describe(ValueError("got tensor(3.)"), "submission.py", None)["message"] == "got tensor(3.)"
+    )
 
 
 @pytest.mark.parametrize(
-    "code", ["import torch\ntorch.zeros(1, device='cuda')", "import torch\ntorch.cuda.synchronize()"]
+    "code",
+    ["import torch\ntorch.zeros(1, device='cuda')", "import torch\ntorch.cuda.synchronize()"],
 )
 def test_cuda_on_a_cpu_is_answered_by_what_to_write_instead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     told = describe(*raised(tmp_path, code), None)
-    assert told["message"].startswith("CUDA is not available: this task runs on the CPU.") and lines(told) == [2]
+    assert told["message"].startswith(
+        "CUDA is not available: this task runs on the CPU."
+    ) and lines(told) == [2]

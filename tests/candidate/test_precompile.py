@@ -1,4 +1,6 @@
-"""Kernels that are compiled in copies of a candidate are those that its calls need. Triton compiles without a GPU."""
+"""Kernels that are compiled in copies of a candidate are those that its calls need. Triton compiles
+without a GPU.
+"""
 
 import json
 import os
@@ -20,7 +22,9 @@ from kevin_env.candidate import precompile
 
 pytest.importorskip("triton")
 KERNELS = {"plain": 4, "shifted": 2, "tuned": 4, "guessed": 2}
-"""How often each is compiled for all cases: sizes that 16 divides are compiled for, and types, and constants."""
+"""How often each is compiled for all cases: sizes that 16 divides are compiled for, and types, and
+constants.
+"""
 Compilations = list[tuple[str, bool]]
 
 
@@ -44,7 +48,11 @@ class Rehearsed:
 
 def run(what: str, folder: Path, library: Path | None = None) -> Compilations:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment |= {"TRITON_CACHE_DIR": str(folder / "triton"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {
+        "TRITON_CACHE_DIR": str(folder / "triton"),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     if library is not None:
         environment |= {"TRITON_LIBCUDA_PATH": str(library), "LD_LIBRARY_PATH": str(library)}
     command = [sys.executable, str(rehearsal.__file__), what, str(folder)]
@@ -54,21 +62,31 @@ def run(what: str, folder: Path, library: Path | None = None) -> Compilations:
 
 
 def stub_of_the_driver(folder: Path) -> Path:
-    """A `libcuda.so.1` with every function that Triton's C sources call: enough to link and to load them."""
+    """A `libcuda.so.1` with every function that Triton's C sources call: enough to link and to load
+    them.
+    """
     from triton.backends import nvidia
 
     source = (Path(next(iter(nvidia.__path__))) / "driver.c").read_text()
     functions = sorted(set(re.findall(r"\bcu[A-Z]\w+(?=\()", source)))
-    (folder / "stub.c").write_text("\n".join(f"int {name}(void) {{ return 999; }}" for name in functions))
+    (folder / "stub.c").write_text(
+        "\n".join(f"int {name}(void) {{ return 999; }}" for name in functions)
+    )
     target = folder / "libcuda.so.1"
-    subprocess.run(["gcc", "-shared", "-o", target, "-Wl,-soname,libcuda.so.1", folder / "stub.c"], check=True)
+    subprocess.run(
+        ["gcc", "-shared", "-o", target, "-Wl,-soname,libcuda.so.1", folder / "stub.c"], check=True
+    )
     return folder
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
     headers = Path(sysconfig.get_paths()["include"]) / "Python.h"
-    return stub_of_the_driver(tmp_path_factory.mktemp("driver")) if shutil.which("gcc") and headers.exists() else None
+    return (
+        stub_of_the_driver(tmp_path_factory.mktemp("driver"))
+        if shutil.which("gcc") and headers.exists()
+        else None
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +110,9 @@ def test_calls_on_true_tensors_find_everything_compiled(rehearsed: Rehearsed) ->
     assert all(was_there for _, was_there in found)
 
 
-def test_copies_of_a_warm_process_do_not_compile_the_c_of_triton_again(library: Path | None, tmp_path: Path) -> None:
+def test_copies_of_a_warm_process_do_not_compile_the_c_of_triton_again(
+    library: Path | None, tmp_path: Path
+) -> None:
     if library is None:
         pytest.skip("no C compiler, or no headers of Python, here")
     code = f"""
@@ -107,7 +127,9 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment |= {"TRITON_LIBCUDA_PATH": str(library), "LD_LIBRARY_PATH": str(library)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
+    )
     assert done.stdout == "1\n", done.stderr
     assert not list(tmp_path.iterdir())
 
@@ -133,7 +155,9 @@ def test_what_launches_kernels_is_compiled_beside_them_once_for_each_signature(
     def compiled(source: Kernel, **_: object) -> SimpleNamespace:
         time.sleep(0.3)
         note(source.hash())
-        return SimpleNamespace(metadata=SimpleNamespace(tensordesc_meta=None if beside else "a form"))
+        return SimpleNamespace(
+            metadata=SimpleNamespace(tensordesc_meta=None if beside else "a form")
+        )
 
     monkeypatch.setattr("triton.compiler.compiler.compile", compiled)
     monkeypatch.setattr(precompile, "_build_launcher", lambda source, metadata: note("launcher"))
@@ -149,15 +173,24 @@ def test_what_launches_kernels_is_compiled_beside_them_once_for_each_signature(
     assert (lines[0] == "launcher") is beside
 
 
-def test_what_launches_kernels_is_compiled_with_less_than_triton_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_launches_kernels_is_compiled_with_less_than_triton_asks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     started, build = list[list[str]](), pytest.importorskip("triton.runtime.build")
     monkeypatch.setattr(subprocess, "check_call", lambda command, **how: started.append(command))
-    monkeypatch.setattr(build, "knobs", SimpleNamespace(build=SimpleNamespace(impl=None, backend_dirs=[])))
-    active = SimpleNamespace(launcher_cls=lambda *_: build._build("launcher", "launcher.c", "/", [], [], [], []))
+    monkeypatch.setattr(
+        build, "knobs", SimpleNamespace(build=SimpleNamespace(impl=None, backend_dirs=[]))
+    )
+    active = SimpleNamespace(
+        launcher_cls=lambda *_: build._build("launcher", "launcher.c", "/", [], [], [], [])
+    )
     monkeypatch.setattr("triton.runtime.driver", SimpleNamespace(active=active))
     precompile._build_launcher(None, None)
     (command,) = started
-    assert command[1] == "launcher.c" and [each for each in command if each.startswith("-O")][-1] == precompile.LESS
+    assert (
+        command[1] == "launcher.c"
+        and [each for each in command if each.startswith("-O")][-1] == precompile.LESS
+    )
 
 
 @pytest.mark.full

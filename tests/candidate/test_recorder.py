@@ -59,14 +59,21 @@ def allocates_and_moves(model: Any, x: torch.Tensor) -> Any:
     out = torch.empty_like(x, dtype=torch.float64)
     out[1:] = x.t().contiguous().view(4, 3).t()[1:]
     out[0].zero_()
-    return torch.full((2,), 3.0).to(torch.bfloat16), torch.arange(3), out.half().reshape(-1).split(2), x[0, 0].item()
+    return (
+        torch.full((2,), 3.0).to(torch.bfloat16),
+        torch.arange(3),
+        out.half().reshape(-1).split(2),
+        x[0, 0].item(),
+    )
 
 
 def test_what_only_allocates_views_casts_or_copies_is_not_recorded() -> None:
     assert names_of(allocates_and_moves) == []
 
 
-@pytest.mark.parametrize("hidden", [nn.Softmax(dim=1).eval(), nn.Sequential(nn.Softmax(dim=1)).forward])
+@pytest.mark.parametrize(
+    "hidden", [nn.Softmax(dim=1).eval(), nn.Sequential(nn.Softmax(dim=1)).forward]
+)
 def test_a_layer_is_seen_however_it_is_wrapped(hidden: Any) -> None:
     assert names_of(lambda model, x: hidden(x)) == ["aten::_softmax"]
 
@@ -117,7 +124,9 @@ class Launcher:
         """Launches it."""
 
 
-def test_kernels_that_are_launched_count_but_not_those_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_are_launched_count_but_not_those_of_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(recorder, "LAUNCHERS", ((__name__, "Launcher", "run"),))
     ours, theirs, run = Launcher(names_of), Launcher(torch.stft), Launcher.run
     assert record_of(lambda model, x: (ours.run(), theirs.run())).kernels == ["names_of"]
@@ -162,7 +171,9 @@ class Graph:
         """Runs what was captured."""
 
 
-def test_a_replay_counts_as_the_kernels_that_were_launched_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_counts_as_the_kernels_that_were_launched_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
     recorded = Recorder(__file__, {"captured_kernel": None}, **recording("kernel"))
     with recorded.watch(Given(lambda model, x: x)):
@@ -187,7 +198,9 @@ def test_what_is_captured_while_a_model_is_constructed_is_a_calls() -> None:
     assert [each["name"] for each in recorded.told()["operations"]] == ["aten::exp"]
 
 
-def test_a_class_of_an_extension_counts_where_no_call_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_of_an_extension_counts_where_no_call_was_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Methods of an extension's classes are called without an event."""
     library = recorder.Library(frozenset({"an_extension"}), ())
     monkeypatch.setattr(Recorder, "_loaded", lambda _: {"/a/an_extension.so": library})

@@ -26,13 +26,29 @@ def region(size: int = 4096) -> Region:
         torch.complex(torch.randn(3), torch.randn(3)),
         torch.randn(4).bfloat16(),
     ],
-    ids=["dense", "transposed", "permuted", "strided", "expanded", "scalar", "empty", "int", "bool", "complex", "bf16"],
+    ids=[
+        "dense",
+        "transposed",
+        "permuted",
+        "strided",
+        "expanded",
+        "scalar",
+        "empty",
+        "int",
+        "bool",
+        "complex",
+        "bf16",
+    ],
 )
 def test_a_tensor_of_any_layout_lies_in_a_region(tensor: torch.Tensor) -> None:
     memory = region()
     spec = spec_of(tensor, 512)
     place = memory.tensor(spec)
-    assert (place.shape, place.stride(), place.dtype) == (tensor.shape, tensor.stride(), tensor.dtype)
+    assert (place.shape, place.stride(), place.dtype) == (
+        tensor.shape,
+        tensor.stride(),
+        tensor.dtype,
+    )
     if 0 not in tensor.stride():  # an expanded tensor cannot be written through
         place.copy_(tensor)
         assert torch.equal(memory.tensor(spec), tensor)
@@ -41,9 +57,10 @@ def test_a_tensor_of_any_layout_lies_in_a_region(tensor: torch.Tensor) -> None:
 
 
 def test_the_extent_counts_from_the_first_to_the_last_element() -> None:
-    assert [extent(s, t) for s, t in (([], []), ([3], [1]), ([3], [5]), ([2, 3], [10, 2]), ([9, 0], [1, 1]))] == [
-        *(1, 3, 11, 15, 0)
-    ]
+    assert [
+        extent(s, t)
+        for s, t in (([], []), ([3], [1]), ([3], [5]), ([2, 3], [10, 2]), ([9, 0], [1, 1]))
+    ] == [*(1, 3, 11, 15, 0)]
 
 
 @pytest.mark.parametrize(

@@ -36,17 +36,23 @@ class Noted(Runtime):
         self.notes.append("device")
 
 
-def test_each_call_waits_for_its_word_and_writes_it_when_it_is_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_call_waits_for_its_word_and_writes_it_when_it_is_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     runtime = Noted()
     start = runtime.regions["words"].start
     for name, place in (("wait_for", start), ("write_word", start + DONE)):
         monkeypatch.setattr(
-            cuda, name, lambda at, value, n=name, to=place: runtime.notes.append(f"{n} {at - to + value}")
+            cuda,
+            name,
+            lambda at, value, n=name, to=place: runtime.notes.append(f"{n} {at - to + value}"),
         )
     runtime.go([None, None], behind=7)
     each = [["wait_for", "call 3", "claim", "write_word"]] * 2
     assert runtime.notes == [
-        note + f" {number}" * note.startswith("w") for number, notes in enumerate(each, 7) for note in notes
+        note + f" {number}" * note.startswith("w")
+        for number, notes in enumerate(each, 7)
+        for note in notes
     ]
     runtime.finish()
     assert runtime.notes[-1] == "device"

@@ -41,7 +41,9 @@ def test_tensors_are_taken_out_in_order_and_put_back_where_they_were() -> None:
     assert isinstance(back["y"], tuple)
 
 
-@pytest.mark.parametrize("value", [{1, 2}, object(), b"bytes", {1: T}, [T, {"a": range(3)}], torch.device("cpu")])
+@pytest.mark.parametrize(
+    "value", [{1, 2}, object(), b"bytes", {1: T}, [T, {"a": range(3)}], torch.device("cpu")]
+)
 def test_anything_else_is_unsupported(value: Any) -> None:
     with pytest.raises(tree.Unsupported, match="neither a tensor"):
         tree.take_apart(value)

@@ -45,8 +45,13 @@ def test_a_name_wins_over_the_order() -> None:
 
 
 def test_the_same_name_with_another_shape_is_no_match() -> None:
-    reference, model = nn.ParameterDict({"w": torch.ones(3)}), nn.ParameterDict({"w": torch.ones(4)})
-    with pytest.raises(Unmatched, match=r"not matched: w float32\[3\]; unmatched in ModelNew: w float32\[4\]"):
+    reference, model = (
+        nn.ParameterDict({"w": torch.ones(3)}),
+        nn.ParameterDict({"w": torch.ones(4)}),
+    )
+    with pytest.raises(
+        Unmatched, match=r"not matched: w float32\[3\]; unmatched in ModelNew: w float32\[4\]"
+    ):
         hand_over(model, *given(reference))
 
 
@@ -59,7 +64,9 @@ def test_more_holders_than_weights_of_a_shape_are_ambiguous() -> None:
 
 
 def test_a_missing_weight_is_told_with_what_is_free() -> None:
-    with pytest.raises(Unmatched, match=r"first\.weight float32\[4, 4\].*unmatched in ModelNew: none"):
+    with pytest.raises(
+        Unmatched, match=r"first\.weight float32\[4, 4\].*unmatched in ModelNew: none"
+    ):
         hand_over(nn.ReLU(), *given(Linear()))
 
 
@@ -145,7 +152,9 @@ def test_a_model_may_pack_the_references_state_before_it_is_loaded(kind: type[nn
     reference, model = Linear(), kind()
     hand_over(model, *given(reference))
     state = reference.state_dict()
-    assert torch.equal(model.get_buffer("packed"), torch.cat([state["first.weight"], state["second.weight"]]))
+    assert torch.equal(
+        model.get_buffer("packed"), torch.cat([state["first.weight"], state["second.weight"]])
+    )
 
 
 class Biased(nn.Module):
@@ -282,7 +291,9 @@ def test_a_model_that_reads_the_references_names_is_given_them_where_shapes_fit_
     assert torch.equal(model.get_parameter("weight_t"), reference.weight.t())
     assert torch.equal(model.get_parameter("shift"), reference.bias)
     if kind is TransposedByWriting:
-        assert torch.equal(model.get_buffer("limits"), torch.ones(4)), "its own, which nothing of the reference is for"
+        assert torch.equal(model.get_buffer("limits"), torch.ones(4)), (
+            "its own, which nothing of the reference is for"
+        )
 
 
 @pytest.mark.parametrize("inputs", [3, 4])
@@ -336,7 +347,9 @@ def test_hooks_that_change_nothing_leave_it_to_shapes(hook) -> None:
     assert torch.equal(model.get_parameter("shift"), reference.bias)
 
 
-def test_the_same_name_with_another_shape_goes_by_shape_beside_a_hook_that_changes_nothing() -> None:
+def test_the_same_name_with_another_shape_goes_by_shape_beside_a_hook_that_changes_nothing() -> (
+    None
+):
     reference, model = Custom(a=(3,), b=(4,)), Custom(a=(4,), b=(3,))
     for parameter in reference.parameters():
         nn.init.normal_(parameter)
@@ -392,7 +405,9 @@ class Several(nn.Module):
 def test_what_torchs_own_modules_do_at_a_load_does_not_count() -> None:
     reference, model = Several("norm", "linear"), Several("first", "second")
     hand_over(model, *given(reference))
-    for mine, theirs in zip(model.state_dict().values(), reference.state_dict().values(), strict=True):
+    for mine, theirs in zip(
+        model.state_dict().values(), reference.state_dict().values(), strict=True
+    ):
         assert torch.equal(mine, theirs)
     lacking = nn.Module()
     lacking.other = nn.BatchNorm1d(4, affine=False)

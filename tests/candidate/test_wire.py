@@ -69,7 +69,9 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_read(ends: Ends, lengt
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"nonsense", b"\xff\xfe", b"[1]", b"3", b"null", b'"x"', b"[" * 200_000, b"9" * 10_000], ids=range(9)
+    "body",
+    [b"", b"nonsense", b"\xff\xfe", b"[1]", b"3", b"null", b'"x"', b"[" * 200_000, b"9" * 10_000],
+    ids=range(9),
 )
 def test_what_is_no_json_object_is_refused(ends: Ends, body: bytes) -> None:
     ours, theirs = ends
@@ -83,7 +85,9 @@ def test_what_is_no_json_is_never_sent(ends: Ends) -> None:
         ends[0].send({"x": float("nan")})
 
 
-@pytest.mark.parametrize("sent", [b"", b"\0\0", frame(b'{"a":')[:-2]], ids=["nothing", "half a header", "half a body"])
+@pytest.mark.parametrize(
+    "sent", [b"", b"\0\0", frame(b'{"a":')[:-2]], ids=["nothing", "half a header", "half a body"]
+)
 def test_an_end_that_closes_half_way_is_gone(ends: Ends, sent: bytes) -> None:
     ours, theirs = ends
     ours.sock.sendall(sent)
@@ -103,7 +107,10 @@ def test_descriptors_that_others_left_unread_are_no_end_of_this_channel(
     def refused(*_: object) -> None:
         raise OSError(errno.ETOOMANYREFS, "Too many references: cannot splice")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="Too many references") as raised:
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(OSError, match="Too many references") as raised,
+    ):
         patch.setattr(ours, "sock", SimpleNamespace(settimeout=lambda _: None, sendmsg=refused))
         ours.send({}, (0,))
     assert not isinstance(raised.value, WireError)

@@ -77,10 +77,21 @@ def test_from_a_file_to_figures(tmp_path: Path) -> None:
 
 def test_against_an_endpoint_by_options_alone(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    words = ["--problems", "L1_23_Softmax", "--problems", "L1_40_LayerNorm", "--samples", "2", "--turns", "1"]
+    words = [
+        "--problems",
+        "L1_23_Softmax",
+        "--problems",
+        "L1_40_LayerNorm",
+        "--samples",
+        "2",
+        "--turns",
+        "1",
+    ]
     prices = ["-o", "prices.prompt=1", "-o", "prices.completion=2", "-o", "policy.temperature=0.7"]
     with serve(reply(4)) as stub:
-        code, said, _ = call("--model", "m", "--base-url", stub.url, *words, *prices, "--out", out, "--json")
+        code, said, _ = call(
+            "--model", "m", "--base-url", stub.url, *words, *prices, "--out", out, "--json"
+        )
     assert code == 0
     assert [request["temperature"] for request in stub.requests] == [0.7] * 4
     totals = json.loads(said)["overall"]["totals"]
@@ -95,7 +106,9 @@ def test_against_an_endpoint_by_options_alone(tmp_path: Path) -> None:
     assert not [path for path in out.iterdir() if KEY in path.read_text()]
 
 
-def test_what_is_kept_can_be_run_again_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_can_be_run_again_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = tmp_path / "first", tmp_path / "elsewhere"
     with serve(reply(4)) as stub:
         monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
@@ -113,7 +126,9 @@ def test_what_is_kept_can_be_run_again_as_it_is(tmp_path: Path, monkeypatch: pyt
 def test_an_endpoint_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     out = tmp_path / "run"
     words = ["--problems", "L1_23_Softmax", "--samples", "3", "-o", "concurrency=3"]
-    with serve(Answer(status=404, body={"error": {"message": "no model x", "code": "model_not_found"}})) as stub:
+    with serve(
+        Answer(status=404, body={"error": {"message": "no model x", "code": "model_not_found"}})
+    ) as stub:
         code, said, err = call("--model", "x", "--base-url", stub.url, *words, "--out", out)
     assert (code, said) == (1, "")
     assert "stopped: the model failed 3 times in a row" in err and "no model x" in err
@@ -127,7 +142,16 @@ def test_an_endpoint_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
     out = tmp_path / "run"
-    words = [config_file(tmp_path), "-o", "requests_per_minute=3", "--samples", "2", "--out", out, "--dry-run"]
+    words = [
+        config_file(tmp_path),
+        "-o",
+        "requests_per_minute=3",
+        "--samples",
+        "2",
+        "--out",
+        out,
+        "--dry-run",
+    ]
     code, said, _ = call(*words, *["--json"] * as_json)
     assert (code, out.exists()) == (0, False)
     if as_json:
@@ -146,10 +170,16 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
         ([], "problems is missing"),
         (["--problems", "L1"], "policy is missing"),
         (["--problems", "L1_23_Sofmax", "--model", "m"], "did you mean L1_23_Softmax"),
-        (["--problems", "L1", "--model", "m", "-o", "samplse=3"], "unknown key samplse; did you mean samples?"),
+        (
+            ["--problems", "L1", "--model", "m", "-o", "samplse=3"],
+            "unknown key samplse; did you mean samples?",
+        ),
         (["--problems", "L1", "--model", "m", "--turns", "0"], "settings.max_turns = 0"),
         (["--problems", "L1", "--model", "m", "--device", "tpu"], "settings.device = 'tpu'"),
-        (["--problems", "L1", "--model", "m", "-o", "policy.api_key=k"], "read from OPENAI_API_KEY alone"),
+        (
+            ["--problems", "L1", "--model", "m", "-o", "policy.api_key=k"],
+            "read from OPENAI_API_KEY alone",
+        ),
         (["--problems", "L1", "--model", f"m-{KEY}"], "put it in OPENAI_API_KEY"),
         (["{folder}/nope.toml"], "cannot read"),
         (["{folder}/eval.toml", "-o", "policy.replies={folder}/nowhere"], "no folder"),
@@ -171,7 +201,9 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str
     assert KEY not in result.stderr
 
 
-def test_no_key_is_one_clear_line_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_one_clear_line_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     code, _, err = call("--model", "m", "--problems", "L1_23_Softmax", "--out", tmp_path / "run")
     assert (code, (tmp_path / "run").exists()) == (2, False)
@@ -186,7 +218,10 @@ def test_figures_of_what_was_recorded(tmp_path: Path) -> None:
         trajectory(RIGHT, id="2", sample=0, stop_reason="interrupted"),
     )
     file = write(tmp_path / "a" / "x.jsonl", one, other)
-    write(tmp_path / "a" / "b" / "y.jsonl", trajectory(timed(1, 0.5), id="3", sample=0, problem=problem))
+    write(
+        tmp_path / "a" / "b" / "y.jsonl",
+        trajectory(timed(1, 0.5), id="3", sample=0, problem=problem),
+    )
 
     def counts(path: Path, *words: str) -> dict[str, Any]:
         code, said, _ = call("--from", path, "--json", *words)
@@ -212,7 +247,10 @@ def test_figures_of_a_run_folder_are_those_that_it_has(tmp_path: Path) -> None:
 
 
 def test_text_of_models_does_not_reach_the_terminal(tmp_path: Path) -> None:
-    evil = Answer(status=400, body={"error": {"message": "[red]x[/bad] \x1b[2J\x1b]0;t\x07 \x9b1m", "code": "a"}})
+    evil = Answer(
+        status=400,
+        body={"error": {"message": "[red]x[/bad] \x1b[2J\x1b]0;t\x07 \x9b1m", "code": "a"}},
+    )
     with serve(evil) as stub:
         words = ["--problems", "L1_23_Softmax", "--samples", "3", "-o", "concurrency=1"]
         result = CliRunner().invoke(
@@ -232,7 +270,12 @@ def test_help_brings_nothing_heavy() -> None:
 def test_the_screen_fits_the_terminal(size: Size) -> None:
     now = [0.0]
     names = [f"L1_{number}_A_rather_long_name_of_a_problem_\x1b[2J漢" for number in range(30)]
-    board = Board("m  30 problems x 4 samples x 4 turns, serial  run", names, Shape(4, 4), clock=lambda: now[0])
+    board = Board(
+        "m  30 problems x 4 samples x 4 turns, serial  run",
+        names,
+        Shape(4, 4),
+        clock=lambda: now[0],
+    )
     for at in range(40):
         now[0] += 1.0
         board.waits(names[at % 20], at % 4, "model")
@@ -280,12 +323,19 @@ def points(run: Path) -> dict[str, list[int]]:
     return {tag: sorted(steps) for tag, steps in found.items()}
 
 
-def test_every_episode_is_a_point_for_tensorboard_and_the_figures_are_the_last(tmp_path: Path) -> None:
+def test_every_episode_is_a_point_for_tensorboard_and_the_figures_are_the_last(
+    tmp_path: Path,
+) -> None:
     out = tmp_path / "run"
     code, said, _ = call(config_file(tmp_path), "--out", out, "--tensorboard", "--json")
     found = points(out)
     assert code == 0
-    for name in ("Progress/CompletionFraction", "Reward/Mean", "Kernel/CorrectRate", "Distributions/Rewards"):
+    for name in (
+        "Progress/CompletionFraction",
+        "Reward/Mean",
+        "Kernel/CorrectRate",
+        "Distributions/Rewards",
+    ):
         assert found[name] == [1, 2, 3, 4, 5, 6], name
     assert found["Eval/CorrectRate"] == [6]
     assert tomllib.loads((out / "config.toml").read_text())["tensorboard"] is True
@@ -293,7 +343,10 @@ def test_every_episode_is_a_point_for_tensorboard_and_the_figures_are_the_last(t
     assert value == pytest.approx(json.loads(said)["overall"]["correct"]["avg"]["value"])
     correct = tensorboard_values(out, "MultiTurn/SuccessRate")
     ended = RunFolder(out).trajectories(lambda line: None)
-    assert correct == {at + 1: any(turn.category == "correct" for turn in each.turns) for at, each in enumerate(ended)}
+    assert correct == {
+        at + 1: any(turn.category == "correct" for turn in each.turns)
+        for at, each in enumerate(ended)
+    }
 
 
 def test_a_folder_of_another_run_gets_no_event_file(tmp_path: Path) -> None:
@@ -353,7 +406,9 @@ def cut_before(file: Path, step: int) -> bytes:
 def test_samples_that_a_beam_drops_are_no_points(tmp_path: Path) -> None:
     beam = {"kind": "beam", "keep": 1, "rounds": 3}
     out = tmp_path / "run"
-    assert call(config_file(tmp_path, samples=3, search=beam), "--out", out, "--tensorboard")[0] == 0
+    assert (
+        call(config_file(tmp_path, samples=3, search=beam), "--out", out, "--tensorboard")[0] == 0
+    )
     stops = [each.stop_reason for each in RunFolder(out).trajectories(lambda line: None)]
     assert "pruned" in stops
     assert points(out)["Reward/Mean"] == list(range(1, 10))
@@ -362,7 +417,17 @@ def test_samples_that_a_beam_drops_are_no_points(tmp_path: Path) -> None:
 
 def test_an_episode_that_failed_is_a_point_when_it_has_been_taken_up(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    words = ["--problems", "L1_23_Softmax", "--turns", "2", "-o", "concurrency=1", "--tensorboard", "--out", out]
+    words = [
+        "--problems",
+        "L1_23_Softmax",
+        "--turns",
+        "2",
+        "-o",
+        "concurrency=1",
+        "--tensorboard",
+        "--out",
+        out,
+    ]
     broken = Answer(status=400, body={"error": {"message": "no"}})
     with serve(reply(4), broken) as stub:
         assert call("--model", "m", "--base-url", stub.url, *words)[0] == 1

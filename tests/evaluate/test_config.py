@@ -1,4 +1,6 @@
-"""Configurations: where their values come from, what is wrong with them in one line, and that no key is in them."""
+"""Configurations: where their values come from, what is wrong with them in one line, and that no
+key is in them.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -80,13 +82,25 @@ def test_little_is_needed() -> None:
 
 def test_overrides_go_before_flags_and_flags_before_the_file(file: Path) -> None:
     flags = {"samples": 4, "policy.model": "by flag", "settings.device": None, "problems": "L1,L2"}
-    overrides = ["samples=2", "search.width=2", "search.keep=1", "policy.base_url=http://a:1/v1", "settings.hints=true"]
-    config = read_config(file, [*overrides, "policy.extra_body.top_k=5", "settings.stop_on=correct"], flags)
+    overrides = [
+        "samples=2",
+        "search.width=2",
+        "search.keep=1",
+        "policy.base_url=http://a:1/v1",
+        "settings.hints=true",
+    ]
+    config = read_config(
+        file, [*overrides, "policy.extra_body.top_k=5", "settings.stop_on=correct"], flags
+    )
     assert (config.samples, config.problems) == (2, ("L1", "L2"))
     assert isinstance(config.policy, OpenAI)
     assert (config.policy.model, config.policy.base_url) == ("by flag", "http://a:1/v1")
     assert config.policy.extra_body is not None and config.policy.extra_body["top_k"] == 5
-    assert (config.settings.device, config.settings.hints, config.settings.stop_on) == ("cuda:1", True, "correct")
+    assert (config.settings.device, config.settings.hints, config.settings.stop_on) == (
+        "cuda:1",
+        True,
+        "correct",
+    )
 
 
 def test_what_is_kept_gives_the_same_again(file: Path, tmp_path: Path) -> None:
@@ -109,9 +123,13 @@ def test_the_model_tells_what_kind_of_policy_it_is(policy: dict[str, Any], kind:
     assert parse_config(LEAST | {"policy": policy, "concurrency": 1}).policy == kind
 
 
-def test_relative_paths_mean_the_same_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_mean_the_same_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    config = parse_config(LEAST | {"policy": {"kind": "scripted", "replies": "replies"}, "out": "run"})
+    config = parse_config(
+        LEAST | {"policy": {"kind": "scripted", "replies": "replies"}, "out": "run"}
+    )
     assert isinstance(config.policy, Scripted)
     assert (config.policy.replies, config.out) == (tmp_path / "replies", tmp_path / "run")
 
@@ -129,11 +147,23 @@ def test_searches_have_shapes() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"sampels": 4}, r"unknown key sampels; did you mean samples\? There are baselines, concurrency, .*search"),
-        ({"settings": {"max_turn": 4}}, r"unknown key settings.max_turn; .* gamma, .* under settings"),
-        ({"search": {"kind": "beam", "widht": 4}}, r"unknown key search.widht; .* keep, kind, rounds, width under sea"),
+        (
+            {"sampels": 4},
+            r"unknown key sampels; did you mean samples\? There are baselines, concurrency, .*search",
+        ),
+        (
+            {"settings": {"max_turn": 4}},
+            r"unknown key settings.max_turn; .* gamma, .* under settings",
+        ),
+        (
+            {"search": {"kind": "beam", "widht": 4}},
+            r"unknown key search.widht; .* keep, kind, rounds, width under sea",
+        ),
         ({"search": {"width": 4}}, r"unknown key search.width; there are kind under search"),
-        ({"policy": {"model": "m", "temprature": 1}}, r"unknown key policy.temprature; did you mean temperature\?"),
+        (
+            {"policy": {"model": "m", "temprature": 1}},
+            r"unknown key policy.temprature; did you mean temperature\?",
+        ),
         (
             {"policy": {"model": "m", "api_key": "k"}},
             r"unknown key policy.api_key; .*; a key is read from OPENAI_API_K",
@@ -148,12 +178,24 @@ def test_searches_have_shapes() -> None:
         ({"settings": {"device": "gpu"}}, "settings.device = 'gpu'"),
         ({"settings": {"stop_on": "fast"}}, "settings.stop_on = 'fast': .*'correct' or .*number"),
         ({"settings": {"score": "best"}}, "settings.score = 'best': unknown score"),
-        ({"baselines": "compile"}, r"eager is always one of them; write \[\"eager\", \"compile\"\]"),
+        (
+            {"baselines": "compile"},
+            r"eager is always one of them; write \[\"eager\", \"compile\"\]",
+        ),
         ({"baselines": "tensorrt"}, "baselines.*'eager' or 'compile'"),
-        ({"samples": 4, "search": {"kind": "beam", "width": 8}}, "search.width = 8: .* samples, which is 4"),
+        (
+            {"samples": 4, "search": {"kind": "beam", "width": 8}},
+            "search.width = 8: .* samples, which is 4",
+        ),
         ({"search": {"kind": "beam", "width": 2}}, "search.keep = 4: no more than the width, 2"),
-        ({"search": {"kind": "beam", "rounds": 3}}, "search.rounds = 3: settings.max_turns = 4 cannot be divided"),
-        ({"policy": {"model": "human"}}, "concurrency: a person plays one episode at a time; set it to 1"),
+        (
+            {"search": {"kind": "beam", "rounds": 3}},
+            "search.rounds = 3: settings.max_turns = 4 cannot be divided",
+        ),
+        (
+            {"policy": {"model": "human"}},
+            "concurrency: a person plays one episode at a time; set it to 1",
+        ),
         ({"requests_per_minute": 0}, "requests_per_minute = 0"),
         ({"requests_per_minute": float("inf")}, "requests_per_minute"),
         ({"out": 5}, "out = 5"),
@@ -205,7 +247,9 @@ SECRET = "sk-proj-0123456789abcdef"
         {"model": SECRET},
     ],
 )
-def test_no_key_gets_into_a_configuration(policy: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_gets_into_a_configuration(
+    policy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with pytest.raises(BadInput, match="put it in OPENAI_API_KEY") as caught:
         parse_config(LEAST | {"policy": {"model": "m"} | policy})
@@ -215,7 +259,11 @@ def test_no_key_gets_into_a_configuration(policy: dict[str, Any], monkeypatch: p
 
 def test_names_that_only_look_like_secrets_are_fine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
-    body = {"max_tokens": 5, "stop_token_ids": [1], "chat_template_kwargs": {"reasoning_tokens": "EMPTY"}}
+    body = {
+        "max_tokens": 5,
+        "stop_token_ids": [1],
+        "chat_template_kwargs": {"reasoning_tokens": "EMPTY"},
+    }
     assert parse_config(LEAST | {"policy": {"model": "m", "extra_body": body}})
 
 

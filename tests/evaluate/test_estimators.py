@@ -1,4 +1,6 @@
-"""Estimators against counting every choice by hand, Chen et al.'s formula, and what is known of means."""
+"""Estimators against counting every choice by hand, Chen et al.'s formula, and what is known of
+means.
+"""
 
 import itertools
 import math
@@ -10,7 +12,8 @@ from kevin_env.app.evaluate.estimators import Resamples, avg_at_k, best_at_k, pa
 
 
 def test_pass_at_k_by_hand() -> None:
-    # 3 samples, 1 right. One drawn: 1/3. Two drawn: of {12, 13, 23} two pairs hold the right one. Three: always.
+    # 3 samples, 1 right. One drawn: 1/3. Two drawn: of {12, 13, 23} two pairs hold the right one.
+    # Three: always.
     assert pass_at_k(3, 1, 1) == 1 / 3
     assert pass_at_k(3, 1, 2) == 2 / 3
     assert pass_at_k(3, 1, 3) == 1
@@ -75,7 +78,8 @@ def test_more_right_than_samples_is_an_error() -> None:
 
 
 def test_interval_of_two_problems() -> None:
-    # Two draws of {0, 1}: the mean is 0, 0.5 or 1 with chances 1/4, 1/2, 1/4, so both ends are reached.
+    # Two draws of {0, 1}: the mean is 0, 0.5 or 1 with chances 1/4, 1/2, 1/4, so both ends are
+    # reached.
     assert Resamples(2, seed=0).interval([0.0, 1.0]) == (0, 1)
 
 

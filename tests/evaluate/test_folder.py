@@ -40,7 +40,10 @@ def test_one_evaluation_at_a_time_whatever_becomes_of_it(tmp_path: Path) -> None
     words = [sys.executable, "-c", HOLD, str(folder.path)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None and other.stdout.readline() == "held\n"
-        with pytest.raises(BadInput, match=r"another kevin-env eval is writing to .*a: .*--out"), folder.locked():
+        with (
+            pytest.raises(BadInput, match=r"another kevin-env eval is writing to .*a: .*--out"),
+            folder.locked(),
+        ):
             pass
         other.kill()
         other.wait()
@@ -52,7 +55,10 @@ def test_one_evaluation_at_a_time_whatever_becomes_of_it(tmp_path: Path) -> None
 
 def test_a_folder_that_nobody_can_write_to(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(BadInput, match=r"cannot write to .*file"), RunFolder(tmp_path / "file" / "run").locked():
+    with (
+        pytest.raises(BadInput, match=r"cannot write to .*file"),
+        RunFolder(tmp_path / "file" / "run").locked(),
+    ):
         pass
 
 
@@ -80,7 +86,11 @@ def test_episodes_are_read_without_their_texts_and_the_last_of_an_id_counts(tmp_
     folder.recorder.begin(running)
     folder.recorder.finish(first.model_copy(update={"stop_reason": "pruned"}))
     found = folder.trajectories(never)
-    assert [(each.episode_id, each.stop_reason) for each in found] == [("a", "pruned"), ("b", "max_turns"), ("c", None)]
+    assert [(each.episode_id, each.stop_reason) for each in found] == [
+        ("a", "pruned"),
+        ("b", "max_turns"),
+        ("c", None),
+    ]
     assert [turn.reply for each in found for turn in each.turns] == [""] * 4
     assert found[0].turns[1].outcome == RIGHT.outcome
     assert folder.recorder.episode("c") == running
@@ -89,8 +99,14 @@ def test_episodes_are_read_without_their_texts_and_the_last_of_an_id_counts(tmp_
         folder.recorder.episode("d")
 
 
-def test_an_episode_is_read_whole_while_another_thread_writes_it_anew(tmp_path: Path, monkeypatch) -> None:
-    recorder, append, halfway = RunFolder(tmp_path).recorder, kevin_env.recorder.append_lines, threading.Event()
+def test_an_episode_is_read_whole_while_another_thread_writes_it_anew(
+    tmp_path: Path, monkeypatch
+) -> None:
+    recorder, append, halfway = (
+        RunFolder(tmp_path).recorder,
+        kevin_env.recorder.append_lines,
+        threading.Event(),
+    )
     running = trajectory(timed(1, 1.0), timed(2, 2.0), id="a", stop_reason=None)
     recorder.begin(running)
 
@@ -109,7 +125,10 @@ def test_an_episode_is_read_whole_while_another_thread_writes_it_anew(tmp_path: 
 
 
 def test_figures_need_no_texts() -> None:
-    whole = [trajectory(turn(1), RIGHT, id="a", sample=0), trajectory(timed(1, 2.0), timed(2, 0.5), id="b", sample=1)]
+    whole = [
+        trajectory(turn(1), RIGHT, id="a", sample=0),
+        trajectory(timed(1, 2.0), timed(2, 0.5), id="b", sample=1),
+    ]
     assert measure([without_texts(each) for each in whole]) == measure(whole)
 
 
@@ -132,7 +151,9 @@ def test_what_is_known_of_torch_compile_comes_back(tmp_path: Path) -> None:
     assert folder.compared() == {}
     known = {
         "L1_1": Compared(sha256="0", ratio=0.8, interval=(0.7, 0.9), device=SCRIPTED_CPU),
-        "L1_2": Compared(sha256="0", ratio=None, why="correct/too_noisy: too noisy", device=SCRIPTED_CPU),
+        "L1_2": Compared(
+            sha256="0", ratio=None, why="correct/too_noisy: too noisy", device=SCRIPTED_CPU
+        ),
     }
     folder.write_compared(known)
     assert folder.compared() == known
@@ -144,7 +165,9 @@ def test_what_is_known_of_torch_compile_comes_back(tmp_path: Path) -> None:
 def test_figures_are_written_as_json_and_as_rows(tmp_path: Path) -> None:
     folder, problem = RunFolder(tmp_path / "run"), problem_file(tmp_path)
     metrics = measure([trajectory(RIGHT)])
-    folder.write_metrics(metrics, [{"problem": problem.id, "speedup": 2.0, "level": None}, {"problem": 'b, "c"'}])
+    folder.write_metrics(
+        metrics, [{"problem": problem.id, "speedup": 2.0, "level": None}, {"problem": 'b, "c"'}]
+    )
     assert json.loads(folder.metrics_file.read_text()) == metrics.model_dump(mode="json")
     with folder.summary_file.open() as file:
         assert list(csv.DictReader(file)) == [

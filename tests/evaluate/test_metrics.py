@@ -88,7 +88,9 @@ def test_counts(overall: GroupMetrics) -> None:
 def test_rates_of_turns(overall: GroupMetrics) -> None:
     # Per problem, of 6 turns: A, B, C.
     assert about(overall.rates.format) == (6 + 5 + 6) / 18
-    assert about(overall.rates.compile) == (5 + 4 + 6) / 18  # not: A's syntax error; B's no code, broken rule
+    assert (
+        about(overall.rates.compile) == (5 + 4 + 6) / 18
+    )  # not: A's syntax error; B's no code, broken rule
     assert about(overall.rates.correct) == (3 + 1 + 4) / 18
     assert about(overall.rates.hack) == (0 + 1 + 1) / 18  # B's broken rule, C's early_done
 
@@ -127,7 +129,8 @@ def test_fast_p(overall: GroupMetrics, p: str, avg: float, best: float) -> None:
 
 
 def test_speedup_against_compile(overall: GroupMetrics) -> None:
-    # A: 2.0 * 0.5, 1.2 * 0.5; B: 0, 0; C has no ratio and is left out, though its kernels are right.
+    # A: 2.0 * 0.5, 1.2 * 0.5; B: 0, 0; C has no ratio and is left out, though its kernels are
+    # right.
     speed = overall.speed["compile"]
     assert about(speed.speedup.avg) == (0.8 + 0) / 2
     assert about(speed.speedup.best[2]) == (1.0 + 0) / 2
@@ -237,7 +240,9 @@ def test_numbers_of_a_problem(run: RunMetrics) -> None:
     assert a.speed["eager"] is not None
     assert (a.speed["eager"].best, a.speed["eager"].avg) == (2.0, pytest.approx(1.6))
     assert (b.untold, b.best_sample, b.best_turn, b.correct) == (1, None, None, 0.5)
-    [second] = measure([played("L1_1", 0, fast(1.0)), played("L1_1", 1, ended(WRONG), fast(1.5))]).problems
+    [second] = measure(
+        [played("L1_1", 0, fast(1.0)), played("L1_1", 1, ended(WRONG), fast(1.5))]
+    ).problems
     assert (second.best_sample, second.best_turn) == (1, 2)
     assert c.speed["compile"] is None
     assert (c.best_sample, c.best_turn) == (0, 2)
@@ -280,7 +285,11 @@ def test_problems_with_fewer_samples_are_left_out_of_large_k() -> None:
 def test_numbers_of_tokens_money_and_time() -> None:
     def spending(prompt: int, completion: int, **more) -> Turn:
         usage = Usage(prompt_tokens=prompt, completion_tokens=completion, **more)
-        return ended(WRONG, usage=usage, seconds=Seconds(queue=1.0, build=2.0, load=0.5, verify=0.25, time=0.125))
+        return ended(
+            WRONG,
+            usage=usage,
+            seconds=Seconds(queue=1.0, build=2.0, load=0.5, verify=0.25, time=0.125),
+        )
 
     run = [
         played("L1_1", 0, spending(1000, 100, cached_tokens=400), spending(2000, 200)),
@@ -291,7 +300,8 @@ def test_numbers_of_tokens_money_and_time() -> None:
     assert overall.totals.prompt_tokens == 4500
     assert overall.totals.completion_tokens == 650
     assert (overall.totals.cached_tokens, overall.totals.reasoning_tokens) == (400, 30)
-    # (600 * 2 + 400 * 0.5 + 100 * 10) + (4000 + 2000) + (2000 + 3000) + (1000 + 500), in millionths.
+    # (600 * 2 + 400 * 0.5 + 100 * 10) + (4000 + 2000) + (2000 + 3000) + (1000 + 500), in
+    # millionths.
     assert overall.totals.cost == pytest.approx((2400 + 6000 + 5000 + 1500) / 1e6)
     # A trajectory's: the first problem's has 2, the second's 1.
     assert about(overall.spent.prompt_tokens) == (4000 / 2 + 500) / 2
@@ -304,7 +314,9 @@ def test_numbers_of_tokens_money_and_time() -> None:
 
 
 def test_cost_without_prices_is_what_the_endpoint_told() -> None:
-    told = played("L1_1", 0, ended(WRONG, usage=Usage(cost=0.25)), ended(WRONG, usage=Usage(cost=0.5)))
+    told = played(
+        "L1_1", 0, ended(WRONG, usage=Usage(cost=0.25)), ended(WRONG, usage=Usage(cost=0.5))
+    )
     assert measure([told]).overall.totals.cost == 0.75
     assert measure([told], prices=Prices(prompt=1, completion=1)).overall.totals.cost is None
     assert measure(A).overall.totals.cost is None
@@ -319,8 +331,12 @@ def test_json_without_nan_there_and_back(run: RunMetrics) -> None:
 
 
 def test_trajectories_of_different_length() -> None:
-    # One stopped at its first correct kernel: it has no second turn, and stands in the best by then.
-    run = [played("L1_1", 0, fast(2.0), stop_reason="stop_on"), played("L1_1", 1, ended(WRONG), fast(1.0))]
+    # One stopped at its first correct kernel: it has no second turn, and stands in the best by
+    # then.
+    run = [
+        played("L1_1", 0, fast(2.0), stop_reason="stop_on"),
+        played("L1_1", 1, ended(WRONG), fast(1.0)),
+    ]
     second = measure(run).overall.by_turn[1]
     assert second.turns == 1
     assert about(second.rates.correct) == 1
@@ -330,7 +346,10 @@ def test_trajectories_of_different_length() -> None:
 
 def test_what_the_model_refused_counts_and_what_we_broke_does_not() -> None:
     refused = played("L1_1", 1, stop_reason="refused")
-    broken = [played("L1_1", at, stop_reason=why) for at, why in enumerate(("model_error", "judge_error", None), 2)]
+    broken = [
+        played("L1_1", at, stop_reason=why)
+        for at, why in enumerate(("model_error", "judge_error", None), 2)
+    ]
     overall = measure([A[0], refused, *broken]).overall
     assert overall.counts.trajectories == 2
     assert overall.counts.stops == {"max_turns": 1, "refused": 1}
@@ -362,7 +381,14 @@ def test_bad_input(trajectories: list[Trajectory], more: dict, said: str) -> Non
 
 
 # The rest of a tree: two trajectories of two turns, one pruned; the other goes on in two forks.
-TRUNK = played("L1_1", 0, ended(WRONG, usage=Usage(prompt_tokens=1)), fast(2.0), stop_reason="pruned", id="trunk")
+TRUNK = played(
+    "L1_1",
+    0,
+    ended(WRONG, usage=Usage(prompt_tokens=1)),
+    fast(2.0),
+    stop_reason="pruned",
+    id="trunk",
+)
 PRUNED = played("L1_1", 1, ended(CRASHED), ended(WRONG), stop_reason="pruned", id="pruned")
 FORKS = [
     played("L1_1", 0, *TRUNK.turns, fast(3.0), id="fork0", parent="trunk"),
@@ -431,7 +457,8 @@ def test_whole_samples_with_the_same_number_are_of_several_runs() -> None:
 
 def test_of_cut_off_samples_with_the_same_number_the_last_counts() -> None:
     run = [
-        played("L1_1", 0, *turns, id=str(len(turns)), stop_reason=None) for turns in ([ended(WRONG)], [fast(1.0)] * 2)
+        played("L1_1", 0, *turns, id=str(len(turns)), stop_reason=None)
+        for turns in ([ended(WRONG)], [fast(1.0)] * 2)
     ]
     overall = measure(run).overall
     assert overall.counts.trajectories == 1
@@ -450,23 +477,44 @@ def test_equal_turns_of_different_samples_are_two_turns() -> None:
 
 
 def test_parents_in_a_circle_are_read_all_the_same() -> None:
-    run = [played("L1_1", 0, fast(1.0), id="a", parent="b"), played("L1_1", 1, fast(1.0), id="b", parent="a")]
+    run = [
+        played("L1_1", 0, fast(1.0), id="a", parent="b"),
+        played("L1_1", 1, fast(1.0), id="b", parent="a"),
+    ]
     assert measure(run).overall.correct.avg.value == 1
 
 
 KERNELBENCH = [
-    # correct, reference seconds, kernel seconds, geometric mean over correct ones, fast_1 and fast_0.5 (as `>`)
-    ([1, 0, 1, 1, 0], [0.1, 0.15, 0.2, 0.05, 0.3], [0.2, 0.15, 0.3, 0.01, 0.2], 1.185631101, 0.2, 0.4),
-    ([1, 1, 1, 1, 0], [0.24, 0.31, 100.0, 0.0001, 0.3], [0.3, 0.3, 200.0, 0.0001, 0.3], 0.801816719, 0.2, 0.6),
+    # correct, reference seconds, kernel seconds, geometric mean over correct ones, fast_1 and
+    # fast_0.5 (as `>`)
+    (
+        [1, 0, 1, 1, 0],
+        [0.1, 0.15, 0.2, 0.05, 0.3],
+        [0.2, 0.15, 0.3, 0.01, 0.2],
+        1.185631101,
+        0.2,
+        0.4,
+    ),
+    (
+        [1, 1, 1, 1, 0],
+        [0.24, 0.31, 100.0, 0.0001, 0.3],
+        [0.3, 0.3, 200.0, 0.0001, 0.3],
+        0.801816719,
+        0.2,
+        0.6,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("right", "reference", "kernel", "geomean", "fast1", "fast05"), KERNELBENCH)
+@pytest.mark.parametrize(
+    ("right", "reference", "kernel", "geomean", "fast1", "fast05"), KERNELBENCH
+)
 def test_kernelbench_fixtures(right, reference, kernel, geomean, fast1, fast05) -> None:
     """KernelBench's score tests (commit 423217d): five problems, one sample each.
 
-    Its fast_p asks for more than p, Kevin's and ours for p or more. The fixtures have one speedup of exactly 0.5 each
-    (0.1 / 0.2 and 100 / 200), and the second has one of exactly 1 (0.0001 / 0.0001): one problem of five each.
+    Its fast_p asks for more than p, Kevin's and ours for p or more. The fixtures have one speedup
+    of exactly 0.5 each (0.1 / 0.2 and 100 / 200), and the second has one of exactly 1 (0.0001 /
+    0.0001): one problem of five each.
     """
     rows = list(zip(right, reference, kernel, strict=True))
     run = [
@@ -476,7 +524,9 @@ def test_kernelbench_fixtures(right, reference, kernel, geomean, fast1, fast05) 
     speed = measure(run).overall.speed["eager"]
     assert speed.geomean_solved is not None
     assert speed.geomean_solved.value == pytest.approx(geomean, abs=1e-7)
-    exactly = {p: sum(good and slow / quick == p for good, slow, quick in rows) / 5 for p in (0.5, 1.0)}
+    exactly = {
+        p: sum(good and slow / quick == p for good, slow, quick in rows) / 5 for p in (0.5, 1.0)
+    }
     assert about(speed.fast["1"].avg) == fast1 + exactly[1.0]
     assert about(speed.fast["0.5"].avg) == fast05 + exactly[0.5]
 

@@ -1,4 +1,6 @@
-"""Whole evaluations: played, killed and taken up, with models and judges that fail, and what torch.compile takes."""
+"""Whole evaluations: played, killed and taken up, with models and judges that fail, and what
+torch.compile takes.
+"""
 
 import _thread
 import signal
@@ -11,7 +13,16 @@ from typing import Any
 import pytest
 import tomli_w
 from episodes import WRONG, correct
-from evaluations import by_number, coded, number_in, run, start, tells_of_a_turn, values_of, wait_for_turns
+from evaluations import (
+    by_number,
+    coded,
+    number_in,
+    run,
+    start,
+    tells_of_a_turn,
+    values_of,
+    wait_for_turns,
+)
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate import players, seat
@@ -44,14 +55,20 @@ def test_problems_times_samples_times_turns(tmp_path: Path) -> None:
     values = values_of(tmp_path, problems=3, samples=2, turns=3)
     done = run(values)
     assert (done.ended.code, done.stops) == (0, ["max_turns"] * 6)
-    assert Counter((each.problem.id, each.sample) for each in done.trajectories).most_common(1)[0][1] == 1
+    assert (
+        Counter((each.problem.id, each.sample) for each in done.trajectories).most_common(1)[0][1]
+        == 1
+    )
     for each in done.trajectories:
         at, sample = int(each.problem.id.split("_")[0]) - 1, each.sample or 0
         said = [number_in(turn.submission.code) for turn in each.turns if turn.submission]
         assert said == [(at * 31 + sample * 17 + turn * 7) % 97 + 1 for turn in range(3)]
         assert (each.model, each.parent, len(each.returns)) == ("scripted", None, 3)
     assert done.ended.metrics is not None and done.ended.metrics.overall.counts.trajectories == 6
-    assert done.folder.metrics_file.exists() and len(done.folder.summary_file.read_text().splitlines()) == 4
+    assert (
+        done.folder.metrics_file.exists()
+        and len(done.folder.summary_file.read_text().splitlines()) == 4
+    )
     assert "18/18  " in done.said and "18 of 18 turns" in done.said
     again = run(values)
     assert (again.ended.metrics, again.pool.submissions) == (done.ended.metrics, [])
@@ -62,11 +79,15 @@ def test_problems_times_samples_times_turns(tmp_path: Path) -> None:
     [{}, pytest.param(BEAM, marks=pytest.mark.full), {"search": {"kind": "parallel"}}],
     ids=["serial", "beam", "parallel"],
 )
-def test_an_evaluation_that_was_killed_goes_on_to_the_same_figures(tmp_path: Path, more: dict[str, Any]) -> None:
+def test_an_evaluation_that_was_killed_goes_on_to_the_same_figures(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
     baselines = {"baselines": ["eager", "compile"], "problems": 4}
     whole = run(values_of(tmp_path / "whole", **more, **baselines))
     values = values_of(tmp_path / "killed", **more, **baselines)
-    values["problems"] = list(parse_config(values_of(tmp_path / "whole", **more, **baselines)).problems)
+    values["problems"] = list(
+        parse_config(values_of(tmp_path / "whole", **more, **baselines)).problems
+    )
     config = tmp_path / "config.toml"
     config.write_text(tomli_w.dumps(values))
     with start(config, 0.03) as process:
@@ -94,7 +115,11 @@ def test_one_that_was_killed_after_its_last_turn_is_ended_without_playing(tmp_pa
     whole.folder.trajectories_file.unlink()
     whole.folder.recorder.begin(episode.model_copy(update={"stop_reason": None}))
     rest = run(values)
-    assert (rest.stops, rest.pool.submissions, rest.ended.metrics) == (["max_turns"], [], whole.ended.metrics)
+    assert (rest.stops, rest.pool.submissions, rest.ended.metrics) == (
+        ["max_turns"],
+        [],
+        whole.ended.metrics,
+    )
 
 
 def test_ctrl_c_waits_for_turns_that_are_running_and_says_how_to_go_on(tmp_path: Path) -> None:
@@ -150,20 +175,41 @@ def test_a_model_that_fails_ends_that_episode_only(tmp_path: Path) -> None:
         if sample == 1:
             return ScriptedPolicy([coded(1), ContextOverflow("4096 tokens")][played:])
         fails = (sample == 2 and asked[2] <= 1) or sample == 3
-        return ScriptedPolicy([coded(1), PolicyError("overloaded") if fails else coded(2), coded(4)][played:])
+        return ScriptedPolicy(
+            [coded(1), PolicyError("overloaded") if fails else coded(2), coded(4)][played:]
+        )
 
     done = run(values_of(tmp_path, problems=1, samples=4), player=player)
     assert done.ended.code == 1
-    assert done.stops == ["context_length", "max_turns", "max_turns", "model_error", "model_error", "model_error"]
-    assert asked == {0: 1, 1: 1, 2: 2, 3: 2}, "what failed is tried once more, what is too long is not"
+    assert done.stops == [
+        "context_length",
+        "max_turns",
+        "max_turns",
+        "model_error",
+        "model_error",
+        "model_error",
+    ]
+    assert asked == {0: 1, 1: 1, 2: 2, 3: 2}, (
+        "what failed is tried once more, what is too long is not"
+    )
     assert "ended after 1 turns, context_length: 4096 tokens" in done.said
     assert "1 times the model or the judge failed" in done.said and "--resume" in done.said
-    later = run(values_of(tmp_path, problems=1, samples=4), player=always(coded(1), coded(2), coded(4)))
+    later = run(
+        values_of(tmp_path, problems=1, samples=4), player=always(coded(1), coded(2), coded(4))
+    )
     assert (later.ended.code, len(later.pool.submissions)) == (0, 2)
-    (last,) = [each for each in later.trajectories if each.sample == 3 and each.stop_reason == "max_turns"]
-    assert last.parent in {each.episode_id for each in later.trajectories if each.stop_reason == "model_error"}
+    (last,) = [
+        each for each in later.trajectories if each.sample == 3 and each.stop_reason == "max_turns"
+    ]
+    assert last.parent in {
+        each.episode_id for each in later.trajectories if each.stop_reason == "model_error"
+    }
     metrics = later.ended.metrics
-    assert metrics is not None and metrics.overall.counts.trajectories == 4 and metrics.overall.counts.turns == 10
+    assert (
+        metrics is not None
+        and metrics.overall.counts.trajectories == 4
+        and metrics.overall.counts.turns == 10
+    )
 
 
 def test_a_judge_that_fails_is_asked_again_then_left_to_a_later_run(tmp_path: Path) -> None:
@@ -186,7 +232,9 @@ def test_a_judge_that_fails_is_asked_again_then_left_to_a_later_run(tmp_path: Pa
     assert later.ended.metrics is not None and later.ended.metrics.overall.counts.turns == 3
 
 
-def test_a_judge_that_is_gone_at_the_start_leaves_nothing_behind(tmp_path: Path, monkeypatch) -> None:
+def test_a_judge_that_is_gone_at_the_start_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch
+) -> None:
     from kevin_env.judge import ScriptedPool
 
     def gone(self, problem, options):
@@ -196,7 +244,11 @@ def test_a_judge_that_is_gone_at_the_start_leaves_nothing_behind(tmp_path: Path,
     with monkeypatch.context() as patch:
         patch.setattr(ScriptedPool, "describe", gone)
         done = run(values)
-    assert (done.ended.code, done.ended.metrics, done.folder.trajectories_file.exists()) == (3, None, False)
+    assert (done.ended.code, done.ended.metrics, done.folder.trajectories_file.exists()) == (
+        3,
+        None,
+        False,
+    )
     assert "no device" in done.said
     assert run(values).ended.code == 0
 
@@ -211,11 +263,16 @@ def test_an_endpoint_that_is_down_ends_the_run_at_once(tmp_path: Path) -> None:
 
 
 def test_a_person_who_leaves_ends_the_run(tmp_path: Path) -> None:
-    done = run(values_of(tmp_path, problems=3, samples=1, concurrency=1), player=always(coded(1), Quit("bye")))
+    done = run(
+        values_of(tmp_path, problems=3, samples=1, concurrency=1),
+        player=always(coded(1), Quit("bye")),
+    )
     assert (done.ended.code, done.stops) == (1, ["interrupted"])
 
 
-def test_a_reference_that_fails_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reference_that_fails_fails_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from kevin_env.judge import ScriptedPool
 
     describe, asked = ScriptedPool.describe, []
@@ -249,7 +306,9 @@ def test_two_devices_are_not_mixed(tmp_path: Path) -> None:
         ({"policy": {"kind": "solutions"}}, "begun with policy.kind = scripted, not solutions"),
     ],
 )
-def test_another_evaluation_does_not_go_into_the_same_folder(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_another_evaluation_does_not_go_into_the_same_folder(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
     run(values_of(tmp_path))
     with pytest.raises(BadInput, match=said):
         run(values_of(tmp_path, **change), player=always())
@@ -283,10 +342,17 @@ def test_a_beam_forks_what_is_fastest(tmp_path: Path) -> None:
     leaves = {each.sample: each for each in done.trajectories if each.stop_reason == "max_turns"}
     best = leaves[1]
     for sample in (0, 2, 3):
-        assert (leaves[sample].turns[:2], leaves[sample].parent) == (best.turns[:2], best.episode_id)
+        assert (leaves[sample].turns[:2], leaves[sample].parent) == (
+            best.turns[:2],
+            best.episode_id,
+        )
         assert leaves[sample].turns[2:] != best.turns[2:]
         assert len(leaves[sample].returns) == 4
-    assert all(len(each.returns) == 2 == len(each.turns) for each in done.trajectories if each.stop_reason == "pruned")
+    assert all(
+        len(each.returns) == 2 == len(each.turns)
+        for each in done.trajectories
+        if each.stop_reason == "pruned"
+    )
     assert done.ended.metrics is not None
     counts = done.ended.metrics.overall.counts
     assert (counts.trajectories, counts.turns, len(done.pool.submissions)) == (4, 16, 16)
@@ -302,7 +368,10 @@ def test_a_beam_is_not_stuck_by_one_failure(tmp_path: Path) -> None:
             replies[1] = PolicyError("overloaded")
         return ScriptedPolicy(replies[played:])
 
-    done = run(values_of(tmp_path, problems=1, samples=4, turns=4, search={"kind": "beam", "keep": 2}), player=player)
+    done = run(
+        values_of(tmp_path, problems=1, samples=4, turns=4, search={"kind": "beam", "keep": 2}),
+        player=player,
+    )
     assert done.ended.code == 0
     assert done.stops == ["max_turns"] * 4 + ["model_error"] + ["pruned"] * 2
     assert "sample 2 is played again later: overloaded" in done.said
@@ -320,7 +389,11 @@ def test_torch_compile_is_compared_and_kept(tmp_path: Path) -> None:
     compared = done.folder.compared()
     assert (compared["1_Double"].ratio, compared["2_Double"].ratio) == (0.8, None)
     assert compared["2_Double"].why == "correct/too_noisy: Too noisy to tell."
-    asked = [(problem.id, options) for problem, each, options in done.pool.submissions if not number_in(each.code)]
+    asked = [
+        (problem.id, options)
+        for problem, each, options in done.pool.submissions
+        if not number_in(each.code)
+    ]
     assert sorted(problem for problem, _ in asked) == ["1_Double", "2_Double"]
     assert {(options.baseline, options.retry_noisy) for _, options in asked} == {("compile", True)}
     metrics = done.ended.metrics
@@ -334,24 +407,35 @@ def test_torch_compile_is_compared_and_kept(tmp_path: Path) -> None:
 
 def test_a_reference_becomes_a_submission() -> None:
     source = load_problem("L1_23_Softmax").source
-    code = as_submission(source + "\nclass Deeper(Model):\n    def f(self): return super(Model, self), 'Model'\n")
+    code = as_submission(
+        source + "\nclass Deeper(Model):\n    def f(self): return super(Model, self), 'Model'\n"
+    )
     assert "class ModelNew(" in code and "class Deeper(ModelNew)" in code
     assert "super(ModelNew, self), 'Model'" in code
     assert "class Model(" not in code
 
 
 def test_solutions_play_one_a_turn_and_the_last_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = {"problems": "L1_23_Softmax", "policy": {"kind": "solutions"}, "settings": {"max_turns": 4}}
+    values = {
+        "problems": "L1_23_Softmax",
+        "policy": {"kind": "solutions"},
+        "settings": {"max_turns": 4},
+    }
     config, problem = (
         parse_config(values | {"settings": {"max_turns": 4, "device": "cuda"}}),
         load_problem("L1_23_Softmax"),
     )
     folder = data_folder("problems") / "solutions"
-    cuda, triton, cpp = ((folder / f"L1_23_Softmax.{word}.py").read_text() for word in ("cuda", "triton", "cpp"))
+    cuda, triton, cpp = (
+        (folder / f"L1_23_Softmax.{word}.py").read_text() for word in ("cuda", "triton", "cpp")
+    )
 
     def codes(config, played):
         policy = make_player(config, [problem])(problem, 0, played)
-        return [policy.reply([]).content.removeprefix("```python\n").removesuffix("\n```\n") for _ in range(4 - played)]
+        return [
+            policy.reply([]).content.removeprefix("```python\n").removesuffix("\n```\n")
+            for _ in range(4 - played)
+        ]
 
     assert codes(config, 0) == [cuda, triton, triton, triton]
     assert codes(config, 1) == [triton] * 3
@@ -381,7 +465,10 @@ def test_scripts_lie_in_folders(tmp_path: Path) -> None:
         make_player(config, [problem])
     (place / "2.py").write_text("third")
     player = make_player(config, [problem])
-    assert [player(problem, sample, 0).reply([]).content for sample in (0, 1)] == ["first", "```python\nsecond\n```\n"]
+    assert [player(problem, sample, 0).reply([]).content for sample in (0, 1)] == [
+        "first",
+        "```python\nsecond\n```\n",
+    ]
     assert player(problem, 0, 1).reply([]).content == "```python\nthird\n```\n"
 
 
@@ -426,7 +513,9 @@ def test_as_many_at_a_time_as_asked_for(tmp_path: Path) -> None:
 
 
 def test_one_problem_after_the_other(tmp_path: Path) -> None:
-    values = values_of(tmp_path, problems=3, samples=4, turns=4, concurrency=1, search={"kind": "beam", "keep": 2})
+    values = values_of(
+        tmp_path, problems=3, samples=4, turns=4, concurrency=1, search={"kind": "beam", "keep": 2}
+    )
     order = [problem.id for problem, _, _ in run(values).pool.submissions]
     assert order == sorted(order)
 

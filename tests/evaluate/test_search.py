@@ -65,7 +65,12 @@ def test_correct_without_a_time_is_better_than_wrong_and_of_equals_the_first_goe
 
 
 def test_what_has_ended_keeps_its_place_and_nothing_goes_on_from_it() -> None:
-    pasts = [past(0, 9.0, stop="refused"), past(1, 1.0, 9.0, stop="stop_on"), past(2, 1.0, 1.0), past(3, 1.0, 2.0)]
+    pasts = [
+        past(0, 9.0, stop="refused"),
+        past(1, 1.0, 9.0, stop="stop_on"),
+        past(2, 1.0, 1.0),
+        past(3, 1.0, 2.0),
+    ]
     assert plan(BEAM, pasts) == Plan((Play(2, 4, pasts[2]), Play(3, 4, pasts[3])))
     one_left = [*pasts[:3], past(3, stop="context_length")]
     assert plan(BEAM, one_left) == Plan((Play(2, 4, pasts[2]),))
@@ -73,7 +78,12 @@ def test_what_has_ended_keeps_its_place_and_nothing_goes_on_from_it() -> None:
 
 def test_a_survivor_that_ended_later_was_a_survivor_all_the_same() -> None:
     best = past(0, 3.0, 3.0, stop="context_length")
-    pasts = [best, past(1, 2.0, 2.0), past(2, 1.0, 1.0, stop="pruned"), past(3, 1.0, 1.0, stop="pruned")]
+    pasts = [
+        best,
+        past(1, 2.0, 2.0),
+        past(2, 1.0, 1.0, stop="pruned"),
+        past(3, 1.0, 1.0, stop="pruned"),
+    ]
     found = plan(BEAM, pasts)
     assert found.plays == (
         Play(1, 4, pasts[1]), Play(2, 4, best, fork_at=2), Play(3, 4, pasts[1], fork_at=2),
@@ -98,7 +108,9 @@ def test_a_fork_is_an_unfinished_episode_of_its_own() -> None:
 
 @dataclass
 class Played:
-    """A search that is played on paper: turns are worth what their sample, number and ancestors make them."""
+    """A search that is played on paper: turns are worth what their sample, number and ancestors
+    make them.
+    """
 
     shape: Shape
     episodes: dict[str, Trajectory] = field(default_factory=dict)
@@ -107,7 +119,10 @@ class Played:
     def past(self) -> Sequence[Past]:
         """In the order of a trajectory file: what has ended, then what runs."""
         ended = [each for each in self.episodes.values() if each.stop_reason]
-        return [Past.of(each) for each in (*ended, *(each for each in self.episodes.values() if not each.stop_reason))]
+        return [
+            Past.of(each)
+            for each in (*ended, *(each for each in self.episodes.values() if not each.stop_reason))
+        ]
 
     def put(self, episode: Trajectory) -> None:
         self.episodes.pop(episode.episode_id, None)
@@ -119,7 +134,9 @@ class Played:
             for pruned in now.prunes:
                 if stop():
                     return False
-                self.put(self.episodes[pruned.episode_id].model_copy(update={"stop_reason": "pruned"}))
+                self.put(
+                    self.episodes[pruned.episode_id].model_copy(update={"stop_reason": "pruned"})
+                )
             for play in now.plays:
                 if not self.play(play, stop):
                     return False
@@ -138,7 +155,9 @@ class Played:
             if stop():
                 return False
             number = len(episode.turns) + 1
-            worth = random.Random(f"{play.sample}/{number}/{[each.score for each in episode.turns]}").random()
+            worth = random.Random(
+                f"{play.sample}/{number}/{[each.score for each in episode.turns]}"
+            ).random()
             episode = episode.model_copy(update={"turns": (*episode.turns, timed(number, worth))})
             self.turns += 1
             self.put(episode)
@@ -151,16 +170,23 @@ class Played:
     @property
     def result(self) -> list[tuple[int | None, str | None, list[float]]]:
         """Every episode by sample, ending and turns."""
-        found = [(each.sample, each.stop_reason, [t.score for t in each.turns]) for each in self.episodes.values()]
+        found = [
+            (each.sample, each.stop_reason, [t.score for t in each.turns])
+            for each in self.episodes.values()
+        ]
         return sorted(found, key=repr)
 
 
-@pytest.mark.parametrize("shape", [Shape(3, 2), Shape(4, 6, 3, 2), Shape(5, 4, 2, 2), Shape(2, 4, 4, 2)])
+@pytest.mark.parametrize(
+    "shape", [Shape(3, 2), Shape(4, 6, 3, 2), Shape(5, 4, 2, 2), Shape(2, 4, 4, 2)]
+)
 def test_a_search_that_is_killed_again_and_again_ends_as_an_unbroken_one(shape: Shape) -> None:
     whole = Played(shape)
     assert whole.go(lambda: False)
     assert whole.turns == shape.samples * shape.turns, "as many turns as serially"
-    assert [len(turns) for _, stop, turns in whole.result if stop == "max_turns"] == [shape.turns] * shape.samples
+    assert [len(turns) for _, stop, turns in whole.result if stop == "max_turns"] == [
+        shape.turns
+    ] * shape.samples
     pruned = (shape.samples - shape.keep) * (shape.rounds - 1) if shape.rounds > 1 else 0
     assert sum(stop == "pruned" for _, stop, _ in whole.result) == pruned
     dice, kills = random.Random(7), 0

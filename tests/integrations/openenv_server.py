@@ -13,7 +13,10 @@ from kevin_env.judge.api import JudgePool
 
 @contextmanager
 def serving(
-    pool: JudgePool, limits: ServerLimits | None = None, before_stop: Callable[[], None] | None = None, **arguments: Any
+    pool: JudgePool,
+    limits: ServerLimits | None = None,
+    before_stop: Callable[[], None] | None = None,
+    **arguments: Any,
 ) -> Iterator[str]:
     """Where a server over `pool` is, for as long as the block runs; its end is that of the server."""
     server = make_server(make_app(pool, limits=limits, **arguments), limits, before_stop)

@@ -1,4 +1,6 @@
-"""The environment as an OpenEnv client sees it: the framework's own server and clients, over a loopback port."""
+"""The environment as an OpenEnv client sees it: the framework's own server and clients, over a
+loopback port.
+"""
 
 import random
 import threading
@@ -34,9 +36,13 @@ LINK = CompileError(kind="link", message="No such library.", details="ld: cannot
 
 
 def answer(problem: Any, submission: Any) -> Any:
-    """What the code asks for: `num_warps` is its speedup, 7 fails to link, 8 is wrong, with 9 the judge fails."""
+    """What the code asks for: `num_warps` is its speedup, 7 fails to link, 8 is wrong, with 9 the
+    judge fails.
+    """
     number = int(submission.code.partition("num_warps=")[2].partition(")")[0] or 1)
-    return {7: LINK, 8: WRONG, 9: JudgeError("the judge is out")}.get(number) or correct(float(number))
+    return {7: LINK, 8: WRONG, 9: JudgeError("the judge is out")}.get(number) or correct(
+        float(number)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,28 +56,45 @@ def test_the_fields_of_kernrl_and_ours_on_the_wire(url: str) -> None:
         first = env.reset(problem_id="L1_23_Softmax")
         assert (first.reward, first.done) == (None, False)
         told = first.observation
-        assert told["problem_id"] == "L1_23_Softmax" and told["turn"] == 0 and told["max_turns"] == 4
+        assert (
+            told["problem_id"] == "L1_23_Softmax" and told["turn"] == 0 and told["max_turns"] == 4
+        )
         assert "class Model(" in told["reference_code"] and "Softmax" in told["problem_description"]
         assert told["gpu_info"] == "scripted CPU (cpu)"
-        assert told["messages"][-1]["role"] == "user" and "ModelNew" in told["messages"][-1]["content"]
+        assert (
+            told["messages"][-1]["role"] == "user" and "ModelNew" in told["messages"][-1]["content"]
+        )
         assert (told["category"], told["correctness_pass"], told["feedback"]) == (None, None, "")
 
         broken = env.step({"code": another(7)}).observation
-        assert (broken["category"], broken["kind"], broken["compilation_success"]) == ("compile", "link", False)
+        assert (broken["category"], broken["kind"], broken["compilation_success"]) == (
+            "compile",
+            "link",
+            False,
+        )
         assert broken["compilation_error"] == "No such library.\nld: cannot find -lfast"
         assert broken["correctness_pass"] is None and "cannot find -lfast" in broken["feedback"]
         assert broken["feedback"] in broken["messages"][-1]["content"]
 
         wrong = env.step({"code": another(8)}).observation
         assert (wrong["compilation_success"], wrong["compilation_error"]) == (True, None)
-        assert (wrong["correctness_pass"], wrong["max_diff"], wrong["speedup"]) == (False, None, None)
+        assert (wrong["correctness_pass"], wrong["max_diff"], wrong["speedup"]) == (
+            False,
+            None,
+            None,
+        )
 
         right = env.step({"code": another(2)})
         assert (right.observation["correctness_pass"], right.observation["speedup"]) == (True, 2.0)
         assert right.observation["speedup_interval"] == [1.8, 2.2]
         assert (right.reward, right.done, right.observation["turn"]) == (2.3, False, 3)
         state = env.state()
-        assert {"problem_id": "L1_23_Softmax", "turn": 3, "max_turns": 4, "step_count": 3}.items() <= state.items()
+        assert {
+            "problem_id": "L1_23_Softmax",
+            "turn": 3,
+            "max_turns": 4,
+            "step_count": 3,
+        }.items() <= state.items()
         assert (state["best_speedup"], state["solved"]) == (2.0, True)
 
 
@@ -100,7 +123,13 @@ def test_kernrls_own_client_can_read_what_comes(url: str) -> None:
         Theirs.model_validate(env.reset(seed=0).observation)
         for number in (1, 7, 8):
             Theirs.model_validate(env.step({"code": another(number)}).observation)
-        theirs = {"episode_id": str, "step_count": int, "problem_id": str, "turn": int, "max_turns": int}
+        theirs = {
+            "episode_id": str,
+            "step_count": int,
+            "problem_id": str,
+            "turn": int,
+            "max_turns": int,
+        }
         theirs |= {"best_speedup": float, "solved": bool}
         state = env.state()
         assert {name: type(state[name]) for name in theirs} == theirs
@@ -154,7 +183,10 @@ def test_a_seed_draws_the_problem_and_an_id_is_kept(url: str) -> None:
 
 def test_held_out_problems_are_drawn_only_from_their_split() -> None:
     problems, source = list_problems(), random.Random(0)
-    tasks, held_out = Tasks(problems, split(problems)), {each.id for each in find_problems("held_out")}
+    tasks, held_out = (
+        Tasks(problems, split(problems)),
+        {each.id for each in find_problems("held_out")},
+    )
 
     def drawn(**asked: Any) -> set[str]:
         return {tasks.choose(ResetRequest(**asked), source).id for _ in range(400)}
@@ -225,7 +257,11 @@ def test_text_that_cannot_be_encoded_is_a_turn(url: str) -> None:
 
 def test_tasks_are_listed_by_split(url: str) -> None:
     splits = {each["name"]: each["type"] for each in requests.get(f"{url}/kevin_env/splits").json()}
-    assert splits["train"] == "train" and splits["held_out"] == "test" and {"all", "L1", "L10"} <= splits.keys()
+    assert (
+        splits["train"] == "train"
+        and splits["held_out"] == "test"
+        and {"all", "L1", "L10"} <= splits.keys()
+    )
 
     def ask(what: str, **words: Any) -> Any:
         return requests.post(f"{url}/kevin_env/{what}", json=words)
@@ -233,7 +269,9 @@ def test_tasks_are_listed_by_split(url: str) -> None:
     sides = split(list_problems())
     for side in ("train", "held_out"):
         tasks = ask("tasks", split=side).json()["tasks"]
-        assert [task["id"] for task in tasks] == [id for id, which in sides.items() if which == side]
+        assert [task["id"] for task in tasks] == [
+            id for id, which in sides.items() if which == side
+        ]
         assert ask("num_tasks", split=side).json()["num_tasks"] == len(tasks)
     assert ask("task_range", split="held_out", start=2, stop=4).json()["tasks"] == tasks[2:4]
     one = ask("task", split="held_out", index=2).json()["task"]
@@ -246,7 +284,11 @@ def test_tasks_are_listed_by_split(url: str) -> None:
 
 def test_only_what_is_served_can_be_had(tmp_path: Path) -> None:
     own = problem_file(tmp_path)
-    with closing(ScriptedPool(answer)) as pool, serving(pool, problems=[own]) as url, KevinEnv(base_url=url) as env:
+    with (
+        closing(ScriptedPool(answer)) as pool,
+        serving(pool, problems=[own]) as url,
+        KevinEnv(base_url=url) as env,
+    ):
         assert env.reset().observation.reference_code == SOURCE
         with pytest.raises(RuntimeError, match="unknown problem 'L1_23_Softmax'"):
             env.reset(problem_id="L1_23_Softmax")
@@ -261,10 +303,16 @@ def test_a_step_that_takes_too_long_has_not_happened() -> None:
         return correct(2.0)
 
     limits = ServerLimits(step_timeout=0.3, idle_timeout=77)
-    with closing(ScriptedPool(slow)) as pool, serving(pool, limits) as url, KevinEnv(base_url=url) as env:
+    with (
+        closing(ScriptedPool(slow)) as pool,
+        serving(pool, limits) as url,
+        KevinEnv(base_url=url) as env,
+    ):
         told = env.reset(seed=0).observation
         assert (told.step_timeout_s, told.idle_timeout_s) == (0.3, 77)
-        with pytest.raises(RuntimeError, match=r"not judged within 0\.3 s; the same action may be sent again"):
+        with pytest.raises(
+            RuntimeError, match=r"not judged within 0\.3 s; the same action may be sent again"
+        ):
             env.step(KevinAction(code=REPLY))
         assert (env.state().step_count, env.state().step_timeout_s) == (0, 0.3)
         free.set()
@@ -273,7 +321,10 @@ def test_a_step_that_takes_too_long_has_not_happened() -> None:
 
 
 def test_the_client_waits_as_long_as_the_server_may_take() -> None:
-    with closing(ScriptedPool(answer)) as pool, serving(pool, ServerLimits(step_timeout=3000)) as url:
+    with (
+        closing(ScriptedPool(answer)) as pool,
+        serving(pool, ServerLimits(step_timeout=3000)) as url,
+    ):
         with KevinEnv(base_url=url) as env:
             assert env._message_timeout > 900
             env.reset(seed=0)
@@ -303,7 +354,10 @@ def test_the_web_interface_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADIO_ANALYTICS_ENABLED", "False")
     with closing(ScriptedPool(answer)) as pool, serving(pool) as url:
         assert requests.get(f"{url}/web/").status_code == 200
-        assert requests.post(f"{url}/web/reset", json={"problem_id": "L1_23_Softmax"}).status_code == 200
+        assert (
+            requests.post(f"{url}/web/reset", json={"problem_id": "L1_23_Softmax"}).status_code
+            == 200
+        )
         step = requests.post(f"{url}/web/step", json={"action": {"code": another(2)}}).json()
         assert (step["reward"], step["observation"]["speedup"]) == (2.3, 2.0)
 

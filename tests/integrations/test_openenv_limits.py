@@ -57,7 +57,9 @@ def tell(client: ClientConnection, type: str, **data: Any) -> dict[str, Any]:
 def fits(url: str) -> bool:
     """Whether the server has room for one more session."""
     with socket_to(url) as client:
-        with suppress(ConnectionClosed):  # one too many is told so and closed, perhaps before it has said a word
+        with suppress(
+            ConnectionClosed
+        ):  # one too many is told so and closed, perhaps before it has said a word
             client.send('{"type": "state"}')
         return json.loads(client.recv(timeout=20))["type"] == "state"
 
@@ -69,7 +71,11 @@ def test_one_session_too_many_is_told_so_and_the_others_go_on(pool: ScriptedPool
                 env.reset(seed=0)
             with pytest.raises(RuntimeError, match="CAPACITY_REACHED"):
                 KevinEnv(base_url=url).reset(seed=2)
-            assert one.step(KevinAction(code=REPLY)).reward == 1.3 == two.step(KevinAction(code=REPLY)).reward
+            assert (
+                one.step(KevinAction(code=REPLY)).reward
+                == 1.3
+                == two.step(KevinAction(code=REPLY)).reward
+            )
         until(lambda: fits(url))
 
 
@@ -93,13 +99,19 @@ class Endless(ScriptedPool):
         self.judging: list[Future[Judgement]] = []
 
     def submit(
-        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
     ) -> Future[Judgement]:
         self.judging.append(Future())
         return self.judging[-1]
 
 
-def test_what_is_judged_for_a_session_that_goes_away_is_cancelled(capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_judged_for_a_session_that_goes_away_is_cancelled(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     before = episodes()
     with closing(Endless()) as pool, serving(pool, ServerLimits(sessions=1)) as url:
         for leave in (ClientConnection.close, lambda client: client.socket.close()):
@@ -139,7 +151,10 @@ def test_a_session_that_was_ended_begins_nothing_any_more(pool: ScriptedPool) ->
     assert environment.state.problem_id is not None
     environment.close()
     assert environment.state.problem_id is None
-    for call in (lambda: environment.reset(seed=0), lambda: environment.step(KevinAction(code=REPLY))):
+    for call in (
+        lambda: environment.reset(seed=0),
+        lambda: environment.step(KevinAction(code=REPLY)),
+    ):
         with pytest.raises(EpisodeError, match="this session is over; connect again"):
             call()
 
@@ -177,13 +192,21 @@ def test_the_time_of_a_step_is_no_silence() -> None:
         return correct(1.0)
 
     limits = ServerLimits(idle_timeout=0.6)
-    with closing(ScriptedPool(slow)) as pool, serving(pool, limits) as url, KevinEnv(base_url=url) as env:
+    with (
+        closing(ScriptedPool(slow)) as pool,
+        serving(pool, limits) as url,
+        KevinEnv(base_url=url) as env,
+    ):
         env.reset(seed=0)
         assert env.step(KevinAction(code=REPLY)).observation.turn == 1
 
 
-def test_a_session_without_a_socket_is_ended_as_well(pool: ScriptedPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenEnv has a way to open sessions over HTTP alone. They are ended by OpenEnv, which looks every five seconds."""
+def test_a_session_without_a_socket_is_ended_as_well(
+    pool: ScriptedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenEnv has a way to open sessions over HTTP alone. They are ended by OpenEnv, which looks
+    every five seconds.
+    """
     with serving(pool, SMALL) as url:
         create = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create"}
         for _ in range(2):
@@ -196,8 +219,15 @@ def test_pages_of_other_origins_are_refused(pool: ScriptedPool) -> None:
     with serving(pool) as url:
         for origin in ("http://elsewhere.example", "null", url.replace("127.0.0.1", "localhost")):
             with pytest.raises(InvalidStatus, match="403"):
-                connect(f"{url.replace('http', 'ws')}/ws", proxy=None, legacy=True, origin=Origin(origin))
-        with connect(f"{url.replace('http', 'ws')}/ws", proxy=None, legacy=True, origin=Origin(url)) as client:
+                connect(
+                    f"{url.replace('http', 'ws')}/ws",
+                    proxy=None,
+                    legacy=True,
+                    origin=Origin(origin),
+                )
+        with connect(
+            f"{url.replace('http', 'ws')}/ws", proxy=None, legacy=True, origin=Origin(url)
+        ) as client:
             assert tell(client, "reset", seed=0)["type"] == "observation"
 
 
@@ -211,11 +241,16 @@ def test_messages_have_a_size(pool: ScriptedPool) -> None:
         body = json.dumps({"action": {"code": "x" * 5000}}).encode()
         for path in ("step", "reset", "kevin_env/tasks"):
             assert requests.post(f"{url}/{path}", data=body).status_code == 413
-            assert requests.post(f"{url}/{path}", data=iter([body[:3000], body[3000:]])).status_code == 413
+            assert (
+                requests.post(f"{url}/{path}", data=iter([body[:3000], body[3000:]])).status_code
+                == 413
+            )
         assert fits(url)
 
 
-@pytest.mark.parametrize("words", ["{", "[]", "[" * 2000, '{"type": "reset", "data": {"self": 1}}', '{"type": "jump"}'])
+@pytest.mark.parametrize(
+    "words", ["{", "[]", "[" * 2000, '{"type": "reset", "data": {"self": 1}}', '{"type": "jump"}']
+)
 def test_nonsense_harms_nobody_else(pool: ScriptedPool, words: str) -> None:
     with serving(pool, ServerLimits(sessions=2)) as url, KevinEnv(base_url=url) as env:
         env.reset(seed=0)

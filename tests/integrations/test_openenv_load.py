@@ -27,7 +27,9 @@ def number_of(code: str) -> int:
 
 
 class Judges:
-    """Verdicts that tell whose submission it was, slow enough for all sessions to be judged at the same time."""
+    """Verdicts that tell whose submission it was, slow enough for all sessions to be judged at the
+    same time.
+    """
 
     def __init__(self) -> None:
         self.now = self.most = 0
@@ -89,7 +91,9 @@ RIGHT = OPEN.format("torch.nn.functional.gelu(x)")
 
 
 def test_sessions_over_real_judges(pool: LocalPool) -> None:
-    """Sessions submit at once: each something that fails in its own way, then what the next one did; one is right."""
+    """Sessions submit at once: each something that fails in its own way, then what the next one
+    did; one is right.
+    """
 
     async def play(url: str, at: int) -> list[KevinObservation]:
         async with KevinEnv(base_url=url) as env:
@@ -108,7 +112,11 @@ def test_sessions_over_real_judges(pool: LocalPool) -> None:
     settings = Settings(rules="open", device="cpu", max_turns=2)
     with serving(pool, settings=settings) as url:
         (right,), *wrong = asyncio.run(play_all(url))
-    assert (right.category, right.correctness_pass, right.turn_scores[0] >= 0.3) == ("correct", True, True)
+    assert (right.category, right.correctness_pass, right.turn_scores[0] >= 0.3) == (
+        "correct",
+        True,
+        True,
+    )
     for at, seen in enumerate(wrong):
         endings = [list(ENDINGS.values())[(at + turn) % 3] for turn in range(2)]
         assert [(each.category, each.kind) for each in seen] == endings

@@ -1,4 +1,6 @@
-"""The folder as OpenEnv's own tools see it, the image as far as it can be read, and the command that serves."""
+"""The folder as OpenEnv's own tools see it, the image as far as it can be read, and the command
+that serves.
+"""
 
 import json
 import re
@@ -43,7 +45,9 @@ KEVIN_ENV = [sys.executable, "-m", "kevin_env"]
 
 
 class Loopback:
-    """A provider for OpenEnv's runtime validation: no container, but the command that the image starts."""
+    """A provider for OpenEnv's runtime validation: no container, but the command that the image
+    starts.
+    """
 
     name = "loopback"
     capabilities = frozenset({ProviderCapability.IMAGE_BUILD, ProviderCapability.GPU})
@@ -76,18 +80,24 @@ def test_the_folder_passes_openenvs_validation() -> None:
 
 
 def test_an_episode_passes_openenvs_validation() -> None:
-    """The plan in the folder, played and graded by OpenEnv: rewards in range, observations and state as declared."""
+    """The plan in the folder, played and graded by OpenEnv: rewards in range, observations and
+    state as declared.
+    """
     with closing(ScriptedPool([WRONG])) as pool, serving(pool) as url:
         report = run_validation(FOLDER, provider=Loopback(url))
         results = {result.check_id: (result.status, result.evidence) for result in report.results}
         for check in ("startup", "reward_well_formed", "observation_schema", "state_contract"):
             assert results[f"runtime.{check}"][0] is CheckStatus.PASS, results
         (judged,) = pool.submissions
-        assert check_rules(judged[1].code) is None  # the plan also has an answer without code, and one that is broken
+        assert (
+            check_rules(judged[1].code) is None
+        )  # the plan also has an answer without code, and one that is broken
 
 
 def test_the_command_serves_until_it_is_interrupted() -> None:
-    process = subprocess.Popen([*KEVIN_ENV, "serve", "--port", "0"], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*KEVIN_ENV, "serve", "--port", "0"], stderr=subprocess.PIPE, text=True
+    )
     assert process.stderr is not None
     with process:
         found = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())
@@ -110,13 +120,20 @@ def test_the_manifest_says_what_is_so() -> None:
     assert "/kevin_env/splits" in str(asgi.openapi()["paths"]).replace("{env_name}", NAME)
     with pytest.raises(AttributeError):
         import_module(module).nothing  # noqa: B018
-    assert Settings().max_turns * ServerLimits().step_timeout <= validation["resources"]["episode_timeout_s"]
+    assert (
+        Settings().max_turns * ServerLimits().step_timeout
+        <= validation["resources"]["episode_timeout_s"]
+    )
 
 
 def test_the_readme_is_a_card_of_a_space() -> None:
     _, matter, text = (FOLDER / "README.md").read_text().split("---\n", 2)
     card = yaml.safe_load(matter)
-    assert (card["sdk"], card["app_port"], card["base_path"]) == ("docker", MANIFEST["port"], "/web")
+    assert (card["sdk"], card["app_port"], card["base_path"]) == (
+        "docker",
+        MANIFEST["port"],
+        "/web",
+    )
     assert "openenv" in card["tags"] and text.strip().startswith("# kevin-env")
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         compile(block, "README.md", "exec")
@@ -126,12 +143,27 @@ def instructions(dockerfile: str) -> list[tuple[str, str]]:
     """The instructions of a Dockerfile with what they say."""
     lines = [line for line in dockerfile.splitlines() if not line.startswith("#")]
     whole = "\n".join(lines).replace("\\\n", " ")
-    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in whole.splitlines()) if word]
+    return [
+        (word, rest.strip())
+        for word, _, rest in (line.partition(" ") for line in whole.splitlines())
+        if word
+    ]
 
 
 def test_the_image_is_made_of_what_is_there(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)  # as the README says, but for the place
+    build = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "wheel",
+        "-d",
+        str(tmp_path / "dist"),
+    ]
+    subprocess.run(
+        build, cwd=ROOT, check=True, capture_output=True
+    )  # as the README says, but for the place
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     shipped = set(zipfile.ZipFile(wheel).namelist())
     own = ("openenv.yaml", "README.md", "Dockerfile", "pyproject.toml", "validation/runtime.json")
@@ -144,9 +176,13 @@ def test_the_image_is_made_of_what_is_there(tmp_path: Path) -> None:
             subprocess.run(["bash", "-n", "-c", rest], check=True)
         if word == "COPY":
             *sources, _ = rest.split()
-            assert all((FOLDER / source).exists() or (tmp_path / source).exists() for source in sources), rest
+            assert all(
+                (FOLDER / source).exists() or (tmp_path / source).exists() for source in sources
+            ), rest
     said = dict(steps)
-    assert "-devel-" in said["ARG"] or any("-devel-" in rest for word, rest in steps if word == "ARG")
+    assert "-devel-" in said["ARG"] or any(
+        "-devel-" in rest for word, rest in steps if word == "ARG"
+    )
     assert int(said["EXPOSE"]) == MANIFEST["port"] and said["USER"] not in ("root", "0")
     name, _, *words = json.loads(said["CMD"])
     assert name in {script.name for script in metadata.distribution("kevin-env").entry_points}
@@ -168,14 +204,21 @@ def test_the_command_says_in_one_line_what_is_wrong() -> None:
         port = str(taken.getsockname()[1])
         done = CliRunner().invoke(app, ["serve", "--port", port])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"kevin-env: cannot listen on 127.0.0.1 port {port}: Address already in use")
+    assert done.stderr.startswith(
+        f"kevin-env: cannot listen on 127.0.0.1 port {port}: Address already in use"
+    )
     assert done.stderr.count("\n") == 1
-    for words in (["--problem", "L1_23"], ["--score", "nonsense"], ["--host", "256.1.1.1"], ["--step-timeout", "inf"]):
+    for words in (
+        ["--problem", "L1_23"],
+        ["--score", "nonsense"],
+        ["--host", "256.1.1.1"],
+        ["--step-timeout", "inf"],
+    ):
         done = CliRunner().invoke(app, ["serve", "--port", "0", *words])
         assert done.exit_code == 2 and done.stderr.count("\n") == 1, done.stderr
-    without = (
-        "import sys; sys.modules['openenv'] = None; import kevin_env.cli as c; sys.argv = ['x', 'serve']; c.main()"
-    )
+    without = "import sys; sys.modules['openenv'] = None; import kevin_env.cli as c; sys.argv = ['x', 'serve']; c.main()"
     run = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True)
     assert run.returncode == 2
-    assert run.stderr == "kevin-env: this needs the extra openenv: pip install 'kevin-env[openenv]'\n"
+    assert (
+        run.stderr == "kevin-env: this needs the extra openenv: pip install 'kevin-env[openenv]'\n"
+    )

@@ -50,7 +50,9 @@ def test_a_file_needs_no_fence_and_its_model_may_be_called_model() -> None:
     assert "super(ModelNew, self).__init__()" in code
     assert """self.Model = f"{'Model'} é" + ModelNew.__name__; self.other = ModelNew""" in code
     assert "A Model of one kernel." in code and "# the Model's own" in code
-    assert [len(line) for line in code.split("\n")[:6]] == [len(line) for line in KERNRL.split("\n")[:6]]
+    assert [len(line) for line in code.split("\n")[:6]] == [
+        len(line) for line in KERNRL.split("\n")[:6]
+    ]
     assert code.count("\n") == KERNRL.count("\n") + 1
 
 

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-skyrl_gym = pytest.importorskip("skyrl_gym", reason="SkyRL-gym is not installed: pip install 'kevin-env[skyrl]'")
+skyrl_gym = pytest.importorskip(
+    "skyrl_gym", reason="SkyRL-gym is not installed: pip install 'kevin-env[skyrl]'"
+)
 
 from episodes import WRONG, correct, problem_file  # noqa: E402
 from skyrl_gym.envs.registration import deregister  # noqa: E402
@@ -33,7 +35,9 @@ def _registered():
 
 def made(folder, pool: ScriptedPool | None = None, env_config: Any = None, **row: Any) -> Any:
     row = {"problem": problem_file(folder).path, **row}
-    return skyrl_gym.make("kevin", env_config=env_config or {}, extras=row, pool=pool or ScriptedPool(judged))
+    return skyrl_gym.make(
+        "kevin", env_config=env_config or {}, extras=row, pool=pool or ScriptedPool(judged)
+    )
 
 
 def test_an_episode_from_first_to_last_turn(tmp_path) -> None:
@@ -44,7 +48,11 @@ def test_an_episode_from_first_to_last_turn(tmp_path) -> None:
     first = env.step(reply("wrong"))
     assert (first["reward"], first["done"], first["metadata"]["kind"]) == (0.0, False, "values")
     (told,) = first["observations"]
-    assert told["role"] == "user" and "512 of 1024" in told["content"] and "Turns left: 2." in told["content"]
+    assert (
+        told["role"] == "user"
+        and "512 of 1024" in told["content"]
+        and "Turns left: 2." in told["content"]
+    )
     second = env.step(f"<think>{reply('wrong')}</think>{reply('fast')}")
     assert (second["reward"], second["done"]) == (2.3, False)
     last = env.step("I give up.")
@@ -53,8 +61,17 @@ def test_an_episode_from_first_to_last_turn(tmp_path) -> None:
     with pytest.raises(EpisodeError, match="ended after turn 3"):
         env.step(reply("fast"))
     metrics = env.get_metrics()
-    assert metrics == {"turns": 3, "solved": True, "best_score": 2.3, "best_speedup": 2.0, "return": 0.5 * 2.3}
-    assert aggregate_for_environment("kevin", [metrics, {"turns": 1, "solved": False}])["solved"] == 0.5
+    assert metrics == {
+        "turns": 3,
+        "solved": True,
+        "best_score": 2.3,
+        "best_speedup": 2.0,
+        "return": 0.5 * 2.3,
+    }
+    assert (
+        aggregate_for_environment("kevin", [metrics, {"turns": 1, "solved": False}])["solved"]
+        == 0.5
+    )
 
 
 def test_a_judge_that_fails_twice_is_an_error_and_no_score(tmp_path) -> None:
@@ -67,7 +84,9 @@ def test_a_judge_that_fails_twice_is_an_error_and_no_score(tmp_path) -> None:
 
 
 def test_bad_rows_and_settings_say_what_is_wrong(tmp_path) -> None:
-    with pytest.raises(ProblemError, match="unknown problem 'L1_23_Softmux'; did you mean L1_23_Softmax"):
+    with pytest.raises(
+        ProblemError, match="unknown problem 'L1_23_Softmux'; did you mean L1_23_Softmax"
+    ):
         made(tmp_path, problem="L1_23_Softmux")
     with pytest.raises(ProblemError, match="no column 'problem'"):
         skyrl_gym.make("kevin", env_config={}, extras={}, pool=ScriptedPool([]))

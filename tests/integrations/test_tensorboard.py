@@ -25,22 +25,45 @@ FUSED = ProblemRef(id="L2_1_Fused", sha256="1", level=2)
 
 BATCH = [
     # Scores 0, 2.3 and returns 0.92, 2.3 (gamma 0.4).
-    trajectory(turn(1, outcome=WRONG, seconds=Seconds(build=4.0, time=1.0)), timed(2, 2.0), id="a", problem=SOFTMAX),
+    trajectory(
+        turn(1, outcome=WRONG, seconds=Seconds(build=4.0, time=1.0)),
+        timed(2, 2.0),
+        id="a",
+        problem=SOFTMAX,
+    ),
     # Scores 1.3, 0 and returns 1.3, 0.
-    trajectory(timed(1, 1.0), turn(2, outcome=EARLY, seconds=Seconds(build=2.0)), id="b", problem=SOFTMAX),
+    trajectory(
+        timed(1, 1.0), turn(2, outcome=EARLY, seconds=Seconds(build=2.0)), id="b", problem=SOFTMAX
+    ),
     # Score 0, truncated, no code.
-    trajectory(turn(1, truncated=True, usage=Usage(prompt_tokens=7, completion_tokens=9)), id="c", problem=FUSED),
+    trajectory(
+        turn(1, truncated=True, usage=Usage(prompt_tokens=7, completion_tokens=9)),
+        id="c",
+        problem=FUSED,
+    ),
 ]
 
 GROUPS = {
-    *("Reward", "RewardComponents", "Kernel", "MultiTurn", "Progress", "Optimizer", "Batch", "Timing", "Distributions"),
+    *(
+        "Reward",
+        "RewardComponents",
+        "Kernel",
+        "MultiTurn",
+        "Progress",
+        "Optimizer",
+        "Batch",
+        "Timing",
+        "Distributions",
+    ),
     *("Counts", "PerLevel", "Advantage", "Eval"),
 }
 """kernel-rl's groups."""
 
 
 def read(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """Every scalar in the event files of a folder: (step, value) by tag. Of a histogram the number of its values."""
+    """Every scalar in the event files of a folder: (step, value) by tag. Of a histogram the number
+    of its values.
+    """
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.util.tensor_util import make_ndarray
 
@@ -49,7 +72,9 @@ def read(folder: Path) -> dict[str, list[tuple[int, float]]]:
     for tag in events.Tags()["tensors"]:
         for event in events.Tensors(tag):
             value = make_ndarray(event.tensor_proto)
-            found.setdefault(tag, []).append((event.step, float(value if value.ndim == 0 else value[:, 2].sum())))
+            found.setdefault(tag, []).append(
+                (event.step, float(value if value.ndim == 0 else value[:, 2].sum()))
+            )
     return found
 
 
@@ -89,7 +114,8 @@ def test_a_second_run_adds_to_the_folder(tmp_path: Path) -> None:
         with TensorBoardLogger(tmp_path) as logger:
             logger.log_batch(step, BATCH)
     assert len(list(tmp_path.glob("events.out.tfevents.*"))) == 2
-    # A folder with several files is read by TensorBoard's own loader of folders; here each file by itself.
+    # A folder with several files is read by TensorBoard's own loader of folders; here each file by
+    # itself.
     steps = [read(file)["Reward/Mean"][0][0] for file in sorted(tmp_path.iterdir())]
     assert sorted(steps) == [0, 1]
 
@@ -98,7 +124,9 @@ def test_reward_group_by_hand() -> None:
     values = batch_scalars(BATCH)
     scores, returns = [0, 2.3, 1.3, 0, 0], [0.92, 2.3, 1.3, 0, 0]
     assert values["Reward/Mean"] == pytest.approx(sum(scores) / 5)
-    assert values["Reward/StdDev"] == pytest.approx(math.sqrt(sum((each - 0.72) ** 2 for each in scores) / 5))
+    assert values["Reward/StdDev"] == pytest.approx(
+        math.sqrt(sum((each - 0.72) ** 2 for each in scores) / 5)
+    )
     assert (values["Reward/Min"], values["Reward/Max"]) == (0, 2.3)
     assert values["Reward/DiscountedMean"] == pytest.approx(sum(returns) / 5)
     # Kevin's score: 0.3 for each of two correct kernels, and speedups of 2 and 1.
@@ -123,7 +151,9 @@ def test_components_of_a_score_of_ones_own_are_not_guessed() -> None:
 
 
 def test_components_that_look_at_the_reply() -> None:
-    told = timed(1, 2.0).model_copy(update={"submission": Submission(code="x" * 600), "reasoning": "Because."})
+    told = timed(1, 2.0).model_copy(
+        update={"submission": Submission(code="x" * 600), "reasoning": "Because."}
+    )
     values = batch_scalars([trajectory(told, config={"score": "kernel_rl_default"})])
     assert values["RewardComponents/Thinking"] > 0
 
@@ -137,7 +167,11 @@ def test_kernel_group_by_hand() -> None:
     assert values["Kernel/HackRate"] == 1 / 5
     assert values["Kernel/TruncatedRate"] == 1 / 5
     assert values["Kernel/MeanSpeedup"] == 1.5
-    assert (values["Counts/Format"], values["Counts/Correct"], values["Counts/Category/correctness"]) == (4, 2, 2)
+    assert (
+        values["Counts/Format"],
+        values["Counts/Correct"],
+        values["Counts/Category/correctness"],
+    ) == (4, 2, 2)
 
 
 def test_multi_turn_group_by_hand() -> None:
@@ -168,22 +202,37 @@ def test_levels_batch_and_times_by_hand() -> None:
     assert values["PerLevel/Level1/RewardMean"] == pytest.approx(3.6 / 4)
     assert values["PerLevel/Level2/FormatRate"] == 0
     assert values["PerLevel/Level1/BestSpeedupMean"] == 1.5
-    assert (values["Batch/NumGroups"], values["Batch/NumTrajectories"], values["Batch/TotalSteps"]) == (2, 3, 5)
+    assert (
+        values["Batch/NumGroups"],
+        values["Batch/NumTrajectories"],
+        values["Batch/TotalSteps"],
+    ) == (2, 3, 5)
     assert (values["Batch/PromptTokens"], values["Batch/CompletionTokens"]) == (7, 9)
     # Two turns were judged for 5 and 2 seconds; the others have no time and do not count.
-    assert (values["Timing/BuildMean"], values["Timing/BuildMax"], values["Timing/TotalMean"]) == (3.0, 4.0, 3.5)
+    assert (values["Timing/BuildMean"], values["Timing/BuildMax"], values["Timing/TotalMean"]) == (
+        3.0,
+        4.0,
+        3.5,
+    )
 
 
 def test_what_a_batch_says_nothing_of_is_left_out() -> None:
     values = batch_scalars([trajectory(turn(1))])
-    assert not any(name.startswith(("Advantage", "Timing", "Kernel/MeanSpeedup", "Batch/Prompt")) for name in values)
+    assert not any(
+        name.startswith(("Advantage", "Timing", "Kernel/MeanSpeedup", "Batch/Prompt"))
+        for name in values
+    )
     assert "Distributions/Speedups" not in batch_distributions([trajectory(turn(1))])
     assert all(math.isfinite(value) for value in values.values())
 
 
 def test_advantages_by_hand() -> None:
     values = batch_scalars(BATCH, [1.0, -1.0, 0.0])
-    assert (values["Advantage/Mean"], values["Advantage/Min"], values["Advantage/Max"]) == (0, -1, 1)
+    assert (values["Advantage/Mean"], values["Advantage/Min"], values["Advantage/Max"]) == (
+        0,
+        -1,
+        1,
+    )
     assert values["Advantage/StdDev"] == pytest.approx(math.sqrt(2 / 3))
 
 
@@ -214,11 +263,16 @@ def test_numbers_that_are_not_finite_do_not_stop_a_training(tmp_path: Path) -> N
 
 def test_a_batch_without_a_turn_is_an_error(tmp_path: Path) -> None:
     empty: list[Trajectory] = [trajectory()]
-    with TensorBoardLogger(tmp_path) as logger, pytest.raises(ValueError, match="no episode has a turn"):
+    with (
+        TensorBoardLogger(tmp_path) as logger,
+        pytest.raises(ValueError, match="no episode has a turn"),
+    ):
         logger.log_batch(0, empty)
 
 
-def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
     with pytest.raises(ImportError, match=r"pip install 'kevin-env\[tensorboard\]'"):
         TensorBoardLogger(tmp_path)
@@ -240,13 +294,22 @@ def test_a_loop_that_is_taken_up_logs_no_point_twice_if_it_says_so(tmp_path: Pat
         with TensorBoardLogger(tmp_path, resume=True) as logger:
             for step in steps:
                 logger.log_batch(step, BATCH, timing={"train": 1.0} if steps == [1, 2] else None)
-    steps = [(tag, step) for file in tmp_path.iterdir() for tag, points in read(file).items() for step, _ in points]
+    steps = [
+        (tag, step)
+        for file in tmp_path.iterdir()
+        for tag, points in read(file).items()
+        for step, _ in points
+    ]
     assert len(steps) == len(set(steps))
     assert {step for tag, step in steps if tag == "Reward/Mean"} == {0, 1, 2}
-    assert {step for tag, step in steps if tag == "Timing/Train"} == {1, 2}, "what is new at a step is logged"
+    assert {step for tag, step in steps if tag == "Timing/Train"} == {1, 2}, (
+        "what is new at a step is logged"
+    )
 
 
-def test_the_loop_of_the_page_logs_batches_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loop_of_the_page_logs_batches_and_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     trained: list[tuple[int, int]] = []
 
@@ -260,5 +323,7 @@ def test_the_loop_of_the_page_logs_batches_and_figures(tmp_path: Path, monkeypat
     found = read(tmp_path / "runs" / "kevin")
     assert found["Optimizer/Loss"] == [(0, 0.25), (1, 0.25)]
     assert found["Eval/CorrectRate"] == [(0, pytest.approx(0.5))]
-    assert trained == [(4, 4), (4, 4)], "the fused problem has one turn, from which nothing is to be learnt"
+    assert trained == [(4, 4), (4, 4)], (
+        "the fused problem has one turn, from which nothing is to be learnt"
+    )
     assert [step for step, _ in found["Advantage/Mean"]] == [0, 1]

@@ -1,4 +1,6 @@
-"""The cookbook's own rollouts and advantages, with a sampler that answers from a script and a scripted judge."""
+"""The cookbook's own rollouts and advantages, with a sampler that answers from a script and a
+scripted judge.
+"""
 
 # pyright: reportMissingImports=false
 # Its pins exclude those of the tools that check types.
@@ -12,7 +14,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("tinker_cookbook", reason="Tinker's cookbook is not installed: pip install 'kevin-env[tinker]'")
+pytest.importorskip(
+    "tinker_cookbook", reason="Tinker's cookbook is not installed: pip install 'kevin-env[tinker]'"
+)
 
 from episodes import WRONG, correct, problem_file
 from tinker_cookbook import renderers, tokenizer_utils
@@ -24,7 +28,10 @@ from tinker_cookbook.rl.data_processing import (
 )
 from tinker_cookbook.rl.metric_util import compute_trajectory_metrics
 from tinker_cookbook.rl.rollout_strategy import FailFast, RetryOnFailure
-from tinker_cookbook.rl.rollouts import do_group_rollout, do_group_rollout_and_filter_constant_reward
+from tinker_cookbook.rl.rollouts import (
+    do_group_rollout,
+    do_group_rollout_and_filter_constant_reward,
+)
 from tinker_cookbook.rl.types import StopReason
 from tiny_models import make_byte_tokenizer, reply
 
@@ -38,7 +45,8 @@ from kevin_env.recorder import Recorder, read_trajectories
 from kevin_env.settings import Settings
 
 END = "<|im_end|>"
-# Scores 0, 0, 1.3, 0 and 1.3, 0, 0, 0: returns 0.208, 0.52, 1.3, 0 and 1.3, 0, 0, 0, whose mean is 0.416.
+# Scores 0, 0, 1.3, 0 and 1.3, 0, 0, 0: returns 0.208, 0.52, 1.3, 0 and 1.3, 0, 0, 0, whose mean is
+# 0.416.
 FLAT = [-0.208, 0.104, 0.884, -0.416, 0.884, -0.416, -0.416, -0.416]
 SPEEDUPS = {"a3": 1.0, "b1": 1.0}
 
@@ -65,10 +73,14 @@ class Sampler(TokenCompleter):
         self.begun = 0
         self.prompts: list[list[int]] = []
 
-    async def __call__(self, model_input: Any, stop: Any, *, max_tokens: int | None = None) -> TokensWithLogprobs:
+    async def __call__(
+        self, model_input: Any, stop: Any, *, max_tokens: int | None = None
+    ) -> TokensWithLogprobs:
         assert stop == self.tokenizer.encode(END)
         self.prompts.append(model_input.to_ints())
-        said = re.findall(r"def (\w)(\d)\(|No-code (\w)(\d)", self.tokenizer.decode(self.prompts[-1]))
+        said = re.findall(
+            r"def (\w)(\d)\(|No-code (\w)(\d)", self.tokenizer.decode(self.prompts[-1])
+        )
         if said:
             letter, number = next((a or c, b or d) for a, b, c, d in reversed(said))
         else:
@@ -81,7 +93,10 @@ class Sampler(TokenCompleter):
     async def sample(self, prompt: Any, num_samples: int, sampling_params: Any) -> Any:
         said = await self(prompt, sampling_params.stop)
         sequence = SimpleNamespace(
-            tokens=said.tokens, logprobs=said.maybe_logprobs, stop_reason=said.stop_reason, sequence_id=None
+            tokens=said.tokens,
+            logprobs=said.maybe_logprobs,
+            stop_reason=said.stop_reason,
+            sequence_id=None,
         )
         return SimpleNamespace(sequences=[sequence], prompt_cache_hit_tokens=0)
 
@@ -98,7 +113,11 @@ def group_of(folder: Path, **fields: Any) -> KernelGroup:
 
 
 def episodes_in(folder: Path) -> list[Trajectory]:
-    return [each for each in read_trajectories(folder / "episodes.jsonl") if isinstance(each, Trajectory)]
+    return [
+        each
+        for each in read_trajectories(folder / "episodes.jsonl")
+        if isinstance(each, Trajectory)
+    ]
 
 
 def test_each_turn_has_the_advantage_of_its_own_return(tmp_path) -> None:
@@ -118,7 +137,9 @@ def test_each_turn_has_the_advantage_of_its_own_return(tmp_path) -> None:
         assert given[mask == 0].abs().sum() == 0
         said = datum.loss_fn_inputs["target_tokens"].to_torch()[mask == 1].tolist()
         assert sampler.tokenizer.decode(said).startswith("<think>Hm, ")
-    assert sorted(each.ob.to_ints() for t in group.trajectories_G for each in t.transitions) == sorted(sampler.prompts)
+    assert sorted(
+        each.ob.to_ints() for t in group.trajectories_G for each in t.transitions
+    ) == sorted(sampler.prompts)
 
 
 def test_groups_whose_sums_are_equal_are_kept(tmp_path) -> None:
@@ -150,31 +171,50 @@ def test_what_is_cut_off_or_cannot_be_read_is_a_turn(tmp_path) -> None:
     settings = Settings(max_turns=2)
     group = group_of(tmp_path, group_size=1, settings=settings, pool=ScriptedPool([correct(2.0)]))
     # The first turn shows no code, so that the sampler begins anew in the second.
-    (first, second) = asyncio.run(do_group_rollout(group, sampler, strategy=PerTurnReturns())).trajectories_G
+    (first, second) = asyncio.run(
+        do_group_rollout(group, sampler, strategy=PerTurnReturns())
+    ).trajectories_G
     assert first.transitions[0].metrics["category/format"] == 1.0
-    assert (first.transitions[0].reward, second.transitions[0].reward) == pytest.approx((0.4 * 2.3, 2.3))
+    assert (first.transitions[0].reward, second.transitions[0].reward) == pytest.approx(
+        (0.4 * 2.3, 2.3)
+    )
     (episode,) = episodes_in(tmp_path)
     assert [turn.kind for turn in episode.turns] == ["truncated", "timed"]
 
 
 def test_reasoning_is_kept_apart_from_the_reply(tmp_path) -> None:
-    asyncio.run(do_group_rollout(group_of(tmp_path, group_size=1), Sampler(), strategy=PerTurnReturns()))
+    asyncio.run(
+        do_group_rollout(group_of(tmp_path, group_size=1), Sampler(), strategy=PerTurnReturns())
+    )
     (episode,) = episodes_in(tmp_path)
     assert episode.turns[0].reasoning == "Hm, a1." and "<think>" not in episode.turns[0].reply
     assert episode.turns[0].summary == "Done."
-    assert all("Hm, a1" not in message.content for turn in episode.turns for message in turn.messages)
+    assert all(
+        "Hm, a1" not in message.content for turn in episode.turns for message in turn.messages
+    )
 
 
 def test_a_judge_that_fails_once_is_asked_again_and_then_the_strategy_decides(tmp_path) -> None:
     failure = JudgeError("the device is gone")
-    once = group_of(tmp_path, group_size=1, settings=Settings(max_turns=1), pool=ScriptedPool([failure, WRONG]))
+    once = group_of(
+        tmp_path, group_size=1, settings=Settings(max_turns=1), pool=ScriptedPool([failure, WRONG])
+    )
     assert asyncio.run(do_group_rollout(once, Sampler(), strategy=PerTurnReturns())).trajectories_G
     twice = [failure, failure, WRONG]
     for strategy in (PerTurnReturns(), PerTurnReturns(RetryOnFailure())):
-        group = group_of(tmp_path, group_size=1, settings=Settings(max_turns=1), pool=ScriptedPool(twice))
+        group = group_of(
+            tmp_path, group_size=1, settings=Settings(max_turns=1), pool=ScriptedPool(twice)
+        )
         assert strategy.catches_group_errors == strategy.inner.catches_group_errors
         if strategy.catches_group_errors:
-            assert len(asyncio.run(do_group_rollout(group, Sampler(), strategy=strategy)).rollout_errors) == 1
+            assert (
+                len(
+                    asyncio.run(
+                        do_group_rollout(group, Sampler(), strategy=strategy)
+                    ).rollout_errors
+                )
+                == 1
+            )
         else:
             with pytest.raises(JudgeError):
                 asyncio.run(do_group_rollout(group, Sampler(), strategy=strategy))
@@ -191,7 +231,9 @@ def test_the_data_set_builder_gives_groups_that_can_be_pickled() -> None:
     assert (len(train), len(test)) == (2, 1)
     for batch in (train.get_batch(0), train.get_batch(1)):
         assert sorted(group.problem.id for group in batch) == ["L1_23_Softmax", "L1_26_GELU_"]
-    assert [group.problem.id for group in train.get_batch(1)] == [group.problem.id for group in train.get_batch(1)]
+    assert [group.problem.id for group in train.get_batch(1)] == [
+        group.problem.id for group in train.get_batch(1)
+    ]
     (held_out,) = test.get_batch(0)
     assert (held_out.problem.id, held_out.group_size) == ("L1_36_RMSNorm_", 1)
     copy = pickle.loads(pickle.dumps(train.get_batch(0)[0]))

@@ -40,7 +40,9 @@ def judged(problem: Any, submission: Any) -> Outcome | Exception:
 
 
 class Scripted(trl.GRPOTrainer):
-    """The trainer with another model in front: each round of generation says the next names of a list."""
+    """The trainer with another model in front: each round of generation says the next names of a
+    list.
+    """
 
     script: list[tuple[str, ...]]
     asked: list[list[int]]
@@ -54,9 +56,15 @@ class Scripted(trl.GRPOTrainer):
 
 
 def trainer_of(
-    kind: type, rollouts: TurnRollouts, folder: Path, names: tuple[str, ...] = NAMES, **arguments: Any
+    kind: type,
+    rollouts: TurnRollouts,
+    folder: Path,
+    names: tuple[str, ...] = NAMES,
+    **arguments: Any,
 ) -> Any:
-    """A trainer on one process of this CPU; one step takes one group unless `arguments` say otherwise."""
+    """A trainer on one process of this CPU; one step takes one group unless `arguments` say
+    otherwise.
+    """
     tokenizer = make_tokenizer([*map(reply, names)])
     size = arguments.get("num_generations", 8)
     config = trl.GRPOConfig(
@@ -77,12 +85,19 @@ def trainer_of(
 def rollouts_of(folder: Path, **settings: Any) -> TurnRollouts:
     recorder = Recorder(folder / "episodes.jsonl")
     return TurnRollouts(
-        problem_file(folder), pool=ScriptedPool(judged), settings=Settings(**settings), recorder=recorder
+        problem_file(folder),
+        pool=ScriptedPool(judged),
+        settings=Settings(**settings),
+        recorder=recorder,
     )
 
 
 def episodes_in(folder: Path) -> list[Trajectory]:
-    return [each for each in read_trajectories(folder / "episodes.jsonl") if isinstance(each, Trajectory)]
+    return [
+        each
+        for each in read_trajectories(folder / "episodes.jsonl")
+        if isinstance(each, Trajectory)
+    ]
 
 
 def trained_on(trainer: Any) -> list[float]:
@@ -90,8 +105,9 @@ def trained_on(trainer: Any) -> list[float]:
     return list(trainer._logs["advantages"])
 
 
-# Two episodes whose scores have equal sums: 0, 0, 1.3, 0 and 1.3, 0, 0, 0, so that their returns, at gamma 0.4, are
-# 0.208, 0.52, 1.3, 0 and 1.3, 0, 0, 0. Their mean is 0.416, their standard deviation sqrt(2.309216 / 7) = 0.574359.
+# Two episodes whose scores have equal sums: 0, 0, 1.3, 0 and 1.3, 0, 0, 0, so that their returns,
+# at gamma 0.4, are 0.208, 0.52, 1.3, 0 and 1.3, 0, 0, 0. Their mean is 0.416, their standard
+# deviation sqrt(2.309216 / 7) = 0.574359.
 TWO = [("wrong", "plain"), ("wrong", "wrong"), ("plain", "wrong"), ("wrong", "wrong")]
 FLAT = [-0.208, 0.104, 0.884, -0.416, 0.884, -0.416, -0.416, -0.416]
 DIVISOR = math.sqrt(2.309216 / 7) + 1e-4
@@ -101,14 +117,18 @@ DIVISOR = math.sqrt(2.309216 / 7) + 1e-4
     ("scale", "baseline", "by_hand"),
     [("none", "flat", FLAT), ("group", "flat_std", [value / DIVISOR for value in FLAT])],
 )
-def test_the_advantages_of_turns_are_kevins(tmp_path, scale: str, baseline: Baseline, by_hand: list[float]) -> None:
+def test_the_advantages_of_turns_are_kevins(
+    tmp_path, scale: str, baseline: Baseline, by_hand: list[float]
+) -> None:
     rollouts = rollouts_of(tmp_path, max_turns=4)
     trainer = trainer_of(Scripted, rollouts, tmp_path, num_generations=2 * 4, scale_rewards=scale)
     trainer.script = list(TWO)
     trainer.train()
     assert trained_on(trainer) == pytest.approx(by_hand, rel=1e-5)
     samples = training_samples(episodes_in(tmp_path))
-    assert sorted(trained_on(trainer)) == pytest.approx(sorted(advantages(samples, baseline)), rel=1e-5)
+    assert sorted(trained_on(trainer)) == pytest.approx(
+        sorted(advantages(samples, baseline)), rel=1e-5
+    )
     assert trainer.state.log_history[0]["kevin/score"] == pytest.approx(2 * 1.3 / 8)
     assert trainer.state.log_history[0]["kevin/correct"] == pytest.approx(2 / 8)
     assert trainer.state.log_history[0]["grad_norm"] > 0
@@ -133,9 +153,13 @@ def test_each_turn_is_a_row_with_the_prompt_that_was_sent(tmp_path) -> None:
     assert rows["logprobs"] == [[-0.5]] * 4 and rows["env_mask"] == [[1]] * 4
     tokenizer = trainer.processing_class
     played = {turn.score: turn for each in episodes_in(tmp_path) for turn in each.turns}
-    for score, prompt, completion in zip(rows["score"], rows["prompt_ids"], rows["completion_ids"], strict=True):
+    for score, prompt, completion in zip(
+        rows["score"], rows["prompt_ids"], rows["completion_ids"], strict=True
+    ):
         chat = [message.model_dump() for message in played[score].messages]
-        sent = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True)["input_ids"]
+        sent = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True)[
+            "input_ids"
+        ]
         assert (prompt, played[score].reply) == (sent, tokenizer.decode(completion))
     assert rows["prompt_ids"][0] != rows["prompt_ids"][1]
     assert all(turn.truncated for turn in played.values())  # none ended with the token that ends
@@ -155,7 +179,9 @@ def test_replies_are_parted_from_reasoning_and_known_to_be_cut_off(tmp_path) -> 
     )  # fmt: skip
     rows = rollouts_of(tmp_path, max_turns=1)(["7_Double"] * 2, trainer)
     assert rows["category"] == ["correct", "format"] and rows["logprobs"] is None
-    first, second = sorted((each.turns[0] for each in episodes_in(tmp_path)), key=lambda turn: turn.truncated)
+    first, second = sorted(
+        (each.turns[0] for each in episodes_in(tmp_path)), key=lambda turn: turn.truncated
+    )
     assert (first.reasoning, first.truncated, first.reply) == ("Hm.", False, reply("fast"))
     assert (second.truncated, second.kind) == (True, "truncated")
     assert {each.model for each in episodes_in(tmp_path)} == {"m@3"}
@@ -196,14 +222,21 @@ def test_a_judge_that_fails_once_is_asked_again(tmp_path) -> None:
 def test_groups_that_are_no_whole_episodes_are_refused(tmp_path, size: int, turns: int) -> None:
     rollouts = rollouts_of(tmp_path, max_turns=turns)
     trainer = trainer_of(Scripted, rollouts, tmp_path, num_generations=size)
-    with pytest.raises(ValueError, match=f"num_generations is {size} and .* multiples of the {turns} turns"):
+    with pytest.raises(
+        ValueError, match=f"num_generations is {size} and .* multiples of the {turns} turns"
+    ):
         trainer.train()
 
 
 def test_grpo_teaches_the_faster_kernel(tmp_path) -> None:
     rollouts = rollouts_of(tmp_path, max_turns=2, pay_repeats=True)  # it knows three
     trainer = trainer_of(
-        trl.GRPOTrainer, rollouts, tmp_path, names=("wrong", "slow", "fast"), max_steps=10, learning_rate=0.05
+        trl.GRPOTrainer,
+        rollouts,
+        tmp_path,
+        names=("wrong", "slow", "fast"),
+        max_steps=10,
+        learning_rate=0.05,
     )
     trainer.train()
     scores = [each["kevin/score"] for each in trainer.state.log_history if "kevin/score" in each]
@@ -217,7 +250,9 @@ def test_a_curriculum_chooses_the_problems_and_hears_of_them(tmp_path) -> None:
         problems.append(parse_problem(Path(problem_file(tmp_path / f"level{level}").path)))
     curriculum: Any = Curriculum(problems, window=2, promote_at=1.0, review=0.0)
     rollouts = TurnRollouts(curriculum, pool=ScriptedPool(judged), settings=Settings(max_turns=1))
-    trainer = trainer_of(Scripted, rollouts, tmp_path, num_generations=2, max_steps=4, shuffle_dataset=False)
+    trainer = trainer_of(
+        Scripted, rollouts, tmp_path, num_generations=2, max_steps=4, shuffle_dataset=False
+    )
     trainer.script = [("fast", "plain"), ("fast", "wrong"), ("wrong", "wrong"), ("plain", "wrong")]
     trainer.train()
     state = curriculum.state
@@ -266,7 +301,8 @@ def test_trl_plays_the_environment_by_tool_calls(tmp_path) -> None:
     wrong, plain, fast, broken, done = words
     trainer.script = [(wrong, plain, broken, done), (fast, done, done), (fast,), (done,)]
     trainer.train()
-    # Returns 0.4 x 2.3 and 1.3; the judge failed for the third; the fourth submitted nothing and has 0.
+    # Returns 0.4 x 2.3 and 1.3; the judge failed for the third; the fourth submitted nothing and
+    # has 0.
     mean = (0.92 + 1.3 + 0) / 3
     assert trained_on(trainer) == pytest.approx([0.92 - mean, 1.3 - mean, 0, -mean], abs=1e-5)
     (prompt, *_), (chat, *_) = trainer._logs["prompt"], trainer._logs["completion"]

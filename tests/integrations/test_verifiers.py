@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-pytest.importorskip("verifiers.v1", reason="verifiers is not installed: pip install 'kevin-env[verifiers]'")
+pytest.importorskip(
+    "verifiers.v1", reason="verifiers is not installed: pip install 'kevin-env[verifiers]'"
+)
 BIN = Path(sys.executable).parent
 UV = shutil.which("uv", path=f"{BIN}{os.pathsep}{os.environ['PATH']}")
 pytestmark = [
@@ -72,17 +74,23 @@ def test_the_command_line_plays_an_episode_that_is_really_judged(tmp_path) -> No
             *("--env.settings.device", "cpu", "--env.settings.rules", "open"),
             *("--env.record", str(tmp_path / "e.jsonl")),
         ]  # fmt: skip
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280
+        )
         assert done.returncode == 0, done.stderr
     (line,) = next(tmp_path.glob("out/*/traces.jsonl")).read_text().splitlines()
     episode = json.loads(line)
     assert (episode["ok"], episode["task"]["key"]) == (True, "L1_26_GELU_")
     first, second = episode["traces"]
     assert (first["metrics"]["correct"], second["metrics"]["correct"]) == (0, 1)
-    assert first["rewards"]["turn_return"]["score"] == pytest.approx(0.4 * second["metrics"]["score"])
+    assert first["rewards"]["turn_return"]["score"] == pytest.approx(
+        0.4 * second["metrics"]["score"]
+    )
     assert second["rewards"]["turn_return"]["score"] == second["metrics"]["score"]
     # a time that is too noisy has no speedup and scores what being right does
-    assert second["metrics"]["score"] == pytest.approx(0.3 + (second["metrics"].get("speedup") or 0.0))
+    assert second["metrics"]["score"] == pytest.approx(
+        0.3 + (second["metrics"].get("speedup") or 0.0)
+    )
     assert second["info"]["outcome"]["category"] == "correct"
     (recorded,) = episodes_in(tmp_path / "e.jsonl")
     assert recorded.model == "stub" and recorded.turns[0].reasoning == "Hm."
@@ -120,7 +128,9 @@ def played(folder: Path, pool: JudgePool, answers: list[Answer], **settings: Any
         (task,) = env.taskset
         assert isinstance(task, KernelTask)
         async with env.serving():
-            context = ModelContext(model="stub", client=EvalClientConfig(base_url=url, api_key_var="KEY"))
+            context = ModelContext(
+                model="stub", client=EvalClientConfig(base_url=url, api_key_var="KEY")
+            )
             return await env.run_episode(task, context)
 
     with serve(*answers) as stub:
@@ -141,7 +151,11 @@ def test_each_turn_is_a_trace_with_its_own_return(tmp_path) -> None:
     assert (episode.ok, episode.errors) == (True, [])
     assert [trace.reward for trace in episode.traces] == pytest.approx([0.16 * 2.3, 0.4 * 2.3, 2.3])
     assert [trace.metrics.get("speedup") for trace in episode.traces] == [None, None, 2.0]
-    assert [trace.info["outcome"]["kind"] for trace in episode.traces] == ["values", "truncated", "timed"]
+    assert [trace.info["outcome"]["kind"] for trace in episode.traces] == [
+        "values",
+        "truncated",
+        "timed",
+    ]
     assert all(len(trace.branches) == 1 and trace.num_turns == 1 for trace in episode.traces)
     assert len({trace.task.key for trace in episode.traces}) == 1
     (recorded,) = episodes_in(tmp_path / "e.jsonl")
@@ -158,7 +172,9 @@ def test_a_policy_that_gives_no_reply_ends_the_episode_as_an_error(tmp_path) -> 
 
 def test_a_judge_that_fails_twice_is_an_error_and_no_score(tmp_path) -> None:
     failure = JudgeError("the device is gone")
-    episode = played(tmp_path, ScriptedPool([failure, correct(2.0)]), [says(reply("fast"))], max_turns=1)
+    episode = played(
+        tmp_path, ScriptedPool([failure, correct(2.0)]), [says(reply("fast"))], max_turns=1
+    )
     assert episode.ok and episode.traces[0].reward == 2.3
     episode = played(tmp_path, ScriptedPool([failure, failure]), [says(reply("fast"))], max_turns=1)
     assert not episode.ok and "the device is gone" in episode.errors[-1].message

@@ -1,4 +1,6 @@
-"""The example's agent loop on verl's own base class and tokenization, with a server that answers from a script."""
+"""The example's agent loop on verl's own base class and tokenization, with a server that answers
+from a script.
+"""
 
 # pyright: reportMissingImports=false
 # verl is not among the tools' own requirements.
@@ -10,7 +12,9 @@ from typing import Any
 
 import pytest
 
-agent_loop = pytest.importorskip("verl.experimental.agent_loop.agent_loop", reason="verl is not installed")
+agent_loop = pytest.importorskip(
+    "verl.experimental.agent_loop.agent_loop", reason="verl is not installed"
+)
 
 from episodes import WRONG, correct, problem_file  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
@@ -41,18 +45,25 @@ def test_the_loop_gives_one_chat_with_the_first_turns_return(tmp_path, monkeypat
     tokenizer = make_byte_tokenizer(["<|im_start|>"], CHATML, "<|im_end|>")
     texts = [reply("wrong"), "Hm.", reply("fast"), reply("other")]
     config = OmegaConf.create(
-        {"actor_rollout_ref": {"rollout": {"prompt_length": 9999, "response_length": 9999}}, "data": {}}
+        {
+            "actor_rollout_ref": {"rollout": {"prompt_length": 9999, "response_length": 9999}},
+            "data": {},
+        }
     )
     wrap = agent_loop.DictConfigWrap
 
     async def play() -> Any:
-        loop = example.KevinLoop(wrap(config), Server(tokenizer, list(texts)), tokenizer, None, None, wrap(config.data))
+        loop = example.KevinLoop(
+            wrap(config), Server(tokenizer, list(texts)), tokenizer, None, None, wrap(config.data)
+        )
         return await loop.run({}, problem=problem_file(tmp_path).path, raw_prompt=[])
 
     output = asyncio.run(play())
     assert output.reward_score == pytest.approx(0.16 * 2.3)
     assert output.extra_fields["turn_scores"] == [0.0, 0.0, 2.3, 0.0]
-    said = [token for token, own in zip(output.response_ids, output.response_mask, strict=True) if own]
+    said = [
+        token for token, own in zip(output.response_ids, output.response_mask, strict=True) if own
+    ]
     assert tokenizer.decode(said) == "".join(f"{text}<|im_end|>" for text in texts)
     chat = tokenizer.decode([*output.prompt_ids, *output.response_ids])
     assert "Doubles x." in tokenizer.decode(output.prompt_ids) and chat.count("512 of 1024") == 1

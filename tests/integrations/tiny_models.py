@@ -1,4 +1,6 @@
-"""What tests of trainers share: replies, tokenizers, and the policy of the examples that learns in seconds."""
+"""What tests of trainers share: replies, tokenizers, and the policy of the examples that learns in
+seconds.
+"""
 
 import importlib
 import sys
@@ -15,7 +17,9 @@ PAD, END, CHAT = _example.PAD, _example.END, _example.CHAT
 
 
 def reply(name: str) -> str:
-    """A reply whose code is told from others by `name`, with a kernel and all that the rules ask for."""
+    """A reply whose code is told from others by `name`, with a kernel and all that the rules ask
+    for.
+    """
     return f"""```python
 import torch
 import triton

@@ -61,7 +61,9 @@ def submit(server: ForkServer, level: LevelName | None) -> Iterator[Submit]:
         start = time.monotonic()
         path = str(ran.worker.folder / "submission.py")
         try:
-            ran.worker.ask("load", seconds, path=path, code=f"{code}\nclass ModelNew: pass\n", entry="ModelNew")
+            ran.worker.ask(
+                "load", seconds, path=path, code=f"{code}\nclass ModelNew: pass\n", entry="ModelNew"
+            )
         except Trouble as trouble:
             ran.end = trouble
         ran.seconds = time.monotonic() - start

@@ -1,4 +1,6 @@
-"""The estimate of what one accumulator a sum costs is near what it really costs, and admits no narrower numbers."""
+"""The estimate of what one accumulator a sum costs is near what it really costs, and admits no
+narrower numbers.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +27,10 @@ BODIES: dict[str, tuple[Body, tuple[torch.Tensor, ...]]] = {
     "norm": (lambda x: x.norm(dim=1), (normal(64, LONG),)),
     "variance": (lambda x: x.var(1), (normal(64, LONG),)),
     "layer norm": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (normal(4, LONG),)),
-    "layer norm, off centre": (lambda x: torch.nn.functional.layer_norm(x, (LONG,)), (4 + normal(4, LONG),)),
+    "layer norm, off centre": (
+        lambda x: torch.nn.functional.layer_norm(x, (LONG,)),
+        (4 + normal(4, LONG),),
+    ),
     "softmax": (lambda x: x.softmax(1), (uniform(64, LONG),)),
     "convolution": (torch.nn.functional.conv1d, (uniform(1, 512, 80), uniform(8, 512, 33))),
     "sigmoid and sum": (lambda x: (20 * x).sigmoid().sum(1), (normal(64, LONG),)),
@@ -70,7 +75,9 @@ def test_without_it_a_long_running_sum_is_refused() -> None:
 
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)
-def test_narrow_operands_are_refused_where_signs_cancel_or_few_entries_are_not_zero(rounding: str) -> None:
+def test_narrow_operands_are_refused_where_signs_cancel_or_few_entries_are_not_zero(
+    rounding: str,
+) -> None:
     narrow = ROUNDINGS[rounding]
     a, b = BODIES["matmul"][1]
     assert compared("matmul", lambda: narrow(a) @ narrow(b)) == "values"
@@ -83,5 +90,15 @@ def test_narrow_operands_are_refused_where_signs_cancel_or_few_entries_are_not_z
 def test_a_running_convolution_is_the_convolution(transposed: bool) -> None:
     weight = torch.randn(6, 4, 3, 2) if transposed else torch.randn(8, 3, 3, 2)
     added = [1, 2] if transposed else [0, 0]
-    given = (torch.randn(2, 6, 9, 11), weight, torch.randn(8), [2, 3], [1, 0], [1, 2], transposed, added, 2)
+    given = (
+        torch.randn(2, 6, 9, 11),
+        weight,
+        torch.randn(8),
+        [2, 3],
+        [1, 0],
+        [1, 2],
+        transposed,
+        added,
+        2,
+    )
     assert torch.allclose(convolved(*given), torch.ops.aten.convolution(*given), atol=1e-5)

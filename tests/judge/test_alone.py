@@ -1,4 +1,6 @@
-"""Ends that a neighbour can cause are verdicts only when they happen alone; every candidate may use as much."""
+"""Ends that a neighbour can cause are verdicts only when they happen alone; every candidate may use
+as much.
+"""
 
 import os
 import threading
@@ -68,7 +70,9 @@ def judged(judge: Judge, code: str, problem: Problem = SOFTMAX, **more) -> tuple
     """The judgement, and how often the submission was run for it."""
     stages: list[str] = []
     options = Options(device="cpu", inputs="shipped", **more)
-    return judge.judge(problem, Submission(code=code), options, stages.append), stages.count("build")
+    return judge.judge(problem, Submission(code=code), options, stages.append), stages.count(
+        "build"
+    )
 
 
 def test_a_full_machine_leaves_a_candidate_its_least(judge: Judge) -> None:
@@ -77,8 +81,12 @@ def test_a_full_machine_leaves_a_candidate_its_least(judge: Judge) -> None:
     assert (judgement.outcome.category, runs) == ("correct", 1)
 
 
-@pytest.mark.parametrize(("idle", "code", "runs"), [(True, HUNGRY, 1), (False, HUNGRY, 2), (False, FAULTY, 1)])
-def test_a_limit_is_a_verdict_only_alone(judge: Judge, monkeypatch, idle: bool, code: str, runs: int) -> None:
+@pytest.mark.parametrize(
+    ("idle", "code", "runs"), [(True, HUNGRY, 1), (False, HUNGRY, 2), (False, FAULTY, 1)]
+)
+def test_a_limit_is_a_verdict_only_alone(
+    judge: Judge, monkeypatch, idle: bool, code: str, runs: int
+) -> None:
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: idle)
     judgement, found = judged(judge, code)
     assert found == runs
@@ -141,7 +149,10 @@ def test_nor_is_it_for_memory_that_it_was_never_given(
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: True)
     options = Options(device="cpu", inputs="shipped")
     if blamed:
-        assert judge.judge(SOFTMAX, Submission(code=code), options, built.append).outcome.category == "runtime"
+        assert (
+            judge.judge(SOFTMAX, Submission(code=code), options, built.append).outcome.category
+            == "runtime"
+        )
     else:
         with pytest.raises(JudgeError, match="lacked device memory that others hold"):
             judge.judge(SOFTMAX, Submission(code=code), options, built.append)
@@ -149,8 +160,12 @@ def test_nor_is_it_for_memory_that_it_was_never_given(
 
 
 @pytest.mark.parametrize("crowded", [True, False])
-def test_nor_for_a_limit_that_follows_from_what_they_left(judge: Judge, monkeypatch, crowded: bool) -> None:
-    """What a submission may hold of a device is a share of what was free. A table stands where the driver does."""
+def test_nor_for_a_limit_that_follows_from_what_they_left(
+    judge: Judge, monkeypatch, crowded: bool
+) -> None:
+    """What a submission may hold of a device is a share of what was free. A table stands where the
+    driver does.
+    """
     stages: list[str] = []
 
     def usage() -> dict[int, int]:
@@ -161,7 +176,11 @@ def test_nor_for_a_limit_that_follows_from_what_they_left(judge: Judge, monkeypa
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (1 << 30, 1 << 30))
     monkeypatch.setattr(judge.bench, "crowded", lambda worker: crowded)
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: False)
-    asked = Submission(code=SLOW.replace("0.5", "50")), Options(device="cpu", inputs="shipped"), stages.append
+    asked = (
+        Submission(code=SLOW.replace("0.5", "50")),
+        Options(device="cpu", inputs="shipped"),
+        stages.append,
+    )
     try:
         if crowded:
             with pytest.raises(JudgeError, match="lacked device memory that others hold"):
@@ -174,7 +193,9 @@ def test_nor_for_a_limit_that_follows_from_what_they_left(judge: Judge, monkeypa
     assert stages.count("build") == 2
 
 
-def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_gone(judge: Judge, monkeypatch) -> None:
+def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_gone(
+    judge: Judge, monkeypatch
+) -> None:
     limits, free, take_places = list[int](), [10 << 30], judge._take_places
 
     def take(held: ExitStack, watch: Stopwatch, count: int) -> None:
@@ -182,7 +203,9 @@ def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_go
         free[0] = (95 if count == 2 else 10) << 30
 
     memory = SimpleNamespace(
-        watch=lambda worker, limit: limits.append(limit), held=lambda worker: 5 << 30, forget=lambda worker: None
+        watch=lambda worker, limit: limits.append(limit),
+        held=lambda worker: 5 << 30,
+        forget=lambda worker: None,
     )
     monkeypatch.setattr(judge, "_take_places", take)
     monkeypatch.setattr(judge, "_on_device", threading.Semaphore(2))
@@ -195,28 +218,42 @@ def test_who_is_judged_alone_may_hold_a_share_of_what_is_free_once_others_are_go
     assert limits == [int(SHARE * each) for each in (10 << 30, 10 << 30, 100 << 30)]
 
 
-def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(judge: Judge, monkeypatch) -> None:
+def test_calls_that_are_each_in_time_may_not_hold_the_device_for_long_together(
+    judge: Judge, monkeypatch
+) -> None:
     monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 1)
     judgement, _ = judged(judge, SLOW, call_timeout=2.0)
     assert (judgement.outcome.category, judgement.outcome.kind) == ("runtime", "timeout")
-    assert judgement.outcome.message == "all calls of ModelNew together took longer than 2 s (stopped at line 5)"
+    assert (
+        judgement.outcome.message
+        == "all calls of ModelNew together took longer than 2 s (stopped at line 5)"
+    )
     monkeypatch.setattr("kevin_env.judge.trial.ALL_CALLS", 100)
-    assert judged(judge, SLOW.replace("0.5", "0.01"), call_timeout=5.0)[0].outcome.category == "correct"
+    assert (
+        judged(judge, SLOW.replace("0.5", "0.01"), call_timeout=5.0)[0].outcome.category
+        == "correct"
+    )
 
 
 def test_whoever_ends_itself_is_judged_again_on_other_inputs(judge: Judge) -> None:
     """And whoever judges that turn again does so on these."""
     telling = RIGHT.replace("return", "print(x.flatten()[:4].tolist(), flush=True); return")
-    ending = telling.replace("return", "__import__('os').kill(__import__('os').getpid(), 9); return")
+    ending = telling.replace(
+        "return", "__import__('os').kill(__import__('os').getpid(), 9); return"
+    )
     again, runs = judged(judge, ending, secret="ab" * 16)
     assert (again.outcome.kind, runs) == ("signal", 2) and again.secret != "ab" * 16
-    once, recorded = (judged(judge, telling, secret=secret)[0] for secret in ("ab" * 16, again.secret))
+    once, recorded = (
+        judged(judge, telling, secret=secret)[0] for secret in ("ab" * 16, again.secret)
+    )
     firsts = [judgement.log.splitlines()[0] for judgement in (once, again, recorded)]
     assert firsts[0] != firsts[1] == firsts[2]
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-def test_the_judge_lacks_memory_only_when_it_does_so_alone(judge: Judge, monkeypatch, failures: int) -> None:
+def test_the_judge_lacks_memory_only_when_it_does_so_alone(
+    judge: Judge, monkeypatch, failures: int
+) -> None:
     expect, left = Trial.expect, [failures]
 
     def short_of_memory(trial: Trial, *given):
@@ -234,7 +271,9 @@ def test_the_judge_lacks_memory_only_when_it_does_so_alone(judge: Judge, monkeyp
     assert (judgement.outcome.category, runs) == ("correct", 2)
 
 
-def test_who_holds_the_memory_that_the_judge_lacks_is_blamed_for_it(judge: Judge, monkeypatch) -> None:
+def test_who_holds_the_memory_that_the_judge_lacks_is_blamed_for_it(
+    judge: Judge, monkeypatch
+) -> None:
     def full(trial: Trial, *given):
         raise torch.OutOfMemoryError("full")
 
@@ -273,7 +312,8 @@ def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
 
 
 @pytest.mark.parametrize(
-    ("lacks", "answer", "runs"), [(0, "x.clone()", 1), (1, "x.clone()", 2), (1000, "x + 1000 - 1000", 2)]
+    ("lacks", "answer", "runs"),
+    [(0, "x.clone()", 1), (1, "x.clone()", 2), (1000, "x + 1000 - 1000", 2)],
 )
 def test_there_is_no_room_for_an_oracle_only_when_there_is_none_alone(
     judge: Judge, tmp_path: Path, lacks: int, answer: str, runs: int
@@ -281,7 +321,9 @@ def test_there_is_no_room_for_an_oracle_only_when_there_is_none_alone(
     """Without an oracle an exact answer is off by more than is allowed."""
     left = tmp_path / "left"
     left.write_text(str(lacks))
-    problem = Problem(id="short", name="short", source=f"{SHORT}LEFT = pathlib.Path({str(left)!r})\n")
+    problem = Problem(
+        id="short", name="short", source=f"{SHORT}LEFT = pathlib.Path({str(left)!r})\n"
+    )
     judgement, found = judged(judge, RIGHT.replace("torch.softmax(x, dim=1)", answer), problem)
     assert (judgement.outcome.category, found) == ("correct", runs), judgement.outcome
 
@@ -310,8 +352,12 @@ def test_a_candidate_that_does_not_start_is_tried_again_when_nobody_else_is_on_t
 
 
 @pytest.mark.parametrize("stage", ["queue", "build", "verify", "time"])
-def test_what_is_cancelled_ends_and_is_not_judged_again(judge: Judge, monkeypatch, stage: str) -> None:
-    monkeypatch.setattr(judge.bench.lease, "idle", lambda: False)  # so that its end might be others' doing
+def test_what_is_cancelled_ends_and_is_not_judged_again(
+    judge: Judge, monkeypatch, stage: str
+) -> None:
+    monkeypatch.setattr(
+        judge.bench.lease, "idle", lambda: False
+    )  # so that its end might be others' doing
     cancellation, stages = Cancellation(), list[str]()
 
     def on_stage(begun: str) -> None:

@@ -29,7 +29,15 @@ from kevin_env.judge.worker import Worker
 H200 = Machine(cores=16, memory=120 * GIB, device_memory=139 * GIB)
 CONSUMER = Machine(cores=16, memory=28 * GIB, device_memory=24 * GIB)
 LAPTOP = Machine(cores=8, memory=11 * GIB)
-MACHINES = [H200, CONSUMER, LAPTOP, Machine(2, 20 * GIB), Machine(1, GIB), Machine(64, GIB, 8 * GIB), Machine(1, 0, 0)]
+MACHINES = [
+    H200,
+    CONSUMER,
+    LAPTOP,
+    Machine(2, 20 * GIB),
+    Machine(1, GIB),
+    Machine(64, GIB, 8 * GIB),
+    Machine(1, 0, 0),
+]
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -39,14 +47,20 @@ def test_a_judge_always_works_and_stays_within_its_shares(machine: Machine) -> N
     assert found.slots <= max(1, machine.cores)
     assert found.slots == 1 or found.slots * SUBMISSION <= HOST_SHARE * machine.memory
     if machine.device_memory is not None and found.slots > 1:
-        assert (found.partners + found.slots + found.spares) * CONTEXT <= DEVICE_SHARE * machine.device_memory
+        assert (
+            found.partners + found.slots + found.spares
+        ) * CONTEXT <= DEVICE_SHARE * machine.device_memory
 
 
 def test_what_is_scarce_decides() -> None:
     place = 0.6 * 139 * GIB / 8
-    assert capacity_of(H200) == Capacity(12, on_device=8, spares=6, contests=3, partners=8, place=place)  # cores
+    assert capacity_of(H200) == Capacity(
+        12, on_device=8, spares=6, contests=3, partners=8, place=place
+    )  # cores
     place = 0.6 * 24 * GIB / 6
-    assert capacity_of(CONSUMER) == Capacity(6, on_device=6, spares=3, contests=1, partners=3, place=place)  # memories
+    assert capacity_of(CONSUMER) == Capacity(
+        6, on_device=6, spares=3, contests=1, partners=3, place=place
+    )  # memories
     assert capacity_of(LAPTOP) == Capacity(slots=2, on_device=2, spares=1)  # host memory
     assert capacity_of(Machine(2, 20 * GIB)) == Capacity(slots=1, on_device=1, spares=1)
     assert capacity_of(Machine(8, 60 * GIB)).slots == 4
@@ -54,7 +68,14 @@ def test_what_is_scarce_decides() -> None:
 
 def test_a_submission_takes_places_by_the_size_of_its_calls() -> None:
     found = capacity_of(H200)
-    assert [found.places(call) for call in (0, GIB // 2, GIB, 2 * GIB, 8 * GIB, 100 * GIB)] == [1, 1, 1, 2, 7, 8]
+    assert [found.places(call) for call in (0, GIB // 2, GIB, 2 * GIB, 8 * GIB, 100 * GIB)] == [
+        1,
+        1,
+        1,
+        2,
+        7,
+        8,
+    ]
     assert capacity_of(LAPTOP).places(100 * GIB) == 1
 
 
@@ -66,7 +87,11 @@ def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:
     assert cores(tmp_path) == 1
     free = host_memory(tmp_path)
     assert free > 0
-    files = {"memory.max": "1000\n", "memory.current": "700\n", "memory.stat": "anon 500\ninactive_file 200\n"}
+    files = {
+        "memory.max": "1000\n",
+        "memory.current": "700\n",
+        "memory.stat": "anon 500\ninactive_file 200\n",
+    }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     assert host_memory(tmp_path) == 500
@@ -77,7 +102,9 @@ def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:
 def test_so_many_candidates_are_kept_warm_and_no_more(
     a_bench: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=2))
+    monkeypatch.setattr(
+        "kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=2)
+    )
     free = host_memory()
     with contextlib.closing(a_bench()) as bench:
         assert bench.memory <= max(SUBMISSION, 0.7 * free)
@@ -106,8 +133,12 @@ def _no_threads_left(*given: Bench) -> Worker:
 
 
 @pytest.mark.parametrize("error", [_no_files_left, _no_threads_left])
-def test_spares_are_started_all_at_once_and_again_after_one_that_failed(a_bench, monkeypatch, error) -> None:
-    monkeypatch.setattr("kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=4))
+def test_spares_are_started_all_at_once_and_again_after_one_that_failed(
+    a_bench, monkeypatch, error
+) -> None:
+    monkeypatch.setattr(
+        "kevin_env.judge.bench.capacity_of", lambda _: Capacity(slots=4, on_device=2, spares=4)
+    )
     prepare, under_way, most = Worker.prepare, [], []
 
     def counted(worker: Worker, threads: int) -> None:

@@ -24,9 +24,13 @@ def get_init_inputs():
 
 
 def problem(
-    body: str = "x", cases: tuple[str, ...] = ("main", "cpu", "huge", "odd"), draw: str = "torch.rand(n)"
+    body: str = "x",
+    cases: tuple[str, ...] = ("main", "cpu", "huge", "odd"),
+    draw: str = "torch.rand(n)",
 ) -> Problem:
-    source = SOURCE.replace("HUGE", str(CPU_BYTES // 4 + 1)).replace("BODY", body).replace("DRAW", draw)
+    source = (
+        SOURCE.replace("HUGE", str(CPU_BYTES // 4 + 1)).replace("BODY", body).replace("DRAW", draw)
+    )
     return Problem(id="p", source=source, name="p", cases=cases)
 
 
@@ -39,7 +43,9 @@ def test_the_timed_case_meets_every_distribution_and_at_least_five_sets() -> Non
 
 def test_a_gpu_screens_few_full_size_sets_but_where_there_is_no_other_case() -> None:
     pace = PACES["cuda"]
-    assert len(plan(ALL, True, "ab", "main", pace)) == 2 and set(plan(ALL, True, "ab", "main", pace, True)) == set(ALL)
+    assert len(plan(ALL, True, "ab", "main", pace)) == 2 and set(
+        plan(ALL, True, "ab", "main", pace, True)
+    ) == set(ALL)
     found = [case.name for case in open_cases(problem(), torch.device("meta"))]
     assert found == ["huge", "odd", "main"]
 
@@ -61,7 +67,10 @@ def test_the_order_follows_from_the_secret_and_the_case_alone() -> None:
 
 def test_the_timed_case_comes_last_and_what_is_large_is_left_out_on_a_cpu() -> None:
     assert [case.name for case in open_cases(problem(), CPU)] == ["odd", "cpu"]
-    assert [case.name for case in open_cases(problem(cases=("main", "odd")), CPU)] == ["odd", "main"]
+    assert [case.name for case in open_cases(problem(cases=("main", "odd")), CPU)] == [
+        "odd",
+        "main",
+    ]
     assert timed_case(problem(), torch.device("cuda")) == "main"
 
 
@@ -75,7 +84,9 @@ def test_a_distribution_on_which_the_reference_is_not_finite_is_not_used() -> No
 
 
 def test_a_distribution_on_which_the_reference_fails_is_not_used() -> None:
-    case = Case(problem("torch.linalg.cholesky((20 - x).diag())", draw="torch.randn(n)"), "main", CPU)
+    case = Case(
+        problem("torch.linalg.cholesky((20 - x).diag())", draw="torch.randn(n)"), "main", CPU
+    )
     case.draw_weights(1)
     assert usable_distributions(case, 1) == ["own", "signed", "offset"]
 

@@ -48,7 +48,9 @@ def store(info: DeviceInfo = INFO) -> CeilingStore:
     return CeilingStore(CPU, info, Lease("test"))
 
 
-def test_all_of_a_gpu_is_known_beforehand_and_never_in_the_way(measured: list[object], monkeypatch) -> None:
+def test_all_of_a_gpu_is_known_beforehand_and_never_in_the_way(
+    measured: list[object], monkeypatch
+) -> None:
     store().find_all()
     assert measured == [ceilings.GPU_SET, "fp32", "tf32", "fp16", "bf16", "fp64"]
     store().find_all()
@@ -88,13 +90,17 @@ def test_the_next_judge_finds_them(measured: list[object], folder: Path) -> None
         INFO.model_copy(update={"versions": {"torch": "2", "driver": "13.0"}}),
     ],
 )
-def test_another_device_driver_or_torch_measures_for_itself(measured: list[object], other: DeviceInfo) -> None:
+def test_another_device_driver_or_torch_measures_for_itself(
+    measured: list[object], other: DeviceInfo
+) -> None:
     store().of(WORK)
     store(other).of(WORK)
     assert len(measured) == 4
 
 
-def test_what_is_doubted_is_measured_once_more_and_the_higher_figure_counts(measured: list[object]) -> None:
+def test_what_is_doubted_is_measured_once_more_and_the_higher_figure_counts(
+    measured: list[object],
+) -> None:
     store().of(WORK)
     later = store()
     assert later.of(WORK).reading == 1.0
@@ -107,9 +113,21 @@ def test_what_is_doubted_is_measured_once_more_and_the_higher_figure_counts(meas
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", "\x00\xff", '{"key": {}}', '{"key": {}, "reading": {"1": NaN}}', "x" * 10**6]
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "\x00\xff",
+        '{"key": {}}',
+        '{"key": {}, "reading": {"1": NaN}}',
+        "x" * 10**6,
+    ],
 )
-def test_a_file_that_cannot_be_read_is_measured_anew(measured: list[object], folder: Path, text: str) -> None:
+def test_a_file_that_cannot_be_read_is_measured_anew(
+    measured: list[object], folder: Path, text: str
+) -> None:
     first = store().of(WORK)
     (file,) = folder.iterdir()
     file.write_text(text)
@@ -118,7 +136,9 @@ def test_a_file_that_cannot_be_read_is_measured_anew(measured: list[object], fol
     assert first.reading == 1.0
 
 
-@pytest.mark.parametrize("change", [{"reading": {}}, {"rates": {"fp32": -1}}, {"rates": {"fp31": 1}}, {"key": {}}])
+@pytest.mark.parametrize(
+    "change", [{"reading": {}}, {"rates": {"fp32": -1}}, {"rates": {"fp31": 1}}, {"key": {}}]
+)
 def test_a_file_with_figures_that_cannot_be_is_measured_anew(
     measured: list[object], folder: Path, change: dict[str, object]
 ) -> None:
@@ -149,7 +169,9 @@ def test_where_nothing_can_be_written_it_is_measured_each_time(
     assert not list(tmp_path.glob("kevin-env/*.json?*"))
 
 
-def test_only_an_absolute_path_of_the_users_is_used(measured: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_an_absolute_path_of_the_users_is_used(
+    measured: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", os.environ["XDG_CACHE_HOME"])
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     store().of(WORK)
@@ -169,7 +191,9 @@ def test_a_device_is_measured_in_a_moment(device: str) -> None:
     found = own.of(HALVES)
     taken = time.perf_counter() - start
     least = 1e12 if device == "cuda" else 1e8
-    assert found.reading > least and found.copying > least and min(found.rates.values()) > 10 * least
+    assert (
+        found.reading > least and found.copying > least and min(found.rates.values()) > 10 * least
+    )
     assert taken < (0.5 if device == "cuda" else 3.0)  # on a CPU that others use
     assert torch.get_num_threads() == threads
 

@@ -31,7 +31,9 @@ Y = torch.arange(5)
 
 
 def call(value: Any, **claimed: Any) -> Answer:
-    """The call that an honest candidate would have told of `value`; `claimed` replaces fields of every tensor."""
+    """The call that an honest candidate would have told of `value`; `claimed` replaces fields of
+    every tensor.
+    """
     skeleton, tensors = tree.take_apart(value)
     return answer(CallClaim(skeleton=skeleton, tensors=[]), [output(t, **claimed) for t in tensors])
 
@@ -41,7 +43,9 @@ def answer(claim: CallClaim, outputs: list[Output]) -> Answer:
 
 
 def output(tensor: torch.Tensor, **claimed: Any) -> Output:
-    claim = TensorClaim.model_validate({**spec_of(tensor, 0), "device": "cpu", "in": "outbox"} | claimed)
+    claim = TensorClaim.model_validate(
+        {**spec_of(tensor, 0), "device": "cpu", "in": "outbox"} | claimed
+    )
     flat = tensor.as_strided([extent(claim.shape, claim.stride)], [1]).clone().view(torch.uint8)
     return Output(claim, flat)
 
@@ -52,14 +56,23 @@ def checked(got: Any, expected: Any, oracle: Any = None, **claimed: Any) -> tupl
     return None if wrong is None else (wrong.kind, wrong.output)
 
 
-@pytest.mark.parametrize("value", [X, [X, Y], (X,), {"a": X, "b": [Y, 3]}, 3, None, [], "text", 0.1, True])
+@pytest.mark.parametrize(
+    "value", [X, [X, Y], (X,), {"a": X, "b": [Y, 3]}, 3, None, [], "text", 0.1, True]
+)
 def test_the_same_passes(value: Any) -> None:
     assert checked(value, value) is None
 
 
 @pytest.mark.parametrize(
     ("got", "expected"),
-    [([X], [X, Y]), ([X, Y, Y], [X, Y]), ([], [X]), (X, [X, Y]), ({"a": X}, {"a": X, "b": Y}), ([[X, Y]], [X])],
+    [
+        ([X], [X, Y]),
+        ([X, Y, Y], [X, Y]),
+        ([], [X]),
+        (X, [X, Y]),
+        ({"a": X}, {"a": X, "b": Y}),
+        ([[X, Y]], [X]),
+    ],
     ids=range(6),
 )
 def test_a_wrong_number_of_outputs_is_arity(got: Any, expected: Any) -> None:
@@ -68,7 +81,14 @@ def test_a_wrong_number_of_outputs_is_arity(got: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize(
     ("got", "expected"),
-    [([X], X), (X, (X,)), ({"a": X}, {"b": X}), ({"c": Y, "a": X}, {"a": X, "b": Y}), (3, X), (X, 3)],
+    [
+        ([X], X),
+        (X, (X,)),
+        ({"a": X}, {"b": X}),
+        ({"c": Y, "a": X}, {"a": X, "b": Y}),
+        (3, X),
+        (X, 3),
+    ],
     ids=range(6),
 )
 def test_other_containers_are_a_type(got: Any, expected: Any) -> None:
@@ -81,7 +101,9 @@ def test_a_list_is_as_good_as_a_tuple() -> None:
 
 
 @pytest.mark.parametrize(
-    ("got", "expected"), [(3, 4), (True, False), (1.0, 1), ("a", "b"), (None, 0), (0.1, 0.1000001)], ids=repr
+    ("got", "expected"),
+    [(3, 4), (True, False), (1.0, 1), ("a", "b"), (None, 0), (0.1, 0.1000001)],
+    ids=repr,
 )
 def test_scalars_are_exact(got: Any, expected: Any) -> None:
     assert checked([X, {"n": got}], [X, {"n": expected}]) == ("values", "[1]['n']")
@@ -120,17 +142,28 @@ def told_apart(before: Any, now: Any, expected: Any) -> Incorrect | None:
     return unwritten(call(before), call(now), wrong)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.complex64])
-def test_uninitialized_memory_is_told_apart_from_wrong_values(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.complex64]
+)
+def test_uninitialized_memory_is_told_apart_from_wrong_values(
+    monkeypatch: pytest.MonkeyPatch, dtype: Any
+) -> None:
     monkeypatch.setitem(PIECE, "cpu", 8)
     right = X.to(dtype)
     filled = torch.full((4, 6 * right.itemsize), POISON, dtype=torch.uint8).view(dtype)
     found = told_apart([Y, torch.zeros_like(right)], [Y, filled], [Y, right])
-    assert found is not None and (found.kind, found.output, found.wrong, found.total) == ("not_written", "[1]", 24, 24)
+    assert found is not None and (found.kind, found.output, found.wrong, found.total) == (
+        "not_written",
+        "[1]",
+        24,
+        24,
+    )
     assert found.message.startswith("the output holds uninitialized memory")
     tail = torch.cat((right[:3], filled[3:]))
     found = told_apart(torch.zeros_like(right), tail, right)
-    assert found is not None and found.message.startswith("6 of 24 elements (25 %) hold uninitialized memory")
+    assert found is not None and found.message.startswith(
+        "6 of 24 elements (25 %) hold uninitialized memory"
+    )
     assert found.differences[0].got == "uninitialized" and found.differences[0].index[0] == 3
     assert told_apart(right, right + 1, right) is None
     assert told_apart(right, torch.full_like(right, float("nan")), right) is None
@@ -182,7 +215,9 @@ def column(values: torch.Tensor) -> Output:
     return output(wide[:, 0])
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex128])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex128]
+)
 def test_of_elements_that_lie_apart_only_they_are_taken(dtype: torch.dtype) -> None:
     values = torch.arange(5).to(dtype)
     taken = column(values).taken()
@@ -221,9 +256,13 @@ def test_an_output_close_to_the_reference_needs_no_oracle_once_an_allowance_is_k
 
 
 def test_a_small_error_everywhere_is_not_close() -> None:
-    """Also where each element is within half of what one may be off by: all of them are held to a tighter budget."""
+    """Also where each element is within half of what one may be off by: all of them are held to a
+    tighter budget.
+    """
     x = torch.randn(64, 64, generator=torch.Generator().manual_seed(5))
-    exact = x.double() + 1e-6 * torch.randn(64, 64, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
+    exact = x.double() + 1e-6 * torch.randn(
+        64, 64, generator=torch.Generator().manual_seed(6), dtype=torch.float64
+    )
     allowed: Allowed = {}
     expected = Expected(x, lambda: exact)
     assert check_answer(call(x), expected, CASE, "main/own", allowed) is None
@@ -235,12 +274,18 @@ def test_a_small_error_everywhere_is_not_close() -> None:
     assert check_answer(call(x_but_one), expected, CASE, "main/own", allowed) is None
 
 
-@pytest.mark.parametrize(("how", "kind"), [({"unchanged": False}, "inputs_changed"), ({"early": True}, "early_done")])
-def test_a_right_answer_to_changed_inputs_or_of_a_call_that_went_on_is_wrong(how: Any, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("how", "kind"), [({"unchanged": False}, "inputs_changed"), ({"early": True}, "early_done")]
+)
+def test_a_right_answer_to_changed_inputs_or_of_a_call_that_went_on_is_wrong(
+    how: Any, kind: str
+) -> None:
     found = check_answer(replace(call(X), **how), Expected(X, lambda: None), CASE, "main/own", {})
     assert found is not None and found.kind == kind
 
 
 @pytest.mark.parametrize(("given", "changed"), [(X, False), (X + 1, True)])
-def test_an_output_that_changes_after_it_was_taken_is_noticed(given: torch.Tensor, changed: bool) -> None:
+def test_an_output_that_changes_after_it_was_taken_is_noticed(
+    given: torch.Tensor, changed: bool
+) -> None:
     assert replace(call(X), placed=[output(given)]).changed_since() is changed

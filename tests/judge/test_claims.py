@@ -1,4 +1,6 @@
-"""Whatever a candidate answers is a claim: it is either well formed or `Broken`, never another error of the judge's."""
+"""Whatever a candidate answers is a claim: it is either well formed or `Broken`, never another
+error of the judge's.
+"""
 
 import copy
 import json
@@ -166,7 +168,9 @@ def mutated(value: Any, draw: random.Random) -> Any:
             case 1 if isinstance(value, list):
                 value.insert(key, copy.deepcopy(draw.choice(value)))
             case 2 if isinstance(value, dict):
-                value[draw.choice(["t", "v", "list", "in", "layout", "unsupported", "size"])] = value.pop(key)
+                value[draw.choice(["t", "v", "list", "in", "layout", "unsupported", "size"])] = (
+                    value.pop(key)
+                )
             case _:
                 value[key] = mutated(value[key], draw)
         return value
@@ -197,7 +201,11 @@ def test_an_output_reaches_no_byte_outside_its_region() -> None:
     for _ in range(3_000):
         shape = [draw.choice([0, 1, 2, 3, 64, 1024]) for _ in range(draw.randint(0, 3))]
         stride = [draw.choice([0, 1, 2, 64, 1023, 4096]) for _ in shape]
-        claim = {"offset": draw.choice([0, 4, 512, 4088, 4092, 4096]), "shape": shape, "stride": stride}
+        claim = {
+            "offset": draw.choice([0, 4, 512, 4088, 4092, 4096]),
+            "shape": shape,
+            "stride": stride,
+        }
         answer = changed(TENSOR, {**GOOD["claims"][0]["tensors"][0], **claim})
         (call,) = read_claims(answer, 1)
         try:
@@ -206,7 +214,9 @@ def test_an_output_reaches_no_byte_outside_its_region() -> None:
             continue
         tensor = output.tensor()
         assert tensor is not None and output.flat is not None
-        assert output.flat.numel() <= 4096 and int(tensor.count_nonzero()) >= 0  # reads every element
+        assert (
+            output.flat.numel() <= 4096 and int(tensor.count_nonzero()) >= 0
+        )  # reads every element
 
 
 def test_a_taken_output_no_longer_changes() -> None:
@@ -237,14 +247,25 @@ def test_claims_of_more_calls_than_were_made_are_refused_unread() -> None:
 
 def test_memory_that_a_candidate_has_left_is_unmapped(monkeypatch: pytest.MonkeyPatch) -> None:
     mapped: list[int] = []
-    monkeypatch.setattr(cuda, "open_handle", lambda handle: (mapped.append(int(handle, 16)), int(handle, 16))[1])
+    monkeypatch.setattr(
+        cuda, "open_handle", lambda handle: (mapped.append(int(handle, 16)), int(handle, 16))[1]
+    )
     monkeypatch.setattr(cuda, "allocation_of", lambda pointer: (pointer, 64))
-    monkeypatch.setattr(cuda, "as_tensor", lambda pointer, size, device: torch.empty(size, dtype=torch.uint8))
+    monkeypatch.setattr(
+        cuda, "as_tensor", lambda pointer, size, device: torch.empty(size, dtype=torch.uint8)
+    )
     monkeypatch.setattr(Region, "close", lambda region: mapped.pop(0))
     monkeypatch.setattr(claims, "KEPT_SLACK", 0)
     fixed = Region(torch.empty(16, dtype=torch.uint8))
     mappings = Mappings(fixed, fixed, torch.device("cuda"))
-    described = {"device": "cuda", "dtype": "float32", "shape": [4], "stride": [1], "size": 64, "offset": 0}
+    described = {
+        "device": "cuda",
+        "dtype": "float32",
+        "shape": [4],
+        "stride": [1],
+        "size": 64,
+        "offset": 0,
+    }
     for number in range(1, 40):
         mappings.next_pass()
         for handle in (number, 1000):

@@ -11,7 +11,9 @@ NAMES = ("submission", "reference", "null")
 
 
 class Side:
-    """Stands where a process does; whether it runs. It goes on at once, and stops when that is waited for."""
+    """Stands where a process does; whether it runs. It goes on at once, and stops when that is
+    waited for.
+    """
 
     def __init__(self) -> None:
         self.runs = self.to_run = True
@@ -31,22 +33,33 @@ class Side:
 
 
 class Called:
-    """What three sides do when they are called; `runs` has who ran in each call, `given` the inputs."""
+    """What three sides do when they are called; `runs` has who ran in each call, `given` the
+    inputs.
+    """
 
     def __init__(self) -> None:
         self.sides = {name: Side() for name in NAMES}
-        self.players: dict[str, Any] = {name: SimpleNamespace(worker=side) for name, side in self.sides.items()}
+        self.players: dict[str, Any] = {
+            name: SimpleNamespace(worker=side) for name, side in self.sides.items()
+        }
         self.runs: list[list[str]] = []
         self.given: list[str] = []
         self.compared: list[str] = []
         call = SimpleNamespace(call=lambda player, drawn, timeout: self._note(drawn))
         trial: Any = SimpleNamespace(
-            worker=self.sides["submission"], player=self.players["submission"], gate=call, run=self._note
+            worker=self.sides["submission"],
+            player=self.players["submission"],
+            gate=call,
+            run=self._note,
         )
-        supply: Any = SimpleNamespace(take=lambda count: ["fresh"] * count, stock=lambda count: ["stock"] * count)
+        supply: Any = SimpleNamespace(
+            take=lambda count: ["fresh"] * count, stock=lambda count: ["stock"] * count
+        )
         unverified: Any = SimpleNamespace(add=lambda answer, drawn: self.compared.append(drawn))
         apart: Any = call
-        self.contest = Contest(trial, self.players["reference"], self.players["null"], unverified, supply, apart)
+        self.contest = Contest(
+            trial, self.players["reference"], self.players["null"], unverified, supply, apart
+        )
 
     def _note(self, drawn: str) -> str:
         self.given.append(drawn)
@@ -71,7 +84,9 @@ def test_whoever_is_not_called_stands_still(made: Called) -> None:
     assert all(side.runs for side in made.sides.values())
 
 
-def test_only_the_submissions_inputs_are_fresh_and_only_its_answers_are_compared(made: Called) -> None:
+def test_only_the_submissions_inputs_are_fresh_and_only_its_answers_are_compared(
+    made: Called,
+) -> None:
     for name in NAMES:
         made.contest.call(made.players[name])
     assert made.given == ["fresh", "stock", "stock"] and made.compared == ["fresh"]

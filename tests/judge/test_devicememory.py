@@ -1,4 +1,6 @@
-"""The watch over device memory, with a table in the driver's place: what it does to a candidate is real."""
+"""The watch over device memory, with a table in the driver's place: what it does to a candidate is
+real.
+"""
 
 import threading
 import time
@@ -16,7 +18,9 @@ GROUP = "import os, time\nif os.fork() == 0: time.sleep(99)\n"
 
 def test_who_takes_too_much_is_ended_and_others_are_not(submit: Submit) -> None:
     hog, other = submit(GROUP), submit(GROUP)
-    table = dict.fromkeys(descendants(hog.worker.pid), 300 << 20)  # two processes, each below the limit
+    table = dict.fromkeys(
+        descendants(hog.worker.pid), 300 << 20
+    )  # two processes, each below the limit
     table |= dict.fromkeys(descendants(other.worker.pid), 200 << 20)
     assert len(table) == 4
     watch = DeviceMemory(lambda: table, threading.Lock())
@@ -38,7 +42,9 @@ def test_nobody_is_ended_for_a_context_on_a_device_that_others_have_filled() -> 
 
 def test_what_a_candidate_holds_is_that_of_all_its_processes(submit: Submit) -> None:
     hog, other = submit(GROUP), submit(GROUP)
-    table = dict.fromkeys(descendants(hog.worker.pid), 3) | dict.fromkeys(descendants(other.worker.pid), 5)
+    table = dict.fromkeys(descendants(hog.worker.pid), 3) | dict.fromkeys(
+        descendants(other.worker.pid), 5
+    )
     watch = DeviceMemory(lambda: table, threading.Lock())
     assert (watch.held(hog.worker), watch.held(other.worker)) == (6, 10)
     watch.close()

@@ -60,7 +60,9 @@ def test_an_error_of_gcc_is_told_with_its_line_and_without_warnings(tmp_path: Pa
     source = "int f(int a) {\n    int never;\n    return undefined_name;\n}\nint g() { return 1 }\n"
     output = built(tmp_path, GCC_RULES, main_cpp=source)
     text = diagnostics(output, str(tmp_path))
-    assert first_line(text) == "main.cpp:3:12: error: 'undefined_name' was not declared in this scope"
+    assert (
+        first_line(text) == "main.cpp:3:12: error: 'undefined_name' was not declared in this scope"
+    )
     assert "return undefined_name;" in text and "^~~~" in text
     assert "main.cpp:5:" in text
     assert "never" in output and "never" not in text
@@ -69,12 +71,15 @@ def test_an_error_of_gcc_is_told_with_its_line_and_without_warnings(tmp_path: Pa
 
 
 def test_an_error_inside_a_template_tells_where_it_was_asked_for(tmp_path: Path) -> None:
-    source = "#include <algorithm>\n#include <vector>\nstruct Odd {};\nvoid f(std::vector<Odd>& v) {\n" + (
-        "    std::sort(v.begin(), v.end());\n}\n"
+    source = (
+        "#include <algorithm>\n#include <vector>\nstruct Odd {};\nvoid f(std::vector<Odd>& v) {\n"
+        + ("    std::sort(v.begin(), v.end());\n}\n")
     )
     output = built(tmp_path, GCC_RULES, main_cpp=source)
     text = diagnostics(output, str(tmp_path))
-    assert "error: no match for 'operator<'" in first_line(text) and not first_line(text).startswith("/")
+    assert "error: no match for 'operator<'" in first_line(text) and not first_line(
+        text
+    ).startswith("/")
     assert "main.cpp:5:14:   required from here" in text
     assert "note:" not in text and len(text) < len(output) / 3
     assert_clean(text, tmp_path)
@@ -87,7 +92,11 @@ def test_a_missing_header_is_told(tmp_path: Path) -> None:
 
 def test_a_missing_symbol_is_a_link_error(tmp_path: Path) -> None:
     rules = GCC_RULES + "build k.so: link main.o\n"
-    output = built(tmp_path, rules, main_cpp="int missing(int);\nint main() { int unused; return missing(3); }\n")
+    output = built(
+        tmp_path,
+        rules,
+        main_cpp="int missing(int);\nint main() { int unused; return missing(3); }\n",
+    )
     text = diagnostics(output, str(tmp_path))
     assert is_link_error(output)
     assert "undefined reference to `missing(int)'" in text
@@ -97,13 +106,19 @@ def test_a_missing_symbol_is_a_link_error(tmp_path: Path) -> None:
 def test_a_missing_library_is_a_link_error(tmp_path: Path) -> None:
     rules = GCC_RULES + "build k.so: link main.o\n  flags = -lno_such_library\n"
     output = built(tmp_path, rules, main_cpp="int x;\n")
-    assert is_link_error(output) and "cannot find -lno_such_library" in diagnostics(output, str(tmp_path))
+    assert is_link_error(output) and "cannot find -lno_such_library" in diagnostics(
+        output, str(tmp_path)
+    )
 
 
 def test_two_definitions_are_a_link_error(tmp_path: Path) -> None:
     rules = GCC_RULES + "build two.o: cxx {inner}/two.cpp\nbuild k.so: link main.o two.o\n"
-    output = built(tmp_path, rules, main_cpp="int f() { return 1; }\n", two_cpp="int f() { return 2; }\n")
-    assert is_link_error(output) and "multiple definition of `f()'" in diagnostics(output, str(tmp_path))
+    output = built(
+        tmp_path, rules, main_cpp="int f() { return 1; }\n", two_cpp="int f() { return 2; }\n"
+    )
+    assert is_link_error(output) and "multiple definition of `f()'" in diagnostics(
+        output, str(tmp_path)
+    )
 
 
 def test_a_compile_error_is_no_link_error_though_it_names_one(tmp_path: Path) -> None:
@@ -126,7 +141,9 @@ void go(float* x) { int unused; f<<<1, 1>>>(x); }
 
 
 @needs_nvcc
-@pytest.mark.parametrize(("how", "link"), [("-rdc=true", True), ("-c", False)], ids=["nvlink", "ptxas"])
+@pytest.mark.parametrize(
+    ("how", "link"), [("-rdc=true", True), ("-c", False)], ids=["nvlink", "ptxas"]
+)
 def test_a_missing_device_function_is_told(tmp_path: Path, how: str, link: bool) -> None:
     source = "extern __device__ int other(int);\n__global__ void f(int* x) { x[0] = other(3); }\n"
     output = built(tmp_path, f"build k.o: nvcc {{inner}}/k.cu\n  how = {how}\n", k_cu=source)
@@ -137,9 +154,7 @@ def test_a_missing_device_function_is_told(tmp_path: Path, how: str, link: bool)
 
 
 def test_output_without_any_known_error_is_shown_without_commands() -> None:
-    output = (
-        "[1/2] /usr/bin/c++ -DTORCH_X -c x.cpp\nc++: fatal error: Killed signal terminated program cc1plus\nninja: x"
-    )
+    output = "[1/2] /usr/bin/c++ -DTORCH_X -c x.cpp\nc++: fatal error: Killed signal terminated program cc1plus\nninja: x"
     assert diagnostics(output, "/f") == "c++: fatal error: Killed signal terminated program cc1plus"
     assert diagnostics("", "/f") == ""
 
@@ -173,7 +188,9 @@ def test_the_middle_is_left_out_of_what_is_too_long() -> None:
 
 
 def test_a_traceback_looks_like_pythons() -> None:
-    assert traceback_of([(3, "f", "    g(x)"), (9, "g", "1 / 0")], "ZeroDivisionError", "division") == (
+    assert traceback_of(
+        [(3, "f", "    g(x)"), (9, "g", "1 / 0")], "ZeroDivisionError", "division"
+    ) == (
         "Traceback (the submission's own frames):\n  line 3, in f\n    g(x)\n  line 9, in g\n    1 / 0\n"
         "ZeroDivisionError: division"
     )

@@ -61,12 +61,16 @@ def test_a_submission_stands_still_while_its_inputs_are_written_when_the_clock_i
     def noted(what: str, do: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *given: (note(what), do(*given))[1]
 
-    monkeypatch.setattr(gate, "time", SimpleNamespace(perf_counter_ns=noted("clock", time.perf_counter_ns)))
+    monkeypatch.setattr(
+        gate, "time", SimpleNamespace(perf_counter_ns=noted("clock", time.perf_counter_ns))
+    )
     for owner, name in ((Image, "write_to"), (Image, "unchanged_in"), (Distant, "taken")):
         monkeypatch.setattr(owner, name, noted(name, getattr(owner, name)))
     assert trial.checked("own")[1] is None
     before, *seen[:] = seen
-    assert before[0] == "clock" and "T" not in before[1]  # from then on whoever runs all the same is timed
+    assert (
+        before[0] == "clock" and "T" not in before[1]
+    )  # from then on whoever runs all the same is timed
     steps = ["write_to", "clock", "clock", "taken", "unchanged_in"]
     assert seen == [(step, {"T"}) for step in steps]
     note("afterwards")
@@ -93,11 +97,15 @@ def called(
 ) -> Answer:  # fmt: skip
     """One call of a candidate that gives its input back; arguments as `Worker` has them.
 
-    `left`: whether it is at another gate; `ready`: is given each order when it can be sent; `told`: when it is, and
-    that it was waited for until it ran; `skeleton`: claimed instead of the right one.
+    `left`: whether it is at another gate; `ready`: is given each order when it can be sent; `told`:
+    when it is, and that it was waited for until it ran; `skeleton`: claimed instead of the right
+    one.
     """
     x = torch.ones(4)
-    claim = {"skeleton": skeleton or {"t": 0}, "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}]}
+    claim = {
+        "skeleton": skeleton or {"t": 0},
+        "tensors": [{**spec_of(x, 0), "device": "cpu", "in": "outbox"}],
+    }
 
     def nothing() -> None:
         pass
@@ -125,26 +133,36 @@ def called(
             region.close()
 
 
-def test_no_memory_is_lent_for_weights_that_a_model_lacks(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_memory_is_lent_for_weights_that_a_model_lacks(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lent = list[str]()
     share = trial.worker.share
-    monkeypatch.setattr(trial.worker, "share", lambda name, *rest: (lent.append(name), share(name, *rest)))
+    monkeypatch.setattr(
+        trial.worker, "share", lambda name, *rest: (lent.append(name), share(name, *rest))
+    )
     trial.enter(trial.case)
     assert lent == ["inbox", "outbox"] and trial.checked("own")[1] is None
 
 
-def test_a_case_begins_with_what_may_be_kept_of_the_last_one(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_begins_with_what_may_be_kept_of_the_last_one(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shares, close = list[float](), trial.close
     monkeypatch.setattr(trial, "close", lambda keep=0.0: (shares.append(keep), close(keep)))
     trial.enter(trial.case)
     assert shares == [KEPT] and trial.checked("own")[1] is None
 
 
-@pytest.mark.parametrize(("kept", "between", "at_last"), [(0, False, False), (1, False, True), (2, True, True)])
+@pytest.mark.parametrize(
+    ("kept", "between", "at_last"), [(0, False, False), (1, False, True), (2, True, True)]
+)
 def test_torch_keeps_little_between_cases_and_nothing_at_last(
     monkeypatch: pytest.MonkeyPatch, kept: int, between: bool, at_last: bool
 ) -> None:
-    """What the judge keeps of a small device, a submission may lack; what it gives back it has to ask for again."""
+    """What the judge keeps of a small device, a submission may lack; what it gives back it has to
+    ask for again.
+    """
     bench: Any = SimpleNamespace(device=torch.device("cuda"), room=16)
     worker: Any = SimpleNamespace()
     trial, given_back = Trial(bench, SOFTMAX, Options(), "00" * 16, worker), list[None]()
@@ -169,7 +187,9 @@ def test_an_order_is_ready_before_its_clock_starts() -> None:
     assert steps[:3] == ["stage", "go", "stop"]
 
 
-@pytest.mark.parametrize("skeleton", [{"t": 1}, {"list": [{"t": 0}, {"t": 0}]}, {"list": []}, {"dict": 3}])
+@pytest.mark.parametrize(
+    "skeleton", [{"t": 1}, {"list": [{"t": 0}, {"t": 0}]}, {"list": []}, {"dict": 3}]
+)
 def test_a_skeleton_that_does_not_fit_its_tensors_is_refused(skeleton: Any) -> None:
     with pytest.raises(Broken, match="malformed"):
         called(skeleton=skeleton)
@@ -182,7 +202,9 @@ def test_nobody_is_called_at_a_gate_that_it_has_left() -> None:
 
 
 @pytest.mark.parametrize("stood_still", [True, False])
-def test_whoever_ran_on_while_its_inputs_were_written_has_that_time_in_its_call(stood_still: bool) -> None:
+def test_whoever_ran_on_while_its_inputs_were_written_has_that_time_in_its_call(
+    stood_still: bool,
+) -> None:
     stops = itertools.count()
 
     def freeze(on: bool) -> None:
@@ -192,7 +214,9 @@ def test_whoever_ran_on_while_its_inputs_were_written_has_that_time_in_its_call(
     assert (called(stood_still=stood_still, freeze=freeze).seconds >= 0.1) is not stood_still
 
 
-def test_of_a_call_that_claims_far_more_than_right_answers_not_all_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_call_that_claims_far_more_than_right_answers_not_all_is_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(gate, "CLAIMED_SLACK", 0)
     region = SharedRegion(64, CPU)
     opened = gate.Gate(CPU, region, region, 1, answer_bytes=128 // gate.CLAIMED_FACTOR)
@@ -203,22 +227,30 @@ def test_of_a_call_that_claims_far_more_than_right_answers_not_all_is_copied(mon
 
 
 @pytest.mark.parametrize("draws", [True, False])
-def test_a_seed_is_told_with_the_call_where_the_reference_draws_and_else_before(draws: bool) -> None:
+def test_a_seed_is_told_with_the_call_where_the_reference_draws_and_else_before(
+    draws: bool,
+) -> None:
     drawn = gate.Drawn({"t": 0}, Image([torch.ones(4)], CPU), 7, draws=draws)
     told: dict[str, Any] = {}
     region = SharedRegion(drawn.image.end, CPU)
-    worker: Any = SimpleNamespace(ask=lambda order, timeout, meanwhile, **fields: told.update(fields), settle=lambda: 0)
+    worker: Any = SimpleNamespace(
+        ask=lambda order, timeout, meanwhile, **fields: told.update(fields), settle=lambda: 0
+    )
     player = gate.Player(worker, Mapped(region), ours=False)  # type: ignore[arg-type]
     gate.Gate(CPU, region, region, 1, 16).stage(player, drawn, 1.0)
     assert (told["seed"], gate.seeds_of([drawn])) == ((None, [7]) if draws else (7, [None]))
     region.close()
 
 
-@pytest.mark.parametrize(("ours", "seconds", "error"), [(True, WARM_SECONDS, JudgeError), (False, 2.0, TimedOut)])
+@pytest.mark.parametrize(
+    ("ours", "seconds", "error"), [(True, WARM_SECONDS, JudgeError), (False, 2.0, TimedOut)]
+)
 def test_the_judges_own_processes_in_a_chain_have_a_limit_and_failures_of_their_own(
     ours: bool, seconds: float, error: type[Exception]
 ) -> None:
-    """A submission's patience is not theirs: what goes wrong with them is never told of the submission."""
+    """A submission's patience is not theirs: what goes wrong with them is never told of the
+    submission.
+    """
     asked = list[float]()
 
     def ask(order: str, timeout: float) -> None:

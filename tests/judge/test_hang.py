@@ -1,4 +1,6 @@
-"""A submission that hangs or is slow costs others little, and is not judged again for what it did itself."""
+"""A submission that hangs or is slow costs others little, and is not judged again for what it did
+itself.
+"""
 
 import re
 import time
@@ -29,11 +31,15 @@ class ModelNew(torch.nn.Module):
 OTHERS, MOST = 9, 1.1
 
 
-def judged(judge: Judge, before: str, problem: Problem = SOFTMAX, **more) -> tuple[Judgement, list[str]]:
+def judged(
+    judge: Judge, before: str, problem: Problem = SOFTMAX, **more
+) -> tuple[Judgement, list[str]]:
     """The judgement of a right answer that does something before each call, and its stages."""
     stages: list[str] = []
     code = RIGHT.replace("return", f"{before}; return")
-    return judge.judge(problem, Submission(code=code), Options(device="cpu", **more), stages.append), stages
+    return judge.judge(
+        problem, Submission(code=code), Options(device="cpu", **more), stages.append
+    ), stages
 
 
 def test_limits_follow_from_the_reference_unless_they_are_given() -> None:
@@ -54,13 +60,19 @@ def test_only_the_first_call_in_a_case_may_take_longer_than_the_limit(judge: Jud
     assert slow_once.outcome.category == "correct"
     hung, stages = judged(judge, "self.calls == 2 and time.sleep(99)")
     assert hung.outcome.kind == "timeout"
-    found = re.fullmatch(r"one call of ModelNew took longer than (\S+) s \(stopped at line 8\)", hung.outcome.message)
-    assert found is not None and 2 <= float(found[1]) < 20  # it is more than 2 s where the reference was slow, too
+    found = re.fullmatch(
+        r"one call of ModelNew took longer than (\S+) s \(stopped at line 8\)", hung.outcome.message
+    )
+    assert (
+        found is not None and 2 <= float(found[1]) < 20
+    )  # it is more than 2 s where the reference was slow, too
     assert stages.count("build") == 1 and hung.seconds.verify < float(found[1]) + 4
 
 
 @pytest.mark.parametrize("idle", [True, False])
-def test_a_hang_is_judged_once_whoever_is_there(judge: Judge, monkeypatch: pytest.MonkeyPatch, idle: bool) -> None:
+def test_a_hang_is_judged_once_whoever_is_there(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, idle: bool
+) -> None:
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: idle)
     judgement, stages = judged(judge, "time.sleep(99)", call_timeout=0.7)
     assert judgement.outcome.kind == "timeout" and stages.count("build") == 1
@@ -71,7 +83,9 @@ def test_seconds_without_a_processor_do_not_count() -> None:
     assert starved(0.5, before, busy) == 0
     assert starved(0.5, before, waiting) == pytest.approx(0.4)
     assert starved(0.5, before, Ran(1.0, 1.0)) == 0, "whoever sleeps waits for nobody"
-    assert starved(0.5, before, Ran(2.0, 40.0)) == 0, "threads that take turns keep a processor busy"
+    assert starved(0.5, before, Ran(2.0, 40.0)) == 0, (
+        "threads that take turns keep a processor busy"
+    )
     assert starved(0.5, before, Ran(0.0, 0.0)) == 0, "a compiler has ended"
 
 
@@ -79,7 +93,9 @@ def test_a_much_slower_submission_is_called_as_often_as_it_takes_to_tell_that(
     a_judge: Callable[..., Judge],
 ) -> None:
     judge = a_judge(PACES["cpu"].model_copy(update={"seconds": 99.0}))
-    larger = SOFTMAX.model_copy(update={"source": SOFTMAX.source.replace("300", "3000")})  # its ratio is steadier
+    larger = SOFTMAX.model_copy(
+        update={"source": SOFTMAX.source.replace("300", "3000")}
+    )  # its ratio is steadier
     judgement, _ = judged(judge, "print('called', flush=True); time.sleep(0.6)", larger)
     outcome = judgement.outcome
     assert outcome.category == "correct" and outcome.speedup is not None and outcome.speedup < 0.1
@@ -88,8 +104,12 @@ def test_a_much_slower_submission_is_called_as_often_as_it_takes_to_tell_that(
 
 
 @pytest.mark.full
-def test_one_hang_among_ten_costs_the_others_less_than_a_tenth(a_judge: Callable[..., Judge]) -> None:
-    """Beyond its share, which is what the tenth takes when it is right; that is measured before and after."""
+def test_one_hang_among_ten_costs_the_others_less_than_a_tenth(
+    a_judge: Callable[..., Judge],
+) -> None:
+    """Beyond its share, which is what the tenth takes when it is right; that is measured before and
+    after.
+    """
     judge, seconds = a_judge(PACES["cpu"]), list[float]()
     tenths = ("None", "time.sleep(99)", "[None for _ in iter(int, 1)]", "None")
     for tenth in tenths:
@@ -101,4 +121,6 @@ def test_one_hang_among_ten_costs_the_others_less_than_a_tenth(a_judge: Callable
             seconds.append(time.monotonic() - start)
             assert all(each.result()[0].outcome.category == "correct" for each in others)
             assert (last.result()[0].outcome.kind == "timeout") is (tenth != "None")
-    assert max(seconds[1:3]) < MOST * max(seconds[0], seconds[3]), dict(zip(tenths, seconds, strict=True))
+    assert max(seconds[1:3]) < MOST * max(seconds[0], seconds[3]), dict(
+        zip(tenths, seconds, strict=True)
+    )

@@ -80,7 +80,11 @@ def test_every_distribution_keeps_it(name: str, distribution: str) -> None:
         return
     assert bool((drawn[own == 0] == 0).all())
     again = look(drawn)
-    assert structure.forms <= again.forms and structure.alike <= again.alike and structure.summing <= again.summing
+    assert (
+        structure.forms <= again.forms
+        and structure.alike <= again.alike
+        and structure.summing <= again.summing
+    )
     low, high = structure.bounds
     assert again.high <= max(high, 0) and again.low >= min(low, 0) and (low < 0 or again.low >= 0)
 

@@ -40,7 +40,10 @@ def hold(name: str) -> Iterator[Hold]:
         def start(how: str) -> "subprocess.Popen[str]":
             process = started.enter_context(
                 subprocess.Popen(
-                    [sys.executable, "-c", HOLD, name, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                    [sys.executable, "-c", HOLD, name, how],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
                 )
             )
             started.callback(process.kill)

@@ -1,4 +1,6 @@
-"""What is left of candidates when a judge is killed, and that the next one removes it and nothing else."""
+"""What is left of candidates when a judge is killed, and that the next one removes it and nothing
+else.
+"""
 
 import os
 import signal
@@ -35,7 +37,9 @@ def grown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_what_a_killed_judge_left_is_removed() -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED], capture_output=True, text=True, check=False
+    )
     folder = Path(done.stdout.strip())
     assert done.returncode == -signal.SIGKILL and folder.is_dir()
     sweep()

@@ -1,4 +1,6 @@
-"""The levels of the sandbox: what each protects, what it rests on, and attacks on each layer by itself."""
+"""The levels of the sandbox: what each protects, what it rests on, and attacks on each layer by
+itself.
+"""
 
 import contextlib
 import errno
@@ -43,7 +45,8 @@ def call(*what):
 
 
 @pytest.fixture(
-    scope="module", params=[STRONG[0], *(pytest.param(each, marks=pytest.mark.full) for each in STRONG[1:])]
+    scope="module",
+    params=[STRONG[0], *(pytest.param(each, marks=pytest.mark.full) for each in STRONG[1:])],
 )
 def level(request: pytest.FixtureRequest) -> LevelName:
     return request.param
@@ -62,7 +65,10 @@ def refused(submit: Submit, code: str, times: int) -> str:
     ran = submit(TRY + code)
     assert ran.end is None, (ran.end, ran.closed().log)
     log = ran.closed().log
-    assert "GOT THROUGH" not in log and sum(line.startswith("refused") for line in log.splitlines()) == times, log
+    assert (
+        "GOT THROUGH" not in log
+        and sum(line.startswith("refused") for line in log.splitlines()) == times
+    ), log
     return log
 
 
@@ -76,7 +82,10 @@ def refused(submit: Submit, code: str, times: int) -> str:
         ("network processes root limits privileges calls", set()),
         ("network root limits privileges calls", {"processes"}),
         ("limits privileges calls", {"filesystem", "processes"}),
-        ("network processes root limits landlock signals calls", {"filesystem", "limits", "processes"}),
+        (
+            "network processes root limits landlock signals calls",
+            {"filesystem", "limits", "processes"},
+        ),
     ],
 )
 def test_a_step_that_was_not_taken_is_missing(done: str, missing: set[str]) -> None:
@@ -85,7 +94,9 @@ def test_a_step_that_was_not_taken_is_missing(done: str, missing: set[str]) -> N
 
 
 @pytest.mark.parametrize("most", [*STRONG, "plain"])
-def test_a_level_reports_what_it_gives(servers: Callable[[LevelName], ForkServer], most: LevelName) -> None:
+def test_a_level_reports_what_it_gives(
+    servers: Callable[[LevelName], ForkServer], most: LevelName
+) -> None:
     worker = Worker(servers(most), "cpu", 1 << 30)
     worker.close()
     names = [each.name for each in levels.LEVELS]
@@ -97,7 +108,9 @@ def test_a_level_reports_what_it_gives(servers: Callable[[LevelName], ForkServer
         assert enforced == set(levels.protections(()))
 
 
-def test_what_is_missing_can_be_refused_and_is_told(servers: Callable[[LevelName], ForkServer]) -> None:
+def test_what_is_missing_can_be_refused_and_is_told(
+    servers: Callable[[LevelName], ForkServer],
+) -> None:
     judge = Judge("cpu", Lent(servers("plain")), QUICK)
     source = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
     source += "def get_inputs(): return [torch.randn(8, 64)]\ndef get_init_inputs(): return []\n"
@@ -137,17 +150,24 @@ attempt("pair", pair)
 
 def test_other_kinds_of_sockets_are_refused(submit: Submit) -> None:
     families = {"inet": 2, "inet6": 10, "netlink": 16, "packet": 17, "alg": 38, "vsock": 40}
-    code = "".join(f"attempt({name!r}, lambda: socket.socket({number}, 3))\n" for name, number in families.items())
+    code = "".join(
+        f"attempt({name!r}, lambda: socket.socket({number}, 3))\n"
+        for name, number in families.items()
+    )
     log = refused(submit, code, len(families))
     assert log.count("[Errno 1]") == len(families), log
 
 
 def test_connected_pairs_are_left(submit: Submit) -> None:
-    ran = submit("import socket\none, other = socket.socketpair()\none.send(b'x')\nprint(other.recv(1))")
+    ran = submit(
+        "import socket\none, other = socket.socketpair()\none.send(b'x')\nprint(other.recv(1))"
+    )
     assert ran.end is None and ran.closed().log == "b'x'\n"
 
 
-def test_a_process_outside_can_be_neither_signalled_nor_read_nor_slowed(submit: Submit, outsider: int) -> None:
+def test_a_process_outside_can_be_neither_signalled_nor_read_nor_slowed(
+    submit: Submit, outsider: int
+) -> None:
     for pid in (outsider, os.getpid()):
         code = f"""
 P = {pid}
@@ -196,7 +216,9 @@ os.kill(os.getpid(), 0); signal.raise_signal(signal.SIGCHLD)
 
 
 def test_calls_are_refused_by_the_filter_itself(submit: Submit) -> None:
-    numbers = {name: calls.NUMBERS[os.uname().machine].get(name) for name in (*calls.DENIED, *calls.LATER)}
+    numbers = {
+        name: calls.NUMBERS[os.uname().machine].get(name) for name in (*calls.DENIED, *calls.LATER)
+    }
     code = f"""
 for name, number in {numbers}.items():
     if number is not None:
@@ -207,7 +229,9 @@ for name, number in {numbers}.items():
 
 
 def test_the_kernel_does_nothing_later_and_tells_nothing_of_files_in_memory(submit: Submit) -> None:
-    """By the names that libraries call them by: neither a number nor a table of ours decides what is tried."""
+    """By the names that libraries call them by: neither a number nor a table of ours decides what
+    is tried.
+    """
     code = """
 page, out = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), ctypes.create_string_buffer(8)
 where = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(page)))
@@ -237,7 +261,9 @@ print(libc.syscall({numbers["clone3"]}, 0, 0), ctypes.get_errno())
     assert f"-1 {errno.ENOSYS}" in refused(submit, code, len(flags))
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="these are ways round a filter on x86-64")
+@pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="these are ways round a filter on x86-64"
+)
 @pytest.mark.parametrize("how", ["x32", "i386"])
 def test_other_kinds_of_system_calls_kill(submit: Submit, how: str) -> None:
     i386 = "b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3'"  # mov eax, 20 (getpid); int 0x80; ret
@@ -254,7 +280,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     ran = submit(TRY + code)
     assert ran.end is None, ran.closed().log
     status = int(ran.closed().log)
-    assert status == -signal.SIGSYS or (how == "i386" and status == -signal.SIGSEGV)  # no such calls in this kernel
+    assert status == -signal.SIGSYS or (
+        how == "i386" and status == -signal.SIGSEGV
+    )  # no such calls in this kernel
 
 
 def test_memory_that_belongs_to_no_process_is_refused(submit: Submit) -> None:
@@ -287,7 +315,9 @@ print(*(shutil.disk_usage(place).used >> 20 for place in (".", "/tmp", "/dev/shm
 
 def test_one_file_stops_at_four_gibibytes(submit: Submit) -> None:
     code = 'open("x", "w")\nattempt("x", lambda: os.truncate("x", 5 << 30))'
-    assert "File too large" in refused(submit, f"signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n{code}", 1)
+    assert "File too large" in refused(
+        submit, f"signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n{code}", 1
+    )
 
 
 @pytest.mark.parametrize("place", ["/dev/shm", "/tmp", "."])
@@ -352,15 +382,40 @@ def test_it_dies_first_when_the_machine_runs_out_of_memory(submit: Submit) -> No
 def test_all_of_it_holds_for_an_ordinary_user(tmp_path: Path) -> None:
     folder = Path(__file__).parents[2]
     nobody = {"user": 65534, "group": 65534, "extra_groups": []}
-    probe = ["/bin/sh", "-c", '"$0" -c "import pytest, torch" && cat "$1"', sys.executable, __file__]
+    probe = [
+        "/bin/sh",
+        "-c",
+        '"$0" -c "import pytest, torch" && cat "$1"',
+        sys.executable,
+        __file__,
+    ]
     if subprocess.run(probe, **nobody, cwd="/", capture_output=True, check=False).returncode:
         pytest.skip("an ordinary user cannot reach this Python or these tests")
     tmp_path.chmod(0o777)
     for parent in tmp_path.parents:
         if parent.stat().st_uid == 0 and parent != Path("/tmp") and parent.is_relative_to("/tmp"):
             parent.chmod(0o755)
-    tests = [str(Path(__file__).with_name(name)) for name in ("test_sandbox.py", "test_levels.py", "test_stopping.py")]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path}/inner", *tests]
-    environment = {"PATH": os.environ["PATH"], "HOME": "/home", "TMPDIR": str(tmp_path), "PYTHONPATH": str(folder)}
-    done = subprocess.run(command, **nobody, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    tests = [
+        str(Path(__file__).with_name(name))
+        for name in ("test_sandbox.py", "test_levels.py", "test_stopping.py")
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--basetemp={tmp_path}/inner",
+        *tests,
+    ]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": "/home",
+        "TMPDIR": str(tmp_path),
+        "PYTHONPATH": str(folder),
+    }
+    done = subprocess.run(
+        command, **nobody, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -1,6 +1,7 @@
 """A candidate that lies in every kind of answer gets no score, and the judge goes on judging.
 
-Each lie is code that runs at import in the candidate's own process. It finds the runtime there and rewrites it.
+Each lie is code that runs at import in the candidate's own process. It finds the runtime there and
+rewrites it.
 """
 
 from pathlib import Path
@@ -212,7 +213,9 @@ def test_a_lie_is_no_right_answer(pool: LocalPool, problem: Problem, name: str) 
     assert f"{outcome.category}/{outcome.kind}" in expected.split(" or "), outcome
 
 
-def test_after_all_these_lies_an_honest_submission_is_judged_right(pool: LocalPool, problem: Problem) -> None:
+def test_after_all_these_lies_an_honest_submission_is_judged_right(
+    pool: LocalPool, problem: Problem
+) -> None:
     assert judged(pool, problem, HONEST).outcome.category == "correct"
     wrong = judged(pool, problem, HONEST.replace("* 2", "* 2.001")).outcome
     assert (wrong.category, wrong.kind) == ("correctness", "values")

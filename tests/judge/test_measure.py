@@ -63,14 +63,17 @@ def answer(seconds: float, writing: float = 0.0) -> Answer:
 
 
 class Links(GpuGate):
-    """A gate whose links take what a script says, by the player's name and how many links it has in its chain.
+    """A gate whose links take what a script says, by the player's name and how many links it has in
+    its chain.
 
     Attributes:
         chains: The players of each and how many links each of them had.
         late: How often calls of a player are not queued in time, by its name.
     """
 
-    def __init__(self, seconds: Seconds, late: dict[str, int] | None = None, writing: float = 0.0) -> None:
+    def __init__(
+        self, seconds: Seconds, late: dict[str, int] | None = None, writing: float = 0.0
+    ) -> None:
         self.seconds, self.late = seconds, late or {}
         self.writing = {"submission": writing}
         self.chains: list[dict[str, int]] = []
@@ -133,8 +136,13 @@ class Scripted(Contest):
 
 
 def links(submission: float, reference: float, noise: float = 0.0, crowded: float = 1.0) -> Seconds:
-    """Of calls of such lengths; `crowded`: how much longer the submission's are where several are queued."""
-    draw, calls = random.Random(4), {"submission": submission, "reference": reference, "null": KNOWN}
+    """Of calls of such lengths; `crowded`: how much longer the submission's are where several are
+    queued.
+    """
+    draw, calls = (
+        random.Random(4),
+        {"submission": submission, "reference": reference, "null": KNOWN},
+    )
 
     def seconds(name: str, count: int) -> float:
         more = crowded if name == "submission" and count > 1 else 1.0
@@ -150,7 +158,11 @@ PACE = PACES["cuda"]
 def test_a_call_is_a_link_less_the_constant(reference: float) -> None:
     contest = Scripted(PACE, gate := Links(links(500 * US, reference)))
     outcome = Chains(contest).outcome()
-    assert outcome.speedup == pytest.approx(reference / (500 * US)) and outcome.queued and outcome.kind == "timed"
+    assert (
+        outcome.speedup == pytest.approx(reference / (500 * US))
+        and outcome.queued
+        and outcome.kind == "timed"
+    )
     assert outcome.submission_seconds == pytest.approx(500 * US)
     assert outcome.reference_seconds == pytest.approx(reference)
     assert outcome.speedup_interval == (pytest.approx(outcome.speedup, rel=0.02),) * 2
@@ -174,7 +186,10 @@ def test_what_is_on_other_inputs_does_not_count() -> None:
         def chain(self, calls: Any, timeout: Any) -> list[list[Answer]] | None:
             found = super().chain(calls, timeout)
             return found and [
-                [answer(9.0) if drawn == OTHER else each for each, drawn in zip(answers, sets, strict=True)]
+                [
+                    answer(9.0) if drawn == OTHER else each
+                    for each, drawn in zip(answers, sets, strict=True)
+                ]
                 for answers, (_, sets) in zip(found, calls, strict=True)
             ]
 
@@ -188,7 +203,9 @@ def test_a_submission_cannot_raise_what_is_taken_from_its_links() -> None:
     def seconds(name: str, count: int) -> float:
         return draw(name, count) + (0.0 if name == "submission" else 400 * US)
 
-    assert Chains(Scripted(PACE, Links(seconds), least=CONSTANT)).outcome().speedup == pytest.approx(2.0, rel=0.01)
+    assert Chains(
+        Scripted(PACE, Links(seconds), least=CONSTANT)
+    ).outcome().speedup == pytest.approx(2.0, rel=0.01)
 
 
 def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() -> None:
@@ -196,19 +213,27 @@ def test_what_an_input_takes_longer_to_write_than_usual_is_a_part_of_the_call() 
     assert Chains(Scripted(PACE, gate)).outcome().speedup == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("call", "fitting", "count"), [(20e-3, 99, 2), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)])
-def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(call: float, fitting: int, count: int) -> None:
+@pytest.mark.parametrize(
+    ("call", "fitting", "count"), [(20e-3, 99, 2), (2.0, 99, 1), (1e-4, 3, 3), (1e-4, 99, LINKS)]
+)
+def test_a_chain_is_as_long_as_its_calls_and_the_memory_admit(
+    call: float, fitting: int, count: int
+) -> None:
     contest = Scripted(PACE, gate := Links(links(call, 1e-4)), fitting=fitting)
     Chains(contest).outcome()
     assert count == 1 or count * call < CHAIN_SECONDS
-    assert max(chain.get("submission", 0) for chain in gate.chains) == count + (count > 1)  # one on other inputs
+    assert max(chain.get("submission", 0) for chain in gate.chains) == count + (
+        count > 1
+    )  # one on other inputs
 
 
 def test_links_that_their_own_queue_disturbs_are_queued_one_by_one() -> None:
     contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US, crowded=2.0)))
     outcome = Chains(contest).outcome()
     assert outcome.speedup == pytest.approx(2.0) and outcome.queued
-    assert gate.chains.count({"submission": 1}) == 2 + 1 + LINKS and len(contest.verified) == 2 + 2 * (1 + LINKS)
+    assert gate.chains.count({"submission": 1}) == 2 + 1 + LINKS and len(
+        contest.verified
+    ) == 2 + 2 * (1 + LINKS)
 
 
 def test_a_reference_whose_queue_disturbs_the_null_model_is_queued_one_by_one() -> None:
@@ -225,7 +250,9 @@ def test_a_reference_whose_queue_disturbs_the_null_model_is_queued_one_by_one() 
 
 
 @pytest.mark.parametrize(("late", "queued"), [(OFTEN - 1, True), (OFTEN, False)])
-def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(late: int, queued: bool) -> None:
+def test_calls_that_are_not_queued_in_time_are_driven_by_their_host(
+    late: int, queued: bool
+) -> None:
     contest = Scripted(PACE, gate := Links(links(500 * US, 1000 * US), {"submission": late}))
     outcome = Chains(contest).outcome()
     assert (outcome.speedup, outcome.queued) == (pytest.approx(2.0), queued)
@@ -256,7 +283,10 @@ def test_who_slows_the_null_model_until_it_is_ended_ran_on_after_its_calls(guilt
     if guilty:
         with pytest.raises(Wrong) as wrong:
             Chains(contest).outcome()
-        assert (wrong.value.outcome.kind, wrong.value.outcome.input_set) == ("early_done", "main/own")
+        assert (wrong.value.outcome.kind, wrong.value.outcome.input_set) == (
+            "early_done",
+            "main/own",
+        )
     else:
         with pytest.raises(JudgeError, match="something else runs on this GPU"):
             Chains(contest).outcome()
@@ -277,7 +307,8 @@ def test_chains_are_taken_until_the_interval_is_as_narrow_as_asked(
     noise: float, precision: float | None, pairs: range
 ) -> None:  # fmt: skip
     contest = Scripted(
-        PACE.model_copy(update={"seconds": 60.0}), gate := Links(links(500 * US, 1000 * US, noise=noise))
+        PACE.model_copy(update={"seconds": 60.0}),
+        gate := Links(links(500 * US, 1000 * US, noise=noise)),
     )
     contest.trial.options = Options(precision=precision)
     Chains(contest).outcome()
@@ -300,11 +331,19 @@ def found(ratio: float, half: float) -> Speedup:
 )  # fmt: skip
 def test_what_is_enough(speedup: Speedup, pairs: int, late: bool, is_enough: bool) -> None:
     pace = Pace(pairs=(7, 25), seconds=0.0 if late else 60.0, precision=0.05)
-    assert enough(Scripted(pace), speedup, pairs, began=0.0 if late else measure.time.monotonic()) is is_enough
+    assert (
+        enough(Scripted(pace), speedup, pairs, began=0.0 if late else measure.time.monotonic())
+        is is_enough
+    )
 
 
 def calls(submission: float, reference: float, null: float = 1e-3) -> Seconds:
-    return lambda name, count: {"submission": submission, "reference": reference, "null": null, "other": 1.0}[name]
+    return lambda name, count: {
+        "submission": submission,
+        "reference": reference,
+        "null": null,
+        "other": 1.0,
+    }[name]
 
 
 def test_on_a_cpu_each_side_is_called_in_turn_in_no_order_that_can_be_known() -> None:
@@ -326,7 +365,10 @@ def test_a_much_slower_submission_is_called_once_a_turn() -> None:
     contest.trial.lately = 2.0
     Alternating(contest).outcome()
     threads_too = 1
-    assert contest.calls.count("submission") == 2 + threads_too and contest.calls.count("reference") == 2 * WINDOWS
+    assert (
+        contest.calls.count("submission") == 2 + threads_too
+        and contest.calls.count("reference") == 2 * WINDOWS
+    )
 
 
 def test_a_late_call_on_a_cpu_does_not_move_a_turn() -> None:
@@ -335,9 +377,9 @@ def test_a_late_call_on_a_cpu_does_not_move_a_turn() -> None:
     def seconds(name: str, count: int) -> float:
         return usual(name, count) * (9 if next(once) in (0, 10, 20) else 1)
 
-    assert Alternating(Scripted(Pace(pairs=(3, 3), seconds=60.0), seconds=seconds)).outcome().speedup == pytest.approx(
-        2.0
-    )
+    assert Alternating(
+        Scripted(Pace(pairs=(3, 3), seconds=60.0), seconds=seconds)
+    ).outcome().speedup == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(("vary", "pairs"), [(0.01, 7), (2.0, 25)])
@@ -348,14 +390,19 @@ def test_a_cpu_is_called_until_the_interval_is_as_narrow_as_asked(vary: float, p
         seconds=lambda name, count: usual(name, count) * draw.uniform(1, 1 + vary),
     )
     outcome = Alternating(contest).outcome()
-    besides = 1 + 2  # one on other inputs; one each of the submission and of the null model for threads
+    besides = (
+        1 + 2
+    )  # one on other inputs; one each of the submission and of the null model for threads
     assert len(contest.calls) == 3 * WINDOWS * pairs + besides
     assert outcome.threads is None  # none of their processes is there
 
 
 def test_a_chain_in_which_others_make_a_context_is_taken_again() -> None:
     """All links are longer then, the null model's among them."""
-    usual, shaken = links(500 * US, 1000 * US), 6  # the number of the second chain in which some are mixed
+    usual, shaken = (
+        links(500 * US, 1000 * US),
+        6,
+    )  # the number of the second chain in which some are mixed
 
     def seconds(name: str, count: int) -> float:
         return usual(name, count) + (150 * US if len(gate.chains) == shaken else 0.0)

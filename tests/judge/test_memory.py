@@ -63,7 +63,9 @@ def test_every_tensor_is_followed_by_a_guard_band() -> None:
         assert starts[i + 1] - (starts[i] + tensor.nbytes) >= ALIGNMENT
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn])
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn]
+)
 def test_poison_is_nan_in_every_float(dtype: torch.dtype) -> None:
     assert torch.full((64,), POISON, dtype=torch.uint8).view(dtype).double().isnan().all()
 

@@ -1,4 +1,6 @@
-"""Who runs the reference and the null kernel: lent to one contest at a time, kept for the next, ended after a fault."""
+"""Who runs the reference and the null kernel: lent to one contest at a time, kept for the next,
+ended after a fault.
+"""
 
 import os
 import signal
@@ -81,7 +83,9 @@ def test_it_is_ended_after_a_fault_of_the_judge(partners: Partners, started: lis
         assert len(started) == 2
 
 
-def test_it_is_kept_after_a_fault_of_the_submission(partners: Partners, started: list[Worker]) -> None:
+def test_it_is_kept_after_a_fault_of_the_submission(
+    partners: Partners, started: list[Worker]
+) -> None:
     with pytest.raises(Ended), lent(partners, "a"):
         raise Ended
     with lent(partners, "a") as again:
@@ -110,7 +114,9 @@ def test_one_that_was_to_load_something_and_did_not_is_not_taken_for_it(
         assert not again.loaded
 
 
-def test_one_that_is_free_lets_go_when_it_is_asked_to(partners: Partners, started: list[Worker]) -> None:
+def test_one_that_is_free_lets_go_when_it_is_asked_to(
+    partners: Partners, started: list[Worker]
+) -> None:
     region = SharedRegion(1 << 20, torch.device("cpu"))
     with lent(partners, "a") as first:
         first.share("inbox", region, 10)
@@ -186,7 +192,9 @@ def test_one_that_lets_go_is_waited_for_instead_of_another_being_started(
     assert taken == [first]
 
 
-def test_one_that_ended_while_it_was_free_is_not_lent(partners: Partners, started: list[Worker]) -> None:
+def test_one_that_ended_while_it_was_free_is_not_lent(
+    partners: Partners, started: list[Worker]
+) -> None:
     with lent(partners, "a") as first:
         pass
     for pid in descendants(first.pid):
@@ -207,7 +215,12 @@ def test_one_that_is_in_use_at_the_end_is_ended_when_it_is_given_back(
     assert not started[0].waiting
 
 
-def test_code_that_does_not_load_is_the_judges_failure(partners: Partners, started: list[Worker]) -> None:
-    with pytest.raises(JudgeError, match="a process of the judge's own failed"), partners.lent("a") as partner:
+def test_code_that_does_not_load_is_the_judges_failure(
+    partners: Partners, started: list[Worker]
+) -> None:
+    with (
+        pytest.raises(JudgeError, match="a process of the judge's own failed"),
+        partners.lent("a") as partner,
+    ):
         partner.load("1 / 0", "Model")
     assert not started[0].waiting

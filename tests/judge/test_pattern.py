@@ -19,7 +19,12 @@ def drawn(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
 
 
-X, SQUARE, VECTOR, IDS = drawn(65, 203), drawn(3, 32, 32), drawn(1021), torch.arange(400).view(4, 100)
+X, SQUARE, VECTOR, IDS = (
+    drawn(65, 203),
+    drawn(3, 32, 32),
+    drawn(1021),
+    torch.arange(400).view(4, 100),
+)
 NOISE = drawn(65, 203).roll(1)
 
 
@@ -141,8 +146,14 @@ class ModelNew(torch.nn.Module):
 
 
 def test_a_wrong_submission_has_its_pattern_and_the_input_sets_that_passed(judge: Judge) -> None:
-    outcome = judge.judge(SOFTMAX, Submission(code=WRONG_IN_ONE_CASE), Options(device="cpu"), lambda _: None).outcome
-    assert isinstance(outcome, Incorrect) and outcome.pattern is not None and outcome.input_set.startswith("cpu/")
+    outcome = judge.judge(
+        SOFTMAX, Submission(code=WRONG_IN_ONE_CASE), Options(device="cpu"), lambda _: None
+    ).outcome
+    assert (
+        isinstance(outcome, Incorrect)
+        and outcome.pattern is not None
+        and outcome.input_set.startswith("cpu/")
+    )
     assert outcome.pattern.where == (Span(dim=1, start=480, stop=500, size=500),)
     assert (outcome.pattern.what, outcome.pattern.value) == ("offset", pytest.approx(1.0))
     assert outcome.passed and {name.partition("/")[0] for name in outcome.passed} == {"odd"}
@@ -150,5 +161,9 @@ def test_a_wrong_submission_has_its_pattern_and_the_input_sets_that_passed(judge
 
 def test_a_submission_that_fails_has_the_input_sets_that_passed(judge: Judge) -> None:
     code = WRONG_IN_ONE_CASE.replace("out[:, 480:] += 1", "raise ValueError(x.shape)")
-    outcome = judge.judge(SOFTMAX, Submission(code=code), Options(device="cpu"), lambda _: None).outcome
-    assert isinstance(outcome, RuntimeFailure) and {name.partition("/")[0] for name in outcome.passed} == {"odd"}
+    outcome = judge.judge(
+        SOFTMAX, Submission(code=code), Options(device="cpu"), lambda _: None
+    ).outcome
+    assert isinstance(outcome, RuntimeFailure) and {
+        name.partition("/")[0] for name in outcome.passed
+    } == {"odd"}

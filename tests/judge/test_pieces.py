@@ -5,7 +5,15 @@ import numpy as np
 import pytest
 import torch
 
-from kevin_env.judge.pieces import PIECE, counts_of, first_of, largest_of, pieces, size_of, spread_of
+from kevin_env.judge.pieces import (
+    PIECE,
+    counts_of,
+    first_of,
+    largest_of,
+    pieces,
+    size_of,
+    spread_of,
+)
 
 INF, NAN = math.inf, math.nan
 SHAPES = [(), (1,), (7,), (0,), (3, 0, 2), (6, 5), (2, 3, 4, 5), (1, 1, 50), (50, 1), (3, 17)]
@@ -28,13 +36,17 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_pieces_are_views_of_every_element_in_order(most: int, shape: tuple[int, ...], layout: str) -> None:
+def test_pieces_are_views_of_every_element_in_order(
+    most: int, shape: tuple[int, ...], layout: str
+) -> None:
     numbers = torch.arange(math.prod(shape)).view(shape)
     laid = LAYOUTS[layout](numbers)
     found = list(pieces(laid, numbers))
     assert all(torch.equal(a, b) and 0 <= a.numel() <= most for a, b in found)
     assert torch.cat([a.flatten() for a, _ in found]).tolist() == list(range(numbers.numel()))
-    assert all(a.untyped_storage().data_ptr() == laid.untyped_storage().data_ptr() for a, _ in found)
+    assert all(
+        a.untyped_storage().data_ptr() == laid.untyped_storage().data_ptr() for a, _ in found
+    )
     assert len(found) == 1 or all(a.numel() for a, _ in found)
 
 
@@ -61,8 +73,14 @@ def test_sizes_are_those_of_the_whole(most: int, layout: str) -> None:
 @pytest.mark.parametrize("offset", [0.0, 1e9])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_spread_is_that_of_the_whole(most: int, layout: str, offset: float) -> None:
-    """Also where it is a billionth of the mean, and where pieces differ more from each other than in themselves."""
-    for values in (normal(40, 7), normal(280).sort().values.view(40, 7), torch.arange(280.0).view(40, 7).double()):
+    """Also where it is a billionth of the mean, and where pieces differ more from each other than
+    in themselves.
+    """
+    for values in (
+        normal(40, 7),
+        normal(280).sort().values.view(40, 7),
+        torch.arange(280.0).view(40, 7).double(),
+    ):
         values = LAYOUTS[layout](values + offset)
         count, spread = spread_of(values)
         wanted = (values.numpy().astype(np.longdouble)).std(ddof=1)
@@ -97,7 +115,9 @@ def test_a_spread_beyond_float64_is_infinite(most: int) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [(60,), (2, 3, 10), (60, 1)])
-def test_elements_are_found_by_their_coordinates(most: int, shape: tuple[int, ...], layout: str) -> None:
+def test_elements_are_found_by_their_coordinates(
+    most: int, shape: tuple[int, ...], layout: str
+) -> None:
     values = LAYOUTS[layout](torch.arange(60.0).view(shape))
     wrong = (5, 11, 12, 40, 59)
     counts = counts_of(lambda x: torch.isin(x, torch.tensor(wrong)), values)

@@ -38,7 +38,9 @@ SLOW = Submission(
 )
 
 
-def judged(pool: LocalPool, submission: Submission, problem: Problem = SOFTMAX, options: Options = CPU) -> Judgement:
+def judged(
+    pool: LocalPool, submission: Submission, problem: Problem = SOFTMAX, options: Options = CPU
+) -> Judgement:
     return pool.submit(problem, submission, options).result(120)
 
 
@@ -47,7 +49,9 @@ def judges() -> set[int]:
     return set(named(descendants(os.getpid()), "kevin_env.judge.server"))
 
 
-def test_what_a_problem_prints_is_not_what_its_client_prints(capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_a_problem_prints_is_not_what_its_client_prints(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     talkative = LINEAR.model_copy(update={"source": f"{LINEAR.source}\nprint('a word')\n"})
     with LocalPool() as judges:
         judges.describe(talkative, CPU).result(120)
@@ -57,11 +61,17 @@ def test_what_a_problem_prints_is_not_what_its_client_prints(capfd: pytest.Captu
 
 def test_the_facts_of_a_problem(pool: LocalPool) -> None:
     facts = pool.describe(LINEAR, CPU).result()
-    assert facts.device == pool.device("cpu") and facts.device.device == "cpu" and facts.device.versions["torch"]
+    assert (
+        facts.device == pool.device("cpu")
+        and facts.device.device == "cpu"
+        and facts.device.versions["torch"]
+    )
     assert [case.name for case in facts.cases] == ["cpu", "square"], (
         "`main` is too large for a CPU, the timed case is first"
     )
-    assert [(i.name, i.dtype, i.shape) for i in facts.cases[0].inputs] == [("x", "float32", (64, 200))]
+    assert [(i.name, i.dtype, i.shape) for i in facts.cases[0].inputs] == [
+        ("x", "float32", (64, 200))
+    ]
     assert facts.cases[0].outputs == ("float32[64, 150]",)
     assert facts.weights == ("linear.weight: float32[150, 200]", "linear.bias: float32[150]")
     assert facts.precision == "ieee" and len(facts.distributions) == 4
@@ -97,7 +107,9 @@ def test_a_device_that_is_not_there_is_one_clear_line(pool: LocalPool, device: s
         ("ROWS = 4096", "ROWS = undefined", "module"),
     ],
 )
-def test_a_reference_that_fails_is_the_problems_error(pool: LocalPool, old: str, new: str, place: str) -> None:
+def test_a_reference_that_fails_is_the_problems_error(
+    pool: LocalPool, old: str, new: str, place: str
+) -> None:
     assert old in SOFTMAX.source
     broken = SOFTMAX.model_copy(update={"source": SOFTMAX.source.replace(old, new).replace('{"cpu"', '{} and {"cpu"'),
                                         "cases": ("main",)})  # fmt: skip
@@ -110,7 +122,12 @@ def test_a_reference_that_fails_is_the_problems_error(pool: LocalPool, old: str,
 
 def test_two_at_once_do_not_disturb_each_other(pool: LocalPool) -> None:
     futures = [pool.submit(SOFTMAX, submission, CPU) for submission in (RIGHT, WRONG, RIGHT, WRONG)]
-    assert [f.result().outcome.category for f in futures] == ["correct", "correctness", "correct", "correctness"]
+    assert [f.result().outcome.category for f in futures] == [
+        "correct",
+        "correctness",
+        "correct",
+        "correctness",
+    ]
 
 
 def test_stages_come_in_order_and_their_seconds_are_the_wall_time(pool: LocalPool) -> None:
@@ -120,7 +137,9 @@ def test_stages_come_in_order_and_their_seconds_are_the_wall_time(pool: LocalPoo
     judgement = pool.submit(SOFTMAX, RIGHT, CPU, stages.append).result()
     wall = time.monotonic() - start
     first = list(dict.fromkeys(stages))
-    assert first == [stage for stage in get_args(Stage) if stage != "profile"], "which nobody asked for"
+    assert first == [stage for stage in get_args(Stage) if stage != "profile"], (
+        "which nobody asked for"
+    )
     assert wall / 2 < judgement.seconds.total <= wall
     assert judgement.seconds.time > 0 and judgement.seconds.verify > 0
 
@@ -131,7 +150,10 @@ def test_the_same_secret_draws_the_same_inputs(pool: LocalPool) -> None:
     again = judged(pool, WRONG, options=CPU.model_copy(update={"secret": first.secret}))
     assert again.outcome == first.outcome and again.secret == first.secret
     other = judged(pool, WRONG)
-    assert isinstance(other.outcome, Incorrect) and other.outcome.differences != first.outcome.differences
+    assert (
+        isinstance(other.outcome, Incorrect)
+        and other.outcome.differences != first.outcome.differences
+    )
 
 
 def test_the_sandbox_is_reported_and_can_be_required(pool: LocalPool) -> None:
@@ -145,7 +167,9 @@ def test_the_sandbox_is_reported_and_can_be_required(pool: LocalPool) -> None:
             judged(pool, WRONG, options=required)
 
 
-def test_a_candidate_killed_from_outside_is_judged_again_and_killed_twice_is_a_verdict(pool: LocalPool) -> None:
+def test_a_candidate_killed_from_outside_is_judged_again_and_killed_twice_is_a_verdict(
+    pool: LocalPool,
+) -> None:
     future = pool.submit(SOFTMAX, BUSY, CPU)
     first = wait_for("kevin-busy")
     os.kill(first, signal.SIGKILL)
@@ -169,7 +193,9 @@ def test_a_right_kernel_killed_from_outside_is_right(pool: LocalPool, victim: st
 def test_a_fork_server_that_dies_is_replaced(pool: LocalPool) -> None:
     assert judged(pool, WRONG).outcome.category == "correctness"
     (server,) = judges()
-    os.kill(min(named(descendants(server), "kevin_env.judge.forkserver")), signal.SIGKILL)  # others are its forks
+    os.kill(
+        min(named(descendants(server), "kevin_env.judge.forkserver")), signal.SIGKILL
+    )  # others are its forks
     for _ in range(2):  # a spare that waits is still good; the next candidate needs the new one
         assert judged(pool, WRONG).outcome.category == "correctness"
 
@@ -224,7 +250,9 @@ if __name__ == "__main__":
 
 def client(code: str) -> subprocess.Popen[str]:
     """A process of its own, in a group of its own, that runs `code` as a user's program."""
-    path = os.pathsep.join([*map(str, Path(__file__).parents[:2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join(
+        [*map(str, Path(__file__).parents[:2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
     return subprocess.Popen(
         [sys.executable, "-c", code], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
@@ -240,9 +268,15 @@ def started() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize(
-    "end", ["SIGKILL", *(pytest.param(end, marks=pytest.mark.full) for end in ("exit", "SIGTERM", "SIGINT"))]
+    "end",
+    [
+        "SIGKILL",
+        *(pytest.param(end, marks=pytest.mark.full) for end in ("exit", "SIGTERM", "SIGINT")),
+    ],
 )
-def test_no_process_outlives_a_client_that_does_not_close_its_pool(started: subprocess.Popen[str], end: str) -> None:
+def test_no_process_outlives_a_client_that_does_not_close_its_pool(
+    started: subprocess.Popen[str], end: str
+) -> None:
     process = started
     assert process.stdout is not None and process.stdin is not None
     assert process.stdout.readline() == "correctness\n"
@@ -300,7 +334,9 @@ def test_a_closed_pool_judges_nothing_more() -> None:
         judging.result(30)
 
 
-def test_a_display_that_fails_and_a_request_that_is_too_long_are_nobody_elses_trouble(pool: LocalPool) -> None:
+def test_a_display_that_fails_and_a_request_that_is_too_long_are_nobody_elses_trouble(
+    pool: LocalPool,
+) -> None:
     def broken(stage: Stage) -> None:
         raise ValueError(stage)
 
@@ -320,7 +356,9 @@ def test_a_display_that_fails_and_a_request_that_is_too_long_are_nobody_elses_tr
         ("TOLERANCE = 'much'", "its reference fails in TOLERANCE"),
     ],
 )
-def test_what_is_wrong_with_a_problem_is_said_of_the_problem(pool: LocalPool, more: str, told: str) -> None:
+def test_what_is_wrong_with_a_problem_is_said_of_the_problem(
+    pool: LocalPool, more: str, told: str
+) -> None:
     cases = next(line for line in SOFTMAX.source.splitlines() if line.startswith("CASES"))
     source = SOFTMAX.source.replace(cases, more if more.startswith("CASES") else f"{cases}\n{more}")
     problem = SOFTMAX.model_copy(update={"source": source})

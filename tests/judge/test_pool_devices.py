@@ -1,4 +1,6 @@
-"""What a pool does about judges that do not start, end, or stop answering; the judges here are doubles."""
+"""What a pool does about judges that do not start, end, or stop answering; the judges here are
+doubles.
+"""
 
 import logging
 import threading
@@ -20,7 +22,9 @@ from kevin_env.problem import Problem, ProblemError
 PROBLEM = Problem(id="any", source="", name="any", statement="")
 BOTH = Options(device="cuda:0,1")
 OUTCOME = FormatError(kind="no_code", message="none")
-PROTECTED = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")
+PROTECTED = Sandbox(
+    network="enforced", filesystem="enforced", limits="enforced", processes="enforced"
+)
 
 Answer = Callable[["Double", dict[str, Any]], Exception | None]
 """What a double says to a request: nothing wrong, or an error."""
@@ -30,7 +34,12 @@ class Double(Remote):
     """A judge without a process. `JudgeGone` is its end."""
 
     def __init__(
-        self, device: str, start: JudgeError | None, failing: threading.Barrier, answer: Answer, kind: str
+        self,
+        device: str,
+        start: JudgeError | None,
+        failing: threading.Barrier,
+        answer: Answer,
+        kind: str,
     ) -> None:
         self.device, self.start, self.answer, self.alive = device, start, answer, start is None
         self.failing, self.name = failing, kind
@@ -42,13 +51,17 @@ class Double(Remote):
             raise self.start
         return SCRIPTED_GPU.model_copy(update={"device": self.device, "name": self.name})
 
-    def ask(self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None) -> None:
+    def ask(
+        self, request: dict[str, Any], future: Future[Any], read: Any, on_stage: OnStage | None
+    ) -> None:
         error = self.answer(self, request)
         if error is not None:
             self.alive = not isinstance(error, JudgeGone)
             fail(future, error)
             return
-        judgement = Judgement(outcome=OUTCOME, seconds=Seconds(), device=self.info, sandbox=PROTECTED, secret="0")
+        judgement = Judgement(
+            outcome=OUTCOME, seconds=Seconds(), device=self.info, sandbox=PROTECTED, secret="0"
+        )
         future.set_running_or_notify_cancel()
         future.set_result(read({"judgement": judgement.model_dump()}))
 
@@ -68,7 +81,9 @@ class Devices:
 
     failing = threading.Barrier(1)
 
-    def __init__(self, answer: Answer = lambda *_: None, dead: set[str] | None = None, **kinds: str) -> None:
+    def __init__(
+        self, answer: Answer = lambda *_: None, dead: set[str] | None = None, **kinds: str
+    ) -> None:
         self.answer, self.dead, self.kinds = answer, dead or set(), kinds
         self.started: list[str] = []
         self.asked: list[tuple[str, bool]] = []
@@ -76,7 +91,13 @@ class Devices:
     def __call__(self, device: str, pace: Pace | None) -> Double:
         self.started.append(device)
         error = JudgeGone(f"no device {device} here") if device in self.dead else None
-        return Double(device, error, self.failing, self._answer, self.kinds.get(device.replace(":", ""), "GPU"))
+        return Double(
+            device,
+            error,
+            self.failing,
+            self._answer,
+            self.kinds.get(device.replace(":", ""), "GPU"),
+        )
 
     def _answer(self, judge: Double, request: dict[str, Any]) -> Exception | None:
         self.asked.append((judge.device, request["alone"]))
@@ -99,7 +120,9 @@ def test_a_dead_device_is_left_out_and_reported_once(caplog: pytest.LogCaptureFi
     devices = Devices(answer, dead={"cuda:0"})
     devices.failing = threading.Barrier(2, timeout=30)
     with caplog.at_level(logging.WARNING), LocalPool(start=devices) as pool:
-        futures = [pool.submit(PROBLEM, Submission(code=""), BOTH) for _ in range(4)]  # two get either device
+        futures = [
+            pool.submit(PROBLEM, Submission(code=""), BOTH) for _ in range(4)
+        ]  # two get either device
         assert [future.result(30).device.device for future in futures] == ["cuda:1"] * 4
         assert judged(pool, 2) == ["cuda:1"] * 2
         devices.failing = threading.Barrier(1)
@@ -135,7 +158,10 @@ def test_the_only_device_gets_another_judge() -> None:
 
 def test_a_request_that_ends_every_judge_fails() -> None:
     devices = Devices(lambda *_: JudgeGone("the judge process is gone"))
-    with LocalPool(start=devices) as pool, pytest.raises(JudgeError, match=f"{TRIES} judges went away") as caught:
+    with (
+        LocalPool(start=devices) as pool,
+        pytest.raises(JudgeError, match=f"{TRIES} judges went away") as caught,
+    ):
         judged(pool)
     assert len(devices.asked) == TRIES and not isinstance(caught.value, JudgeGone)
 
@@ -165,7 +191,9 @@ def test_devices_have_to_be_alike() -> None:
     with LocalPool(start=Devices(wait, cuda1="another GPU")) as pool:
         first = pool.submit(PROBLEM, Submission(code=""), BOTH)
         assert asked.wait(30)
-        with pytest.raises(JudgeError, match="cuda:0 is GPU, cuda:1 is another GPU: choose devices of one kind"):
+        with pytest.raises(
+            JudgeError, match="cuda:0 is GPU, cuda:1 is another GPU: choose devices of one kind"
+        ):
             judged(pool)
         told.set()
         assert first.result(30).device.name == "GPU"

@@ -1,4 +1,6 @@
-"""What a submission can do to whoever waits while its kernels are compiled: real candidates, one attack a test."""
+"""What a submission can do to whoever waits while its kernels are compiled: real candidates, one
+attack a test.
+"""
 
 import signal
 import time
@@ -39,9 +41,19 @@ def call(self, **_):
     attack()
 runtime.Runtime.stage = call
 """
-"""Has a candidate without a GPU do as if it had one. What a model's calls could do is in `attack`."""
-SETTINGS: dict[str, Any] = {"tensors": [], "state": {}, "parameters": [], "seed": 0, "compiled": False}
-CASE: dict[str, Any] = {"construct": {"init": {"list": []}, "precision": "ieee", **SETTINGS}, "stage": {}}
+"""Has a candidate without a GPU do as if it had one. What a model's calls could do is in `attack`.
+"""
+SETTINGS: dict[str, Any] = {
+    "tensors": [],
+    "state": {},
+    "parameters": [],
+    "seed": 0,
+    "compiled": False,
+}
+CASE: dict[str, Any] = {
+    "construct": {"init": {"list": []}, "precision": "ieee", **SETTINGS},
+    "stage": {},
+}
 CASES = 2
 
 
@@ -52,7 +64,9 @@ def warm(servers: Callable[[LevelName], ForkServer]) -> None:
 
 def calls(ran: Ran) -> int:
     """How many copies came to the point of calling the model."""
-    listed = ran.worker.ask("run", 10, command=["ls"], seconds=5, environment={}, limit=10_000)["output"]
+    listed = ran.worker.ask("run", 10, command=["ls"], seconds=5, environment={}, limit=10_000)[
+        "output"
+    ]
     return listed.count("called-")
 
 
@@ -69,7 +83,9 @@ def inside(of: Ran) -> list[int]:
     found: list[int] = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            if (place / "cwd").readlink() == of.worker.folder and "State:\tZ" not in (place / "status").read_text():
+            if (place / "cwd").readlink() == of.worker.folder and "State:\tZ" not in (
+                place / "status"
+            ).read_text():
                 found.append(int(place.name))
         except OSError:  # it ended while we looked
             continue
@@ -97,8 +113,14 @@ def assert_alone(of: Ran) -> None:
         ("time.sleep(99)", True),
         ("os.fork() or time.sleep(99)", False),
         ("os.posix_spawn('/bin/sleep', ['sleep', '99'], {})", False),
-        ("print('x' * 100_000, flush=True); os.write(1, b'x'); os.write(2, b'x'); ctypes.CDLL(None).puts(b'x')", False),
-        ("[os.write(fd, b'garbage') for fd in range(3, 64) if os.path.exists(f'/proc/self/fd/{fd}')]", False),
+        (
+            "print('x' * 100_000, flush=True); os.write(1, b'x'); os.write(2, b'x'); ctypes.CDLL(None).puts(b'x')",
+            False,
+        ),
+        (
+            "[os.write(fd, b'garbage') for fd in range(3, 64) if os.path.exists(f'/proc/self/fd/{fd}')]",
+            False,
+        ),
         ("runtime_here.channel.send({'failure': 3})", False),
         ("os.closerange(0, 4096)", False),
         ("kept = bytearray(b'x') * (100 << 20)", False),
@@ -116,12 +138,16 @@ def test_a_copy_harms_nobody(submit: Submit, attack: str, is_late: bool) -> None
 
 def test_each_is_waited_for_also_where_the_kernel_takes_children_away(submit: Submit) -> None:
     attack = "try: os.mkdir('first')\n    except FileExistsError: time.sleep(2)"
-    ran = submit(f"{PRELUDE}signal.signal(signal.SIGCHLD, signal.SIG_IGN)\ndef attack():\n    {attack}")
+    ran = submit(
+        f"{PRELUDE}signal.signal(signal.SIGCHLD, signal.SIG_IGN)\ndef attack():\n    {attack}"
+    )
     assert 2 < rehearse(ran) < SECONDS
 
 
 @pytest.mark.full
-def test_whoever_compiles_more_kernels_than_it_may_have_processes_is_left_alone(submit: Submit) -> None:
+def test_whoever_compiles_more_kernels_than_it_may_have_processes_is_left_alone(
+    submit: Submit,
+) -> None:
     each = MAX_PROCESSES // CASES + 20
     attack = f"""
     compilations = next(each for each in gc.get_objects() if type(each) is precompile.Compilations)
@@ -142,7 +168,9 @@ def test_a_daemon_that_leaves_its_copy_dies_with_the_candidate(submit: Submit) -
     assert not inside(ran)
 
 
-def test_a_copy_that_kills_the_candidate_ends_it_as_the_candidate_itself_would(submit: Submit) -> None:
+def test_a_copy_that_kills_the_candidate_ends_it_as_the_candidate_itself_would(
+    submit: Submit,
+) -> None:
     ran = submit(f"{PRELUDE}def attack(): os.kill(original, signal.SIGKILL)")
     with pytest.raises(Ended) as found:
         rehearse(ran)
@@ -156,7 +184,12 @@ def test_no_extension_is_begun_whose_lock_would_stay_where_a_copy_is_killed(subm
     rehearse(ran, LATE)
     command = ["find", ".", "-name", "lock"]
     assert calls(ran) == CASES
-    assert ran.worker.ask("run", 10, command=command, seconds=5, environment={}, limit=10_000)["output"] == ""
+    assert (
+        ran.worker.ask("run", 10, command=command, seconds=5, environment={}, limit=10_000)[
+            "output"
+        ]
+        == ""
+    )
 
 
 def test_without_kernels_nothing_is_tried(submit: Submit) -> None:
@@ -173,7 +206,9 @@ def cubins(of: Worker) -> int:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", ["softmax_triton", "linear_triton_autotuned", "gate_bfloat16_triton"])
+@pytest.mark.parametrize(
+    "name", ["softmax_triton", "linear_triton_autotuned", "gate_bfloat16_triton"]
+)
 def test_screening_on_a_gpu_compiles_nothing_more(name: str) -> None:
     device = torch.device("cuda", 0)
     torch.cuda.set_device(device)

@@ -1,4 +1,6 @@
-"""Machine code as cuobjdump 13 prints it of kernels for compute capability 9.0, and text that nobody printed."""
+"""Machine code as cuobjdump 13 prints it of kernels for compute capability 9.0, and text that
+nobody printed.
+"""
 
 import pytest
 
@@ -77,9 +79,19 @@ PTX = """
 
 def test_widths_and_local_memory_of_what_nvcc_built() -> None:
     spill, copy = read_sass(NVCC)
-    assert (spill.kernel, spill.registers, spill.local_memory, spill.local_accesses) == ("spill", 92, 256, 3)
+    assert (spill.kernel, spill.registers, spill.local_memory, spill.local_accesses) == (
+        "spill",
+        92,
+        256,
+        3,
+    )
     assert (spill.load_bytes, spill.store_bytes, spill.tensor_cores) == ((4,), (4,), ())
-    assert (copy.kernel, copy.registers, copy.local_memory, copy.local_accesses) == ("copy4", 14, 0, 0)
+    assert (copy.kernel, copy.registers, copy.local_memory, copy.local_accesses) == (
+        "copy4",
+        14,
+        0,
+        0,
+    )
     assert (copy.load_bytes, copy.store_bytes) == ((16,), (16,))
     assert spill.source == copy.source == "inside"
 
@@ -98,7 +110,9 @@ def test_ptx_where_nothing_disassembles() -> None:
 
 def test_kernels_of_libraries_are_left_out_and_few_are_kept() -> None:
     assert read_sass(NVCC.replace("_Z5copy4PK6float4PS_i", "_ZN2at6native4copyEv"))[1:] == ()
-    many = "".join(f"\t\tFunction : f{n}\n        /*0000*/                   EXIT ;\n" for n in range(50))
+    many = "".join(
+        f"\t\tFunction : f{n}\n        /*0000*/                   EXIT ;\n" for n in range(50)
+    )
     assert len(read_sass(many)) == KERNELS
 
 
@@ -169,5 +183,7 @@ def test_a_submissions_kernels_are_its_own(name: str) -> None:
 
 
 def test_a_name_of_megabytes_takes_no_time() -> None:
-    assert len(shorten("<" * 3_000_000 + "x")) <= 50 and len(shorten("_ZN" + "1a" * 1_000_000)) <= 50
+    assert (
+        len(shorten("<" * 3_000_000 + "x")) <= 50 and len(shorten("_ZN" + "1a" * 1_000_000)) <= 50
+    )
     assert not is_library("x" * 5_000_000)

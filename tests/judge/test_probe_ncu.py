@@ -51,9 +51,25 @@ def raw(*kernels: tuple[str, str], **changes: str) -> str:
     values = VALUES | {name: (VALUES[name][0], value) for name, value in changes.items()}
     rows = [[*BASE, *values], [*([""] * len(BASE)), *(unit for unit, _ in values.values())]]
     for at, (name, duration) in enumerate(kernels):
-        row = [str(at), "1234", "python3.12", "127.0.0.1", name, "1", "7", "(256, 1, 1)", "(128, 1, 1)", "0", "9.0"]
+        row = [
+            str(at),
+            "1234",
+            "python3.12",
+            "127.0.0.1",
+            name,
+            "1",
+            "7",
+            "(256, 1, 1)",
+            "(128, 1, 1)",
+            "0",
+            "9.0",
+        ]
         rows.append([*row, duration, *(value for _, value in list(values.values())[1:])])
-    return "==PROF== Connected to process 1234\n" + "\n".join(map(quoted, rows)) + "\n==PROF== Disconnected\n"
+    return (
+        "==PROF== Connected to process 1234\n"
+        + "\n".join(map(quoted, rows))
+        + "\n==PROF== Disconnected\n"
+    )
 
 
 SOFTMAX = ("softmax_kernel(const float *, float *, int)", "9,000")
@@ -63,7 +79,12 @@ ADD = ("void at::native::vectorized_elementwise_kernel<4, float>(int)", "1,000")
 def test_the_kernel_that_takes_most_is_told_of() -> None:
     found = digest(read_raw(raw(SOFTMAX, ADD)))
     assert found is not None
-    assert (found.kernel, found.own, found.bound, found.source) == ("softmax_kernel", True, "memory", "outside")
+    assert (found.kernel, found.own, found.bound, found.source) == (
+        "softmax_kernel",
+        True,
+        "memory",
+        "outside",
+    )
     assert (found.seconds, found.share, found.coverage) == pytest.approx((10e-6, 0.9, 0.9))
     values = {each.name: each.value for each in found.metrics}
     assert values["memory throughput"] == pytest.approx(0.912)
@@ -91,7 +112,9 @@ def test_where_not_every_launch_was_seen_there_is_no_coverage() -> None:
     assert found is not None and found.coverage is None
 
 
-@pytest.mark.parametrize(("memory", "compute", "bound"), [(20, 30, "latency"), (80, 90, "compute"), (50, 10, "memory")])
+@pytest.mark.parametrize(
+    ("memory", "compute", "bound"), [(20, 30, "latency"), (80, 90, "compute"), (50, 10, "memory")]
+)
 def test_the_bound(memory: int, compute: int, bound: str) -> None:
     changes = {
         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": str(memory),
@@ -147,7 +170,9 @@ def test_about_fifteen_metrics_are_asked_for_and_clocks_are_left_alone() -> None
 
 def test_warps_are_sampled_and_no_instructions_are_counted() -> None:
     words = ncu.command("ncu", "report", ["python", "job"])
-    assert ncu.SAMPLES in words[words.index("--metrics") + 1].split(",") and "--section" not in words
+    assert (
+        ncu.SAMPLES in words[words.index("--metrics") + 1].split(",") and "--section" not in words
+    )
 
 
 def test_a_metric_that_the_device_does_not_have_is_not_asked_for_again() -> None:
@@ -155,7 +180,9 @@ def test_a_metric_that_the_device_does_not_have_is_not_asked_for_again() -> None
     missing = ncu.missing_in(text + "==ERROR== Failed to find metric regex:^not_ours")
     assert missing == {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"}
     words = ncu.command("ncu", "report", ["python"], missing)[1:]
-    assert not any("sm__pipe_tensor" in word for word in words) and any("dram__bytes.sum" in word for word in words)
+    assert not any("sm__pipe_tensor" in word for word in words) and any(
+        "dram__bytes.sum" in word for word in words
+    )
     assert ncu.missing_in(f"==ERROR== Failed to find metric {ncu.SAMPLES}\n") == {ncu.SAMPLES}
 
 

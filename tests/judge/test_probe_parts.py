@@ -1,4 +1,6 @@
-"""The program under Nsight Compute, part by part: real candidates on the CPU, and a tool that only runs its program."""
+"""The program under Nsight Compute, part by part: real candidates on the CPU, and a tool that only
+runs its program.
+"""
 
 import sys
 import threading
@@ -52,7 +54,9 @@ class ModelNew(torch.nn.Module):
         print("CALL", self.calls, flush=True)
         return x.relu()
 """
-FAKES = "\n".join(f"open('{name}', 'w').close()" for name in ("at-loaded", "at-warm", "past-loaded", "past-warm"))
+FAKES = "\n".join(
+    f"open('{name}', 'w').close()" for name in ("at-loaded", "at-warm", "past-loaded", "past-warm")
+)
 SLEEPS = "import time; time.sleep(99)\n"
 SECONDS = 60.0
 
@@ -76,7 +80,9 @@ def start(server: ForkServer) -> Iterator[Callable[[str], Target]]:
 
 
 class Leases:
-    """Leases that note who has the device, and whether the candidate was there when it was given back."""
+    """Leases that note who has the device, and whether the candidate was there when it was given
+    back.
+    """
 
     def __init__(self, worker: Worker, wait: float = 0.0) -> None:
         self.log: list[str] = []
@@ -93,7 +99,9 @@ class Leases:
             there = any(descendants(self._worker.pid))
             self.log.append(f"{name} back" if there else f"{name} back, nobody there")
 
-    def parts(self, load: float = SECONDS, calls: float = SECONDS, count: float = SECONDS) -> list[Part]:
+    def parts(
+        self, load: float = SECONDS, calls: float = SECONDS, count: float = SECONDS
+    ) -> list[Part]:
         return [
             Part("loading", "ready", "loaded", load, lambda: self.named("none")),
             Part("calling", "loaded", "warm", calls, lambda: self.named("shared")),
@@ -106,7 +114,14 @@ def test_a_program_goes_through_its_parts_each_with_its_lease(start) -> None:
     leases = Leases(target.worker)
     ran = run_parts(target, leases.parts())
     assert isinstance(ran, Ran) and ran.code == 0
-    assert ran.output.split("\n")[:-1] == ["LOADED", "CONSTRUCTED", "CALL 1", "CALL 2", "CALL 3", "TOOL 0"]
+    assert ran.output.split("\n")[:-1] == [
+        "LOADED",
+        "CONSTRUCTED",
+        "CALL 1",
+        "CALL 2",
+        "CALL 3",
+        "TOOL 0",
+    ]
     assert leases.log == ["none", "none back", "shared", "shared back", "alone", "alone back"]
 
 
@@ -196,7 +211,12 @@ os.kill(int(open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()
 
 
 def test_one_that_kills_the_candidate_under_it_leaves_no_lease_held(start) -> None:
-    target = start(FAKES + MODEL.replace('print("CONSTRUCTED", flush=True)', KILLS.strip().replace("\n", "\n        ")))
+    target = start(
+        FAKES
+        + MODEL.replace(
+            'print("CONSTRUCTED", flush=True)', KILLS.strip().replace("\n", "\n        ")
+        )
+    )
     leases = Leases(target.worker)
     with pytest.raises(Ended):
         run_parts(target, leases.parts())
@@ -222,9 +242,15 @@ def test_all_of_it_stands_still_while_a_lease_is_waited_for(start) -> None:
     assert len(gaps) == 2  # before it is constructed, and before the call that is counted
 
 
-def fake_tool(monkeypatch: pytest.MonkeyPatch, bench: Bench, code: str, call_timeout: float = 60.0) -> Outside:
+def fake_tool(
+    monkeypatch: pytest.MonkeyPatch, bench: Bench, code: str, call_timeout: float = 60.0
+) -> Outside:
     monkeypatch.setattr(Outside, "_tool", lambda self, name: "ncu")
-    monkeypatch.setattr(ncu, "command", lambda tool, report, target, missing=(): [sys.executable, "-c", TOOL, *target])
+    monkeypatch.setattr(
+        ncu,
+        "command",
+        lambda tool, report, target, missing=(): [sys.executable, "-c", TOOL, *target],
+    )
     monkeypatch.setattr(ncu, "show", lambda tool, report, page: [sys.executable, "-c", PAGES, page])
     monkeypatch.setitem(bench.refusals, "ncu", "")  # tried on a program of ours: the tool works
     monkeypatch.setattr(ahead, "prepare", lambda *a: None)
@@ -234,7 +260,11 @@ def fake_tool(monkeypatch: pytest.MonkeyPatch, bench: Bench, code: str, call_tim
 def test_the_whole_of_it_makes_a_digest(monkeypatch: pytest.MonkeyPatch, bench: Bench) -> None:
     outside = fake_tool(monkeypatch, bench, MODEL)
     found = outside.ncu()
-    assert found is not None and found.kernel == "softmax_kernel" and [line.line for line in found.lines] == [12, 20]
+    assert (
+        found is not None
+        and found.kernel == "softmax_kernel"
+        and [line.line for line in found.lines] == [12, 20]
+    )
     assert not outside.notes and _free(bench.lease)
 
 
@@ -244,14 +274,18 @@ def test_the_whole_of_it_makes_a_digest(monkeypatch: pytest.MonkeyPatch, bench: 
     ("# triton\nraise SystemExit(3)", "did not load as a program of its own"),
     (MODEL.replace("return x.relu()", SLEEPS), "constructing and calling it took longer than 4 s"),
 ])  # fmt: skip
-def test_what_goes_wrong_is_a_note(monkeypatch: pytest.MonkeyPatch, bench: Bench, code: str, why: str) -> None:
+def test_what_goes_wrong_is_a_note(
+    monkeypatch: pytest.MonkeyPatch, bench: Bench, code: str, why: str
+) -> None:
     outside = fake_tool(monkeypatch, bench, code, call_timeout=1.0)
     assert outside.ncu() is None
     (note,) = outside.notes
     assert why in note and _free(bench.lease)
 
 
-def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(monkeypatch, bench: Bench) -> None:
+def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(
+    monkeypatch, bench: Bench
+) -> None:
     prepare = ahead.prepare
     outside = fake_tool(monkeypatch, bench, MODEL)
     monkeypatch.setattr(ahead, "prepare", prepare)
@@ -260,7 +294,10 @@ def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(monkeypat
         assert bench.has_begun
         kept = bench.take_begun()
     assert kept is not None and not bench.has_begun
-    states = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][1] for pid in descendants(kept[0].pid)]
+    states = [
+        Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][1]
+        for pid in descendants(kept[0].pid)
+    ]
     assert len(states) == 3 and set(states) <= set("Tt")  # the candidate, the tool, the program
     bench.keep_begun(*kept)
     monkeypatch.setattr(bench, "take_for_tools", lambda: pytest.fail("another was begun"))
@@ -276,33 +313,55 @@ def test_the_next_program_is_begun_ahead_stands_still_and_is_used_once(monkeypat
     ({"has_begun": True}, False),
     ({"profile": "kernels"}, False),
 ])  # fmt: skip
-def test_one_is_begun_where_a_digest_will_be_asked_for(monkeypatch, lacks: dict[str, Any], begins: bool) -> None:
+def test_one_is_begun_where_a_digest_will_be_asked_for(
+    monkeypatch, lacks: dict[str, Any], begins: bool
+) -> None:
     began = threading.Event()
 
     def take() -> None:
         began.set()
         raise JudgeError("none")
 
-    facts = {"device": torch.device("cuda"), "refusals": {}, "has_begun": False, "profile": "ncu"} | lacks
-    bench = SimpleNamespace(**facts, beginning=threading.Lock(), missing_metrics=set(), take_for_tools=take)
+    facts = {
+        "device": torch.device("cuda"),
+        "refusals": {},
+        "has_begun": False,
+        "profile": "ncu",
+    } | lacks
+    bench = SimpleNamespace(
+        **facts, beginning=threading.Lock(), missing_metrics=set(), take_for_tools=take
+    )
     monkeypatch.setattr(ahead, "find_tool", lambda name: "ncu")
     ahead.foresee(bench, Options(device="cuda", profile=facts["profile"]))  # type: ignore[arg-type]
     assert began.wait(5.0 if begins else 0.2) == begins
 
 
-def test_whatever_is_asked_of_a_judge_tells_whether_a_digest_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_is_asked_of_a_judge_tells_whether_a_digest_will_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     foreseen: list[tuple[object, str]] = []
-    monkeypatch.setattr(ahead, "foresee", lambda bench, options: foreseen.append((bench, options.profile)))
-    judge: Any = SimpleNamespace(bench="bench", judge=lambda *given: SimpleNamespace(model_dump=dict))
-    asked = {"problem": RELU.model_dump(), "options": Options(device="cpu", profile="ncu").model_dump()}
+    monkeypatch.setattr(
+        ahead, "foresee", lambda bench, options: foreseen.append((bench, options.profile))
+    )
+    judge: Any = SimpleNamespace(
+        bench="bench", judge=lambda *given: SimpleNamespace(model_dump=dict)
+    )
+    asked = {
+        "problem": RELU.model_dump(),
+        "options": Options(device="cpu", profile="ncu").model_dump(),
+    }
     request = {"id": 1, "do": "judge", "submission": Submission(code=MODEL).model_dump(), **asked}
     server: Any = Server(None)  # type: ignore[arg-type]
-    assert server._perform(judge, request, Cancellation()) == {"judgement": {}} and foreseen == [("bench", "ncu")]
+    assert server._perform(judge, request, Cancellation()) == {"judgement": {}} and foreseen == [
+        ("bench", "ncu")
+    ]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("dead", [False, True])
-def test_one_that_does_not_fit_or_has_died_is_not_used(monkeypatch, bench: Bench, dead: bool) -> None:
+def test_one_that_does_not_fit_or_has_died_is_not_used(
+    monkeypatch, bench: Bench, dead: bool
+) -> None:
     worker = bench.take_for_tools()
     if dead:
         worker.end("a test")
@@ -322,7 +381,9 @@ def test_a_tool_that_cannot_be_started_leaves_no_candidate(monkeypatch, bench: B
 
 
 @pytest.mark.full
-def test_what_compilers_keep_is_compiled_before_the_program_needs_it(monkeypatch, bench: Bench) -> None:
+def test_what_compilers_keep_is_compiled_before_the_program_needs_it(
+    monkeypatch, bench: Bench
+) -> None:
     steps: list[str] = []
     rehearse = Target.rehearse
     monkeypatch.setattr(Target, "rehearse", lambda *a: (steps.append(a[2]), rehearse(*a))[1])
@@ -337,7 +398,9 @@ def a_look(contests: int) -> Look:
     return Look(bench, RELU, MODEL, Options(device="cpu", profile="ncu"))  # type: ignore[arg-type]
 
 
-def test_the_looks_from_inside_and_outside_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_looks_from_inside_and_outside_are_taken_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     both, look = threading.Barrier(2), a_look(2)
 
     def fail(where: str) -> None:

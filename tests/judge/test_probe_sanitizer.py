@@ -1,4 +1,6 @@
-"""compute-sanitizer's reports as 2025.3 and older versions print them, and text that nobody printed."""
+"""compute-sanitizer's reports as 2025.3 and older versions print them, and text that nobody
+printed.
+"""
 
 import pytest
 
@@ -60,7 +62,11 @@ REFUSED = "========= COMPUTE-SANITIZER\n========= Error: Device not supported. P
 def test_the_first_error_of_a_memory_check() -> None:
     found = read_report(MEMCHECK, "memcheck")
     assert found is not None and found.source == "outside"
-    assert (found.error, found.size, found.count) == ("Invalid __global__ read of size 16 bytes", 16, 34)
+    assert (found.error, found.size, found.count) == (
+        "Invalid __global__ read of size 16 bytes",
+        16,
+        34,
+    )
     assert (found.kernel, found.file, found.line) == ("scale", "kernel.cu", 17)
     assert (found.thread, found.block) == ((96, 0, 0), (3906, 0, 1))
     assert "129 bytes after the nearest allocation" in found.details
@@ -93,7 +99,10 @@ def test_a_clean_report_is_one_without_an_error() -> None:
 
 def test_a_report_that_was_cut_off_is_no_clean_one() -> None:
     assert read_report("========= COMPUTE-SANITIZER\n", "memcheck") is None
-    assert read_report("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 3 errors\n", "memcheck") is None
+    assert (
+        read_report("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 3 errors\n", "memcheck")
+        is None
+    )
     cut = read_report(MEMCHECK[: MEMCHECK.index("by thread")], "memcheck")
     assert cut is not None and cut.line == 17 and cut.thread is None
 
@@ -104,9 +113,11 @@ def test_a_report_that_was_cut_off_is_no_clean_one() -> None:
         "",
         "=========" * 500_000,
         "========= Invalid __global__ read of size " + "9" * 1_000_000,
-        "========= Invalid __global__ read of size 4 bytes\n=========     at \x1b[2J" + "(" * 100_000,
+        "========= Invalid __global__ read of size 4 bytes\n=========     at \x1b[2J"
+        + "(" * 100_000,
         "========= Invalid __global__ read of size 4 bytes\n=========     at k+0x0 in a:99999999999999999999",
-        "========= Invalid __global__ read of size 4\n========= by thread (1,2) in block (9999,,,)\n" * 10_000,
+        "========= Invalid __global__ read of size 4\n========= by thread (1,2) in block (9999,,,)\n"
+        * 10_000,
         "========= ERROR SUMMARY: 99999999999999999999 errors",
         "========= Error: Race reported between Write access at " + "a " * 100_000,
         "\0\ud800========= Invalid",
@@ -125,14 +136,19 @@ def test_tools_are_tried_until_one_finds_something() -> None:
     script = runner(racecheck=NO_RACE, memcheck=MEMCHECK, initcheck=INIT)
     found = run_sanitizer(script, "cs", TOOLS["changing"], "/f", ["python"])
     assert isinstance(found, SanitizerDigest) and (found.tool, found.line) == ("memcheck", 17)
-    assert [command[command.index("--tool") + 1] for command in script.commands] == ["racecheck", "memcheck"]
+    assert [command[command.index("--tool") + 1] for command in script.commands] == [
+        "racecheck",
+        "memcheck",
+    ]
     assert script.commands[0][-1] == "python"
 
 
 def test_nothing_found_and_nothing_told_are_two_things() -> None:
     clean = run_sanitizer(runner(memcheck=CLEAN), "cs", ("memcheck",), "/f", ["python"])
     assert clean == SanitizerDigest(tool="memcheck")
-    assert "gVisor" in str(run_sanitizer(runner(memcheck=REFUSED), "cs", ("memcheck",), "/f", ["python"]))
+    assert "gVisor" in str(
+        run_sanitizer(runner(memcheck=REFUSED), "cs", ("memcheck",), "/f", ["python"])
+    )
     assert "not whole" in str(run_sanitizer(runner(), "cs", ("memcheck",), "/f", ["python"]))
     late = ScriptedRunner({"--tool": Ran(None)})
     assert "longer than" in str(run_sanitizer(late, "cs", ("memcheck",), "/f", ["python"]))
@@ -142,14 +158,24 @@ def test_a_program_that_ended_early_is_not_called_clean() -> None:
     early = ScriptedRunner({"--tool": Ran(1)}, {"memcheck.log": CLEAN})
     assert "exit code 1" in str(run_sanitizer(early, "cs", ("memcheck",), "/f", ["python"]))
     differs = ScriptedRunner({"--tool": Ran(DIFFERENT)}, {"memcheck.log": CLEAN})
-    assert run_sanitizer(differs, "cs", ("memcheck",), "/f", ["python"]) == SanitizerDigest(tool="memcheck")
+    assert run_sanitizer(differs, "cs", ("memcheck",), "/f", ["python"]) == SanitizerDigest(
+        tool="memcheck"
+    )
 
 
 def test_only_what_a_sanitizer_can_explain_is_looked_into() -> None:
     wrong = {
-        kind: Incorrect(kind=kind, message="", input_set="main/own") for kind in ("values", "nondeterministic", "shape")
+        kind: Incorrect(kind=kind, message="", input_set="main/own")
+        for kind in ("values", "nondeterministic", "shape")
     }
     assert cause_of(RuntimeFailure(kind="illegal_access", message="")) == "illegal_access"
-    assert (cause_of(wrong["values"]), cause_of(wrong["nondeterministic"])) == ("values", "nondeterministic")
-    others = (wrong["shape"], RuntimeFailure(kind="exception", message=""), CompileError(kind="jit", message=""))
+    assert (cause_of(wrong["values"]), cause_of(wrong["nondeterministic"])) == (
+        "values",
+        "nondeterministic",
+    )
+    others = (
+        wrong["shape"],
+        RuntimeFailure(kind="exception", message=""),
+        CompileError(kind="jit", message=""),
+    )
     assert [cause_of(each) for each in (*others, Correct(kind="timed", message=""))] == [None] * 4

@@ -1,4 +1,6 @@
-"""The submission as a program of its own, in a real sandbox on the CPU: what NVIDIA's tools are given to start."""
+"""The submission as a program of its own, in a real sandbox on the CPU: what NVIDIA's tools are
+given to start.
+"""
 
 import shutil
 import sys
@@ -55,7 +57,9 @@ for family, place in ((socket.AF_INET, ("192.0.2.1", 80)), (socket.AF_INET6, (":
 def start(server: ForkServer) -> Iterator[Callable[..., Target]]:
     workers: list[Worker] = []
 
-    def target(code: str = "", tools: bool = True, headers: Literal["short", "full"] = "short") -> Target:
+    def target(
+        code: str = "", tools: bool = True, headers: Literal["short", "full"] = "short"
+    ) -> Target:
         workers.append(Worker(server, "cpu", MEMORY, tools=tools))
         found = Target(workers[-1], Options(device="cpu", headers=headers), 1)
         if code:
@@ -69,7 +73,9 @@ def start(server: ForkServer) -> Iterator[Callable[..., Target]]:
         worker.close()
 
 
-def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_inputs(start) -> None:
+def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_inputs(
+    start,
+) -> None:
     target = start(RIGHT)
     assert target.rehearse(60) == 0
     ran = run(target, target.command, 120, {})
@@ -77,7 +83,9 @@ def test_the_program_builds_the_model_and_calls_it_with_the_judges_weights_and_i
     assert ran.output.count("constructed") == 1 and ran.output.count(WORDS) == 3
 
 
-LOOKS = RIGHT.replace('print("called', "print('odd', bool((8 * x != (8 * x).round()).any())); print(\"called")
+LOOKS = RIGHT.replace(
+    'print("called', "print('odd', bool((8 * x != (8 * x).round()).any())); print(\"called"
+)
 
 
 def test_its_inputs_have_what_is_planted_in_those_of_a_verdict(start) -> None:
@@ -85,7 +93,10 @@ def test_its_inputs_have_what_is_planted_in_those_of_a_verdict(start) -> None:
     eighths = relu.source.replace(
         "torch.rand(ROWS, COLUMNS) - rare.float()", "torch.randn(rare.shape).mul(8).round() / 8"
     )
-    target, case = start(), Case(relu.model_copy(update={"source": eighths}), "cpu", torch.device("cpu"))
+    target, case = (
+        start(),
+        Case(relu.model_copy(update={"source": eighths}), "cpu", torch.device("cpu")),
+    )
     for admitted, odd in (((), False), (("own", "signed"), True)):
         target.write_code(LOOKS.replace("self.inner(x)", "x.relu()").replace("*sizes[:2]", "1, 1"))
         target.write(case, "own", 7, admitted)
@@ -108,7 +119,9 @@ def test_what_is_compiled_can_be_made_without_a_call(start) -> None:
 @pytest.mark.full
 def test_whoever_writes_to_its_inputs_writes_to_no_file(start) -> None:
     target = start(
-        RIGHT.replace("return self.inner(x)", "print('first', float(x.sum())); return self.inner(x.add_(1))")
+        RIGHT.replace(
+            "return self.inner(x)", "print('first', float(x.sum())); return self.inner(x.add_(1))"
+        )
     )
     first, second = (run(target, target.command, 120, {}).output for _ in range(2))
     assert "first" in first and first == second
@@ -122,7 +135,10 @@ def test_the_program_is_built_with_the_headers_that_the_submission_was(start, he
         "print('BUILT BY', c._write_ninja_file_and_build_library.__module__)\n"
     )
     target = start(asks + RIGHT, headers=headers)
-    ours = "BUILT BY kevin_env.candidate.extension.build" in run(target, target.command, 120, {}).output
+    ours = (
+        "BUILT BY kevin_env.candidate.extension.build"
+        in run(target, target.command, 120, {}).output
+    )
     assert ours == (headers == "short")
 
 
@@ -139,7 +155,12 @@ def test_a_submission_that_fails_is_seen_to(start) -> None:
 
 def test_what_takes_too_long_is_stopped(start) -> None:
     assert start(RIGHT.replace("print", "__import__('time').sleep(99);print")).rehearse(0.5) is None
-    ran = run(start(), [sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(99)"], 1.5, {})
+    ran = run(
+        start(),
+        [sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(99)"],
+        1.5,
+        {},
+    )
     assert ran.late and ran.output == "begun\n"
 
 
@@ -151,8 +172,14 @@ def test_files_are_read_and_missing_ones_are_empty(start) -> None:
 
 
 def test_programs_get_variables_and_no_secrets(start) -> None:
-    ran = run(start(), [sys.executable, "-c", "import os; print(sorted(os.environ))"], 20, {"OURS": "1"})
-    assert "'OURS'" in ran.output and "'NVCC_APPEND_FLAGS'" in ran.output and "KEVIN_TEST_SECRET" not in ran.output
+    ran = run(
+        start(), [sys.executable, "-c", "import os; print(sorted(os.environ))"], 20, {"OURS": "1"}
+    )
+    assert (
+        "'OURS'" in ran.output
+        and "'NVCC_APPEND_FLAGS'" in ran.output
+        and "KEVIN_TEST_SECRET" not in ran.output
+    )
 
 
 def test_machine_code_is_read_where_the_submission_is_confined(start) -> None:
@@ -163,7 +190,9 @@ def test_machine_code_is_read_where_the_submission_is_confined(start) -> None:
     target = start()
     path = str(target.worker.folder / "spilling.cu")
     target.worker.ask("write", 10, path=path, text=source)
-    built = run(target, [nvcc, "-arch=sm_90", "-cubin", path, "-o", path.replace(".cu", ".cubin")], 60, {})
+    built = run(
+        target, [nvcc, "-arch=sm_90", "-cubin", path, "-o", path.replace(".cu", ".cubin")], 60, {}
+    )
     assert built.code == 0, built.output
     (file,) = target.worker.ask("artefacts", 10, folder=str(target.worker.folder))["files"]
     (found,) = read_sass(run(target, [cuobjdump, "-sass", "-res-usage", file], 20, {}).output)
@@ -177,7 +206,9 @@ def test_a_program_that_is_not_there_is_an_error_of_the_order(start) -> None:
 
 
 @pytest.mark.parametrize("name", ["root", "user", "container"])
-def test_only_tools_have_a_network_and_it_ends_at_the_sandbox(name: LevelName, servers, start) -> None:
+def test_only_tools_have_a_network_and_it_ends_at_the_sandbox(
+    name: LevelName, servers, start
+) -> None:
     worker = Worker(servers(name), "cpu", MEMORY, tools=True)
     try:
         if worker.level != name:
@@ -220,7 +251,10 @@ def test_a_program_for_tools_can_name_its_threads_as_cuda_does(name: LevelName, 
         if worker.level != name:
             pytest.skip(f"no level {name} here")
         assert (
-            run(Target(worker, Options(device="cpu"), 1), [sys.executable, "-c", NAMES], 20, {}).output == "named\n\n"
+            run(
+                Target(worker, Options(device="cpu"), 1), [sys.executable, "-c", NAMES], 20, {}
+            ).output
+            == "named\n\n"
         )
     finally:
         worker.close()

@@ -84,7 +84,9 @@ def test_half_of_what_is_asked_for_is_not_enough() -> None:
     memory.close()
 
 
-def test_where_a_process_may_not_be_read_there_is_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_process_may_not_be_read_there_is_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refused(*given: Any) -> None:
         raise PermissionError
 
@@ -106,7 +108,9 @@ def test_where_a_process_may_not_be_read_there_is_no_memory(monkeypatch: pytest.
         (torch.frombuffer(bytearray(41), dtype=torch.int64, offset=1, count=5), False),
     ],
 )
-def test_what_is_read_at_once_is_aligned_and_not_much_larger_than_its_elements(tensor: torch.Tensor, compact: bool):
+def test_what_is_read_at_once_is_aligned_and_not_much_larger_than_its_elements(
+    tensor: torch.Tensor, compact: bool
+):
     assert is_compact(tensor) is compact
 
 
@@ -144,7 +148,11 @@ def test_outputs_are_seen_where_they_are_or_as_they_are_copied(
         "def get_inputs():\n    return [torch.randn(500, 300)]\ndef get_init_inputs():\n    return []\n"
     )
     problem = Problem(id="many", name="many", source=source)
-    outcome = a_judge().judge(problem, Submission(code=OUTPUTS), Options(device="cpu"), lambda _: None).outcome
+    outcome = (
+        a_judge()
+        .judge(problem, Submission(code=OUTPUTS), Options(device="cpu"), lambda _: None)
+        .outcome
+    )
     assert outcome.category == "correct", outcome
     own = "memory" if readable else "outbox"
     places = [claim.place for claim in answers[0].claim.tensors]

@@ -1,4 +1,6 @@
-"""Profiles through real judges on the CPU: what is asked for is told, and never changes the verdict."""
+"""Profiles through real judges on the CPU: what is asked for is told, and never changes the
+verdict.
+"""
 
 from types import SimpleNamespace
 
@@ -58,13 +60,19 @@ def test_operators_and_their_share_of_the_time(pool: LocalPool) -> None:
     stages: list[str] = []
     options = Options(device="cpu", profile="ncu", sanitize=True)
     judgement = pool.submit(RELU, Submission(code=TORCH), options, stages.append).result(240)
-    assert judgement.outcome.category == "correct" and stages[-1] == "profile" and judgement.seconds.profile > 0
+    assert (
+        judgement.outcome.category == "correct"
+        and stages[-1] == "profile"
+        and judgement.seconds.profile > 0
+    )
     profile = judgement.profile
     assert profile and profile.kernels and profile.kernels.source == "inside"
     found = profile.kernels
     assert [(each.name, each.calls) for each in found.operators] == [("aten::relu", 1)]
     assert found.operators[0].seconds and 0 < found.operators[0].seconds <= 1.1 * found.seconds
-    assert found.coverage == pytest.approx(max(0.0, 1 - found.operators[0].seconds / found.seconds), abs=0.001)
+    assert found.coverage == pytest.approx(
+        max(0.0, 1 - found.operators[0].seconds / found.seconds), abs=0.001
+    )
     assert found.cores and 0 < found.cores < 1000 and not found.kernels
     (note,) = profile.notes
     assert note == "Nsight Compute looks into kernels on a GPU, and this is a CPU"
@@ -97,8 +105,18 @@ def test_launches_become_kernels_with_shares() -> None:
     found = read_claim(CLAIM)
     assert found is not None
     own, fill, copy = found.kernels
-    assert (own.name, own.own, own.launches, own.seconds) == ("own_kernel", True, 1, pytest.approx(80e-6))
-    assert (own.grid, own.block, own.registers, own.shared_memory) == ((132, 1, 1), (256, 1, 1), 40, 4096)
+    assert (own.name, own.own, own.launches, own.seconds) == (
+        "own_kernel",
+        True,
+        1,
+        pytest.approx(80e-6),
+    )
+    assert (own.grid, own.block, own.registers, own.shared_memory) == (
+        (132, 1, 1),
+        (256, 1, 1),
+        40,
+        4096,
+    )
     assert (fill.own, copy.own, copy.grid) == (False, False, None)
     assert found.coverage == pytest.approx(0.8) and found.idle == pytest.approx(50e-6)
     assert (found.seconds, found.cores) == (pytest.approx(2e-4), None)
@@ -123,25 +141,43 @@ def test_a_claim_that_is_none_is_not_read(change: dict) -> None:
 
 
 def test_a_claim_that_lies_stays_within_bounds() -> None:
-    lies = {"seconds": 1e-9, "host": 3.0, "cores": 1.0, "launches": [], "operators": [["\x1b[2J`" * 999, 9, None]]}
+    lies = {
+        "seconds": 1e-9,
+        "host": 3.0,
+        "cores": 1.0,
+        "launches": [],
+        "operators": [["\x1b[2J`" * 999, 9, None]],
+    }
     found = read_claim(CLAIM | lies)
     assert found is not None and found.coverage == 0.0
     assert len(found.operators[0].name) < 60 and "\x1b" not in found.operators[0].name
 
 
 def test_coverage_enters_an_outcome_only_from_outside_and_of_what_was_timed() -> None:
-    enforced = Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced")
+    enforced = Sandbox(
+        network="enforced", filesystem="enforced", limits="enforced", processes="enforced"
+    )
     timed = Correct(kind="timed", message="right", speedup=2.0, submission_seconds=100e-6)
-    before = Judgement(outcome=timed, seconds=Seconds(), device=SCRIPTED_GPU, sandbox=enforced, secret="0" * 32)
+    before = Judgement(
+        outcome=timed, seconds=Seconds(), device=SCRIPTED_GPU, sandbox=enforced, secret="0" * 32
+    )
     seen = NcuDigest(kernel="k", own=True, seconds=120e-6, share=1.0, coverage=0.9, bound="memory")
     found = with_profile(before, Profile(ncu=seen), "kernel")
     assert found.outcome == timed.model_copy(update={"coverage": 0.9}) and not found.flags
-    longer = with_profile(before, Profile(ncu=seen.model_copy(update={"seconds": 300e-6})), "kernel")
-    assert longer.outcome == timed and "300 us" in longer.flags[0] and flag_name(longer.flags[0]) == "profile_differs"
+    longer = with_profile(
+        before, Profile(ncu=seen.model_copy(update={"seconds": 300e-6})), "kernel"
+    )
+    assert (
+        longer.outcome == timed
+        and "300 us" in longer.flags[0]
+        and flag_name(longer.flags[0]) == "profile_differs"
+    )
     inside = with_profile(before, Profile(kernels=read_claim(CLAIM)), "kernel")
     assert inside.outcome == timed and inside.profile and not inside.flags
     others = Profile(ncu=seen.model_copy(update={"coverage": 0.04}))
-    assert [flag_name(each) for each in with_profile(before, others, "kernel").flags] == ["record_contradicted"]
+    assert [flag_name(each) for each in with_profile(before, others, "kernel").flags] == [
+        "record_contradicted"
+    ]
     assert not with_profile(before, others, "partial").flags
     kernels = read_claim(CLAIM | {"launches": CLAIM["launches"][1:2]})
     assert "0.0% of the time" in with_profile(before, Profile(kernels=kernels), "kernel").flags[0]
@@ -153,7 +189,9 @@ def outside(notes: list[str], **bench) -> Outside:
     return Outside(SimpleNamespace(**values), RELU, TORCH, Options(), notes)  # type: ignore[arg-type]
 
 
-def test_a_tool_that_is_missing_is_told_and_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_is_missing_is_told_and_nothing_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("kevin_env.judge.probe.outside.find_tool", lambda name: None)
     notes: list[str] = []
     assert outside(notes).ncu() is None

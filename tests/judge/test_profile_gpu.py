@@ -1,4 +1,6 @@
-"""What profiler, Nsight Compute and compute-sanitizer tell of submissions whose limits are known. Needs a GPU."""
+"""What profiler, Nsight Compute and compute-sanitizer tell of submissions whose limits are known.
+Needs a GPU.
+"""
 
 import os
 
@@ -35,9 +37,15 @@ def metric(found: NcuDigest, name: str) -> float | None:
 
 def looked_into(pool: LocalPool, name: str, **options) -> Judgement:
     code = (FOLDER / "profile" / f"{name}.py").read_text()
-    problem = next(line.removeprefix("problem: ") for line in code.splitlines() if line.startswith("problem: "))
-    asked = Options(device="cuda", inputs="shipped" if name.startswith("compute") else "varied", **options)
-    return pool.submit(load_problem(str(FOLDER / "problems" / problem)), Submission(code=code), asked).result(280)
+    problem = next(
+        line.removeprefix("problem: ") for line in code.splitlines() if line.startswith("problem: ")
+    )
+    asked = Options(
+        device="cuda", inputs="shipped" if name.startswith("compute") else "varied", **options
+    )
+    return pool.submit(
+        load_problem(str(FOLDER / "problems" / problem)), Submission(code=code), asked
+    ).result(280)
 
 
 def profiled(pool: LocalPool, name: str, **options) -> Profile:
@@ -95,7 +103,10 @@ def test_machine_code_shows_widths_tensor_cores_and_spills(pool: LocalPool) -> N
     [
         ("memory_naive", {"memory"}),
         ("memory_good", {"memory"}),
-        ("compute_naive", {"memory", "compute"}),  # its loads keep the L1 as busy as its arithmetic the cores
+        (
+            "compute_naive",
+            {"memory", "compute"},
+        ),  # its loads keep the L1 as busy as its arithmetic the cores
         ("compute_good", {"compute"}),
         ("spilling", {"memory"}),
     ],
@@ -110,7 +121,9 @@ def test_nsight_compute_names_the_bound(pool: LocalPool, name: str, bounds: set[
 def test_nsight_compute_tells_good_from_naive(pool: LocalPool) -> None:
     naive, good = counted(pool, "memory_naive"), counted(pool, "memory_good")
     assert (metric(good, "DRAM throughput") or 0) > 0.7
-    assert (metric(naive, "sectors a global load") or 0) > (metric(good, "sectors a global load") or 32)
+    assert (metric(naive, "sectors a global load") or 0) > (
+        metric(good, "sectors a global load") or 32
+    )
     assert (metric(counted(pool, "compute_good"), "tensor pipe") or 0) > 0.2
     assert (metric(counted(pool, "spilling"), "local memory bytes") or 0) > 0
 
@@ -133,7 +146,10 @@ def test_an_illegal_access_is_found_with_its_line(pool: LocalPool) -> None:
     assert (found.tool, found.kernel, found.file) == ("memcheck", "reads_on", "relu.cu")
     assert found.line in (5, 6), "nvcc may read only where the value is used"
     assert (
-        found.error.startswith("Invalid __global__ read of size 4") and found.thread and found.block and found.size == 4
+        found.error.startswith("Invalid __global__ read of size 4")
+        and found.thread
+        and found.block
+        and found.size == 4
     )
 
 

@@ -49,14 +49,19 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def judged(judge: Judge, code: str, rules: Rules, glue: float = 0.0, problem: Problem = SOFTMAX) -> Judgement:
+def judged(
+    judge: Judge, code: str, rules: Rules, glue: float = 0.0, problem: Problem = SOFTMAX
+) -> Judgement:
     options = Options(device="cpu", rules=rules, glue=glue, inputs="shipped")
     return judge.judge(problem, Submission(code=code), options, lambda _: None)
 
 
 def test_a_layer_that_the_reader_does_not_see_is_found_by_what_it_runs(judge: Judge) -> None:
     outcome = judged(judge, HIDDEN, "kernel").outcome
-    assert isinstance(outcome, RulesViolation) and (outcome.kind, outcome.line) == ("torch_compute", 9)
+    assert isinstance(outcome, RulesViolation) and (outcome.kind, outcome.line) == (
+        "torch_compute",
+        9,
+    )
     assert "`aten::_softmax` on " in outcome.message and "relu" not in outcome.message
     assert outcome.case is not None
     assert judged(judge, HIDDEN, "open").outcome.category == "correct"
@@ -64,10 +69,15 @@ def test_a_layer_that_the_reader_does_not_see_is_found_by_what_it_runs(judge: Ju
 
 
 def test_a_wrong_answer_is_told_as_that(judge: Judge) -> None:
-    assert judged(judge, HIDDEN.replace("self.softmax(x)", "self.softmax(-x)"), "kernel").outcome.kind == "values"
+    assert (
+        judged(judge, HIDDEN.replace("self.softmax(x)", "self.softmax(-x)"), "kernel").outcome.kind
+        == "values"
+    )
 
 
-def test_an_own_kernel_counts_where_it_is_called_and_what_torch_does_beside_it_where_it_is_much(judge: Judge) -> None:
+def test_an_own_kernel_counts_where_it_is_called_and_what_torch_does_beside_it_where_it_is_much(
+    judge: Judge,
+) -> None:
     for rules in ("kernel", "partial"):
         assert judged(judge, CPP, rules).outcome.category == "correct"
     beside = CPP.replace(CALL, f"{CALL} * torch.ones(3).prod()")
@@ -76,16 +86,23 @@ def test_an_own_kernel_counts_where_it_is_called_and_what_torch_does_beside_it_w
     few = CPP.replace(CALL, f"{CALL} if torch.ones(3).prod() else x")
     assert "`aten::prod` on 3 elements" in judged(judge, few, "kernel").outcome.message
     assert judged(judge, few, "kernel", glue=0.01).outcome.category == "correct"
-    never = CPP.replace(CALL, f"torch.softmax(x, 1) if x.shape[0] == 300 else {CALL}")  # which is timed
+    never = CPP.replace(
+        CALL, f"torch.softmax(x, 1) if x.shape[0] == 300 else {CALL}"
+    )  # which is timed
     assert judged(judge, never, "partial").outcome.kind == "no_kernel"
 
 
 def test_a_call_that_is_recorded_is_followed_by_one_that_is_not(judge: Judge) -> None:
     outcome = judged(judge, OTHERWISE_WHILE_RECORDED, "kernel").outcome
-    assert isinstance(outcome, Incorrect) and (outcome.kind, outcome.input_set) == ("values", "odd/own")
+    assert isinstance(outcome, Incorrect) and (outcome.kind, outcome.input_set) == (
+        "values",
+        "odd/own",
+    )
 
 
-@pytest.mark.parametrize("answer", ["{}", "None", "{'operations': [{'name': 3}], 'kernels': [], 'symbols': []}"])
+@pytest.mark.parametrize(
+    "answer", ["{}", "None", "{'operations': [{'name': 3}], 'kernels': [], 'symbols': []}"]
+)
 def test_who_tells_no_record_breaks_the_protocol(judge: Judge, answer: str) -> None:
     code = FORGED.replace("ANSWER", answer)
     assert judged(judge, code, "kernel").outcome.kind == "protocol"

@@ -50,7 +50,9 @@ def problem(body: str = "self.norm(self.linear(x)) * self.scale", **change: str)
     return Problem(id="p", source=source, name="p", cases=("main", "large"))
 
 
-def case(body: str = "self.norm(self.linear(x)) * self.scale", name: str = "main", seed: int = 1) -> Case:
+def case(
+    body: str = "self.norm(self.linear(x)) * self.scale", name: str = "main", seed: int = 1
+) -> Case:
     opened = Case(problem(body), name, CPU)
     opened.draw_weights(seed)
     return opened
@@ -130,9 +132,13 @@ def test_draws_depend_on_the_seed_and_nothing_else() -> None:
 
 
 def test_distributions_are_as_described() -> None:
-    source = SOURCE.replace("rows = 4", "rows = 4000").replace("torch.rand(rows, dim)", "torch.randn(rows, dim)")
+    source = SOURCE.replace("rows = 4", "rows = 4000").replace(
+        "torch.rand(rows, dim)", "torch.randn(rows, dim)"
+    )
     wide_case = Case(problem().model_copy(update={"source": source}), "main", CPU)
-    drawn = {name: wide_case.draw_inputs(name, 1)[1][0] for name in ("own", "signed", "wide", "offset")}
+    drawn = {
+        name: wide_case.draw_inputs(name, 1)[1][0] for name in ("own", "signed", "wide", "offset")
+    }
     assert abs(drawn["signed"].mean()) < 0.05 and abs(drawn["signed"].std() - 1) < 0.05
     assert drawn["wide"].min() < -1000 and drawn["wide"].max() > 1000
     first, second = wide_case.draw_inputs("wide", 1)[1][0].view(32, 1000).topk(2).values.T
@@ -143,7 +149,9 @@ def test_distributions_are_as_described() -> None:
 
 
 def test_inputs_that_are_not_floating_stay_and_then_there_is_one_distribution() -> None:
-    source = SOURCE.replace("torch.rand(rows, dim)", "torch.randint(9, (rows, dim))").replace("BODY", "x")
+    source = SOURCE.replace("torch.rand(rows, dim)", "torch.randint(9, (rows, dim))").replace(
+        "BODY", "x"
+    )
     whole = Case(Problem(id="p", source=source, name="p"), "main", CPU)
     assert torch.equal(whole.draw_inputs("own", 1)[1][0], whole.draw_inputs("wide", 1)[1][0])
     assert distributions_of(whole) == ["own"]
@@ -151,7 +159,9 @@ def test_inputs_that_are_not_floating_stay_and_then_there_is_one_distribution() 
 
 def test_an_unknown_distribution_is_a_problem_error() -> None:
     with pytest.raises(ProblemError, match="DISTRIBUTIONS names odd; known are own, signed"):
-        distributions_of(Case(problem(rows="DISTRIBUTIONS = ('own', 'odd')\nrows = 4"), "main", CPU))
+        distributions_of(
+            Case(problem(rows="DISTRIBUTIONS = ('own', 'odd')\nrows = 4"), "main", CPU)
+        )
 
 
 def test_constant_parameters_get_noise_so_that_they_cannot_be_left_out() -> None:
@@ -159,7 +169,9 @@ def test_constant_parameters_get_noise_so_that_they_cannot_be_left_out() -> None
     assert scale.std() > 0.01 and shift.std() > 0.01 and abs(scale.mean() - 1) < 0.3
 
 
-@pytest.mark.parametrize("value", ["torch.tensor(1.0)", "torch.zeros(1)", "torch.eye(4)", "torch.full((3,), -2.0)"])
+@pytest.mark.parametrize(
+    "value", ["torch.tensor(1.0)", "torch.zeros(1)", "torch.eye(4)", "torch.full((3,), -2.0)"]
+)
 def test_whatever_a_parameter_is_made_of_it_has_to_be_read(value: str) -> None:
     opened = case()
     made = type("Model", (torch.nn.Module,), {"__init__": lambda self, _: make(self)})
@@ -238,12 +250,15 @@ def test_the_oracle_is_the_same_in_double_and_leaves_the_reference_alone() -> No
     opened = case()
     output, oracle = outputs(opened)
     assert output.dtype == torch.float32 and oracle is not None and oracle.dtype == torch.float64
-    assert torch.allclose(output.double(), oracle, atol=1e-5) and not torch.equal(output.double(), oracle)
+    assert torch.allclose(output.double(), oracle, atol=1e-5) and not torch.equal(
+        output.double(), oracle
+    )
     assert weight(opened, "linear.weight").dtype == torch.float32
 
 
 @pytest.mark.parametrize(
-    "body", ["x if x.dtype == torch.float32 else 1 / 0", "x @ torch.ones(8, 8, dtype=torch.float32)"]
+    "body",
+    ["x if x.dtype == torch.float32 else 1 / 0", "x @ torch.ones(8, 8, dtype=torch.float32)"],
 )
 def test_a_reference_that_insists_on_a_dtype_has_no_oracle(body: str) -> None:
     opened = case(body)
@@ -281,11 +296,17 @@ def test_dropout_is_found_to_be_random_and_repeats_with_its_seed() -> None:
     assert not opened.stochastic
     opened.find_randomness(*opened.draw_inputs("own", 1))
     assert opened.stochastic
-    (first, oracle), (again, _), (other, _) = outputs(opened, 1), outputs(opened, 1), outputs(opened, 2)
+    (first, oracle), (again, _), (other, _) = (
+        outputs(opened, 1),
+        outputs(opened, 1),
+        outputs(opened, 2),
+    )
     assert oracle is None and torch.equal(first, again) and not torch.equal(first, other)
 
 
-@pytest.mark.parametrize("body", ["x", "x / 0 - x / 0", "(x > 0.5, x.to(torch.float8_e4m3fn))", "torch.complex(x, x)"])
+@pytest.mark.parametrize(
+    "body", ["x", "x / 0 - x / 0", "(x > 0.5, x.to(torch.float8_e4m3fn))", "torch.complex(x, x)"]
+)
 def test_what_is_not_random_is_not_found_to_be(body: str) -> None:
     opened = case(body)
     opened.find_randomness(*opened.draw_inputs("own", 1))
@@ -293,9 +314,13 @@ def test_what_is_not_random_is_not_found_to_be(body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drawn", "random"), [("", False), (" + 0 * torch.rand(1)", True)], ids=["rounds otherwise", "draws as well"]
+    ("drawn", "random"),
+    [("", False), (" + 0 * torch.rand(1)", True)],
+    ids=["rounds otherwise", "draws as well"],
 )
-def test_a_reference_that_rounds_otherwise_each_time_is_not_random(drawn: str, random: bool) -> None:
+def test_a_reference_that_rounds_otherwise_each_time_is_not_random(
+    drawn: str, random: bool
+) -> None:
     counting = "(self.__dict__.update(n=getattr(self, 'n', 0) + 1), self.linear(x) * (1 + 1e-6 * self.n))[1]"
     opened = case(counting + drawn)
     opened.find_randomness(*opened.draw_inputs("own", 1))
@@ -320,7 +345,9 @@ def test_what_draws_from_elsewhere_is_random(body: str) -> None:
 
 
 def test_a_reference_whose_first_draws_are_close_by_chance_is_random() -> None:
-    opened = case("x * self.__dict__.setdefault('draws', iter((1.0, 1.001, 1.002, 1.003, 1.004, 2.0))).__next__()")
+    opened = case(
+        "x * self.__dict__.setdefault('draws', iter((1.0, 1.001, 1.002, 1.003, 1.004, 2.0))).__next__()"
+    )
     opened.find_randomness(*opened.draw_inputs("own", 1))
     assert opened.stochastic
 
@@ -331,7 +358,8 @@ def test_values_that_are_no_tensors_are_inputs_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [MemoryError(), RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"), torch.OutOfMemoryError("full")]
+    "error",
+    [MemoryError(), RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"), torch.OutOfMemoryError("full")],
 )
 def test_a_lack_of_memory_is_no_fault_of_the_reference(error: Exception) -> None:
     with pytest.raises(torch.OutOfMemoryError), reference_code("p", "forward"):
@@ -354,7 +382,9 @@ def test_nobody_waits_for_who_could_not_set_its_seed() -> None:
     with pytest.raises((TypeError, RuntimeError)), seeded("no seed", torch.device("cpu")):  # type: ignore[arg-type]
         pass
     free: list[bool] = []
-    thread = threading.Thread(target=lambda: free.append(RANDOM.acquire(timeout=1) and not RANDOM.release()))
+    thread = threading.Thread(
+        target=lambda: free.append(RANDOM.acquire(timeout=1) and not RANDOM.release())
+    )
     thread.start()
     thread.join()
     assert free == [True]

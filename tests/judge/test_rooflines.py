@@ -81,7 +81,12 @@ def seen(clocked: tuple[Judge, Watched]) -> Watched:
 
 
 def judged(
-    judge: Judge, code: str, seen: Watched, monkeypatch: pytest.MonkeyPatch, *ceilings: Ceilings, source: str = SOURCE
+    judge: Judge,
+    code: str,
+    seen: Watched,
+    monkeypatch: pytest.MonkeyPatch,
+    *ceilings: Ceilings,
+    source: str = SOURCE,
 ) -> tuple[Correct, Judgement]:
     def of(self: CeilingStore, work: Work, again: bool = False) -> Ceilings:
         seen.again.append(again)
@@ -90,7 +95,9 @@ def judged(
 
     monkeypatch.setattr(CeilingStore, "of", of)
     problem = PROBLEM.model_copy(update={"source": source})
-    judgement = judge.judge(problem, Submission(code=code), Options(device="cpu", inputs="shipped"), lambda _: None)
+    judgement = judge.judge(
+        problem, Submission(code=code), Options(device="cpu", inputs="shipped"), lambda _: None
+    )
     assert isinstance(judgement.outcome, Correct), judgement
     return judgement.outcome, judgement
 
@@ -133,8 +140,12 @@ def test_a_submission_ends_once_it_is_timed(judge, seen, gone, monkeypatch) -> N
         assert gone.pop() is seen.worker and not gone
 
 
-def test_whoever_ended_early_is_told_of_a_wrong_answer_all_the_same(judge, seen, gone, monkeypatch) -> None:
-    right = judge.judge(PROBLEM, Submission(code=HONEST), Options(device="cpu", inputs="shipped"), lambda _: None)
+def test_whoever_ended_early_is_told_of_a_wrong_answer_all_the_same(
+    judge, seen, gone, monkeypatch
+) -> None:
+    right = judge.judge(
+        PROBLEM, Submission(code=HONEST), Options(device="cpu", inputs="shipped"), lambda _: None
+    )
     compare = Unverified.compare_beside_others
 
     def wrong(self: Unverified, *given: Any) -> None:
@@ -193,7 +204,9 @@ def test_an_episode_is_paid_its_share_of_the_roofline(judge, seen) -> None:
 
 
 @pytest.mark.parametrize(("retry", "times"), [(False, 1), (True, 1 + RETRIES)])
-def test_a_noisy_time_is_taken_again_where_that_is_asked_for(judge, seen, retry: bool, times: int) -> None:
+def test_a_noisy_time_is_taken_again_where_that_is_asked_for(
+    judge, seen, retry: bool, times: int
+) -> None:
     seen.script = {"cpu": TIMED.model_copy(update={"kind": "too_noisy"})}
     options = Options(device="cpu", retry_noisy=retry)
     outcome = judge.judge(PROBLEM, Submission(code=HONEST), options, lambda _: None).outcome

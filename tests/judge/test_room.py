@@ -1,4 +1,6 @@
-"""Who is judged alone on a crowded device gives others time, and blames no submission for what these keep."""
+"""Who is judged alone on a crowded device gives others time, and blames no submission for what
+these keep.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,10 +25,14 @@ def test_whoever_lets_others_have_the_device_stands_still_before_they_do() -> No
         steps.append("given back")
 
     def freeze(frozen: bool, wait: bool = True) -> None:
-        steps.append(f"{'stopped' if frozen else 'goes on'}{'' if wait or not frozen else ' later'}")
+        steps.append(
+            f"{'stopped' if frozen else 'goes on'}{'' if wait or not frozen else ' later'}"
+        )
 
     worker = SimpleNamespace(freeze=freeze)
-    trial: Any = SimpleNamespace(worker=worker, bench=SimpleNamespace(lease=SimpleNamespace(shared=shared)))
+    trial: Any = SimpleNamespace(
+        worker=worker, bench=SimpleNamespace(lease=SimpleNamespace(shared=shared))
+    )
     with room.leased(trial, Stopwatch(lambda stage: None)) as give_way:
         steps.clear()
         give_way()
@@ -49,7 +55,8 @@ class Crowded:
 
 
 @pytest.mark.parametrize(
-    ("looks", "patience", "stays", "rests"), [(0, 10, False, 0), (4, 10, False, 1), (9999, 0.1, True, 1)]
+    ("looks", "patience", "stays", "rests"),
+    [(0, 10, False, 0), (4, 10, False, 1), (9999, 0.1, True, 1)],
 )
 def test_others_have_time_to_give_memory_back_and_the_judges_own_partners_give_theirs(
     monkeypatch: pytest.MonkeyPatch, looks: int, patience: float, stays: bool, rests: int
@@ -71,10 +78,22 @@ def test_others_have_time_to_give_memory_back_and_the_judges_own_partners_give_t
         ("cuda", 1000, 500, [(600, False), (1000, True)], True),
         ("cpu", 0, 0, (), False),
     ],
-    ids=["too little", "enough", "hoards it", "has let go of what is mapped", "partners map it", "no device memory"],
+    ids=[
+        "too little",
+        "enough",
+        "hoards it",
+        "has let go of what is mapped",
+        "partners map it",
+        "no device memory",
+    ],
 )
 def test_a_submission_must_have_room_for_its_outputs_and_weights_three_times(
-    monkeypatch: pytest.MonkeyPatch, device: str, free: int, held: int, mapped: list[tuple[int, bool]], short: bool
+    monkeypatch: pytest.MonkeyPatch,
+    device: str,
+    free: int,
+    held: int,
+    mapped: list[tuple[int, bool]],
+    short: bool,
 ) -> None:
     """All in MiB: of a linear layer with 64 of weights and outputs of 256, and 768 for its context."""
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free << 20, 1 << 40))

@@ -1,4 +1,6 @@
-"""The own root directory by itself, as on a kernel without Landlock: what is left of the machine, and it is fixed."""
+"""The own root directory by itself, as on a kernel without Landlock: what is left of the machine,
+and it is fixed.
+"""
 
 import subprocess
 import sys
@@ -57,7 +59,9 @@ def how(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("setattr_number", [0, 9999], ids=["mount_setattr", "before Linux 5.12"])
-def test_nothing_of_the_machine_can_be_written_or_named(how: str, setattr_number: int, tmp_path: Path) -> None:
+def test_nothing_of_the_machine_can_be_written_or_named(
+    how: str, setattr_number: int, tmp_path: Path
+) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
     command = [sys.executable, "-c", SCRIPT, str(folder), str(setattr_number), how]
@@ -65,9 +69,16 @@ def test_nothing_of_the_machine_can_be_written_or_named(how: str, setattr_number
     assert done.returncode == 0, done.stderr
     scratch, top, dev, *rest = done.stdout.splitlines()
     assert scratch.split() == [str(folder), "/dev/shm", "/tmp"]
-    hidden = {"home", "var", "mnt", "boot", "run", "srv", "media", "root"} - {Path(p).parts[1] for p in _known()}
+    hidden = {"home", "var", "mnt", "boot", "run", "srv", "media", "root"} - {
+        Path(p).parts[1] for p in _known()
+    }
     assert not hidden & set(top.split()) and {"usr", "proc", "dev", "tmp"} <= set(top.split())
-    assert {"null", "urandom", "shm"} <= set(dev.split()) and not {"zero", "kmsg", "mem", "pts"} & set(dev.split())
+    assert {"null", "urandom", "shm"} <= set(dev.split()) and not {
+        "zero",
+        "kmsg",
+        "mem",
+        "pts",
+    } & set(dev.split())
     assert rest == [top] * 4 + ["done"]
     assert not list(folder.iterdir()) and not Path("/tmp/mine").exists()
 

@@ -1,4 +1,5 @@
-"""What a submission tries against the machine it runs on: one attack a test, which says itself if it got through.
+"""What a submission tries against the machine it runs on: one attack a test, which says itself if
+it got through.
 
 Every attack is tried at every level of the sandbox that this machine can be made to use.
 """
@@ -32,7 +33,8 @@ import os, pathlib, signal, socket, sys, time
 
 
 @pytest.fixture(
-    scope="module", params=[LEVELS[0], *(pytest.param(each, marks=pytest.mark.full) for each in LEVELS[1:])]
+    scope="module",
+    params=[LEVELS[0], *(pytest.param(each, marks=pytest.mark.full) for each in LEVELS[1:])],
 )
 def level(request: pytest.FixtureRequest) -> LevelName:
     return request.param
@@ -48,13 +50,17 @@ def attempted(submit: Submit, code: str) -> str:
 
 
 def in_its_own_tmp(path: str, level: LevelName) -> bool:
-    """Whether a candidate has a file system of its own there, as it has where a checkout lies in /tmp."""
+    """Whether a candidate has a file system of its own there, as it has where a checkout lies in
+    /tmp.
+    """
     return Path(path).is_relative_to("/tmp") and level != "landlock"
 
 
 def test_every_protection_holds_where_the_kernel_gives_namespaces(server: ForkServer) -> None:
     user = [] if os.geteuid() == 0 else ["--user"]
-    if subprocess.run(["unshare", "--mount", "--pid", "--net", "--fork", *user, "true"], check=False).returncode:
+    if subprocess.run(
+        ["unshare", "--mount", "--pid", "--net", "--fork", *user, "true"], check=False
+    ).returncode:
         pytest.skip("no namespaces here")
     worker = Worker(server, "cpu", 1 << 30)
     worker.close()
@@ -64,8 +70,18 @@ def test_every_protection_holds_where_the_kernel_gives_namespaces(server: ForkSe
 @pytest.mark.parametrize(
     "path",
     [
-        *("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/hostname", "/root/.bashrc", "/var/log/dpkg.log"),
-        *map(str, (PACKAGE / "judge/judge.py", PACKAGE / "outcome.py", PACKAGE.parent / "pyproject.toml")),
+        *(
+            "/etc/shadow",
+            "/etc/gshadow",
+            "/etc/sudoers",
+            "/etc/hostname",
+            "/root/.bashrc",
+            "/var/log/dpkg.log",
+        ),
+        *map(
+            str,
+            (PACKAGE / "judge/judge.py", PACKAGE / "outcome.py", PACKAGE.parent / "pyproject.toml"),
+        ),
         *("/proc/1/environ", "/proc/1/mem", "/proc/1/maps", "/proc/kcore", "/proc/kmsg"),
     ],
 )
@@ -73,10 +89,14 @@ def test_it_reads_no_file_of_ours(submit: Submit, path: str) -> None:
     attempted(submit, f"attempt(lambda: open({path!r}, 'rb').read(1))")
 
 
-@pytest.mark.parametrize("path", [str(Path.home()), str(PACKAGE.parent), str(PACKAGE / "judge"), "/home", "/var", "/"])
+@pytest.mark.parametrize(
+    "path", [str(Path.home()), str(PACKAGE.parent), str(PACKAGE / "judge"), "/home", "/var", "/"]
+)
 def test_it_lists_no_folder_of_ours(submit: Submit, level: LevelName, path: str) -> None:
     if in_its_own_tmp(path, level):
-        pytest.skip("a checkout in /tmp has its place in the candidate's own /tmp, with what is bound there")
+        pytest.skip(
+            "a checkout in /tmp has its place in the candidate's own /tmp, with what is bound there"
+        )
     attempted(submit, f"attempt(lambda: os.listdir({path!r}))")
 
 
@@ -94,14 +114,21 @@ print(dict(os.environ), pathlib.Path("/proc/self/environ").read_bytes())
 def test_it_sees_no_process_but_its_own(submit: Submit, level: LevelName) -> None:
     if level not in ("root", "user"):
         pytest.skip("it may see others, and do nothing to them")
-    ran = submit("import os\nprint(sorted(int(p) for p in os.listdir('/proc') if p.isdigit()), os.getpid())").closed()
-    assert ran.log.split("]")[0].strip("[").split(", ")[0] == "1" and len(ran.log.split(",")) <= 3, ran.log
+    ran = submit(
+        "import os\nprint(sorted(int(p) for p in os.listdir('/proc') if p.isdigit()), os.getpid())"
+    ).closed()
+    assert (
+        ran.log.split("]")[0].strip("[").split(", ")[0] == "1" and len(ran.log.split(",")) <= 3
+    ), ran.log
 
 
 @pytest.mark.parametrize(
-    "folder", ["/usr/lib", "/etc", "/var/tmp", str(Path.home()), str(PACKAGE), "/opt", "/sys", "/dev"]
+    "folder",
+    ["/usr/lib", "/etc", "/var/tmp", str(Path.home()), str(PACKAGE), "/opt", "/sys", "/dev"],
 )
-def test_it_writes_nothing_outside_its_own_folders(submit: Submit, level: LevelName, folder: str) -> None:
+def test_it_writes_nothing_outside_its_own_folders(
+    submit: Submit, level: LevelName, folder: str
+) -> None:
     name = f"{folder}/escaped-{uuid.uuid4().hex}"
     code = f"attempt(lambda: open({name!r}, 'w'))\nattempt(lambda: os.mkdir({name!r}))"
     if in_its_own_tmp(folder, level):
@@ -128,11 +155,11 @@ def test_it_opens_nothing_of_the_machine_for_writing(submit: Submit, path: str) 
 
 
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
-def test_what_it_writes_to_shared_folders_nobody_sees(submit: Submit, level: LevelName, place: str) -> None:
+def test_what_it_writes_to_shared_folders_nobody_sees(
+    submit: Submit, level: LevelName, place: str
+) -> None:
     name = f"{place}/kevin-test-{uuid.uuid4().hex}"
-    code = (
-        f"try:\n    open({name!r}, 'w').write('x')\n    print('written')\nexcept PermissionError:\n    print('refused')"
-    )
+    code = f"try:\n    open({name!r}, 'w').write('x')\n    print('written')\nexcept PermissionError:\n    print('refused')"
     done = "refused" if level == "landlock" else "written"
     ran = submit(code)
     assert ran.end is None and not Path(name).exists()
@@ -170,7 +197,11 @@ attempt(lambda: os.setgid(12345))
 print(pathlib.Path("/proc/self/status").read_text())
 """
     log = attempted(submit, code)
-    assert "CapEff:\t0000000000000000" in log and "CapPrm:\t0000000000000000" in log and "NoNewPrivs:\t1" in log
+    assert (
+        "CapEff:\t0000000000000000" in log
+        and "CapPrm:\t0000000000000000" in log
+        and "NoNewPrivs:\t1" in log
+    )
 
 
 def test_killing_everything_reaches_nothing_outside(submit: Submit) -> None:
@@ -183,7 +214,9 @@ def test_killing_everything_reaches_nothing_outside(submit: Submit) -> None:
 
 @pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGSTOP", "SIGSEGV"])
 def test_the_keeper_cannot_be_signalled(submit: Submit, number: str) -> None:
-    ran = submit(f"import os, signal\ntry:\n    os.kill(1, signal.{number})\nexcept OSError:\n    pass")
+    ran = submit(
+        f"import os, signal\ntry:\n    os.kill(1, signal.{number})\nexcept OSError:\n    pass"
+    )
     assert ran.end is None
     ran.worker.freeze(True)
     ran.worker.freeze(False)
@@ -219,7 +252,10 @@ def _named(name: str) -> list[str]:
 
 
 def test_the_machines_clock_and_name_stay(submit: Submit) -> None:
-    attempted(submit, "attempt(lambda: time.clock_settime(0, 1e9))\nattempt(lambda: socket.sethostname('x'))")
+    attempted(
+        submit,
+        "attempt(lambda: time.clock_settime(0, 1e9))\nattempt(lambda: socket.sethostname('x'))",
+    )
 
 
 def test_a_candidate_reads_nothing_of_another(submit: Submit) -> None:
@@ -242,7 +278,10 @@ def test_it_never_gets_files_that_are_open_here(submit: Submit) -> None:
 def test_two_at_once_do_not_meet(submit: Submit) -> None:
     submit("")  # skips here where nothing may be tried
     runs: list[str] = []
-    threads = [threading.Thread(target=lambda: runs.append(submit("print('done')").closed().log)) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: runs.append(submit("print('done')").closed().log))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -25,13 +25,17 @@ JUDGEMENT = Judgement(
     outcome=FormatError(kind="no_code", message="none"),
     seconds=Seconds(),
     device=SCRIPTED_CPU,
-    sandbox=Sandbox(network="enforced", filesystem="enforced", limits="enforced", processes="enforced"),
+    sandbox=Sandbox(
+        network="enforced", filesystem="enforced", limits="enforced", processes="enforced"
+    ),
     secret="0",
 )
 
 
 class Double:
-    """Judges by a submission's code: `hold` waits; `sick` loses the context, which the judge notices in `crash`."""
+    """Judges by a submission's code: `hold` waits; `sick` loses the context, which the judge
+    notices in `crash`.
+    """
 
     device = torch.device("cpu")
     info = SCRIPTED_CPU
@@ -72,7 +76,11 @@ class Client:
 
     def ask(self, do: str = "judge", code: str = "", alone: bool = False) -> int:
         self.number += 1
-        what = {"do": do, "problem": SOFTMAX.model_dump(), "options": Options(device="cpu").model_dump()}
+        what = {
+            "do": do,
+            "problem": SOFTMAX.model_dump(),
+            "options": Options(device="cpu").model_dump(),
+        }
         submission = Submission(code=code).model_dump()
         self.channel.send({"id": self.number, "alone": alone, "submission": submission, **what})
         return self.number
@@ -113,7 +121,9 @@ def test_a_prompt_does_not_wait_for_judgements() -> None:
         assert answer["id"] == number and answer["facts"]["cases"]
 
 
-def test_a_judge_whose_context_is_lost_answers_nothing_more(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_judge_whose_context_is_lost_answers_nothing_more(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     with serving(Double()) as client:
         client.ask(code="sick")
         with pytest.raises(Closed):
@@ -137,7 +147,9 @@ def test_whoever_loses_the_context_alone_is_told_why(code: str) -> None:
     with serving(Double()) as client:
         number = client.ask(code=code, alone=True)
         answer = client.answer()
-        assert answer["id"] == number and answer["problem_error"].startswith("softmax: its reference fails")
+        assert answer["id"] == number and answer["problem_error"].startswith(
+            "softmax: its reference fails"
+        )
         assert ASSERT in answer["problem_error"]
         with pytest.raises(Closed):
             client.answer()

@@ -1,4 +1,6 @@
-"""Submissions on one device at once: whoever waits to be timed waits for one call of the others, and for no more."""
+"""Submissions on one device at once: whoever waits to be timed waits for one call of the others,
+and for no more.
+"""
 
 import itertools
 import os
@@ -41,7 +43,9 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_others_are_timed_between_two_calls_while_the_submission_stands_still(judge: Judge, monkeypatch) -> None:
+def test_others_are_timed_between_two_calls_while_the_submission_stands_still(
+    judge: Judge, monkeypatch
+) -> None:
     stages: list[str] = []
     seen: list[tuple[int, set[str]]] = []
     take, taken, waiting = judge.bench.take, [], []
@@ -65,32 +69,48 @@ def test_others_are_timed_between_two_calls_while_the_submission_stands_still(ju
     assert seen == [(1, {"T"})] and stages.count("verify") > 1
 
 
-def test_on_a_cpu_a_submission_that_was_judged_stands_still_until_it_is_ended(judge: Judge, monkeypatch) -> None:
+def test_on_a_cpu_a_submission_that_was_judged_stands_still_until_it_is_ended(
+    judge: Judge, monkeypatch
+) -> None:
     close, seen = Worker.close, []
 
     def closed(worker: Worker) -> None:
-        seen.append(({state(pid) for pid in descendants(worker.pid)}, taken(judge.bench.lease, "exclusive", 0.2)))
+        seen.append(
+            (
+                {state(pid) for pid in descendants(worker.pid)},
+                taken(judge.bench.lease, "exclusive", 0.2),
+            )
+        )
         close(worker)
 
     take, submissions = judge.bench.take, []
     monkeypatch.setattr(judge.bench, "take", lambda: submissions.append(take()) or submissions[-1])
-    monkeypatch.setattr(Worker, "close", lambda worker: closed(worker) if worker in submissions else close(worker))
+    monkeypatch.setattr(
+        Worker, "close", lambda worker: closed(worker) if worker in submissions else close(worker)
+    )
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
     assert seen == [({"T"}, False)]
 
 
-def test_a_submission_that_hangs_is_ended_before_others_get_the_device(judge: Judge, monkeypatch) -> None:
+def test_a_submission_that_hangs_is_ended_before_others_get_the_device(
+    judge: Judge, monkeypatch
+) -> None:
     retire, left, stages = judge.bench.retire, [], []
     monkeypatch.setattr(
-        judge.bench, "retire", lambda worker: (left.append(list(descendants(worker.pid))), retire(worker))
+        judge.bench,
+        "retire",
+        lambda worker: (left.append(list(descendants(worker.pid))), retire(worker)),
     )
     # in a screened call, and in a timed one, after which it is not judged again
     for calls in (1, 4):
         hangs = RIGHT.code.replace(
-            "return", f"self.n = getattr(self, 'n', 0) + 1; {calls} <= self.n and time.sleep(99); return"
+            "return",
+            f"self.n = getattr(self, 'n', 0) + 1; {calls} <= self.n and time.sleep(99); return",
         )
         options = Options(device="cpu", call_timeout=1.0)
-        outcome = judge.judge(SOFTMAX, Submission(code=f"import time\n{hangs}"), options, stages.append).outcome
+        outcome = judge.judge(
+            SOFTMAX, Submission(code=f"import time\n{hangs}"), options, stages.append
+        ).outcome
         assert (outcome.category, outcome.kind) == ("runtime", "timeout")
     assert left == [[], []] and stages.count("build") == 2 and "time" in stages
 
@@ -110,7 +130,9 @@ def test_nobody_shares_the_device_while_a_submission_is_timed(judge: Judge, monk
     assert others and not any(others)  # who is doubted is timed again
 
 
-def test_who_is_judged_alone_is_screened_while_nobody_shares_the_device(judge: Judge, monkeypatch) -> None:
+def test_who_is_judged_alone_is_screened_while_nobody_shares_the_device(
+    judge: Judge, monkeypatch
+) -> None:
     checked, others = Trial.checked, list[bool]()
     monkeypatch.setattr("kevin_env.judge.judge.may_be_others_doing", lambda *given: True)
     stages: list[str] = []
@@ -170,14 +192,22 @@ def test_who_is_judged_alone_has_all_places_on_the_device(judge: Judge, monkeypa
         (RuntimeFailure(kind="exception", message=""), (False, True, True), True),
         (RuntimeFailure(kind="exception", message=""), (False, False, True), False),
         (RuntimeFailure(kind="killed", message=""), (True, False, False), True),
-        (Correct(kind="timed", message=""), (True, True, True), False),  # it ended after its verdict
+        (
+            Correct(kind="timed", message=""),
+            (True, True, True),
+            False,
+        ),  # it ended after its verdict
     ],
 )
-def test_only_an_end_may_be_others_doing(outcome, given: tuple[bool, bool, bool], doubted: bool) -> None:
+def test_only_an_end_may_be_others_doing(
+    outcome, given: tuple[bool, bool, bool], doubted: bool
+) -> None:
     assert may_be_others_doing(outcome, *given) is doubted
 
 
-def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(judge: Judge, monkeypatch) -> None:
+def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(
+    judge: Judge, monkeypatch
+) -> None:
     prepare = Contest.prepare
 
     def killed(trial: Trial, *given: Any) -> Contest:
@@ -196,7 +226,9 @@ def test_partners_go_on_after_a_submission_that_ended_before_it_was_timed(judge:
     assert judge.judge(SOFTMAX, RIGHT, OPTIONS, lambda _: None).outcome.category == "correct"
 
 
-def test_partners_of_the_next_are_made_ready_while_one_waits_to_be_timed(judge: Judge, monkeypatch) -> None:
+def test_partners_of_the_next_are_made_ready_while_one_waits_to_be_timed(
+    judge: Judge, monkeypatch
+) -> None:
     both, prepare, calls = threading.Barrier(2, timeout=SECONDS), Contest.prepare, itertools.count()
 
     def together(*given: Any) -> Contest:
@@ -209,5 +241,7 @@ def test_partners_of_the_next_are_made_ready_while_one_waits_to_be_timed(judge: 
     for name in ("_slots", "_on_device"):
         monkeypatch.setattr(judge, name, threading.Semaphore(2))
     with ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(judge.judge, SOFTMAX, RIGHT, OPTIONS, lambda _: None) for _ in range(2)]
+        asked = [
+            pool.submit(judge.judge, SOFTMAX, RIGHT, OPTIONS, lambda _: None) for _ in range(2)
+        ]
     assert [each.result().outcome.category for each in asked] == ["correct", "correct"]

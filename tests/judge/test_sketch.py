@@ -38,14 +38,18 @@ def get_init_inputs():
 
 
 def problem(inputs: str) -> Problem:
-    return Problem(id="x", name="x", source=SOURCE.replace("INPUTS", inputs), cases=("main", "small", "other"))
+    return Problem(
+        id="x", name="x", source=SOURCE.replace("INPUTS", inputs), cases=("main", "small", "other")
+    )
 
 
 def forms(specs: list[dict[str, Any]]) -> list[Any]:
     return [(spec["dtype"], spec["shape"], spec["stride"]) for spec in specs]
 
 
-@pytest.mark.parametrize("inputs", ["torch.randn(N, 3)", "torch.randn(3, N).half().t()", "torch.randn(N, 4)[:, :3]"])
+@pytest.mark.parametrize(
+    "inputs", ["torch.randn(N, 3)", "torch.randn(3, N).half().t()", "torch.randn(N, 4)[:, :3]"]
+)
 def test_shapes_types_strides_and_scalars_are_those_of_the_cases(inputs: str) -> None:
     of = problem(inputs)
     for name, sketch in zip(of.cases, sketches(of), strict=True):
@@ -77,7 +81,9 @@ def test_a_call_is_as_large_as_its_inputs_and_outputs() -> None:
     skeleton, tensors = case.draw_inputs("own", 1)
     outputs = tree.take_apart(case.answer(skeleton, tensors, 1))[1]
     assert sketches(of)[0].call == image_size(tensors) + image_size(outputs)
-    looks = Problem(**{**of.model_dump(), "source": of.source.replace("x * self.scale", "x[x > 0]")})
+    looks = Problem(
+        **{**of.model_dump(), "source": of.source.replace("x * self.scale", "x[x > 0]")}
+    )
     assert sketches(looks)[0].call == image_size(tensors)
 
 
@@ -105,7 +111,9 @@ def test_none_is_made_while_others_are_timed(tmp_path: Path) -> None:
     lease, told = Lease("sketch"), []
     bench: Any = SimpleNamespace(device=torch.device("cuda"), sketches=Sketches(lease))
     worker: Any = SimpleNamespace(
-        folder=tmp_path, path=str(tmp_path / "submission.py"), ask=lambda order, *_, **__: told.append(order)
+        folder=tmp_path,
+        path=str(tmp_path / "submission.py"),
+        ask=lambda order, *_, **__: told.append(order),
     )
     trial = Trial(bench, problem("torch.randn(N, 3)"), Options(device="cuda"), "00" * 16, worker)
     building = threading.Thread(target=trial.build, args=("",))

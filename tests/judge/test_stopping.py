@@ -1,4 +1,6 @@
-"""Nothing runs once everything has been stopped, whoever continues whom meanwhile, and whoever waits for a child."""
+"""Nothing runs once everything has been stopped, whoever continues whom meanwhile, and whoever
+waits for a child.
+"""
 
 import os
 import signal
@@ -32,7 +34,9 @@ int main(int, char** arguments) {
         while (true) pause();
 }
 """
-"""A program with threads that sleep or run; its first waits in the kernel (D) for a child that becomes nothing else."""
+"""A program with threads that sleep or run; its first waits in the kernel (D) for a child that
+becomes nothing else.
+"""
 STOPS = """
 import os, subprocess, sys, time
 from kevin_env.judge.sandbox.privileges import become_subreaper
@@ -73,7 +77,9 @@ def waits(memory):
 
 
 class Helpers:
-    """Two processes. The second continues the first just before it meets its own signal: so many times."""
+    """Two processes. The second continues the first just before it meets its own signal: so many
+    times.
+    """
 
     def __init__(self, times: int) -> None:
         self.left = times
@@ -140,8 +146,12 @@ def spawning(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(source.with_suffix(""))
 
 
-@pytest.mark.parametrize("threads", [[], ["sleeps"], ["runs", "runs"]], ids=["alone", "sleeping", "running"])
-def test_whoever_waits_for_a_child_that_is_stopped_counts_as_stopped(spawning: str, threads: list[str]) -> None:
+@pytest.mark.parametrize(
+    "threads", [[], ["sleeps"], ["runs", "runs"]], ids=["alone", "sleeping", "running"]
+)
+def test_whoever_waits_for_a_child_that_is_stopped_counts_as_stopped(
+    spawning: str, threads: list[str]
+) -> None:
     code = [sys.executable, "-c", STOPS, spawning, *threads]
     ran = subprocess.run(code, check=True, capture_output=True, text=True)
     assert ran.stdout == f"STOPPED True\nSTOOD STILL {2 + len(threads)} True\n"
@@ -150,7 +160,9 @@ def test_whoever_waits_for_a_child_that_is_stopped_counts_as_stopped(spawning: s
 def test_whoever_waits_for_a_child_counts_only_if_it_is_about_to_stop_itself(spawning: str) -> None:
     program = subprocess.Popen([spawning], start_new_session=True)
     try:
-        while not any(descendants(program.pid)) or list((threads := stopping._threads(program.pid)).values()) != ["D"]:
+        while not any(descendants(program.pid)) or list(
+            (threads := stopping._threads(program.pid)).values()
+        ) != ["D"]:
             time.sleep(0.01)
         assert not stopping._stopped(threads)
         program.send_signal(signal.SIGSTOP)  # another of its threads might be the one that meets it

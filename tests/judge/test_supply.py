@@ -1,4 +1,6 @@
-"""Input sets that are drawn ahead are those that would be drawn under the clock, and each is used once."""
+"""Input sets that are drawn ahead are those that would be drawn under the clock, and each is used
+once.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -71,7 +73,9 @@ def test_sets_come_in_the_order_in_which_they_were_drawn_and_go_on_where_they_en
 
 
 @pytest.mark.parametrize(("budget", "stock"), [(STOCK, 1), (STOCK + 1, STOCK)])
-def test_the_partners_have_a_few_sets_that_come_in_turn_where_there_is_room(budget: int, stock: int) -> None:
+def test_the_partners_have_a_few_sets_that_come_in_turn_where_there_is_room(
+    budget: int, stock: int
+) -> None:
     trial: Any = Drawing()
     supply = Supply(trial, budget * EACH)
     given = numbers(supply.stock(2) + supply.stock(5))
@@ -108,19 +112,27 @@ def test_while_it_times_the_judge_draws_nothing(judge: Judge, monkeypatch) -> No
         return draw(*given)
 
     monkeypatch.setattr(Trial, "draw", drawing)
-    outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
+    outcome = judge.judge(
+        SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None
+    ).outcome
     assert outcome.category == "correct" and len(drawn) > 12 and not any(drawn)
 
 
-def test_others_are_timed_while_partners_warm_up_and_when_sets_were_drawn_ahead(judge: Judge, monkeypatch) -> None:
+def test_others_are_timed_while_partners_warm_up_and_when_sets_were_drawn_ahead(
+    judge: Judge, monkeypatch
+) -> None:
     stages: list[str] = []
     monkeypatch.setattr(judge.bench.lease, "wanted", lambda: True)
     judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), stages.append)
     before = stages[: stages.index("time")]
-    assert before[-5:] == ["load"] + ["queue"] * 4  # after each partner has warmed up, after drawing, and for all of it
+    assert (
+        before[-5:] == ["load"] + ["queue"] * 4
+    )  # after each partner has warmed up, after drawing, and for all of it
 
 
-def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(judge: Judge, monkeypatch) -> None:
+def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(
+    judge: Judge, monkeypatch
+) -> None:
     shown: list[tuple[str, int, bytes]] = []
     call = Gate.call
 
@@ -130,14 +142,18 @@ def test_a_submission_is_shown_no_input_twice_whether_it_is_screened_or_timed(ju
         return call(gate, player, drawn, *given)
 
     monkeypatch.setattr(Gate, "call", calling)
-    outcome = judge.judge(SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None).outcome
+    outcome = judge.judge(
+        SOFTMAX, Submission(code=RIGHT), Options(device="cpu"), lambda _: None
+    ).outcome
     assert outcome.category == "correct"
     names, seeds, inputs = map(list, zip(*shown, strict=True))
     assert len(names) > 15 and names.count("cpu/own") > 5 and "odd/own" in names
     assert len(set(inputs)) == len(set(seeds)) == len(names)
 
 
-def test_inputs_and_planted_entries_come_from_the_secret_and_differ_from_draw_to_draw(judge: Judge) -> None:
+def test_inputs_and_planted_entries_come_from_the_secret_and_differ_from_draw_to_draw(
+    judge: Judge,
+) -> None:
     worker = judge.bench.take()
 
     def drawn(secret: str) -> list[torch.Tensor]:
@@ -150,7 +166,10 @@ def test_inputs_and_planted_entries_come_from_the_secret_and_differ_from_draw_to
     assert all(map(torch.equal, one, same))
     assert not torch.equal(one[0], other[0])
     assert not torch.equal(one[0], one[1])
-    outside = [{*((each < 0) | (each >= 1)).flatten().nonzero().flatten().tolist()} for each in (*one, *other)]
+    outside = [
+        {*((each < 0) | (each >= 1)).flatten().nonzero().flatten().tolist()}
+        for each in (*one, *other)
+    ]
     assert len({frozenset(places) for places in outside}) == 4
     judge.bench.retire(worker)
 

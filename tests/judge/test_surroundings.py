@@ -1,4 +1,6 @@
-"""What a problem's code sets for its process holds for that problem, wherever it was set, and for no other."""
+"""What a problem's code sets for its process holds for that problem, wherever it was set, and for
+no other.
+"""
 
 import functools
 import os
@@ -47,13 +49,19 @@ def find(path: str) -> object:
 
 SETTINGS: dict[str, tuple[str, Callable[[], Any]]] = {
     "dtype": ("torch.set_default_dtype(torch.float64)", torch.get_default_dtype),
-    "deterministic": ("torch.use_deterministic_algorithms(True)", torch.are_deterministic_algorithms_enabled),
+    "deterministic": (
+        "torch.use_deterministic_algorithms(True)",
+        torch.are_deterministic_algorithms_enabled,
+    ),
     "fill": (
         "torch.utils.deterministic.fill_uninitialized_memory = False",
         lambda: find("utils.deterministic.fill_uninitialized_memory"),
     ),
     "threads": ("torch.set_num_threads(1)", torch.get_num_threads),
-    "autocast": ("torch.set_autocast_enabled('cpu', True)", lambda: torch.is_autocast_enabled("cpu")),
+    "autocast": (
+        "torch.set_autocast_enabled('cpu', True)",
+        lambda: torch.is_autocast_enabled("cpu"),
+    ),
     "cudnn": ("torch.backends.cudnn.benchmark = True", lambda: torch.backends.cudnn.benchmark),
     "mkldnn": ("torch.backends.mkldnn.enabled = False", lambda: torch.backends.mkldnn.enabled),
     "environment": ("os.environ['KEVIN_TEST'] = '1'", lambda: os.environ.get("KEVIN_TEST")),
@@ -67,7 +75,10 @@ SETTINGS: dict[str, tuple[str, Callable[[], Any]]] = {
         "torch.set_float32_matmul_precision('medium')",
         lambda: find("backends.mkldnn.matmul.fp32_precision"),
     ),
-    "all precision": ("torch.backends.fp32_precision = 'tf32'", lambda: find("backends.fp32_precision")),
+    "all precision": (
+        "torch.backends.fp32_precision = 'tf32'",
+        lambda: find("backends.fp32_precision"),
+    ),
     "device": ("torch.set_default_device('meta')", torch.get_default_device),
 }
 
@@ -111,7 +122,9 @@ def test_what_one_problem_sets_no_other_finds(name: str, place: str) -> None:
 
 @pytest.mark.parametrize("code", ["torch.manual_seed(0)", "random.seed(0)", "np.random.seed(0)"])
 @pytest.mark.parametrize("place", ["MODULE", "INIT"])
-def test_seeds_that_a_problem_sets_where_nothing_is_drawn_for_it_are_its_own(code: str, place: str) -> None:
+def test_seeds_that_a_problem_sets_where_nothing_is_drawn_for_it_are_its_own(
+    code: str, place: str
+) -> None:
     drawn: list[tuple[float, float, float]] = []
     for other in ("pass", code):
         torch.manual_seed(7)

@@ -27,7 +27,9 @@ def test_no_pairs_have_no_speedup() -> None:
 
 
 def test_a_speedup_is_the_median_of_paired_ratios() -> None:
-    pairs = [Pair(reference, 1e-3) for reference in (2e-3, 2.1e-3, 1.9e-3, 2.2e-3, 1.8e-3, 2.3e-3, 40e-3)]
+    pairs = [
+        Pair(reference, 1e-3) for reference in (2e-3, 2.1e-3, 1.9e-3, 2.2e-3, 1.8e-3, 2.3e-3, 40e-3)
+    ]
     found = speedup_of(pairs)
     assert found.ratio == pytest.approx(2.1)
     assert 1.6 < found.low < 2.0 and 2.2 < found.high < 2.7  # one that was disturbed does not show
@@ -37,12 +39,18 @@ def test_a_speedup_is_the_median_of_paired_ratios() -> None:
 
 def test_pairs_that_drift_together_give_the_ratio_that_each_of_them_has() -> None:
     found = speedup_of([Pair(3e-3 * drift, 1e-3 * drift) for drift in (1, 2, 4, 8, 16, 32)])
-    assert (found.ratio, found.low, found.high) == (pytest.approx(3), pytest.approx(3), pytest.approx(3))
+    assert (found.ratio, found.low, found.high) == (
+        pytest.approx(3),
+        pytest.approx(3),
+        pytest.approx(3),
+    )
     assert found.spread == pytest.approx(0, abs=1e-9)
 
 
 def test_no_call_is_shorter_than_the_resolution() -> None:
-    found = speedup_of([Pair(20e-6, -4e-6)] * 6)  # a window less the null kernel's may come out negative
+    found = speedup_of(
+        [Pair(20e-6, -4e-6)] * 6
+    )  # a window less the null kernel's may come out negative
     assert found.submission == timing.RESOLUTION
     assert found.ratio == pytest.approx(20)
     assert speedup_of([Pair(-1.0, -2.0)] * 6).ratio == 1.0
@@ -87,13 +95,18 @@ def chain(call: float, *more: float, count: int = 12) -> list[float]:
 def of_links(reference: Chains, submission: Chains, constant: float) -> Speedup:
     """The speedup of links that have a constant besides the call."""
     return speedup_of_chains(
-        *([[link - constant for link in chain] for chain in side] for side in (reference, submission))
+        *(
+            [[link - constant for link in chain] for chain in side]
+            for side in (reference, submission)
+        )
     )
 
 
 def test_the_speedup_of_chains_is_that_of_their_links_less_the_constant() -> None:
     found = of_links([chain(200 * US)], [chain(100 * US)], CONSTANT)
-    assert (found.ratio, found.reference, found.submission) == pytest.approx((2.0, 200 * US, 100 * US))
+    assert (found.ratio, found.reference, found.submission) == pytest.approx(
+        (2.0, 200 * US, 100 * US)
+    )
     assert found.low < 2.0 < found.high
     assert of_links([[CONSTANT]], [[0.0]], CONSTANT).submission == timing.RESOLUTION
     with pytest.raises(ValueError, match="no chains"):
@@ -109,7 +122,9 @@ def test_neither_a_late_link_nor_a_late_chain_moves_it() -> None:
     assert [found.ratio for found in (late_links, late_chain)] == pytest.approx([clean.ratio] * 2)
     assert late_links.spread < 1.5 * clean.spread
     assert of_links(reference, [first] * 3, CONSTANT) == clean
-    assert timing.call_of([1e-3, 3e-3, 9e-3]) == pytest.approx(3e-3), "the first of several does not count"
+    assert timing.call_of([1e-3, 3e-3, 9e-3]) == pytest.approx(3e-3), (
+        "the first of several does not count"
+    )
 
 
 def test_single_links_have_an_interval_too() -> None:
@@ -118,14 +133,21 @@ def test_single_links_have_an_interval_too() -> None:
 
 
 @pytest.mark.parametrize("pairs", [1, 2])
-@pytest.mark.parametrize(("reference", "submission"), [(200, 100), (30, 60), (20, 20), (3000, 1000)])
-def test_the_interval_of_chains_covers_as_often_as_it_says(pairs: int, reference: float, submission: float) -> None:
+@pytest.mark.parametrize(
+    ("reference", "submission"), [(200, 100), (30, 60), (20, 20), (3000, 1000)]
+)
+def test_the_interval_of_chains_covers_as_often_as_it_says(
+    pairs: int, reference: float, submission: float
+) -> None:
     """Chains and the constant err as they are said to, and links by 1 us."""
     draw, trials, hits = random.Random(5), 1500, 0
 
     def drawn(call: float) -> list[list[float]]:
         shifts = [draw.gauss(0, timing.CHAIN_ERROR) for _ in range(pairs)]
-        return [[CONSTANT + call * US + shift + draw.gauss(0, US) for _ in range(12)] for shift in shifts]
+        return [
+            [CONSTANT + call * US + shift + draw.gauss(0, US) for _ in range(12)]
+            for shift in shifts
+        ]
 
     for _ in range(trials):
         null_links = [CONSTANT + draw.gauss(0, US) for _ in range(12)]
@@ -144,8 +166,12 @@ def test_chains_that_differ_more_than_they_are_said_to_widen_the_interval() -> N
     assert hits / trials >= 0.92, hits / trials
 
 
-@pytest.mark.parametrize(("waited", "between"), [(0.5, timing.BETWEEN["cpu"]), (1.0, timing.BETWEEN_CROWDED)])
-def test_judgements_vary_more_where_processes_wait_for_processors(waited: float, between: float) -> None:
+@pytest.mark.parametrize(
+    ("waited", "between"), [(0.5, timing.BETWEEN["cpu"]), (1.0, timing.BETWEEN_CROWDED)]
+)
+def test_judgements_vary_more_where_processes_wait_for_processors(
+    waited: float, between: float
+) -> None:
     assert timing.between(Ran(1.0, 5.0), Ran(2.0, 5.0 + waited)) == between
 
 

@@ -1,4 +1,6 @@
-"""Timed answers are compared after the device was given back, each of them, and as they were when they were given."""
+"""Timed answers are compared after the device was given back, each of them, and as they were when
+they were given.
+"""
 
 import itertools
 from collections.abc import Callable
@@ -114,7 +116,11 @@ class Checking:
 
     def check(self, answer: Answer, drawn: Drawn) -> Incorrect | None:
         self.seen.append(drawn.input_set)
-        return Incorrect(kind="values", message="", input_set=self.wrong) if self.seen[-1] == self.wrong else None
+        return (
+            Incorrect(kind="values", message="", input_set=self.wrong)
+            if self.seen[-1] == self.wrong
+            else None
+        )
 
 
 def drawn(name: str) -> Drawn:

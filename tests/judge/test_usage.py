@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from kevin_env.judge.usage import ancestors, arrivals, descendants, faults, more_memory_than, stored, threads
+from kevin_env.judge.usage import (
+    ancestors,
+    arrivals,
+    descendants,
+    faults,
+    more_memory_than,
+    stored,
+    threads,
+)
 
 MIB = 1 << 20
 GROWS = """
@@ -82,7 +90,9 @@ def test_a_folder_on_disk_is_added_up(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_was_given_a_processor_is_told_from_one_that_stood_still() -> None:
-    with running("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()") as pids:
+    with running(
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"
+    ) as pids:
         os.kill(pids[0], signal.SIGSTOP)
         time.sleep(0.1)
         stood = arrivals(pids)

@@ -10,7 +10,12 @@ GCC = "/tmp/kevin-x/extensions/k/main.cpp:3:1: error: expected ';'\n    3 | int 
 
 
 def failed(kind: str, **more: object) -> Failed:
-    values = {"type": "ValueError", "message": "bad", "frames": [(7, "forward", "    f(x)")], "output": ""}
+    values = {
+        "type": "ValueError",
+        "message": "bad",
+        "frames": [(7, "forward", "    f(x)")],
+        "output": "",
+    }
     return Failed(Failure.model_validate({"kind": kind, **values, **more}))
 
 
@@ -18,10 +23,20 @@ def failed(kind: str, **more: object) -> Failed:
 ENDS: list[tuple[Trouble, str, str, str]] = [
     (failed("exception"), "compile/import", "runtime/exception", "runtime/exception"),
     (failed("compiler", output=GCC), "compile/compiler", "compile/compiler", "compile/compiler"),
-    (failed("compiler", output="ld: a.o: undefined reference to `f'"), "compile/link", "compile/link", "compile/link"),
+    (
+        failed("compiler", output="ld: a.o: undefined reference to `f'"),
+        "compile/link",
+        "compile/link",
+        "compile/link",
+    ),
     (failed("link"), "compile/link", "compile/link", "compile/link"),
     (failed("jit"), "compile/jit", "compile/jit", "compile/jit"),
-    (failed("illegal_access"), "compile/import", "runtime/illegal_access", "runtime/illegal_access"),
+    (
+        failed("illegal_access"),
+        "compile/import",
+        "runtime/illegal_access",
+        "runtime/illegal_access",
+    ),
     (failed("out_of_memory"), "compile/import", "runtime/out_of_memory", "runtime/out_of_memory"),
     (failed("exit"), "compile/import", "runtime/exit", "runtime/exit"),
     (failed("no such kind"), "compile/import", "runtime/exception", "runtime/exception"),
@@ -36,8 +51,12 @@ ENDS: list[tuple[Trouble, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("trouble", *STEPS), ENDS, ids=lambda v: v if isinstance(v, str) else type(v).__name__)
-def test_the_stage_and_what_happened_decide(trouble: Trouble, build: str, construct: str, call: str) -> None:
+@pytest.mark.parametrize(
+    ("trouble", *STEPS), ENDS, ids=lambda v: v if isinstance(v, str) else type(v).__name__
+)
+def test_the_stage_and_what_happened_decide(
+    trouble: Trouble, build: str, construct: str, call: str
+) -> None:
     for step, expected in zip(STEPS, (build, construct, call), strict=True):
         outcome = verdict(trouble, Place(step), "/tmp/kevin-x")
         assert f"{outcome.category}/{outcome.kind}" == expected
@@ -46,7 +65,10 @@ def test_the_stage_and_what_happened_decide(trouble: Trouble, build: str, constr
 
 def test_the_input_set_is_told_with_a_call() -> None:
     for trouble in (failed("exception"), TimedOut(1), Ended(1), Broken("x")):
-        assert verdict(trouble, Place("call", "main/wide"), "/f").model_dump()["input_set"] == "main/wide"
+        assert (
+            verdict(trouble, Place("call", "main/wide"), "/f").model_dump()["input_set"]
+            == "main/wide"
+        )
 
 
 def test_a_raised_exception_tells_its_line_and_frames() -> None:
@@ -63,7 +85,12 @@ def test_a_compilers_message_names_no_folder() -> None:
 
 def test_the_text_of_a_message_decides_nothing() -> None:
     text = "CUDA out of memory. illegal memory access, timeout, error: undefined reference"
-    assert verdict(failed("exception", message=text, type="OutOfMemoryError"), Place("call"), "/f").kind == "exception"
+    assert (
+        verdict(
+            failed("exception", message=text, type="OutOfMemoryError"), Place("call"), "/f"
+        ).kind
+        == "exception"
+    )
 
 
 def test_ends_are_told_in_words() -> None:
@@ -87,14 +114,22 @@ def test_the_line_of_a_crash_or_a_hang_is_reported_and_decides_nothing(step: Ste
     assert crash.message == "Segmentation fault (SIGSEGV) in native code called from line 33"
     assert hang.message.endswith("took longer than 2 s (stopped at line 33)")
     for trouble in (CRASH, TimedOut(2), Ended(3), Ended(limit="x"), Broken("x")):
-        plain, claimed = verdict(trouble, Place(step), "/f"), verdict(trouble, Place(step), "/f", 33)
+        plain, claimed = (
+            verdict(trouble, Place(step), "/f"),
+            verdict(trouble, Place(step), "/f", 33),
+        )
         assert (plain.category, plain.kind) == (claimed.category, claimed.kind)
 
 
 def test_messages_name_no_machine_paths() -> None:
     text = "/tmp/kevin-x/extensions/k/k.so: undefined symbol: _Z1f, see /usr/include/c++/12/vector:3 or /etc/motd"
-    outcome = verdict(failed("link", message=text, type="ImportError"), Place("build"), "/tmp/kevin-x")
-    assert outcome.message == "ImportError: k.so: undefined symbol: _Z1f, see /usr/include/c++/12/vector:3 or /etc/motd"
+    outcome = verdict(
+        failed("link", message=text, type="ImportError"), Place("build"), "/tmp/kevin-x"
+    )
+    assert (
+        outcome.message
+        == "ImportError: k.so: undefined symbol: _Z1f, see /usr/include/c++/12/vector:3 or /etc/motd"
+    )
     assert "kevin-x" not in outcome.details
 
 
@@ -105,7 +140,9 @@ def test_a_megabyte_of_text_is_cut() -> None:
 
 
 def test_escape_codes_reach_nobody() -> None:
-    flood = failed("exception", message="\x1b[2J\x1b]0;title\x07red\x00", frames=[(1, "\x1b[31mf", "\x07")])
+    flood = failed(
+        "exception", message="\x1b[2J\x1b]0;title\x07red\x00", frames=[(1, "\x1b[31mf", "\x07")]
+    )
     outcome = verdict(flood, Place("call"), "/f")
     assert not any(ord(c) < 32 and c not in "\n\t" for c in outcome.message + outcome.details)
 

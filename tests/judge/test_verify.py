@@ -22,7 +22,10 @@ def matmul_kind(got: torch.Tensor, precision: str = "ieee") -> str | None:
 
 
 def kind(
-    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None = None, precision: str = "ieee"
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    oracle: torch.Tensor | None = None,
+    precision: str = "ieee",
 ) -> str | None:
     found = compare(got, reference, oracle, 1.0, precision)
     return None if found is None else found.kind
@@ -35,7 +38,10 @@ def as_tf32(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("chunk", [1, 7, 32, 512])
 def test_another_order_of_summation_passes(chunk: int) -> None:
-    total, order = torch.zeros(64, 64), torch.randperm(1024, generator=torch.Generator().manual_seed(chunk))
+    total, order = (
+        torch.zeros(64, 64),
+        torch.randperm(1024, generator=torch.Generator().manual_seed(chunk)),
+    )
     for part in order.split(chunk):
         total += A[:, part] @ B[part]
     assert not torch.equal(total, A @ B)
@@ -43,9 +49,13 @@ def test_another_order_of_summation_passes(chunk: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "rounded", [as_tf32, lambda x: x.bfloat16().float(), lambda x: x.half().float()], ids=["tf32", "bf16", "fp16"]
+    "rounded",
+    [as_tf32, lambda x: x.bfloat16().float(), lambda x: x.half().float()],
+    ids=["tf32", "bf16", "fp16"],
 )
-def test_a_matmul_of_rounded_operands_fails(rounded: Callable[[torch.Tensor], torch.Tensor]) -> None:
+def test_a_matmul_of_rounded_operands_fails(
+    rounded: Callable[[torch.Tensor], torch.Tensor],
+) -> None:
     assert matmul_kind(rounded(A) @ rounded(B)) == "values"
 
 
@@ -63,7 +73,9 @@ def test_one_wrong_element_among_a_million_fails_and_is_told() -> None:
     assert found.worst_error == pytest.approx(0.01, rel=1e-3)
     assert found.tolerance is not None and found.tolerance < 1e-4
     assert [d.index for d in found.differences] == [(123, 456)]
-    assert float(found.differences[0].got) - float(found.differences[0].expected) == pytest.approx(0.01, rel=1e-3)
+    assert float(found.differences[0].got) - float(found.differences[0].expected) == pytest.approx(
+        0.01, rel=1e-3
+    )
 
 
 def test_at_most_five_differences_are_shown() -> None:
@@ -73,7 +85,9 @@ def test_at_most_five_differences_are_shown() -> None:
 
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
-def test_what_is_not_finite_fails_where_finite_is_expected(value: float, dtype: torch.dtype) -> None:
+def test_what_is_not_finite_fails_where_finite_is_expected(
+    value: float, dtype: torch.dtype
+) -> None:
     reference = drawn(32, 32).to(dtype)
     got = reference.clone()
     got[3, 4] = value
@@ -139,7 +153,10 @@ def test_low_precision_passes_when_it_is_rounded_once(dtype: torch.dtype) -> Non
     assert isinstance(honest, torch.Tensor)
     assert kind(honest.to(dtype), reference, exact) is None
     ulp = torch.finfo(dtype).eps * float(exact.abs().max())
-    assert kind((honest.to(torch.float8_e5m2).float() + 4 * ulp).to(dtype), reference, exact) == "values"
+    assert (
+        kind((honest.to(torch.float8_e5m2).float() + 4 * ulp).to(dtype), reference, exact)
+        == "values"
+    )
     assert kind((honest + 8 * ulp).to(dtype), reference, exact) == "values"
 
 
@@ -198,7 +215,9 @@ def test_the_budget_follows_the_references_own_error_and_the_problems_tolerance(
 
 def test_many_elements_have_a_budget_together() -> None:
     exact = torch.randn(64, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    reference = (exact + 1e-6 * torch.randn(64, 64, generator=torch.Generator().manual_seed(3))).float()
+    reference = (
+        exact + 1e-6 * torch.randn(64, 64, generator=torch.Generator().manual_seed(3))
+    ).float()
     everywhere = (exact + 6e-5).float()
     once = exact.float()
     once[3, 5] += 6e-5
@@ -238,9 +257,16 @@ def test_what_bfloat16_elements_are_off_by_together_is_held_against_rounding() -
     a, b = drawn(48, 256, seed=3).bfloat16(), drawn(256, 40, seed=4).bfloat16()
     exact = a.double() @ b.double()
     reference = exact.bfloat16()
-    parts = [(a[:, k : k + 64].float() @ b[k : k + 64].float()).bfloat16() for k in range(0, 256, 64)]
-    scales = [a.float().abs().amax(1, keepdim=True) / 127, b.float().abs().amax(0, keepdim=True) / 127]
-    eight_bits = ((a.float() / scales[0]).round() * scales[0]) @ ((b.float() / scales[1]).round() * scales[1])
+    parts = [
+        (a[:, k : k + 64].float() @ b[k : k + 64].float()).bfloat16() for k in range(0, 256, 64)
+    ]
+    scales = [
+        a.float().abs().amax(1, keepdim=True) / 127,
+        b.float().abs().amax(0, keepdim=True) / 127,
+    ]
+    eight_bits = ((a.float() / scales[0]).round() * scales[0]) @ (
+        (b.float() / scales[1]).round() * scales[1]
+    )
     assert kind(parts[0] + parts[1] + parts[2] + parts[3], reference, exact) is None
     assert kind(eight_bits.bfloat16(), reference, exact) == "values"
     far = (drawn(4096) + 100).bfloat16()  # whose own rounding is larger than its spread's ulp

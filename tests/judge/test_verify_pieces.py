@@ -38,7 +38,14 @@ CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "one element": lambda x: one_element_off(x.double()).to(x.dtype),
     "lost": one_lost,
 }
-FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2]
+FLOATS = [
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+]
 
 
 def apart(x: torch.Tensor) -> torch.Tensor:
@@ -57,14 +64,24 @@ def scenes() -> Iterator[tuple[str, torch.Tensor, torch.Tensor, torch.Tensor | N
             for oracle in (exact, None):
                 yield f"{name} {dtype}", change(reference.clone()), reference, oracle
                 yield f"{name} {dtype} with NaN", change(holed.clone()), holed, oracle
-        yield f"turned {dtype}", reference.clone(), reference.float().T.contiguous().T.to(dtype), exact
+        yield (
+            f"turned {dtype}",
+            reference.clone(),
+            reference.float().T.contiguous().T.to(dtype),
+            exact,
+        )
         yield f"apart {dtype}", apart(reference), reference, apart(exact)
         yield f"few {dtype}", reference[:2, :4], reference[1:3, :4], exact[1:3, :4]
         yield f"one {dtype}", reference[3, 4], reference[3, 5], None
     parts = torch.complex(drawn(64, 33), drawn(64, 33, seed=1))
     yield "complex", parts + 1e-3j, parts.conj().resolve_conj().conj(), parts.to(torch.complex128)
     for dtype in (torch.bool, torch.uint8, torch.int64):
-        yield f"exact {dtype}", (drawn(64, 33) > 0).to(dtype), (drawn(64, 33) > 0.5).T.contiguous().T.to(dtype), None
+        yield (
+            f"exact {dtype}",
+            (drawn(64, 33) > 0).to(dtype),
+            (drawn(64, 33) > 0.5).T.contiguous().T.to(dtype),
+            None,
+        )
 
 
 @pytest.mark.full
@@ -73,7 +90,11 @@ def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, got, reference, oracle in scenes():
         monkeypatch.setitem(PIECE, "cpu", 1 << 30)
         whole, allowed = told(got, reference, oracle), allowances(reference, oracle)
-        kinds.add(None if whole is None else f"{whole['kind']} {'alone' if whole['wrong'] else 'on the whole'}")
+        kinds.add(
+            None
+            if whole is None
+            else f"{whole['kind']} {'alone' if whole['wrong'] else 'on the whole'}"
+        )
         for most in (30, 64, 1000):
             monkeypatch.setitem(PIECE, "cpu", most)
             assert told(got, reference, oracle) == whole, (name, most)
@@ -91,19 +112,29 @@ def allowances(reference: torch.Tensor, oracle: torch.Tensor | None) -> list[flo
     return [found.worst, found.rms, float(found.finite)]
 
 
-def told(got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None) -> dict[str, Any] | None:
+def told(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None
+) -> dict[str, Any] | None:
     """What is told of an output, but for the last digits of its figures."""
     found = compare(got, reference, oracle, 1.0, "ieee")
     if found is None:
         return None
-    figures = {name: f"{value:.10g}" for name in ("worst_error", "tolerance") if (value := getattr(found, name))}
-    if found.wrong is None and oracle is None:  # many are off by the same, and which of them are shown is open
+    figures = {
+        name: f"{value:.10g}"
+        for name in ("worst_error", "tolerance")
+        if (value := getattr(found, name))
+    }
+    if (
+        found.wrong is None and oracle is None
+    ):  # many are off by the same, and which of them are shown is open
         figures["differences"] = str(len(found.differences))
     return {**vars(found), **figures}
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_a_tolerance_is_what_its_formula_says(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tolerance_is_what_its_formula_says(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Worked out in one step from the whole, also where some elements are not finite."""
     monkeypatch.setitem(PIECE, "cpu", 100)
     exact = 2 * drawn(64, 33).double() + 30
@@ -120,15 +151,21 @@ def test_a_tolerance_is_what_its_formula_says(dtype: torch.dtype, monkeypatch: p
         assert found.worst == pytest.approx(worst, rel=1e-12)
         assert found.finite is not holes
         if holes:
-            assert found.rms == INF, "an oracle that is not finite where the reference is says nothing of all together"
+            assert found.rms == INF, (
+                "an oracle that is not finite where the reference is says nothing of all together"
+            )
             continue
         rounding = eps / 4 * np.sqrt(np.square(b).mean()) if low else 0.0
         own = max(np.sqrt(np.square(off).mean()), rounding)
-        assert found.rms == pytest.approx(max((4 if low else 48) * own, (1 if low else 32) * eps * scale), rel=1e-12)
+        assert found.rms == pytest.approx(
+            max((4 if low else 48) * own, (1 if low else 32) * eps * scale), rel=1e-12
+        )
 
 
 class Held(TorchDispatchMode):
-    """Notes how many tensors made meanwhile are held at once, at most, and how many bytes they have."""
+    """Notes how many tensors made meanwhile are held at once, at most, and how many bytes they
+    have.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,7 +173,11 @@ class Held(TorchDispatchMode):
         self._made: dict[int, tuple[StorageWeakRef, int]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = {t.untyped_storage()._cdata for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+        given = {
+            t.untyped_storage()._cdata
+            for t in tree_leaves((args, kwargs))
+            if isinstance(t, torch.Tensor)
+        }
         result = func(*args, **(kwargs or {}))
         for tensor in tree_leaves(result):
             if isinstance(tensor, torch.Tensor) and tensor.untyped_storage()._cdata not in given:
@@ -157,7 +198,9 @@ def held(got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None
     return held
 
 
-@pytest.mark.parametrize("name", ["right", "off", "off on the whole", "lost", "NaN", "turned", "apart", "bool"])
+@pytest.mark.parametrize(
+    "name", ["right", "off", "off on the whole", "lost", "NaN", "turned", "apart", "bool"]
+)
 @pytest.mark.parametrize("with_oracle", [True, False])
 def test_what_a_comparison_holds_does_not_grow_with_the_output(
     name: str, with_oracle: bool, monkeypatch: pytest.MonkeyPatch
@@ -173,7 +216,9 @@ def test_what_a_comparison_holds_does_not_grow_with_the_output(
         wanted = (reference > 0.5).T.contiguous().T if name == "bool" else reference
         oracle = exact if with_oracle and name != "bool" else None
         found = held(got, wanted, oracle)
-        assert 0 < found.tensors < 20, "small ones between large ones make the heap grow by as much as the large ones"
+        assert 0 < found.tensors < 20, (
+            "small ones between large ones make the heap grow by as much as the large ones"
+        )
         assert 0 < found.most < 6.5 * 8 * (1 << 12), (
             "six float64 copies of a piece, where the output alone has 32 pieces"
         )

@@ -62,9 +62,16 @@ def work(expression: str, inputs: str = X, head: str = "") -> Work:
         ("x.unfold(0, 4, 2).sum(-1)", "torch.randn(64)", 256, 31 * 4, 31 * 4),
     ],
 )  # fmt: skip
-def test_bytes_and_operations(expression: str, inputs: str, read: int, written: int, operations: int) -> None:
+def test_bytes_and_operations(
+    expression: str, inputs: str, read: int, written: int, operations: int
+) -> None:
     found = work(expression, inputs)
-    assert (found.read, found.written, found.operations, found.products) == (read, written, operations, {})
+    assert (found.read, found.written, found.operations, found.products) == (
+        read,
+        written,
+        operations,
+        {},
+    )
 
 
 def test_weights_count_where_they_are_read() -> None:
@@ -81,15 +88,22 @@ def test_weights_count_where_they_are_read() -> None:
         ("x.bfloat16() @ x.t().bfloat16()", "", {"bf16": 2 * 256 * 256 * 128}),
         ("x.double() @ x.t().double() + (x @ x.t())", "", {"fp64": 2**24, "fp32": 2**24}),
         ("torch.nn.functional.linear(x, x)", "", {"fp32": 2**24}),
-        ("torch.nn.functional.conv1d(x[None], torch.ones(8, 256, 3))", "", {"fp32": 2 * 8 * 256 * 3 * 126}),
+        (
+            "torch.nn.functional.conv1d(x[None], torch.ones(8, 256, 3))",
+            "",
+            {"fp32": 2 * 8 * 256 * 3 * 126},
+        ),
     ],
 )
-def test_products_by_what_they_are_computed_in(expression: str, head: str, products: dict[str, int]) -> None:
+def test_products_by_what_they_are_computed_in(
+    expression: str, head: str, products: dict[str, int]
+) -> None:
     assert work(expression, head=head).products == products
 
 
 @pytest.mark.parametrize(
-    "problem", ["L1_1_Square_matrix_multiplication_", "L3_43_MinGPTCausalAttention", "L4_2_DeepSeek_MoE"]
+    "problem",
+    ["L1_1_Square_matrix_multiplication_", "L3_43_MinGPTCausalAttention", "L4_2_DeepSeek_MoE"],
 )
 def test_products_are_those_that_torch_counts(problem: str) -> None:
     case = Case(load_problem(problem), "cpu", CPU)

@@ -1,4 +1,6 @@
-"""How a candidate ends, and what it can do to whoever waits for it: real processes, one attack a test."""
+"""How a candidate ends, and what it can do to whoever waits for it: real processes, one attack a
+test.
+"""
 
 import os
 import resource
@@ -50,7 +52,10 @@ def test_what_it_raises_comes_back_with_its_frames(submit: Submit) -> None:
         ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
         ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
         ("import ctypes; ctypes.string_at(0)", -signal.SIGSEGV),
-        ("import threading; threading.Thread(target=os._exit, args=(7,)).start(); time.sleep(99)", 7),
+        (
+            "import threading; threading.Thread(target=os._exit, args=(7,)).start(); time.sleep(99)",
+            7,
+        ),
     ],
 )
 def test_its_end_is_known_at_once_and_how(submit: Submit, code: str, expected: int) -> None:
@@ -75,7 +80,9 @@ def test_the_end_is_told_again_to_whoever_asks_later(submit: Submit) -> None:
     assert asked.value.code == 3
 
 
-def test_orders_to_stand_still_that_are_not_waited_for_are_obeyed_one_after_the_other(submit: Submit) -> None:
+def test_orders_to_stand_still_that_are_not_waited_for_are_obeyed_one_after_the_other(
+    submit: Submit,
+) -> None:
     counts = "import threading, time\ndef count():\n    while True:\n        print(end='x', flush=True)\n"
     counts += "        time.sleep(0.002)\n"
     worker = submit(f"{counts}threading.Thread(target=count, daemon=True).start()").worker
@@ -90,7 +97,9 @@ def test_orders_to_stand_still_that_are_not_waited_for_are_obeyed_one_after_the_
     assert worker.ask("read", 5, path="/proc/self/stat", limit=10)["text"]
 
 
-def test_who_dies_before_it_stands_still_is_told_of_to_whoever_waits_for_that(submit: Submit) -> None:
+def test_who_dies_before_it_stands_still_is_told_of_to_whoever_waits_for_that(
+    submit: Submit,
+) -> None:
     worker = submit("import os, threading\nthreading.Timer(0.2, os._exit, (6,)).start()").worker
     worker.freeze(True)
     worker.freeze(False, wait=False)
@@ -125,7 +134,9 @@ def test_a_death_between_two_orders_is_known_with_its_code(submit: Submit) -> No
         assert ran.end is None
         time.sleep(0.6)
         with pytest.raises(Ended) as found:
-            ran.worker.freeze(True) if use == "freeze" else ran.worker.ask("prepare", 5, device="cpu", threads=1)
+            ran.worker.freeze(True) if use == "freeze" else ran.worker.ask(
+                "prepare", 5, device="cpu", threads=1
+            )
         assert found.value.code == 5
 
 
@@ -145,13 +156,21 @@ def test_sleeping_for_ever_times_out(submit: Submit) -> None:
 def test_a_process_that_only_waits_has_no_longer_than_a_usual_call(
     submit: Submit, device: str, work: str, limit: float
 ) -> None:
-    """On a GPU it may spin while it waits for a kernel that never ends; one that compiles has page faults."""
+    """On a GPU it may spin while it waits for a kernel that never ends; one that compiles has page
+    faults.
+    """
     worker = submit("import time").worker
     worker.device = device
     code = f"import mmap, time\nwhile True:\n    {work}\nclass ModelNew: pass"
     start = time.monotonic()
     with pytest.raises(TimedOut) as found:
-        worker.ask("load", Patience(2.5, 0.6), path=str(worker.folder / "x.py"), code=code, entry="ModelNew")
+        worker.ask(
+            "load",
+            Patience(2.5, 0.6),
+            path=str(worker.folder / "x.py"),
+            code=code,
+            entry="ModelNew",
+        )
     assert found.value.seconds == limit
     assert limit <= time.monotonic() - start < limit + 2
 
@@ -165,7 +184,9 @@ def test_stopping_itself_times_out_and_it_still_dies(submit: Submit) -> None:
 
 
 def test_a_candidate_that_reads_nothing_holds_nobody_up(submit: Submit) -> None:
-    ran = submit("import os, signal, threading\nthreading.Timer(0.1, os.kill, (os.getpid(), signal.SIGSTOP)).start()")
+    ran = submit(
+        "import os, signal, threading\nthreading.Timer(0.1, os.kill, (os.getpid(), signal.SIGSTOP)).start()"
+    )
     time.sleep(0.4)
     start = time.monotonic()
     with pytest.raises(TimedOut):
@@ -175,14 +196,19 @@ def test_a_candidate_that_reads_nothing_holds_nobody_up(submit: Submit) -> None:
 
 def test_orphans_that_have_ended_are_no_processes(submit: Submit) -> None:
     orphans = "os.system('for i in $(seq 30); do (: &); done')"
-    ran = submit(f"import os, time\nfor _ in range(20):\n    {orphans}\n    time.sleep(0.1)\ntime.sleep(1)")
+    ran = submit(
+        f"import os, time\nfor _ in range(20):\n    {orphans}\n    time.sleep(0.1)\ntime.sleep(1)"
+    )
     assert ran.end is None
 
 
 def test_a_fork_bomb_is_stopped(submit: Submit) -> None:
     spawn = "os.posix_spawn('/bin/sleep', ['sleep', '99'], {})"
     ran = submit(f"import os, time\nfor _ in range(600): {spawn}\ntime.sleep(99)")
-    assert isinstance(ran.end, Ended) and ran.end.limit == f"more than {keeper.MAX_PROCESSES} processes"
+    assert (
+        isinstance(ran.end, Ended)
+        and ran.end.limit == f"more than {keeper.MAX_PROCESSES} processes"
+    )
     ran.closed()
     assert ran.seconds < 15
 
@@ -204,9 +230,7 @@ def test_a_memory_hog_is_stopped(submit: Submit, code: str) -> None:
 
 
 def test_what_forks_share_counts_once(submit: Submit) -> None:
-    code = (
-        "kept = bytearray(b'x') * (100 << 20)\nfor _ in range(5):\n    if os.fork() == 0: time.sleep(99)\ntime.sleep(1)"
-    )
+    code = "kept = bytearray(b'x') * (100 << 20)\nfor _ in range(5):\n    if os.fork() == 0: time.sleep(99)\ntime.sleep(1)"
     assert submit(f"import os, time\n{code}", memory=400 << 20).end is None
 
 
@@ -232,7 +256,9 @@ threading.Thread(target=read, daemon=True).start()
     region.close()
 
 
-def test_a_memory_hog_is_stopped_also_while_it_is_frozen_and_thawed_all_the_time(submit: Submit) -> None:
+def test_a_memory_hog_is_stopped_also_while_it_is_frozen_and_thawed_all_the_time(
+    submit: Submit,
+) -> None:
     hog = "def hog():\n    global kept\n    kept = bytearray(b'x') * (400 << 20)\n"
     ran = submit(f"import threading\n{hog}threading.Timer(0.1, hog).start()", memory=250 << 20)
     deadline = time.monotonic() + 10
@@ -244,7 +270,9 @@ def test_a_memory_hog_is_stopped_also_while_it_is_frozen_and_thawed_all_the_time
     assert found.value.limit == "more than 250 MiB of memory"
 
 
-def test_of_endless_output_the_beginning_and_the_end_are_kept_and_it_blocks_nothing(submit: Submit) -> None:
+def test_of_endless_output_the_beginning_and_the_end_are_kept_and_it_blocks_nothing(
+    submit: Submit,
+) -> None:
     code = "import os, sys\nprint('first')\nfor _ in range(5000): sys.stdout.write('x' * 10_000)\n"
     ran = submit(f"{code}print('last words', flush=True)\nos.abort()")
     assert isinstance(ran.end, Ended) and ran.seconds < 10
@@ -268,7 +296,10 @@ libc.pthread_create(*run), libc.pthread_join(thread, None)
         ("def f():\n    ctypes.string_at(0)\nf()", 3),
         ("libc = ctypes.CDLL(None)\nlibc.abort()", 3),
         (THREAD, 6),
-        ("import threading\nthreading.Thread(target=time.sleep, args=(9,)).start()\nctypes.string_at(0)", 4),
+        (
+            "import threading\nthreading.Thread(target=time.sleep, args=(9,)).start()\nctypes.string_at(0)",
+            4,
+        ),
         ("os._exit(3)", None),
         ("os.close(max(map(int, os.listdir('/proc/self/fd'))))\nsys.exit()", None),
         # hangs
@@ -276,9 +307,21 @@ libc.pthread_create(*run), libc.pthread_join(thread, None)
         ("ctypes.CDLL(None).pause()", 2),
         ("import signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\ntime.sleep(99)", None),
     ],
-    ids=["fault", "abort", "in a thread", "beside a thread", "exit", "raises", "loop", "native hang", "no handler"],
+    ids=[
+        "fault",
+        "abort",
+        "in a thread",
+        "beside a thread",
+        "exit",
+        "raises",
+        "loop",
+        "native hang",
+        "no handler",
+    ],
 )
-def test_the_line_of_a_crash_or_a_hang_is_known(submit: Submit, code: str, line: int | None) -> None:
+def test_the_line_of_a_crash_or_a_hang_is_known(
+    submit: Submit, code: str, line: int | None
+) -> None:
     ran = submit(f"import ctypes, os, sys, time\n{code}", seconds=2.0)
     assert ran.worker.fault_line == line
     assert ran.closed().worker.fault_line == line and not ran.log
@@ -301,16 +344,22 @@ os._exit(5)
 
 
 def test_output_of_children_and_of_c_is_in_the_log(submit: Submit) -> None:
-    ran = submit("import ctypes, os\nctypes.CDLL(None).puts(b'from c')\nos.system('echo from a child')")
+    ran = submit(
+        "import ctypes, os\nctypes.CDLL(None).puts(b'from c')\nos.system('echo from a child')"
+    )
     assert sorted(ran.closed().log.splitlines()) == ["from a child", "from c"]
 
 
-@pytest.mark.parametrize("code", ["sys.stdout.close()", "os.close(1); os.close(2)", "sys.stdout = None"])
+@pytest.mark.parametrize(
+    "code", ["sys.stdout.close()", "os.close(1); os.close(2)", "sys.stdout = None"]
+)
 def test_without_stdout_it_goes_on(submit: Submit, code: str) -> None:
     assert submit(f"import os, sys\n{code}").end is None
 
 
-def test_closing_every_descriptor_breaks_its_channel(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_every_descriptor_breaks_its_channel(
+    submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lifeline, "SECONDS", 1.0)
     ran = submit("import os, time\nos.closerange(0, 4096)\ntime.sleep(99)")
     assert isinstance(ran.end, Broken) and ran.seconds < 5
@@ -378,12 +427,20 @@ for byte in len(body).to_bytes(4, "big") + body:
     assert _open_files() < before + 10
 
 
-def test_ours_may_have_more_descriptors_than_a_candidate(server: ForkServer, submit: Submit) -> None:
+def test_ours_may_have_more_descriptors_than_a_candidate(
+    server: ForkServer, submit: Submit
+) -> None:
     """Who has left more unread in sockets than another may have keeps that one from handing any on."""
-    ran = submit("import resource\nprint('MOST', *resource.getrlimit(resource.RLIMIT_NOFILE))").closed()
+    ran = submit(
+        "import resource\nprint('MOST', *resource.getrlimit(resource.RLIMIT_NOFILE))"
+    ).closed()
     soft, hard = resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)
     assert f"MOST {privileges.DESCRIPTORS} {privileges.DESCRIPTORS}" in ran.log
-    assert soft == min(hard, privileges.OUR_DESCRIPTORS) if hard != resource.RLIM_INFINITY else soft > 9999
+    assert (
+        soft == min(hard, privileges.OUR_DESCRIPTORS)
+        if hard != resource.RLIM_INFINITY
+        else soft > 9999
+    )
 
 
 @pytest.mark.full
@@ -401,7 +458,9 @@ def test_a_fork_server_takes_the_descriptors_that_it_may_have() -> None:
         server.close()
 
 
-def test_a_keeper_that_was_late_is_asked_nothing_more(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keeper_that_was_late_is_asked_nothing_more(
+    submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its late answer would be taken for that to the next order."""
     worker = submit("").worker
     monkeypatch.setattr(lifeline, "SECONDS", 0.5)
@@ -480,7 +539,9 @@ def test_closing_leaves_no_process_and_no_descriptor(server: ForkServer) -> None
     for _ in range(3):
         Worker(server, "cpu", 4 << 30).close()
     deadline = time.monotonic() + 5
-    while (_children_of(server) != processes or _open_files() > before) and time.monotonic() < deadline:
+    while (
+        _children_of(server) != processes or _open_files() > before
+    ) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert _children_of(server) == processes and _open_files() <= before
 
@@ -503,7 +564,9 @@ def test_a_worker_dies_with_a_judge_that_is_gone(submit: Submit) -> None:
     assert not _processes(ran.worker)
 
 
-def test_its_temporary_files_go_to_its_own_folder_whatever_the_fork_server_remembers(submit: Submit) -> None:
+def test_its_temporary_files_go_to_its_own_folder_whatever_the_fork_server_remembers(
+    submit: Submit,
+) -> None:
     ran = submit("import tempfile; print('IN', tempfile.mkdtemp())")
     assert f"IN {ran.worker.folder}/" in ran.closed().log
 
@@ -524,7 +587,9 @@ def open_files() -> set[str]:
     return {file.name for file in Path("/proc/self/fd").iterdir()}
 
 
-def test_one_that_cannot_be_started_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_cannot_be_started_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = ForkServer("cpu")
     server.close()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -534,7 +599,9 @@ def test_one_that_cannot_be_started_leaves_nothing(tmp_path: Path, monkeypatch: 
     assert open_files() <= before and not list(tmp_path.iterdir())
 
 
-def test_a_fork_server_that_is_not_needed_ends_at_once_and_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_fork_server_that_is_not_needed_ends_at_once_and_says_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     server = ForkServer("cpu")
     server.close()
     assert server._process.returncode == -signal.SIGKILL
@@ -546,6 +613,8 @@ def test_a_fork_server_is_waited_for_until_it_is_warm() -> None:
     server = ForkServer("cpu")
     server.warm("9.0")
     candidate = Worker(server, "cpu", 1 << 30)
-    assert not server._channel.pending(), "it has said that it is ready, and nobody has waited for that"
+    assert not server._channel.pending(), (
+        "it has said that it is ready, and nobody has waited for that"
+    )
     candidate.close()
     server.close()

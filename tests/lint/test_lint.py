@@ -40,7 +40,9 @@ def problem(body: str, inputs: str = "torch.randn(64, 32)", names: str = "x", in
     return Problem(id="p", name="p", source=source, cases=cases)
 
 
-def lint(pool: LocalPool, it: Problem, inputs: str = "varied", limits: Limits = GENEROUS) -> LintReport:
+def lint(
+    pool: LocalPool, it: Problem, inputs: str = "varied", limits: Limits = GENEROUS
+) -> LintReport:
     options = Options.model_validate({"device": "cpu", "inputs": inputs})
     return pool.lint(it, options, limits).result()
 
@@ -58,7 +60,9 @@ def test_a_problem_that_is_fit(pool: LocalPool) -> None:
     assert (report.reference, report.accepted, report.accepted_as_shipped) == ("accepted", (), ())
     assert report.cost is not None
     assert report.cost.flops == 2 * 64 * 32 * 32
-    assert report.cost.elements == 64 * 32 + 32 + (64 * 32 + 32)  # tanh, arange, and the product, which reads both
+    assert report.cost.elements == 64 * 32 + 32 + (
+        64 * 32 + 32
+    )  # tanh, arange, and the product, which reads both
     assert report.cost.moved_bytes == 4 * (2 * 64 * 32 + 32 * 32 + 32)
     assert report.cost.peak_bytes == 4 * 64 * 32
     assert 0 < report.cost.seconds < 20
@@ -68,12 +72,18 @@ def test_a_problem_that_is_fit(pool: LocalPool) -> None:
     ("body", "inputs", "found"),
     [
         ("return torch.arange(n) * 2.5", "3", "inputs: get_inputs gives no tensor: "),
-        ("return x.sum() + torch.arange(n)", "torch.randn(0, 4)", "inputs: x has no elements: its shape is [0, 4]"),
+        (
+            "return x.sum() + torch.arange(n)",
+            "torch.randn(0, 4)",
+            "inputs: x has no elements: its shape is [0, 4]",
+        ),
         ("return x[:0]", "torch.randn(4)", "outputs: no output has elements: "),
     ],
     ids=["no tensor", "no elements", "nothing comes out"],
 )
-def test_a_problem_of_nothing_is_not_fit(pool: LocalPool, body: str, inputs: str, found: str) -> None:
+def test_a_problem_of_nothing_is_not_fit(
+    pool: LocalPool, body: str, inputs: str, found: str
+) -> None:
     report = lint(pool, problem(body, inputs, constants="n = 32"))
     assert any(message.startswith(found) for message in messages(report)), messages(report)
 
@@ -95,14 +105,24 @@ def test_inputs_as_shipped_may_let_pass_what_further_distributions_reject(pool: 
     [
         ("return torch.softmax(x, 1) * 0", "torch.randn(64, 32)", "zeros"),
         ("return torch.where(x > 1e9, 0., 1.)", "torch.randn(64, 32)", "ones"),
-        ("return x.mean(0, keepdim=True).expand(64, 32)", "torch.randn(64, 32)", "the mean of axis 0"),
+        (
+            "return x.mean(0, keepdim=True).expand(64, 32)",
+            "torch.randn(64, 32)",
+            "the mean of axis 0",
+        ),
         ("return torch.cat((x, x))", "torch.randn(64, 32)", "half of it, twice"),
         ("return torch.cat((x, 0 * x))", "torch.randn(64, 32)", "half of it, then zeros"),
         ("return x + 0", "torch.randn(64, 32)", "input 0"),
-        ("return x.clamp(0, 0) + torch.arange(32.)", "torch.randn(64, 32)", "another seed's output"),
+        (
+            "return x.clamp(0, 0) + torch.arange(32.)",
+            "torch.randn(64, 32)",
+            "another seed's output",
+        ),
     ],
 )
-def test_a_trivial_answer_that_passes_is_named(pool: LocalPool, body: str, inputs: str, accepted: str) -> None:
+def test_a_trivial_answer_that_passes_is_named(
+    pool: LocalPool, body: str, inputs: str, accepted: str
+) -> None:
     report = lint(pool, problem(body, inputs))
     assert accepted in report.accepted
     assert f"answers: a verdict accepts {accepted}" in messages(report)
@@ -124,15 +144,27 @@ def test_further_cases_count_where_the_timed_one_does_not_tell(pool: LocalPool) 
 def test_what_does_not_matter_is_named(pool: LocalPool) -> None:
     init = "self.linear = nn.Linear(32, 8); self.spare = nn.Parameter(torch.randn(5))"
     inputs = "torch.randn(64, 32), torch.randn(64, 1), torch.arange(9)"
-    report = lint(pool, problem("return self.linear(x) + 0 * y + 1e-12 * z.sum()", inputs, "x, y, z", init))
-    named = [message.split(" does not matter")[0] for message in messages(report) if message.startswith("inputs")]
+    report = lint(
+        pool, problem("return self.linear(x) + 0 * y + 1e-12 * z.sum()", inputs, "x, y, z", init)
+    )
+    named = [
+        message.split(" does not matter")[0]
+        for message in messages(report)
+        if message.startswith("inputs")
+    ]
     assert named == ["inputs: spare", "inputs: y", "inputs: z"]
 
 
-def test_running_statistics_are_state_and_a_bias_before_a_normalisation_does_not_matter(pool: LocalPool) -> None:
+def test_running_statistics_are_state_and_a_bias_before_a_normalisation_does_not_matter(
+    pool: LocalPool,
+) -> None:
     init = "self.conv = nn.Conv2d(3, 4, 3); self.norm = nn.BatchNorm2d(4)"
-    report = lint(pool, problem("return self.norm(self.conv(x))", "torch.randn(4, 3, 9, 9)", init=init))
-    assert [finding.message.split()[0] for finding in report.findings if finding.check == "inputs"] == ["conv.bias"]
+    report = lint(
+        pool, problem("return self.norm(self.conv(x))", "torch.randn(4, 3, 9, 9)", init=init)
+    )
+    assert [
+        finding.message.split()[0] for finding in report.findings if finding.check == "inputs"
+    ] == ["conv.bias"]
 
 
 def test_an_index_that_becomes_invalid_counts_as_felt(pool: LocalPool) -> None:
@@ -147,13 +179,25 @@ def test_an_index_that_becomes_invalid_counts_as_felt(pool: LocalPool) -> None:
     [
         ("return x / 0", "reference", "not finite on its own inputs"),
         ("return nope(x)", "reference", "fails in forward: NameError"),
-        ("return nn.functional.dropout(x, 0.5)", "outputs", "differs when the reference is run again"),
-        ("return torch.where(torch.arange(64 * 32).view(64, 32) % 32 == 0, x, 1.)", "outputs", "nearly constant: 3."),
+        (
+            "return nn.functional.dropout(x, 0.5)",
+            "outputs",
+            "differs when the reference is run again",
+        ),
+        (
+            "return torch.where(torch.arange(64 * 32).view(64, 32) % 32 == 0, x, 1.)",
+            "outputs",
+            "nearly constant: 3.",
+        ),
         ("return x.add_(1)", "reference", "as its own submission: correctness/inputs_changed"),
     ],
 )
-def test_a_reference_or_an_output_that_is_of_no_use(pool: LocalPool, body: str, check: str, message: str) -> None:
-    found = [finding.message for finding in lint(pool, problem(body)).findings if finding.check == check]
+def test_a_reference_or_an_output_that_is_of_no_use(
+    pool: LocalPool, body: str, check: str, message: str
+) -> None:
+    found = [
+        finding.message for finding in lint(pool, problem(body)).findings if finding.check == check
+    ]
     assert any(message in each for each in found), found
 
 
@@ -166,12 +210,18 @@ def test_a_model_that_reads_what_a_case_overrides_fails_as_a_submission(pool: Lo
 
 
 def test_memory_and_time_are_held_against_their_limits(pool: LocalPool) -> None:
-    report = lint(pool, problem("return torch.tanh(x)"), limits=Limits(cpu_bytes=8191, cpu_seconds=1e-9))
+    report = lint(
+        pool, problem("return torch.tanh(x)"), limits=Limits(cpu_bytes=8191, cpu_seconds=1e-9)
+    )
     assert [finding.check for finding in report.findings] == ["memory", "time"]
-    assert not lint(pool, problem("return torch.tanh(x)"), limits=Limits(cpu_bytes=8192, cpu_seconds=20)).findings
+    assert not lint(
+        pool, problem("return torch.tanh(x)"), limits=Limits(cpu_bytes=8192, cpu_seconds=20)
+    ).findings
 
 
-def test_a_reference_that_loops_for_hours_is_given_up_and_nothing_else_is_looked_at(pool: LocalPool) -> None:
+def test_a_reference_that_loops_for_hours_is_given_up_and_nothing_else_is_looked_at(
+    pool: LocalPool,
+) -> None:
     body = "return [x for _ in range(10**12)][0]"
     report = lint(pool, problem(body), limits=Limits(first_seconds=0.3))
     assert (report.reference, report.accepted, report.cost) == ("not judged", (), None)
@@ -184,13 +234,27 @@ def test_waiting_for_another_reference_is_not_a_problems_own_time(pool: LocalPoo
     slow = problem("import time; time.sleep(0.2); return torch.tanh(x)")
     quick, limits = problem("return torch.tanh(x)"), Limits(cpu_seconds=20, first_seconds=0.8)
     patient, options = Limits(cpu_seconds=20), Options(device="cpu")
-    asked = [pool.lint(slow, options, patient), pool.lint(quick, options, limits), pool.lint(quick, options, patient)]
-    assert [[finding.check for finding in each.result(120).findings] for each in asked] == [[], [], []]
+    asked = [
+        pool.lint(slow, options, patient),
+        pool.lint(quick, options, limits),
+        pool.lint(quick, options, patient),
+    ]
+    assert [[finding.check for finding in each.result(120).findings] for each in asked] == [
+        [],
+        [],
+        [],
+    ]
 
 
 def test_integer_inputs_stay_integer_and_large_ones_are_made_on_the_device() -> None:
-    it = problem("return x[i]", "torch.rand(4), torch.randint(0, 4, (9,)), torch.arange(3)", "x, i, j")
-    huge = problem("return x[i]", "torch.rand(1 << 40), torch.randint(0, 4, (1 << 40,)), torch.arange(3)", "x, i, j")
+    it = problem(
+        "return x[i]", "torch.rand(4), torch.randint(0, 4, (9,)), torch.arange(3)", "x, i, j"
+    )
+    huge = problem(
+        "return x[i]",
+        "torch.rand(1 << 40), torch.randint(0, 4, (1 << 40,)), torch.arange(3)",
+        "x, i, j",
+    )
     for distribution in ("own", "wide"):
         _, tensors = Case(huge, "main", torch.device("meta")).draw_inputs(distribution, 1)
         assert [str(t.dtype) for t in tensors] == ["torch.float32", "torch.int64", "torch.int64"]
@@ -209,8 +273,12 @@ def test_shipped_inputs_are_all_that_is_drawn_and_told(pool: LocalPool) -> None:
     same = Submission(
         code="import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
     )
-    secrets = map("{:032x}".format, range(99))  # a quick judge screens on two of the four distributions
-    secret = next(each for each in secrets if "wide" in plan(list(DISTRIBUTIONS), True, each, "main", QUICK))
+    secrets = map(
+        "{:032x}".format, range(99)
+    )  # a quick judge screens on two of the four distributions
+    secret = next(
+        each for each in secrets if "wide" in plan(list(DISTRIBUTIONS), True, each, "main", QUICK)
+    )
     for inputs, category, told in (("shipped", "correct", 1), ("varied", "correctness", 4)):
         options = Options.model_validate({"device": "cpu", "inputs": inputs, "secret": secret})
         facts = pool.describe(CLAMPED, options).result()
@@ -237,7 +305,9 @@ def test_answers_may_be_off_by_one_accumulator_a_sum_as_in_a_verdict() -> None:
     drawn = InputSet.draw(case, "own", 0)
     ((_, _, target),) = drawn.targets()
     tight = tolerance_of(drawn.outputs[0], drawn.oracles[0], 1.0, "ieee").worst
-    assert target.accepts(drawn.outputs[0] + 1.1 * tight) and not target.accepts(drawn.outputs[0] + 100 * tight)
+    assert target.accepts(drawn.outputs[0] + 1.1 * tight) and not target.accepts(
+        drawn.outputs[0] + 100 * tight
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32, torch.complex64])
@@ -246,11 +316,17 @@ def test_answers_are_compared_as_a_verdict_compares(dtype: torch.dtype) -> None:
     generator = torch.Generator().manual_seed(3)
     parts = torch.randn(70_001, 2, generator=generator) * 100
     reference = torch.view_as_complex(parts) if dtype.is_complex else parts[:, 0].to(dtype)
-    oracle = None if dtype == torch.int32 else reference.to(torch.complex128 if dtype.is_complex else torch.float64)
+    oracle = (
+        None
+        if dtype == torch.int32
+        else reference.to(torch.complex128 if dtype.is_complex else torch.float64)
+    )
     target = Target(reference, oracle, budget(reference, oracle, 1.0, "ieee"))
     for shift in (0, 1e-6, 1e-4, 1e-2, 1, 50):
         for index in (0, 1, 69_999):
             answer = reference.clone()
             answer[index] += int(shift) if dtype == torch.int32 else shift
-            assert target.accepts(answer) == (compare(answer, reference, oracle, 1.0, "ieee") is None), (shift, index)
+            assert target.accepts(answer) == (
+                compare(answer, reference, oracle, 1.0, "ieee") is None
+            ), (shift, index)
     assert not target.accepts(reference[1:]) and not target.accepts(reference.to(torch.complex128))

@@ -1,4 +1,6 @@
-"""Trivial answers are made from less than the work, and each output has those that make sense for it."""
+"""Trivial answers are made from less than the work, and each output has those that make sense for
+it.
+"""
 
 import math
 from collections.abc import Iterator
@@ -74,7 +76,9 @@ def test_an_input_is_reshaped_cut_or_broadcast_and_cast() -> None:
     assert made("input 0", y, torch.arange(6)).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert made("input 0", y, torch.arange(10).view(5, 2)).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert made("input 1", y, torch.zeros(1), torch.arange(3)).tolist() == [[0, 1, 2], [0, 1, 2]]
-    assert made("input 0", torch.zeros(2, dtype=torch.int64), torch.tensor([1.6, torch.inf])).tolist() == [2, 0]
+    assert made(
+        "input 0", torch.zeros(2, dtype=torch.int64), torch.tensor([1.6, torch.inf])
+    ).tolist() == [2, 0]
     assert made("input 0", torch.zeros(1), torch.tensor([2 + 3j])).tolist() == [2]
     assert "input 0" not in answers(y, torch.arange(4))
 
@@ -98,7 +102,9 @@ def test_only_a_matrix_that_is_not_symmetric_by_formula_is_transposed() -> None:
     assert "it transposed" in answers(torch.arange(9).view(3, 3))
 
 
-@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.bfloat16, torch.float8_e4m3fn])
+@pytest.mark.parametrize(
+    "dtype", [torch.bool, torch.uint8, torch.int64, torch.bfloat16, torch.float8_e4m3fn]
+)
 def test_every_dtype_has_answers(dtype: torch.dtype) -> None:
     y = torch.tensor([[0.0, 1.0], [3.0, 0.0]]).to(dtype)
     scene = Scene(y, [y.flatten()], lambda: y, lambda: y)
@@ -124,17 +130,26 @@ def layouts(x: torch.Tensor) -> Iterator[torch.Tensor]:
 
 
 @pytest.mark.parametrize(
-    "dtype", [torch.float64, torch.bfloat16, torch.float8_e5m2, torch.complex64, torch.bool, torch.int64]
+    "dtype",
+    [torch.float64, torch.bfloat16, torch.float8_e5m2, torch.complex64, torch.bool, torch.int64],
 )
-def test_elements_means_and_spreads_are_those_of_the_whole(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In pieces smaller than a row, than an axis and than one mean; also of what does not lie in order."""
-    drawn = 4 * torch.randn(3, 5, 7, generator=torch.Generator().manual_seed(2), dtype=torch.complex128)
+def test_elements_means_and_spreads_are_those_of_the_whole(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pieces smaller than a row, than an axis and than one mean; also of what does not lie in
+    order.
+    """
+    drawn = 4 * torch.randn(
+        3, 5, 7, generator=torch.Generator().manual_seed(2), dtype=torch.complex128
+    )
     x = drawn.to(dtype) if dtype.is_complex else drawn.real.to(dtype)
     for most in (2, 4, 40, 1 << 18):
         monkeypatch.setitem(PIECE, "cpu", most)
         for y in layouts(x):
             for part in (slice(0, 105, 1), slice(3, 100, 4), slice(7, 7, 1)):
-                assert torch.equal(wide(elements(y, part)), wide(y.resolve_conj().contiguous()).flatten()[part])
+                assert torch.equal(
+                    wide(elements(y, part)), wide(y.resolve_conj().contiguous()).flatten()[part]
+                )
             torch.testing.assert_close(mean_of(y), wide(y).mean())
             for axis in range(3):
                 found = means_along(y, axis, lambda mean: mean.to(dtype))

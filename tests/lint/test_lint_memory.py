@@ -1,4 +1,6 @@
-"""What a lint holds of a problem's tensors: little beside the reference's own, and nothing afterwards."""
+"""What a lint holds of a problem's tensors: little beside the reference's own, and nothing
+afterwards.
+"""
 
 import ast
 import gc
@@ -40,7 +42,9 @@ def get_init_inputs():
 
 
 class Held(Light):
-    """Counts bytes of large tensors that are held at once; when `end` of them were seen, there is no room for more."""
+    """Counts bytes of large tensors that are held at once; when `end` of them were seen, there is
+    no room for more.
+    """
 
     def __init__(self, end: int = -1) -> None:
         super().__init__()
@@ -64,7 +68,9 @@ class Held(Light):
             self.seen += 1
             self.most = max(self.most, self.now)
             if self.seen == self._end:
-                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 12.00 GiB. GPU 0 has a total")
+                raise torch.OutOfMemoryError(
+                    "CUDA out of memory. Tried to allocate 12.00 GiB. GPU 0 has a total"
+                )
         return result
 
 
@@ -72,7 +78,10 @@ class Held(Light):
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """So that pieces are not counted, and without the collector: what is held by a cycle is held."""
     monkeypatch.setitem(PIECE, "cpu", 1 << 14)
-    with sdpa_kernel(SDPBackend.MATH), OneAccumulator():  # the first time in a process something keeps its frames
+    with (
+        sdpa_kernel(SDPBackend.MATH),
+        OneAccumulator(),
+    ):  # the first time in a process something keeps its frames
         torch.ones(2).sum()
     gc.collect()
     gc.disable()
@@ -88,11 +97,15 @@ def lint(bench: Bench, held: Held, body: str) -> LintReport:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("body", "left"), [("x.clamp(-100, 100)", ("input 0",)), ("torch.sigmoid(x)", ())])
+@pytest.mark.parametrize(
+    ("body", "left"), [("x.clamp(-100, 100)", ("input 0",)), ("torch.sigmoid(x)", ())]
+)
 def test_a_lint_holds_little_more_than_the_reference_and_its_oracle(
     bench: Bench, body: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Input and output, the same in float64, and once more an input: also where answers are left for further sets."""
+    """Input and output, the same in float64, and once more an input: also where answers are left
+    for further sets.
+    """
     monkeypatch.setattr("kevin_env.judge.lint.examine.screen_reference", lambda *_: None)
     held = Held()
     report = lint(bench, held, body)
@@ -114,7 +127,9 @@ def test_a_changed_input_is_all_that_is_made_for_one() -> None:
 
 @pytest.mark.full
 def test_a_reference_is_judged_where_the_lint_has_no_room(bench: Bench) -> None:
-    """After an error for want of memory at any place nothing is held, and the reference is judged all the same."""
+    """After an error for want of memory at any place nothing is held, and the reference is judged
+    all the same.
+    """
     whole, kinds = Held(), set()
     lint(bench, whole, "torch.relu(x)")
     for end in range(2, whole.seen, max(1, whole.seen // 24)):
@@ -135,18 +150,23 @@ def test_a_reference_is_judged_where_the_lint_has_no_room(bench: Bench) -> None:
 
 def test_a_reference_that_fails_is_not_judged(bench: Bench) -> None:
     report = lint(bench, Held(), "nope(x)")
-    assert report.reference == "failed" and [finding.check for finding in report.findings] == ["reference"]
+    assert report.reference == "failed" and [finding.check for finding in report.findings] == [
+        "reference"
+    ]
 
 
 def test_no_context_manager_made_of_a_generator_keeps_an_error() -> None:
-    """Since Python 3.12 its frame refers to its caller, which has the error, whose trace has the frame: a cycle.
+    """Since Python 3.12 its frame refers to its caller, which has the error, whose trace has the
+    frame: a cycle.
 
     One that is passed on by a bare `raise` is let go of.
     """
     looked_at = 0
     for file in Path(str(kevin_env.__file__)).parent.rglob("*.py"):
         for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(function, ast.FunctionDef) and any(map(_manages, function.decorator_list)):
+            if isinstance(function, ast.FunctionDef) and any(
+                map(_manages, function.decorator_list)
+            ):
                 looked_at += 1
                 assert not list(keeping(function)), (file, function.name)
     assert looked_at > 10
@@ -163,7 +183,9 @@ def keeping(function: ast.FunctionDef) -> Iterator[ast.AST]:
             continue
         if isinstance(node, ast.Try | ast.TryStar):
             yield from (handler for handler in node.handlers if not _passed_on(handler))
-            yield from (n for part in node.finalbody for n in ast.walk(part) if isinstance(n, ast.Return))
+            yield from (
+                n for part in node.finalbody for n in ast.walk(part) if isinstance(n, ast.Return)
+            )
         else:
             yield from (each for each in node.items if "suppress(" in ast.unparse(each))
 

@@ -8,13 +8,17 @@ from kevin_env.judge.pool import LocalPool
 from kevin_env.problem import Problem, list_problems
 
 GENEROUS = Limits(cpu_seconds=2)
-"""For machines that have other things to do: 0.2 s is meant for two cores that have nothing else."""
+"""For machines that have other things to do: 0.2 s is meant for two cores that have nothing else.
+"""
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
     "problem",
-    [pytest.param(each, id=each.id, marks=pytest.mark.xdist_group(each.id)) for each in list_problems()],
+    [
+        pytest.param(each, id=each.id, marks=pytest.mark.xdist_group(each.id))
+        for each in list_problems()
+    ],
 )
 def test_nothing_is_found(pool: LocalPool, problem: Problem) -> None:
     report = pool.lint(problem, Options(device="cpu"), GENEROUS).result()

@@ -1,7 +1,8 @@
 """Correct kernels broken automatically, to measure what the comparison of a verdict finds.
 
-`code` changes the source of a reference, or of a rewrite that is as right, by its syntax tree; `values` changes right
-outputs as broken kernels do; `precision` runs the reference in narrower arithmetic. `samples` draws the input sets,
-`jury` gives the verdicts and sorts out the mutants that are as right as the reference. `tokens` changes the text of
-C++ and Triton kernels for a real candidate.
+`code` changes the source of a reference, or of a rewrite that is as right, by its syntax tree;
+`values` changes right outputs as broken kernels do; `precision` runs the reference in narrower
+arithmetic. `samples` draws the input sets, `jury` gives the verdicts and sorts out the mutants that
+are as right as the reference. `tokens` changes the text of C++ and Triton kernels for a real
+candidate.
 """

@@ -1,7 +1,7 @@
 """A reference run in other arithmetic: every operator that torch dispatches may be replaced.
 
-Operators that hide a sum or an exponential (softmax, norms, GELU) are taken apart first, by torch's own
-decompositions, so that the replaced ones are met inside them.
+Operators that hide a sum or an exponential (softmax, norms, GELU) are taken apart first, by torch's
+own decompositions, so that the replaced ones are met inside them.
 """
 
 import itertools
@@ -33,7 +33,8 @@ class Replaced(TorchDispatchMode):
     """Runs operators by rules of ours.
 
     Args:
-        rules: What runs in the place of an operator, by its packet; it gets the operator's arguments.
+        rules: What runs in the place of an operator, by its packet; it gets the operator's
+            arguments.
         results: Applied to the results of every other operator that computes float32.
 
     Attributes:
@@ -57,7 +58,12 @@ class Replaced(TorchDispatchMode):
             with self:
                 return self._parts[func](*args, **kwargs)
         result = func(*args, **kwargs)
-        if self._results is None or func.is_view or func in _COPIES or getattr(result, "dtype", None) != torch.float32:
+        if (
+            self._results is None
+            or func.is_view
+            or func in _COPIES
+            or getattr(result, "dtype", None) != torch.float32
+        ):
             return result
         self.touched += 1
         return self._results(result)
@@ -71,14 +77,24 @@ def rounded_operands(rounding: Rounding) -> Rules:
 
     def rule(of: Any) -> Rule:
         def run(*args: Any, **kwargs: Any) -> Any:
-            offset = of in (aten.addmm, aten.baddbmm, aten.addmv)  # the first argument is added, not multiplied
+            offset = of in (
+                aten.addmm,
+                aten.baddbmm,
+                aten.addmv,
+            )  # the first argument is added, not multiplied
             return of(
-                *(_if_float(rounding, a) if i in (offset, offset + 1) else a for i, a in enumerate(args)), **kwargs
+                *(
+                    _if_float(rounding, a) if i in (offset, offset + 1) else a
+                    for i, a in enumerate(args)
+                ),
+                **kwargs,
             )
 
         return run
 
-    return {of: rule(of) for of in (aten.mm, aten.bmm, aten.mv, aten.dot, aten.addmm, aten.convolution)}
+    return {
+        of: rule(of) for of in (aten.mm, aten.bmm, aten.mv, aten.dot, aten.addmm, aten.convolution)
+    }
 
 
 def by_parts(split: Rounding) -> Rules:
@@ -119,8 +135,12 @@ class Order:
             found = a @ b if found is None else self.add(found, a @ b)
         return left @ right if found is None else found.to(left.dtype)
 
-    def convolution(self, x: torch.Tensor, weight: torch.Tensor, bias: Any, *rest: Any) -> torch.Tensor:
-        """A convolution whose products are summed one after the other; in blocks or narrower it is left as it is."""
+    def convolution(
+        self, x: torch.Tensor, weight: torch.Tensor, bias: Any, *rest: Any
+    ) -> torch.Tensor:
+        """A convolution whose products are summed one after the other; in blocks or narrower it is
+        left as it is.
+        """
         if self.step > 1 or self.type != torch.float32 or self.add is not torch.add:
             return aten.convolution(x, weight, bias, *rest)
         return convolved(x, weight, bias, *rest, backwards=self.backwards)
@@ -142,20 +162,37 @@ def summed_by(order: Order) -> Rules:
     """Every sum in another order or in narrower arithmetic."""
     add_up = order.add_up
 
-    def total(x: torch.Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> torch.Tensor:
+    def total(
+        x: torch.Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None
+    ) -> torch.Tensor:
         if not x.is_floating_point():
-            return aten.sum(x, dim, keepdim, dtype=dtype) if dim is not None else aten.sum(x, dtype=dtype)
+            return (
+                aten.sum(x, dim, keepdim, dtype=dtype)
+                if dim is not None
+                else aten.sum(x, dtype=dtype)
+            )
         axes = _axes(x, dim)
         kept = [i for i in range(x.dim()) if i not in axes]
         flat = x.permute(*kept, *axes).reshape(*(x.shape[i] for i in kept), -1)
         found = add_up(flat) if flat.shape[-1] else flat.sum(-1)
-        return found.reshape([1 if i in axes else size for i, size in enumerate(x.shape)]) if keepdim else found
+        return (
+            found.reshape([1 if i in axes else size for i, size in enumerate(x.shape)])
+            if keepdim
+            else found
+        )
 
-    def mean(x: torch.Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> torch.Tensor:
+    def mean(
+        x: torch.Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None
+    ) -> torch.Tensor:
         return total(x, dim, keepdim) / math.prod(x.shape[i] for i in _axes(x, dim))
 
     def var_mean(
-        x: torch.Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+        x: torch.Tensor,
+        dim: Any = None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         less = int(unbiased) if correction is None else correction
         middle = mean(x, dim, True)
@@ -163,7 +200,9 @@ def summed_by(order: Order) -> Rules:
         variance = total((x - middle).square(), dim, keepdim) / (count - less)
         return variance, middle if keepdim else mean(x, dim)
 
-    def norm(x: torch.Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> torch.Tensor:
+    def norm(
+        x: torch.Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, **kwargs: Any
+    ) -> torch.Tensor:
         if order not in (1, 2):
             return aten.linalg_vector_norm(x, order, dim, keepdim, **kwargs)
         return total(x.abs() ** order, dim, keepdim) ** (1 / order)
@@ -188,7 +227,9 @@ def backwards() -> Order:
 
 def in_double() -> Order:
     """Summed in float64 and rounded once: honest."""
-    return Order(lambda x: x.sum(-1, dtype=torch.float64).to(x.dtype), step=1 << 30, type=torch.float64)
+    return Order(
+        lambda x: x.sum(-1, dtype=torch.float64).to(x.dtype), step=1 << 30, type=torch.float64
+    )
 
 
 def in_blocks(size: int) -> Order:
@@ -223,20 +264,28 @@ def convolved(
     given = x.unflatten(1, (groups, -1))
     if transposed:  # (in, out / groups, taps) as (groups, out / groups, in / groups, taps)
         factors = weight.unflatten(0, (groups, -1)).transpose(1, 2)
-        full = [(n - 1) * s + d * (t - 1) + 1 for n, s, d, t in zip(x.shape[2:], stride, dilation, taps, strict=True)]
+        full = [
+            (n - 1) * s + d * (t - 1) + 1
+            for n, s, d, t in zip(x.shape[2:], stride, dilation, taps, strict=True)
+        ]
         full = [max(n, p + o) for n, p, o in zip(full, padding, size, strict=True)]
     else:
         factors = weight.unflatten(0, (groups, -1))
-        given = torch.nn.functional.pad(given, [p for each in reversed(padding) for p in (each, each)])
+        given = torch.nn.functional.pad(
+            given, [p for each in reversed(padding) for p in (each, each)]
+        )
         full = list(size)
     found = x.new_zeros(x.shape[0], groups, shape[1] // groups, *full)
     order = list(itertools.product(range(factors.shape[2]), *map(range, taps)))
     for channel, *tap in reversed(order) if backwards else order:
         ends = x.shape[2:] if transposed else size
         view = tuple(
-            slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, s, n in zip(tap, dilation, stride, ends, strict=True)
+            slice(t * d, t * d + (n - 1) * s + 1, s)
+            for t, d, s, n in zip(tap, dilation, stride, ends, strict=True)
         )
-        factor = factors[(slice(None), slice(None), channel, *tap)].reshape(groups, -1, *[1] * len(taps))
+        factor = factors[(slice(None), slice(None), channel, *tap)].reshape(
+            groups, -1, *[1] * len(taps)
+        )
         part = given[:, :, channel : channel + 1]
         if transposed:
             found[(..., *view)].addcmul_(part, factor)
@@ -250,7 +299,9 @@ def convolved(
 
 def _accumulated(x: torch.Tensor) -> torch.Tensor:
     if x.device.type == "cpu":
-        return torch.from_numpy(np.add.accumulate(x.contiguous().numpy(), axis=-1))[..., -1].contiguous()
+        return torch.from_numpy(np.add.accumulate(x.contiguous().numpy(), axis=-1))[
+            ..., -1
+        ].contiguous()
     if x.shape[-1] > MOST_TERMS:
         whole = x.shape[-1] // MOST_TERMS * MOST_TERMS
         parts = [_accumulated(x[..., :whole].unflatten(-1, (-1, MOST_TERMS)))]
@@ -273,7 +324,9 @@ def _prefix_sums(x: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 def _products(product: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Rules:
-    def addmm(bias: torch.Tensor, left: torch.Tensor, right: torch.Tensor, **scales: Any) -> torch.Tensor:
+    def addmm(
+        bias: torch.Tensor, left: torch.Tensor, right: torch.Tensor, **scales: Any
+    ) -> torch.Tensor:
         return product(left, right) + bias
 
     def dot(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -289,4 +342,6 @@ def _axes(x: torch.Tensor, dim: int | Sequence[int] | None) -> list[int]:
 
 
 def _if_float(rounding: Rounding, value: Any) -> Any:
-    return rounding(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    return (
+        rounding(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    )

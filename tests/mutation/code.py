@@ -1,4 +1,6 @@
-"""Mutants of source code: of a reference's own, or of a rewrite of it. The code is trusted and runs in this process."""
+"""Mutants of source code: of a reference's own, or of a rewrite of it. The code is trusted and runs
+in this process.
+"""
 
 import ast
 import copy
@@ -23,7 +25,8 @@ OUTSIDE = {"get_inputs", "get_init_inputs"}
 
 
 class CodeAnswer:
-    """Runs a `Model` of other source in place of the reference: with its inputs, its arguments and its weights.
+    """Runs a `Model` of other source in place of the reference: with its inputs, its arguments and
+    its weights.
 
     Args:
         problem: With the other source.
@@ -42,7 +45,9 @@ class CodeAnswer:
 
 
 def rewrite_of(problem: Problem) -> Problem | None:
-    """The problem with our rewrite of its `Model`: the same function, as a kernel would do it; None without a file."""
+    """The problem with our rewrite of its `Model`: the same function, as a kernel would do it; None
+    without a file.
+    """
     path = REWRITES / f"{problem.id}.py"
     if not path.exists():
         return None
@@ -50,7 +55,9 @@ def rewrite_of(problem: Problem) -> Problem | None:
 
 
 def code_mutants(problem: Problem) -> list[Mutant]:
-    """Every mutant of the reference's source, the classes of faults in turn, so that any number is a fair choice."""
+    """Every mutant of the reference's source, the classes of faults in turn, so that any number is
+    a fair choice.
+    """
     return _in_turn(list(_mutants(problem, "code")), problem.id)
 
 
@@ -121,7 +128,9 @@ class _Exchange(ast.NodeTransformer):
 
 
 def _constructed(problem: Problem, case: Case) -> Case:
-    """The case of other source, with its model constructed as a candidate's and given the reference's weights."""
+    """The case of other source, with its model constructed as a candidate's and given the
+    reference's weights.
+    """
     other = Case(problem, case.name, case.device)
     sys.modules.pop(other.module.__name__, None)  # hundreds of these are made
     other.draw_weights(seed_from(SECRET, case.name, "mutant"))
@@ -138,4 +147,6 @@ def _in_turn(mutants: list[Mutant], seed: str) -> list[Mutant]:
         classes.setdefault(mutant.kind, []).append(mutant)
     for group in classes.values():
         chance.shuffle(group)
-    return [mutant for row in zip_longest(*classes.values()) for mutant in row if mutant is not None]
+    return [
+        mutant for row in zip_longest(*classes.values()) for mutant in row if mutant is not None
+    ]

@@ -51,7 +51,9 @@ class Tally:
     """How mutants ended. What crashed was never compared, and counts neither way."""
 
     counts: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("caught", "structure", "crashed", "equivalent", "survived"), 0)
+        default_factory=lambda: dict.fromkeys(
+            ("caught", "structure", "crashed", "equivalent", "survived"), 0
+        )
     )
 
     def add(self, status: str, count: int = 1) -> None:
@@ -68,7 +70,9 @@ class Tally:
         return None if self.wrong == 0 else 1 - self.counts["survived"] / self.wrong
 
 
-def examine(problem: Problem, most: int, on_mutant: OnMutant = lambda mutant, verdict: None) -> list[Judged]:
+def examine(
+    problem: Problem, most: int, on_mutant: OnMutant = lambda mutant, verdict: None
+) -> list[Judged]:
     """Every mutant of a problem with its verdict, at most so many of each source of code.
 
     Raises:
@@ -98,7 +102,9 @@ def examine_honest(problem: Problem) -> list[Judged]:
     if rewrite is not None:
         variants.append(Mutant("honest", "honest", "rewritten as a kernel", CodeAnswer(rewrite)))
     evidence = gather_evidence(variants, sampler.evidence())
-    return [Judged(each, judge(each, samples), e) for each, e in zip(variants, evidence, strict=True)]
+    return [
+        Judged(each, judge(each, samples), e) for each, e in zip(variants, evidence, strict=True)
+    ]
 
 
 def _families(problem: Problem, last: Sample, most: int) -> Iterator[tuple[list[Mutant], int]]:
@@ -111,7 +117,10 @@ def _families(problem: Problem, last: Sample, most: int) -> Iterator[tuple[list[
 def _with_evidence(found: list[Judged], sampler: Sampler) -> list[Judged]:
     accepted = [each.mutant for each in found if each.verdict.status == "accepted"]
     evidence = iter(gather_evidence(accepted, sampler.evidence()) if accepted else ())
-    return [Judged(j.mutant, j.verdict, next(evidence)) if j.verdict.status == "accepted" else j for j in found]
+    return [
+        Judged(j.mutant, j.verdict, next(evidence)) if j.verdict.status == "accepted" else j
+        for j in found
+    ]
 
 
 def tallies(judged: list[Judged]) -> dict[str, Tally]:

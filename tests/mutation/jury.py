@@ -20,8 +20,10 @@ from .samples import Sample
 SECONDS = 20.0
 """Longest call of a mutant, construction included: a changed loop may never end."""
 AS_RIGHT = 4.0
-"""A mutant whose largest error is no more than this multiple of its original's is as right as that. By chance the
-original may err less than rounding does; its error counts as half an ulp of its largest element at least."""
+"""A mutant whose largest error is no more than this multiple of its original's is as right as that.
+By chance the original may err less than rounding does; its error counts as half an ulp of its
+largest element at least.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class Verdict:
     """How a mutant ended.
 
     Attributes:
-        status: `caught` by its values, `structure` (caught by shape, dtype or number of outputs), `crashed` (raised or
-            did not end), or `accepted`.
+        status: `caught` by its values, `structure` (caught by shape, dtype or number of outputs),
+            `crashed` (raised or did not end), or `accepted`.
         where: The input set that decided, or what was raised.
     """
 
@@ -65,7 +67,8 @@ class Evidence:
 
     Attributes:
         equivalent: Whether it is as right as its original.
-        off: Its largest error, as a multiple of its original's largest on the same case and distribution.
+        off: Its largest error, as a multiple of its original's largest on the same case and
+            distribution.
         share: Its largest error, as a share of what is allowed.
         rejected: How many of the further sets would have rejected it.
         sets: How many there were.
@@ -76,7 +79,9 @@ class Evidence:
     share: float = 0.0
     rejected: int = 0
     sets: int = 0
-    errors: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
+    errors: dict[tuple[str, int], list[float]] = field(
+        default_factory=lambda: defaultdict(lambda: [0.0, 0.0])
+    )
 
 
 def judge(mutant: Mutant, samples: Iterable[Sample]) -> Verdict:
@@ -91,7 +96,9 @@ def judge(mutant: Mutant, samples: Iterable[Sample]) -> Verdict:
         for i, output in enumerate(outputs):
             case = sample.case
             plain = partial(sample.plain, i)
-            wrong = compare(output, sample.outputs[i], sample.oracles[i], case.tolerance, case.precision, plain)
+            wrong = compare(
+                output, sample.outputs[i], sample.oracles[i], case.tolerance, case.precision, plain
+            )
             if wrong is not None:
                 status = "structure" if wrong.kind in ("shape", "dtype") else "caught"
                 return Verdict(status, sample.name)
@@ -107,7 +114,11 @@ def gather_evidence(mutants: list[Mutant], samples: Iterable[Sample]) -> list[Ev
             evidence.sets += 1
             key = id(mutant.original)
             if key not in originals:
-                given = sample.outputs if mutant.original is None else tree.take_apart(mutant.original(sample))[1]
+                given = (
+                    sample.outputs
+                    if mutant.original is None
+                    else tree.take_apart(mutant.original(sample))[1]
+                )
                 originals[key] = given
             _weigh(evidence, sample, originals[key], mutant)
     for evidence in found:
@@ -119,8 +130,17 @@ class Hung(RuntimeError):
     """A mutant did not end."""
 
 
-# a changed reference may raise anything that is an error; `ProblemError` is how the judge passes it on
-_FAILURES = (ProblemError, ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, AttributeError)
+# a changed reference may raise anything that is an error; `ProblemError` is how the judge passes it
+# on
+_FAILURES = (
+    ProblemError,
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    LookupError,
+    RuntimeError,
+    AttributeError,
+)
 
 
 def _run(mutant: Mutant, sample: Sample) -> tuple[tree.Skeleton, list[torch.Tensor]]:
@@ -128,19 +148,24 @@ def _run(mutant: Mutant, sample: Sample) -> tuple[tree.Skeleton, list[torch.Tens
         return tree.take_apart(mutant.answer(sample))
 
 
-def _weigh(evidence: Evidence, sample: Sample, originals: list[torch.Tensor], mutant: Mutant) -> None:
+def _weigh(
+    evidence: Evidence, sample: Sample, originals: list[torch.Tensor], mutant: Mutant
+) -> None:
     try:
         shape, outputs = _run(mutant, sample)
     except _FAILURES:
         shape, outputs = None, []
-    if shape != sample.shape or any(not _alike(a, b) for a, b in zip(outputs, sample.outputs, strict=True)):
+    if shape != sample.shape or any(
+        not _alike(a, b) for a, b in zip(outputs, sample.outputs, strict=True)
+    ):
         evidence.rejected += 1
         evidence.equivalent = False
         return
     places = zip(outputs, sample.outputs, sample.oracles, strict=True)
     case = sample.case
     evidence.rejected += any(
-        compare(output, reference, oracle, case.tolerance, case.precision, partial(sample.plain, i)) is not None
+        compare(output, reference, oracle, case.tolerance, case.precision, partial(sample.plain, i))
+        is not None
         for i, (output, reference, oracle) in enumerate(places)
     )
     for i, (output, original) in enumerate(zip(outputs, originals, strict=True)):
@@ -183,7 +208,9 @@ def _error(output: torch.Tensor, oracle: torch.Tensor) -> float:
 def _rounding(tensor: torch.Tensor) -> float:
     """Half an ulp of the largest element."""
     real = _real(tensor)
-    return float(real.double().abs().nan_to_num(0.0, 0.0, 0.0).max()) * torch.finfo(real.dtype).eps / 2
+    return (
+        float(real.double().abs().nan_to_num(0.0, 0.0, 0.0).max()) * torch.finfo(real.dtype).eps / 2
+    )
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:

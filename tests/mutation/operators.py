@@ -1,6 +1,8 @@
-"""Small changes of Python expressions and statements, by syntax tree: what goes wrong when a kernel is written.
+"""Small changes of Python expressions and statements, by syntax tree: what goes wrong when a kernel
+is written.
 
-An operator takes a node and yields pairs of the class of the fault and the node that takes its place.
+An operator takes a node and yields pairs of the class of the fault and the node that takes its
+place.
 """
 
 import ast
@@ -10,10 +12,31 @@ from collections.abc import Iterator
 Changed = tuple[str, ast.AST]
 
 AXIS_WORDS = {"dim", "dims", "axis"}
-PLACE_WORDS = {"padding", "stride", "dilation", "kernel_size", "groups", "shifts", "diagonal", "num_groups"}
-FLAGS = {"keepdim", "descending", "stable", "center", "unbiased", "right", "bias", "affine", "return_complex"}
+PLACE_WORDS = {
+    "padding",
+    "stride",
+    "dilation",
+    "kernel_size",
+    "groups",
+    "shifts",
+    "diagonal",
+    "num_groups",
+}
+FLAGS = {
+    "keepdim",
+    "descending",
+    "stable",
+    "center",
+    "unbiased",
+    "right",
+    "bias",
+    "affine",
+    "return_complex",
+}
 AXIS_CALLS = {"softmax": 1, "cumsum": 1, "sum": 1, "unfold": 1, "chunk": 2, "flatten": 1, "roll": 2}
-"""Which positional argument of a function is an axis, counted with the tensor; a method has one less."""
+"""Which positional argument of a function is an axis, counted with the tensor; a method has one
+less.
+"""
 ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Mod: ast.FloorDiv, ast.RShift: ast.LShift, ast.LShift: ast.RShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
@@ -68,11 +91,15 @@ def third_digit(value: float) -> float:
 def _binary(node: ast.BinOp) -> Iterator[Changed]:
     if type(node.op) in ARITHMETIC:
         yield "operator", ast.BinOp(node.left, ARITHMETIC[type(node.op)](), node.right)
-    if isinstance(node.op, ast.Sub | ast.Div | ast.MatMult | ast.FloorDiv | ast.Mod | ast.RShift | ast.Pow):
+    if isinstance(
+        node.op, ast.Sub | ast.Div | ast.MatMult | ast.FloorDiv | ast.Mod | ast.RShift | ast.Pow
+    ):
         yield "swapped operands", ast.BinOp(node.right, node.op, node.left)
     if isinstance(node.op, ast.Add) and _is_epsilon(node.right):
         yield "skipped epsilon", node.left
-    elif isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.BitAnd | ast.BitOr | ast.BitXor):
+    elif isinstance(
+        node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.BitAnd | ast.BitOr | ast.BitXor
+    ):
         yield "dropped term", node.left
         yield "dropped term", node.right
 
@@ -91,10 +118,18 @@ def _call(node: ast.Call) -> Iterator[Changed]:
                 yield "bound", _with_argument(node, i, _moved(node.args[i], by))
         return
     if name in FUNCTIONS and isinstance(node.func, ast.Attribute):
-        yield "function", ast.Call(ast.Attribute(node.func.value, FUNCTIONS[name]), node.args, node.keywords)
+        yield (
+            "function",
+            ast.Call(ast.Attribute(node.func.value, FUNCTIONS[name]), node.args, node.keywords),
+        )
     yield from _arguments(node, name)
     if isinstance(node.func, ast.Attribute):
-        module = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F", "math", "nn")
+        module = isinstance(node.func.value, ast.Name) and node.func.value.id in (
+            "torch",
+            "F",
+            "math",
+            "nn",
+        )
         if not module:
             yield "dropped call", node.func.value
         elif node.args:
@@ -102,7 +137,10 @@ def _call(node: ast.Call) -> Iterator[Changed]:
 
 
 def _arguments(node: ast.Call, name: str) -> Iterator[Changed]:
-    method = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") not in ("torch", "F")
+    method = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") not in (
+        "torch",
+        "F",
+    )
     place = AXIS_CALLS.get(name, -1) - method
     if 0 <= place < len(node.args):
         for by in (1, -1):
@@ -129,7 +167,11 @@ def _subscript(node: ast.Subscript) -> Iterator[Changed]:
     for i, part in enumerate(parts):
         for kind, other in _index(part):
             replaced = [*parts[:i], other, *parts[i + 1 :]]
-            index = ast.Tuple(replaced, ast.Load()) if isinstance(node.slice, ast.Tuple) else replaced[0]
+            index = (
+                ast.Tuple(replaced, ast.Load())
+                if isinstance(node.slice, ast.Tuple)
+                else replaced[0]
+            )
             yield kind, ast.Subscript(node.value, index, node.ctx)
 
 
@@ -141,7 +183,9 @@ def _index(part: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         if part.upper is not None:
             yield "bound", ast.Slice(part.lower, _moved(part.upper, -1), part.step)
             yield "bound", ast.Slice(part.lower, _moved(part.upper, 1), part.step)
-    elif isinstance(part, ast.Name | ast.BinOp) or (isinstance(part, ast.Constant) and isinstance(part.value, int)):
+    elif isinstance(part, ast.Name | ast.BinOp) or (
+        isinstance(part, ast.Constant) and isinstance(part.value, int)
+    ):
         yield "wrong index", _moved(part, 1)
         yield "wrong index", _moved(part, -1)
 
@@ -156,6 +200,12 @@ def _moved(node: ast.expr, by: int) -> ast.expr:
         return ast.Tuple([_moved(item, by) for item in node.elts], ast.Load())
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return ast.Constant(node.value + by)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        return ast.Constant(by - node.operand.value) if isinstance(node.operand.value, int) else node
+    if (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+    ):
+        return (
+            ast.Constant(by - node.operand.value) if isinstance(node.operand.value, int) else node
+        )
     return ast.BinOp(node, ast.Add() if by > 0 else ast.Sub(), ast.Constant(abs(by)))

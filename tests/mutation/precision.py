@@ -19,7 +19,9 @@ Made = Callable[[], Replaced]
 
 
 def precision_mutants(sample: Sample) -> list[Mutant]:
-    """Every narrower arithmetic that the reference meets and that changes what it gives for a sample."""
+    """Every narrower arithmetic that the reference meets and that changes what it gives for a
+    sample.
+    """
     return [each for each in _mutants() if _meets(each, sample) and _changes(each, sample)]
 
 
@@ -31,19 +33,35 @@ def honest_variants(sample: Sample) -> list[Mutant]:
 def _mutants() -> Iterator[Mutant]:
     for name, narrower in ROUNDINGS.items():
         rules = arithmetic.rounded_operands(narrower)
-        yield _replaced(f"{name} operands", f"operands of products in {name}", partial(Replaced, rules))
-        yield Mutant("precision", f"{name} inputs", f"inputs in {name}", partial(_inputs, narrower=narrower))
-        yield Mutant("precision", f"{name} weights", f"weights in {name}", partial(_weights, narrower=narrower))
+        yield _replaced(
+            f"{name} operands", f"operands of products in {name}", partial(Replaced, rules)
+        )
+        yield Mutant(
+            "precision", f"{name} inputs", f"inputs in {name}", partial(_inputs, narrower=narrower)
+        )
+        yield Mutant(
+            "precision",
+            f"{name} weights",
+            f"weights in {name}",
+            partial(_weights, narrower=narrower),
+        )
         everything = partial(Replaced, {}, narrower)
         yield _replaced(f"{name} intermediates", f"all intermediate results in {name}", everything)
         yield Mutant(
-            "precision", f"{name} output", f"output rounded through {name}", partial(_output, narrower=narrower)
+            "precision",
+            f"{name} output",
+            f"output rounded through {name}",
+            partial(_output, narrower=narrower),
         )
         for size in (BLOCK, 1):
             if size == 1 and name == "tf32":
                 continue  # nobody's accumulator
             sums = summed_by(arithmetic.narrow(narrower, size, size))
-            what = f"accumulators in {name}, rounded every {size}" if size > 1 else f"accumulators in {name}"
+            what = (
+                f"accumulators in {name}, rounded every {size}"
+                if size > 1
+                else f"accumulators in {name}"
+            )
             yield _replaced(f"{name} accumulators", what, partial(Replaced, sums))
     for name, rules in _approximations():
         yield _replaced("fast approximation", name, partial(Replaced, rules))
@@ -52,14 +70,28 @@ def _mutants() -> Iterator[Mutant]:
 def _approximations() -> Iterator[tuple[str, Rules]]:
     for degree in (2, 3, 4):
         exp = rounding.exp_by(degree)
-        yield f"exp by a polynomial of degree {degree}", {aten.exp: exp, aten.sigmoid: _sigmoid(exp)}
+        yield (
+            f"exp by a polynomial of degree {degree}",
+            {aten.exp: exp, aten.sigmoid: _sigmoid(exp)},
+        )
     for steps in (1, 2):
         both = {aten.rsqrt: rounding.rsqrt_by(steps), aten.sqrt: rounding.sqrt_by(steps)}
         yield f"rsqrt by {steps} Newton steps", both
     yield "erf to 2.5e-5", {aten.erf: rounding.erf_cheap}
     yield "erf to 5e-4", {aten.erf: rounding.erf_cheaper}
-    named: dict[str, Any] = {"log": torch.log, "tanh": torch.tanh, "log1p": torch.log1p, "reciprocal": torch.reciprocal}
-    named |= {"exp": torch.exp, "rsqrt": torch.rsqrt, "erf": torch.erf, "sqrt": torch.sqrt, "atan2": torch.atan2}
+    named: dict[str, Any] = {
+        "log": torch.log,
+        "tanh": torch.tanh,
+        "log1p": torch.log1p,
+        "reciprocal": torch.reciprocal,
+    }
+    named |= {
+        "exp": torch.exp,
+        "rsqrt": torch.rsqrt,
+        "erf": torch.erf,
+        "sqrt": torch.sqrt,
+        "atan2": torch.atan2,
+    }
     for name, exact in named.items():
         for size in (1e-3, 1e-4):
             rule = _atan2(size) if name == "atan2" else rounding.relative(size, exact)
@@ -76,7 +108,10 @@ def _honest() -> Iterator[Mutant]:
         "float32 sums in blocks of 256": summed_by(arithmetic.in_blocks(256)),
         "float64 accumulators": summed_by(arithmetic.in_double()),
         "products of three TF32 products": arithmetic.by_parts(rounding.tf32),
-        "exp as 2^(x log2 e)": {aten.exp: rounding.exp_base_two, aten.sigmoid: _sigmoid(rounding.exp_base_two)},
+        "exp as 2^(x log2 e)": {
+            aten.exp: rounding.exp_base_two,
+            aten.sigmoid: _sigmoid(rounding.exp_base_two),
+        },
         "compound operators taken apart": {aten.triangular_solve: torch.triangular_solve},
         "quotients by reciprocals": {aten.div: _by_reciprocal},
     }
@@ -145,7 +180,11 @@ def _atan2(size: float) -> Callable[..., torch.Tensor]:
 
 def _div(left: Any, right: Any, size: float, **kwargs: Any) -> torch.Tensor:
     found = aten.div(left, right, **kwargs)
-    return found * (1 + size * torch.sin(7 * found)) if found.is_floating_point() and not kwargs else found
+    return (
+        found * (1 + size * torch.sin(7 * found))
+        if found.is_floating_point() and not kwargs
+        else found
+    )
 
 
 def _by_reciprocal(left: Any, right: Any, **kwargs: Any) -> torch.Tensor:

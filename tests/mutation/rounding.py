@@ -1,4 +1,6 @@
-"""Narrower numbers and cheaper functions, emulated: what a kernel computes with when it is in a hurry."""
+"""Narrower numbers and cheaper functions, emulated: what a kernel computes with when it is in a
+hurry.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,7 +11,9 @@ Rounding = Callable[[torch.Tensor], torch.Tensor]
 
 
 def tf32(x: torch.Tensor) -> torch.Tensor:
-    """Float32 rounded to the ten bits of mantissa of TF32, ties away from zero; other types as they are."""
+    """Float32 rounded to the ten bits of mantissa of TF32, ties away from zero; other types as they
+    are.
+    """
     if x.dtype != torch.float32:
         return x
     return ((x.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
@@ -29,7 +33,9 @@ ROUNDINGS: dict[str, Rounding] = {"tf32": tf32, "bf16": bf16, "fp16": fp16}
 
 
 def exp_by(degree: int) -> Rounding:
-    """exp as 2^n times a polynomial in the fraction: Taylor's about the middle, right to 2e-3, 2e-4 or 1e-5."""
+    """exp as 2^n times a polynomial in the fraction: Taylor's about the middle, right to 2e-3, 2e-4
+    or 1e-5.
+    """
 
     def approximate(x: torch.Tensor) -> torch.Tensor:
         scaled = x * math.log2(math.e)
@@ -50,7 +56,9 @@ def exp_base_two(x: torch.Tensor) -> torch.Tensor:
 
 
 def rsqrt_by(steps: int) -> Rounding:
-    """1 / sqrt(x) from the exponent's bits and Newton steps: right to 2e-3 after one, 5e-6 after two."""
+    """1 / sqrt(x) from the exponent's bits and Newton steps: right to 2e-3 after one, 5e-6 after
+    two.
+    """
 
     def approximate(x: torch.Tensor) -> torch.Tensor:
         if x.dtype != torch.float32:

@@ -1,4 +1,6 @@
-"""Input sets with what the reference gives for them: those of a verdict, and further ones as evidence."""
+"""Input sets with what the reference gives for them: those of a verdict, and further ones as
+evidence.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +18,8 @@ from kevin_env.problem import Problem
 SECRET = "mutants"
 """What everything is drawn from: a run is to say the same tomorrow."""
 EVIDENCE = 20
-"""Least number of further input sets that decide whether a survivor is as right as the reference."""
+"""Least number of further input sets that decide whether a survivor is as right as the reference.
+"""
 ELSEWHERE = 1 << 20
 """What is added to an input set's number for the one from another seed."""
 
@@ -33,7 +36,8 @@ class Sample:
         outputs: The output's tensors.
         oracles: Each of them from float64 arithmetic, where it can be had.
         other: What the reference gives for inputs from another seed.
-        previous: What it gave for the input set before, of the same case; of another seed for the first one.
+        previous: What it gave for the input set before, of the same case; of another seed for the
+            first one.
         expected: All that the judge knows of the output.
     """
 
@@ -59,7 +63,9 @@ class Sample:
 
     def answer(self, tensors: list[torch.Tensor] | None = None) -> Any:
         """What the reference gives for these inputs, or for others in their place."""
-        return self.case.answer(self.skeleton, self.tensors if tensors is None else tensors, self.number)
+        return self.case.answer(
+            self.skeleton, self.tensors if tensors is None else tensors, self.number
+        )
 
 
 class Sampler:
@@ -77,7 +83,9 @@ class Sampler:
         for case in self.cases:
             case.draw_weights(seed_from(secret, case.name, "weights"))
             case.find_randomness(*case.draw_inputs("own", 0))
-            self.usable[case.name] = usable_distributions(case, seed_from(secret, case.name, "probe"))
+            self.usable[case.name] = usable_distributions(
+                case, seed_from(secret, case.name, "probe")
+            )
 
     def screened(self) -> list[Sample]:
         """Those of one verdict, in its order."""
@@ -85,13 +93,17 @@ class Sampler:
         for case in self.cases:
             last: list[torch.Tensor] | None = None
             timed = case is self.cases[-1]
-            for distribution in plan(self.usable[case.name], timed, self.secret, case.name, PACES["cpu"]):
+            for distribution in plan(
+                self.usable[case.name], timed, self.secret, case.name, PACES["cpu"]
+            ):
                 found.append(self._draw(case, distribution, last))
                 last = found[-1].outputs
         return found
 
     def evidence(self) -> Iterator[Sample]:
-        """At least `EVIDENCE` further ones, the same number of every usable distribution of every case."""
+        """At least `EVIDENCE` further ones, the same number of every usable distribution of every
+        case.
+        """
         each = -(-EVIDENCE // sum(map(len, self.usable.values())))
         for case in self.cases:
             for distribution in self.usable[case.name]:
@@ -101,10 +113,14 @@ class Sampler:
     def _draw(self, case: Case, distribution: str, last: list[torch.Tensor] | None) -> Sample:
         self._count += 1
         number = self._count
-        skeleton, tensors = case.draw_inputs(distribution, seed_from(self.secret, case.name, distribution, number))
+        skeleton, tensors = case.draw_inputs(
+            distribution, seed_from(self.secret, case.name, distribution, number)
+        )
         expected = case.expect(skeleton, tensors, number)
         shape, outputs = tree.take_apart(expected.output)
-        others = case.draw_inputs(distribution, seed_from(self.secret, case.name, distribution, number + ELSEWHERE))
+        others = case.draw_inputs(
+            distribution, seed_from(self.secret, case.name, distribution, number + ELSEWHERE)
+        )
         other = tree.take_apart(case.answer(*others, number))[1]
         return Sample(
             case, distribution, number, skeleton, tensors, shape, outputs, oracles_of(expected, outputs), other,

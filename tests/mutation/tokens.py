@@ -46,7 +46,9 @@ KERNEL = re.compile(r'SOURCE = r"""(.*?)"""|@triton\.jit(.*?)\nclass ', re.DOTAL
 
 @dataclass(frozen=True)
 class TokenMutant:
-    """A submission with one change in its kernel: the class, what was changed, the line, and the whole text."""
+    """A submission with one change in its kernel: the class, what was changed, the line, and the
+    whole text.
+    """
 
     kind: str
     name: str

@@ -16,20 +16,34 @@ TILE = 16
 RUN = 32
 """Sides of a wrong tile of a matrix, and length of a wrong run of a vector."""
 Change = Callable[[torch.Tensor, Sample, int, random.Random], None]
-"""Changes one output in place, given the sample, the output's number and where to take chances from."""
+"""Changes one output in place, given the sample, the output's number and where to take chances
+from.
+"""
 
 
 def value_mutants(sample: Sample) -> Iterator[Mutant]:
-    """Every change that makes sense for the outputs of a problem, of which `sample` is one of the timed case."""
+    """Every change that makes sense for the outputs of a problem, of which `sample` is one of the
+    timed case.
+    """
     for i, output in enumerate(sample.outputs):
         where = f" of output {i}" if len(sample.outputs) > 1 else ""
         for kind, name, change in _changes(output):
-            yield Mutant("value", kind, f"{name}{where}", partial(_changed, name=name, number=i, change=change))
+            yield Mutant(
+                "value",
+                kind,
+                f"{name}{where}",
+                partial(_changed, name=name, number=i, change=change),
+            )
     for i, tensor in enumerate(sample.tensors):
         for axis in range(tensor.dim()):
             for part in ("last", "first"):
                 name = f"{part} slice of axis {axis} of input {i} not read"
-                yield Mutant("value", "missing from a reduction", name, partial(_unread, i=i, axis=axis, part=part))
+                yield Mutant(
+                    "value",
+                    "missing from a reduction",
+                    name,
+                    partial(_unread, i=i, axis=axis, part=part),
+                )
     for name, _ in sample.case.model.named_parameters():
         yield Mutant("value", "missing weight", f"{name} not used", partial(_without, name=name))
 
@@ -75,7 +89,11 @@ def _changes(output: torch.Tensor) -> Iterator[tuple[str, str, Change]]:
 def _single(output: torch.Tensor) -> Iterator[tuple[str, str, Change]]:
     if output.is_floating_point() or output.is_complex():
         for share in (0.1, 0.01, 0.001):
-            yield "one wrong element", f"one element off by {share:g} of the spread", partial(_off, share=share)
+            yield (
+                "one wrong element",
+                f"one element off by {share:g} of the spread",
+                partial(_off, share=share),
+            )
         yield "one wrong element", "one sign", partial(_one, fill="negated")
         yield "not finite", "one NaN", partial(_one, fill="nan")
         yield "not finite", "one infinity", partial(_one, fill="inf")
@@ -85,13 +103,26 @@ def _single(output: torch.Tensor) -> Iterator[tuple[str, str, Change]]:
     yield "one wrong element", "one element zero", partial(_one, fill="zero")
 
 
-def _tail(output: torch.Tensor, sample: Sample, number: int, chance: random.Random, share: float, fill: str) -> None:
+def _tail(
+    output: torch.Tensor,
+    sample: Sample,
+    number: int,
+    chance: random.Random,
+    share: float,
+    fill: str,
+) -> None:
     count = max(1, int(share * output.numel()))
-    _fill(output.view(-1)[-count:], fill, lambda source: source.reshape(-1)[-count:], sample, number)
+    _fill(
+        output.view(-1)[-count:], fill, lambda source: source.reshape(-1)[-count:], sample, number
+    )
 
 
-def _tile(output: torch.Tensor, sample: Sample, number: int, chance: random.Random, fill: str) -> None:
-    """A tile of the last two axes, at a random place and no larger than half of each, so that it has a neighbour."""
+def _tile(
+    output: torch.Tensor, sample: Sample, number: int, chance: random.Random, fill: str
+) -> None:
+    """A tile of the last two axes, at a random place and no larger than half of each, so that it
+    has a neighbour.
+    """
     place: list[int | slice] = [chance.randrange(size) for size in output.shape[:-2]]
     neighbour = list(place)
     sides = [min(TILE if output.dim() > 1 else RUN, -(-size // 2)) for size in output.shape[-2:]]
@@ -110,23 +141,33 @@ def _tile(output: torch.Tensor, sample: Sample, number: int, chance: random.Rand
 
 
 def _fill(
-    target: torch.Tensor, fill: str, cut: Callable[[torch.Tensor], torch.Tensor], sample: Sample, number: int
+    target: torch.Tensor,
+    fill: str,
+    cut: Callable[[torch.Tensor], torch.Tensor],
+    sample: Sample,
+    number: int,
 ) -> None:
     if fill == "zero":
         target.zero_()
     elif fill == "poison":
-        target.copy_(torch.full((target.element_size(),), POISON, dtype=torch.uint8).view(target.dtype))
+        target.copy_(
+            torch.full((target.element_size(),), POISON, dtype=torch.uint8).view(target.dtype)
+        )
     else:
         source = (sample.previous if fill == "previous" else sample.other)[number]
         if source.shape == sample.outputs[number].shape:
             target.copy_(cut(source))
 
 
-def _rolled(output: torch.Tensor, sample: Sample, number: int, chance: random.Random, axis: int) -> None:
+def _rolled(
+    output: torch.Tensor, sample: Sample, number: int, chance: random.Random, axis: int
+) -> None:
     output.copy_(output.roll(1, axis))
 
 
-def _exchanged(output: torch.Tensor, sample: Sample, number: int, chance: random.Random, axis: int) -> None:
+def _exchanged(
+    output: torch.Tensor, sample: Sample, number: int, chance: random.Random, axis: int
+) -> None:
     size = output.shape[axis]
     first = chance.randrange(size)
     second = (first + 1) % size
@@ -135,14 +176,18 @@ def _exchanged(output: torch.Tensor, sample: Sample, number: int, chance: random
     output.select(axis, second).copy_(kept)
 
 
-def _off(output: torch.Tensor, sample: Sample, number: int, chance: random.Random, share: float) -> None:
+def _off(
+    output: torch.Tensor, sample: Sample, number: int, chance: random.Random, share: float
+) -> None:
     wide = output.to(torch.complex128 if output.is_complex() else torch.float64)
     spread = float(wide.std()) if output.numel() > 1 else float(wide.abs())
     flat = output.view(-1)
     flat[chance.randrange(flat.numel())] += share * spread
 
 
-def _one(output: torch.Tensor, sample: Sample, number: int, chance: random.Random, fill: str) -> None:
+def _one(
+    output: torch.Tensor, sample: Sample, number: int, chance: random.Random, fill: str
+) -> None:
     flat = output.view(-1)
     at = chance.randrange(flat.numel())
     if fill == "negated":
@@ -152,4 +197,6 @@ def _one(output: torch.Tensor, sample: Sample, number: int, chance: random.Rando
     elif fill in ("nan", "inf"):
         flat[at] = float(fill)
     else:
-        _fill(flat[at : at + 1], fill, lambda source: source.reshape(-1)[at : at + 1], sample, number)
+        _fill(
+            flat[at : at + 1], fill, lambda source: source.reshape(-1)[at : at + 1], sample, number
+        )

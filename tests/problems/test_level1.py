@@ -1,4 +1,6 @@
-"""The level 1 references that test_problem_files.py does not check, against loops and numpy in float64."""
+"""The level 1 references that test_problem_files.py does not check, against loops and numpy in
+float64.
+"""
 
 import itertools
 
@@ -17,7 +19,10 @@ MATMULS = {
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     columns = list(zip(*b.tolist(), strict=True))
-    rows = [[sum(p * q for p, q in zip(row, column, strict=True)) for column in columns] for row in a.tolist()]
+    rows = [
+        [sum(p * q for p, q in zip(row, column, strict=True)) for column in columns]
+        for row in a.tolist()
+    ]
     return torch.tensor(rows, dtype=torch.float64)
 
 
@@ -29,24 +34,48 @@ def test_matmul_is_rows_times_columns() -> None:
 
 def test_batched_matmul_pairs_the_matrices() -> None:
     model, (a, b) = small("L1_3_Batched_matrix_multiplication", batch_size=4, m=3, k=6, n=5)
-    close(call(model, [a, b])[0], torch.stack([product(one, other) for one, other in zip(a, b, strict=True)]))
+    close(
+        call(model, [a, b])[0],
+        torch.stack([product(one, other) for one, other in zip(a, b, strict=True)]),
+    )
 
 
 POOLINGS = [(4, 1, 1, 1), (3, 2, 1, 1), (2, 2, 1, 3), (4, 3, 2, 1)]
 
 
 @pytest.mark.parametrize(("kernel_size", "stride", "padding", "dilation"), POOLINGS)
-def test_max_pooling_leaves_out_what_lies_outside(kernel_size: int, stride: int, padding: int, dilation: int) -> None:
-    settings = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
-    model, (x,) = small("L1_42_Max_Pooling_2D", batch_size=2, channels=2, height=9, width=12, **settings)
+def test_max_pooling_leaves_out_what_lies_outside(
+    kernel_size: int, stride: int, padding: int, dilation: int
+) -> None:
+    settings = {
+        "kernel_size": kernel_size,
+        "stride": stride,
+        "padding": padding,
+        "dilation": dilation,
+    }
+    model, (x,) = small(
+        "L1_42_Max_Pooling_2D", batch_size=2, channels=2, height=9, width=12, **settings
+    )
     x = x - 5  # all negative: a zero from the padding would win
-    high, wide = ((size + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1 for size in (9, 12))
+    high, wide = (
+        (size + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1 for size in (9, 12)
+    )
     expected = torch.empty(2, 2, high, wide, dtype=torch.float64)
     for i, j in itertools.product(range(high), range(wide)):
-        rows = [r for r in (i * stride - padding + k * dilation for k in range(kernel_size)) if 0 <= r < 9]
-        columns = [c for c in (j * stride - padding + k * dilation for k in range(kernel_size)) if 0 <= c < 12]
+        rows = [
+            r
+            for r in (i * stride - padding + k * dilation for k in range(kernel_size))
+            if 0 <= r < 9
+        ]
+        columns = [
+            c
+            for c in (j * stride - padding + k * dilation for k in range(kernel_size))
+            if 0 <= c < 12
+        ]
         for b, c in itertools.product(range(2), repeat=2):
-            expected[b, c, i, j] = max(x[b, c, row, column].item() for row in rows for column in columns)
+            expected[b, c, i, j] = max(
+                x[b, c, row, column].item() for row in rows for column in columns
+            )
     close(call(model, [x])[0], expected)
 
 
@@ -66,12 +95,16 @@ def test_convolution_is_a_cross_correlation() -> None:
 
 
 @pytest.mark.parametrize(("kernel_size", "stride", "padding"), [(3, 1, 0), (3, 2, 1), (5, 1, 2)])
-def test_depthwise_convolution_keeps_channels_apart(kernel_size: int, stride: int, padding: int) -> None:
+def test_depthwise_convolution_keeps_channels_apart(
+    kernel_size: int, stride: int, padding: int
+) -> None:
     sizes = {"batch_size": 2, "in_channels": 3, "width": 9, "height": 9}
     settings = {"kernel_size": kernel_size, "stride": stride, "padding": padding}
     model, (x,) = small("L1_82_conv_depthwise_2D_square_input_square_kernel", **sizes, **settings)
     padded = torch.zeros(2, 3, 9 + 2 * padding, 9 + 2 * padding)
     padded[:, :, padding : padding + 9, padding : padding + 9] = x
     weight = model.get_parameter("conv2d.weight").detach().double().numpy()[:, 0]
-    expected = np.einsum("bcijrs,crs->bcij", windows(padded, kernel_size)[:, :, ::stride, ::stride], weight)
+    expected = np.einsum(
+        "bcijrs,crs->bcij", windows(padded, kernel_size)[:, :, ::stride, ::stride], weight
+    )
     close(call(model, [x])[0], torch.from_numpy(expected))

@@ -1,4 +1,6 @@
-"""Level 10: each reference against a published vector, the standard library, or plain Python integers."""
+"""Level 10: each reference against a published vector, the standard library, or plain Python
+integers.
+"""
 
 import hashlib
 import itertools
@@ -46,7 +48,10 @@ def test_merkle_root(count: int) -> None:
     while len(level) & (len(level) - 1):
         level.append(bytes(32))
     while len(level) > 1:
-        level = [hashlib.sha3_256(left + right).digest() for left, right in zip(level[::2], level[1::2], strict=True)]
+        level = [
+            hashlib.sha3_256(left + right).digest()
+            for left, right in zip(level[::2], level[1::2], strict=True)
+        ]
     assert bytes(call(model, [leaves])[0].tolist()) == level[0]
 
 
@@ -75,9 +80,13 @@ def test_chacha20_meets_the_rfc() -> None:
 
 def test_chacha20_of_many_blocks() -> None:
     model, inputs = small("L10_5_ChaCha20", num_blocks=20)
-    key, nonce = (b"".join(word.to_bytes(4, "little") for word in words.tolist()) for words in inputs[:2])
+    key, nonce = (
+        b"".join(word.to_bytes(4, "little") for word in words.tolist()) for words in inputs[:2]
+    )
     for number, block in zip(inputs[2].tolist(), call(model, inputs)[0].tolist(), strict=True):
-        cipher = Cipher(algorithms.ChaCha20(key, number.to_bytes(4, "little") + nonce), None).encryptor()
+        cipher = Cipher(
+            algorithms.ChaCha20(key, number.to_bytes(4, "little") + nonce), None
+        ).encryptor()
         assert cipher.update(bytes(64)) == b"".join(word.to_bytes(4, "little") for word in block)
 
 
@@ -86,10 +95,13 @@ def test_pbkdf2(password: int, salt: int, length: int) -> None:
     sizes: dict[str, Any] = {"password_length": password, "salt_length": salt, "dk_len": length}
     model, inputs = small("L10_6_PBKDF2", iterations=3, **sizes)
     secret, grain = (bytes(value.tolist()) for value in inputs)
-    assert bytes(call(model, inputs)[0].tolist()) == hashlib.pbkdf2_hmac("sha256", secret, grain, 3, length)
+    assert bytes(call(model, inputs)[0].tolist()) == hashlib.pbkdf2_hmac(
+        "sha256", secret, grain, 3, length
+    )
 
 
-# The official BLAKE3 test vectors: input byte i is i mod 251; the first 32 bytes of the hash by length.
+# The official BLAKE3 test vectors: input byte i is i mod 251; the first 32 bytes of the hash by
+# length.
 BLAKE3 = {
     1: "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213",
     1024: "42214739f095a406f3fc83deb889744ac00df831c10daa55189b5d121c855af7",
@@ -127,7 +139,14 @@ def test_modular_power_of_random_numbers() -> None:
 def test_modular_power_at_the_edges() -> None:
     model, _ = small("L10_8_ModularExponentiation", num_bits=128)
     top, least = 2**128 - 1, 2**128 - 2**64 + 1
-    cases = [(0, 5, least), (7, 0, top), (top, top, least), (least - 1, top, least), (least, 1, least), (top, 1, top)]
+    cases = [
+        (0, 5, least),
+        (7, 0, top),
+        (top, top, least),
+        (least - 1, top, least),
+        (least, 1, least),
+        (top, 1, top),
+    ]
     cases += [(top - 1, 3, top), (2, 2**127, least), (2**64, 2, least + 0x0123456789ABCDEE)]
     for base, exponent, modulus in cases:
         assert power(model, base, exponent, modulus, 128) == pow(base, exponent, modulus)
@@ -136,18 +155,26 @@ def test_modular_power_at_the_edges() -> None:
 @pytest.mark.parametrize("length", [1, 128, 129, 300])
 def test_blake2b(length: int) -> None:
     model, (messages,) = small("L10_9_BLAKE2b_Batch", batch_size=5, message_length=length)
-    assert rows(call(model, [messages])[0]) == [hashlib.blake2b(message).digest() for message in rows(messages)]
+    assert rows(call(model, [messages])[0]) == [
+        hashlib.blake2b(message).digest() for message in rows(messages)
+    ]
 
 
 @pytest.mark.parametrize(("length", "output"), [(1, 1), (167, 168), (168, 169), (400, 500)])
 def test_shake128(length: int, output: int) -> None:
-    model, (messages,) = small("L10_10_SHAKE128_Batch", batch_size=5, message_length=length, output_length=output)
-    assert rows(call(model, [messages])[0]) == [hashlib.shake_128(message).digest(output) for message in rows(messages)]
+    model, (messages,) = small(
+        "L10_10_SHAKE128_Batch", batch_size=5, message_length=length, output_length=output
+    )
+    assert rows(call(model, [messages])[0]) == [
+        hashlib.shake_128(message).digest(output) for message in rows(messages)
+    ]
 
 
 def test_crc32() -> None:
     model, (messages,) = small("L10_11_CRC32_Batch", batch_size=20, message_length=70)
-    assert call(model, [messages])[0].tolist() == [zlib.crc32(message) for message in rows(messages)]
+    assert call(model, [messages])[0].tolist() == [
+        zlib.crc32(message) for message in rows(messages)
+    ]
 
 
 def field_product(a: int, b: int) -> int:
@@ -161,7 +188,9 @@ def field_product(a: int, b: int) -> int:
 
 
 def test_syndromes_are_the_word_at_powers_of_alpha() -> None:
-    model, (words,) = small("L10_12_ReedSolomon_Syndromes", batch_size=2, codeword_length=30, num_syndromes=11)
+    model, (words,) = small(
+        "L10_12_ReedSolomon_Syndromes", batch_size=2, codeword_length=30, num_syndromes=11
+    )
     syndromes = call(model, [words])[0].tolist()
     alpha = list(itertools.accumulate([2] * 300, field_product, initial=1))
     for word, found in zip(words.tolist(), syndromes, strict=True):
@@ -180,7 +209,9 @@ def best_local_score(first: list[int], second: list[int]) -> int:
 
 
 def test_smith_waterman() -> None:
-    model, (first, second) = small("L10_13_SmithWaterman_Scores", batch_size=12, first_length=30, second_length=37)
+    model, (first, second) = small(
+        "L10_13_SmithWaterman_Scores", batch_size=12, first_length=30, second_length=37
+    )
     scores = [best_local_score(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)]
     assert min(scores) < 20 < 40 < max(scores), "some pairs are related, others hardly"
     assert call(model, [first, second])[0].tolist() == scores

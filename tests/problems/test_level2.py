@@ -32,11 +32,16 @@ def conv(x: torch.Tensor, w: Weights) -> np.ndarray:
     """The convolution of maps with `conv.weight`, and `conv.bias` where there is one."""
     kernel = w["conv.weight"]
     seen = np.lib.stride_tricks.sliding_window_view(wide(x), kernel.shape[2:], axis=(2, 3))
-    return np.einsum("bcijrs,ocrs->boij", seen, kernel) + w.get("conv.bias", np.zeros(1))[:, None, None]
+    return (
+        np.einsum("bcijrs,ocrs->boij", seen, kernel)
+        + w.get("conv.bias", np.zeros(1))[:, None, None]
+    )
 
 
 def blocks(x: np.ndarray, size: int) -> np.ndarray:
-    """Maps cut in blocks of size x size, the rest left out: (batch, channels, height, width, size * size)."""
+    """Maps cut in blocks of size x size, the rest left out: (batch, channels, height, width, size *
+    size).
+    """
     high, wide_ = (length // size for length in x.shape[2:])
     cut = x[:, :, : high * size, : wide_ * size].reshape(*x.shape[:2], high, size, wide_, size)
     return cut.transpose(0, 1, 2, 4, 3, 5).reshape(*x.shape[:2], high, wide_, size * size)
@@ -59,15 +64,27 @@ MAPS = {"batch_size": 2, "in_channels": 3, "out_channels": 6, "height": 9, "widt
 
 
 def test_conv3d_softmax_and_two_poolings() -> None:
-    sizes = {"batch_size": 2, "in_channels": 2, "out_channels": 5, "depth": 8, "height": 11, "width": 7}
+    sizes = {
+        "batch_size": 2,
+        "in_channels": 2,
+        "out_channels": 5,
+        "depth": 8,
+        "height": 11,
+        "width": 7,
+    }
     model, (x,) = small("L2_6_Conv3d_Softmax_MaxPool_MaxPool", **sizes)
     w = weights(model)
     seen = np.lib.stride_tricks.sliding_window_view(wide(x), (3, 3, 3), axis=(2, 3, 4))
-    z = np.einsum("bcdijqrs,ocqrs->bodij", seen, w["conv.weight"]) + w["conv.bias"][:, None, None, None]
+    z = (
+        np.einsum("bcdijqrs,ocqrs->bodij", seen, w["conv.weight"])
+        + w["conv.bias"][:, None, None, None]
+    )
     p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
     expected = np.empty((2, 5, 1, 2, 1))
     for d, i, j in itertools.product(*map(range, expected.shape[2:])):
-        expected[:, :, d, i, j] = p[:, :, 4 * d : 4 * d + 4, 4 * i : 4 * i + 4, 4 * j : 4 * j + 4].max((2, 3, 4))
+        expected[:, :, d, i, j] = p[
+            :, :, 4 * d : 4 * d + 4, 4 * i : 4 * i + 4, 4 * j : 4 * j + 4
+        ].max((2, 3, 4))
     same(model, x, expected)
 
 
@@ -77,10 +94,18 @@ def test_conv_instance_norm_divide() -> None:
 
 
 def test_matmul_swish_sum_group_norm() -> None:
-    model, (x,) = small("L2_37_Matmul_Swish_Sum_GroupNorm", batch_size=3, in_features=7, out_features=12, num_groups=4)
+    model, (x,) = small(
+        "L2_37_Matmul_Swish_Sum_GroupNorm",
+        batch_size=3,
+        in_features=7,
+        out_features=12,
+        num_groups=4,
+    )
     w = weights(model)
     t = (swish(linear(x, w)) + w["bias"]).reshape(3, 4, 3)
-    same(model, x, normalized(t, (2,)).reshape(3, 12) * w["group_norm.weight"] + w["group_norm.bias"])
+    same(
+        model, x, normalized(t, (2,)).reshape(3, 12) * w["group_norm.weight"] + w["group_norm.bias"]
+    )
 
 
 def test_matmul_scaling_residual_add() -> None:
@@ -108,7 +133,13 @@ def test_conv_mish_batch_norm() -> None:
 
 
 def test_matmul_max_pooling_sum_scale() -> None:
-    sizes = {"batch_size": 4, "in_features": 7, "out_features": 11, "kernel_size": 3, "scale_factor": -0.5}
+    sizes = {
+        "batch_size": 4,
+        "in_features": 7,
+        "out_features": 11,
+        "kernel_size": 3,
+        "scale_factor": -0.5,
+    }
     model, (x,) = small("L2_55_Matmul_MaxPool_Sum_Scale", **sizes)
     same(model, x, -0.5 * linear(x, weights(model))[:, :9].reshape(4, 3, 3).max(2).sum(1))
 
@@ -128,9 +159,13 @@ def mixed(n: int) -> int:
 def test_matmul_dropout_mean_softmax() -> None:
     sizes = {"batch_size": 5, "in_features": 7, "out_features": 40, "dropout_p": 0.35}
     model, (x, seed) = small("L2_66_Matmul_Dropout_Mean_Softmax", **sizes)
-    kept = np.array([mixed(n ^ int(seed)) >= math.floor(0.35 * 2**32) for n in range(200)]).reshape(5, 40)
+    kept = np.array([mixed(n ^ int(seed)) >= math.floor(0.35 * 2**32) for n in range(200)]).reshape(
+        5, 40
+    )
     means = (linear(x, weights(model)) / 0.65 * kept).mean(1)
-    close(call(model, [x, seed])[0], torch.from_numpy((np.exp(means) / np.exp(means).sum())[:, None]))
+    close(
+        call(model, [x, seed])[0], torch.from_numpy((np.exp(means) / np.exp(means).sum())[:, None])
+    )
 
 
 def test_the_dropout_mask_is_murmur_hash_and_drops_its_share() -> None:
@@ -152,7 +187,12 @@ def test_conv_batch_norm_scaling() -> None:
 
 def test_conv_tanh_scaling_bias_max_pooling() -> None:
     for factor in (2.0, -1.5):
-        model, (x,) = small("L2_82_Conv2d_Tanh_Scaling_BiasAdd_Max", **MAPS, scaling_factor=factor, pool_kernel_size=3)
+        model, (x,) = small(
+            "L2_82_Conv2d_Tanh_Scaling_BiasAdd_Max",
+            **MAPS,
+            scaling_factor=factor,
+            pool_kernel_size=3,
+        )
         w = weights(model)
         same(model, x, blocks(factor * np.tanh(conv(x, w)) + w["bias"], 3).max(4))
 
@@ -168,7 +208,9 @@ def test_conv_group_norm_scale_max_pooling_clamp() -> None:
 
 
 def test_matmul_divide_gelu() -> None:
-    model, (x,) = small("L2_86_Matmul_Divide_GELU", batch_size=4, input_size=7, output_size=5, divisor=-8.0)
+    model, (x,) = small(
+        "L2_86_Matmul_Divide_GELU", batch_size=4, input_size=7, output_size=5, divisor=-8.0
+    )
     same(model, x, gelu(linear(x, weights(model), "linear") / -8))
 
 

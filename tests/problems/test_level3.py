@@ -1,4 +1,6 @@
-"""Level 3 (attention, blocks, and what else language models are trained with) against the statements, in float64."""
+"""Level 3 (attention, blocks, and what else language models are trained with) against the
+statements, in float64.
+"""
 
 import itertools
 import math
@@ -13,9 +15,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def exact(id: str, **overrides: Any) -> tuple[dict[str, Array], list[Array], list[Array]]:
-    """A small case as the judge's oracle runs it: weights, inputs and outputs. No float may stay in a narrow type."""
+    """A small case as the judge's oracle runs it: weights, inputs and outputs. No float may stay in
+    a narrow type.
+    """
     model, inputs = small(id, **overrides)
-    model, wide = model.double(), [value.double() if value.is_floating_point() else value for value in inputs]
+    model, wide = (
+        model.double(),
+        [value.double() if value.is_floating_point() else value for value in inputs],
+    )
     outputs = call(model, wide)
     assert all(output.dtype in (torch.float64, torch.int64) for output in outputs)
     weights = {name: weight.numpy() for name, weight in model.state_dict().items()}
@@ -27,7 +34,9 @@ def close(actual: Array, expected: Any, atol: float = 1e-10) -> None:
 
 
 def attend(q: Array, keys: Array, values: Array, sink: float = -math.inf) -> Array:
-    """One query's average of values, by weights exp(q . k / sqrt(d)); a sink takes weight and has no value."""
+    """One query's average of values, by weights exp(q . k / sqrt(d)); a sink takes weight and has
+    no value.
+    """
     powers = [math.exp(sum(q * key) / math.sqrt(len(q))) for key in keys]
     weighted = np.sum([power * value for power, value in zip(powers, values, strict=True)], axis=0)
     return weighted / (sum(powers) + math.exp(sink))
@@ -39,7 +48,9 @@ def normalized(rows: Array, weight: Array, bias: Array) -> Array:
     return (rows - mean) / np.sqrt(variance + 1e-5) * weight + bias
 
 
-def causal_layer(tokens: Array, heads: int, weights: dict[str, Array], causal: bool = True) -> Array:
+def causal_layer(
+    tokens: Array, heads: int, weights: dict[str, Array], causal: bool = True
+) -> Array:
     """Attention of one sequence with packed projections `in` and `out`, each with weight and bias."""
     q, k, v = np.split(tokens @ weights["in.weight"].T + weights["in.bias"], 3, axis=1)
     size, attended = q.shape[1] // heads, np.zeros_like(q)
@@ -51,7 +62,11 @@ def causal_layer(tokens: Array, heads: int, weights: dict[str, Array], causal: b
 
 def packed(weights: dict[str, Array], prefix: str) -> dict[str, Array]:
     names = {"in": "c_attn", "out": "c_proj"}
-    return {f"{a}.{kind}": weights[f"{prefix}{b}.{kind}"] for a, b in names.items() for kind in ("weight", "bias")}
+    return {
+        f"{a}.{kind}": weights[f"{prefix}{b}.{kind}"]
+        for a, b in names.items()
+        for kind in ("weight", "bias")
+    }
 
 
 def test_vision_attention_treats_pixels_as_tokens_and_keeps_the_residual() -> None:
@@ -61,38 +76,58 @@ def test_vision_attention_treats_pixels_as_tokens_and_keeps_the_residual() -> No
     projections |= {f"out.{kind}": w[f"attn.out_proj.{kind}"] for kind in ("weight", "bias")}
     for image, result in zip(x, y, strict=True):
         tokens = np.array([image[:, i, j] for i in range(2) for j in range(3)])
-        rows = normalized(tokens + causal_layer(tokens, 2, projections, causal=False), w["norm.weight"], w["norm.bias"])
+        rows = normalized(
+            tokens + causal_layer(tokens, 2, projections, causal=False),
+            w["norm.weight"],
+            w["norm.bias"],
+        )
         close(result, rows.T.reshape(6, 2, 3))
 
 
 def test_min_gpt_attention_sees_no_later_token() -> None:
-    w, (x,), (y,) = exact("L3_43_MinGPTCausalAttention", batch_size=2, max_seqlen=9, seq_len=7, n_embd=6, n_head=2)
+    w, (x,), (y,) = exact(
+        "L3_43_MinGPTCausalAttention", batch_size=2, max_seqlen=9, seq_len=7, n_embd=6, n_head=2
+    )
     close(y, [causal_layer(tokens, 2, packed(w, "")) for tokens in x])
 
 
 def test_mini_gpt_block_is_two_residual_steps() -> None:
-    w, (x,), (y,) = exact("L3_44_MiniGPTBlock", batch_size=2, max_seqlen=9, seq_len=5, n_embd=6, n_head=3)
+    w, (x,), (y,) = exact(
+        "L3_44_MiniGPTBlock", batch_size=2, max_seqlen=9, seq_len=5, n_embd=6, n_head=3
+    )
     for tokens, result in zip(x, y, strict=True):
-        h = tokens + causal_layer(normalized(tokens, w["ln_1.weight"], w["ln_1.bias"]), 3, packed(w, "attn."))
-        z = normalized(h, w["ln_2.weight"], w["ln_2.bias"]) @ w["mlp.c_fc.weight"].T + w["mlp.c_fc.bias"]
+        h = tokens + causal_layer(
+            normalized(tokens, w["ln_1.weight"], w["ln_1.bias"]), 3, packed(w, "attn.")
+        )
+        z = (
+            normalized(h, w["ln_2.weight"], w["ln_2.bias"]) @ w["mlp.c_fc.weight"].T
+            + w["mlp.c_fc.bias"]
+        )
         gelu = z / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3)))
         close(result, h + gelu @ w["mlp.c_proj.weight"].T + w["mlp.c_proj.bias"])
 
 
 def test_flash_attention_averages_values_up_to_the_diagonal() -> None:
-    _, (q, k, v), (o,) = exact("L3_101_FlashAttentionCausal", batch_size=2, num_heads=2, seq_len=9, head_dim=5)
+    _, (q, k, v), (o,) = exact(
+        "L3_101_FlashAttentionCausal", batch_size=2, num_heads=2, seq_len=9, head_dim=5
+    )
     for b, h, i in np.ndindex(2, 2, 9):
         close(o[b, h, i], attend(q[b, h, i], k[b, h, : i + 1], v[b, h, : i + 1]))
 
 
 def test_flash_attention_backward_is_the_slope_of_the_forward_pass() -> None:
-    _, inputs, gradients = exact("L3_102_FlashAttentionBackward", batch_size=1, num_heads=2, seq_len=5, head_dim=3)
+    _, inputs, gradients = exact(
+        "L3_102_FlashAttentionBackward", batch_size=1, num_heads=2, seq_len=5, head_dim=3
+    )
     qkv, do = inputs[:3], inputs[3]
 
     def loss() -> float:
         q, k, v = qkv
         places = np.ndindex(1, 2, 5)
-        return sum(sum(attend(q[b, h, i], k[b, h, : i + 1], v[b, h, : i + 1]) * do[b, h, i]) for b, h, i in places)
+        return sum(
+            sum(attend(q[b, h, i], k[b, h, : i + 1], v[b, h, : i + 1]) * do[b, h, i])
+            for b, h, i in places
+        )
 
     for value, gradient in zip(qkv, gradients, strict=True):
         for place in [(0, 0, 0, 0), (0, 0, 2, 1), (0, 1, 3, 2), (0, 1, 4, 0)]:
@@ -101,7 +136,9 @@ def test_flash_attention_backward_is_the_slope_of_the_forward_pass() -> None:
                 value[place] = kept + step
                 losses.append(loss())
             value[place] = kept
-            assert gradient[place] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-6, abs=1e-8)
+            assert gradient[place] == pytest.approx(
+                (losses[0] - losses[1]) / 2e-5, rel=1e-6, abs=1e-8
+            )
 
 
 def test_sliding_window_attention_sees_its_window_and_a_sink() -> None:
@@ -113,12 +150,21 @@ def test_sliding_window_attention_sees_its_window_and_a_sink() -> None:
 
 
 def test_rotary_embedding_turns_pairs_by_position_and_leaves_the_rest() -> None:
-    sizes = {"batch_size": 2, "seq_len": 5, "num_heads": 3, "num_kv_heads": 1, "head_dim": 7, "rotary_dim": 4}
+    sizes = {
+        "batch_size": 2,
+        "seq_len": 5,
+        "num_heads": 3,
+        "num_kv_heads": 1,
+        "head_dim": 7,
+        "rotary_dim": 4,
+    }
     _, (q, k, positions), outputs = exact("L3_104_RotaryEmbedding", **sizes, max_position=50)
     for x, y in zip((q, k), outputs, strict=True):
         for b, t, h in np.ndindex(x.shape[:3]):
             for i, rate in ((0, 1.0), (1, 0.01)):
-                turned = complex(x[b, t, h, i], x[b, t, h, i + 2]) * np.exp(1j * rate * positions[b, t])
+                turned = complex(x[b, t, h, i], x[b, t, h, i + 2]) * np.exp(
+                    1j * rate * positions[b, t]
+                )
                 close(y[b, t, h, [i, i + 2]], [turned.real, turned.imag], atol=1e-6)
         close(y[..., 4:], x[..., 4:])
 
@@ -143,16 +189,23 @@ def test_rms_norm_backward_is_the_slope_of_the_forward_pass() -> None:
                 value[place] = kept + step
                 losses.append(loss())
             value[place] = kept
-            assert gradient[place] == pytest.approx((losses[0] - losses[1]) / 2e-6, rel=1e-6, abs=1e-7)
+            assert gradient[place] == pytest.approx(
+                (losses[0] - losses[1]) / 2e-6, rel=1e-6, abs=1e-7
+            )
 
 
 def test_cross_entropy_gradient_is_probability_less_one_at_the_target() -> None:
-    _, (logits, targets), (loss, grad) = exact("L3_107_CrossEntropyWithGradient", num_tokens=3, vocab_size=11)
+    _, (logits, targets), (loss, grad) = exact(
+        "L3_107_CrossEntropyWithGradient", num_tokens=3, vocab_size=11
+    )
     total = 0.0
     for t, row in enumerate(logits):
         whole = sum(math.exp(value) for value in row)
         total += (math.log(whole) - row[targets[t]]) / 3
-        close(grad[t], [(math.exp(value) / whole - (c == targets[t])) / 3 for c, value in enumerate(row)])
+        close(
+            grad[t],
+            [(math.exp(value) / whole - (c == targets[t])) / 3 for c, value in enumerate(row)],
+        )
     close(loss, total)
 
 

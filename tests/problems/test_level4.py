@@ -42,13 +42,19 @@ def test_latent_attention_rotates_only_the_last_features_and_shares_their_key() 
              "kv_lora_rank": 3, "qk_nope_head_dim": 3, "qk_rope_head_dim": 4, "v_head_dim": 5}  # fmt: skip
     w, (x,), (y,) = exact("L4_1_DeepSeek_MLA", **sizes)
     for tokens, result in zip(x, y, strict=True):
-        q = heads_of(rms(tokens @ w["q_a_proj.weight"].T, w["q_a_layernorm.weight"]) @ w["q_b_proj.weight"].T, 2)
+        q = heads_of(
+            rms(tokens @ w["q_a_proj.weight"].T, w["q_a_layernorm.weight"])
+            @ w["q_b_proj.weight"].T,
+            2,
+        )
         latent = tokens @ w["kv_a_proj_with_mqa.weight"].T
         kv = heads_of(rms(latent[:, :3], w["kv_a_layernorm.weight"]) @ w["kv_b_proj.weight"].T, 2)
         attended = np.zeros((5, 2, 5))
         for t, h in np.ndindex(5, 2):
             query = np.concatenate([q[t, h, :3], turned(q[t, h, 3:], t)])
-            keys = np.array([np.concatenate([kv[s, h, :3], turned(latent[s, 3:], s)]) for s in range(t + 1)])
+            keys = np.array(
+                [np.concatenate([kv[s, h, :3], turned(latent[s, 3:], s)]) for s in range(t + 1)]
+            )
             attended[t, h] = attend(query, keys, kv[: t + 1, h, 3:])
         close(result, attended.reshape(5, 10) @ w["o_proj.weight"].T, atol=1e-6)
 
@@ -58,14 +64,22 @@ def mlp(x: Array, gate: Array, up: Array, down: Array) -> Array:
 
 
 def test_deepseek_moe_takes_the_best_experts_of_the_best_groups() -> None:
-    sizes = {"batch_size": 2, "seq_len": 40, "hidden_size": 8, "intermediate_size": 3, "n_routed_experts": 12}
+    sizes = {
+        "batch_size": 2,
+        "seq_len": 40,
+        "hidden_size": 8,
+        "intermediate_size": 3,
+        "n_routed_experts": 12,
+    }
     routing = {"num_experts_per_tok": 3, "n_group": 4, "topk_group": 2, "n_shared_experts": 2}
     w, (x,), (y,) = exact("L4_2_DeepSeek_MoE", **sizes, **routing)
     for token, result in zip(x.reshape(-1, 8), y.reshape(-1, 8), strict=True):
         logits = w["gate.weight"] @ token
         choice = list(logits + w["gate.e_score_correction_bias"])
         groups = sorted(range(4), key=lambda g: -sum(sorted(choice[3 * g : 3 * g + 3])[1:]))[:2]
-        taken = sorted((e for g in groups for e in range(3 * g, 3 * g + 3)), key=lambda e: -choice[e])[:3]
+        taken = sorted(
+            (e for g in groups for e in range(3 * g, 3 * g + 3)), key=lambda e: -choice[e]
+        )[:3]
         scores = [sigmoid(logits[e]) for e in taken]
         expected = mlp(token, *(w[f"shared_{name}_proj.weight"] for name in ("gate", "up", "down")))
         for e, score in zip(taken, scores, strict=True):
@@ -77,22 +91,38 @@ def test_deepseek_moe_takes_the_best_experts_of_the_best_groups() -> None:
 @pytest.mark.parametrize("name", ["cpu", "odd", "main"])
 def test_deepseek_moe_choice_is_exact_and_has_no_ties(name: str) -> None:
     problem = load_problem("L4_2_DeepSeek_MoE")
-    module = run(problem, {"seq_len": 16, "intermediate_size": 1}) if name == "main" else case(problem, name)
+    module = (
+        run(problem, {"seq_len": 16, "intermediate_size": 1})
+        if name == "main"
+        else case(problem, name)
+    )
     model, (x,) = module.Model(*module.get_init_inputs()), draw(module, 5)
     weight, bias = model.gate.weight.detach(), model.gate.e_score_correction_bias
     choice = x.flatten(0, 1) @ weight.T + bias
-    assert torch.equal(choice.double(), x.flatten(0, 1).double() @ weight.double().T + bias.double())
-    assert choice.abs().max() < 2**5  # twice that, in units of 2^-18, is below 2^24: sums of two are exact as well
+    assert torch.equal(
+        choice.double(), x.flatten(0, 1).double() @ weight.double().T + bias.double()
+    )
+    assert (
+        choice.abs().max() < 2**5
+    )  # twice that, in units of 2^-18, is below 2^24: sums of two are exact as well
     assert all(len(row.unique()) == len(row) for row in choice)
     sums = choice.unflatten(1, (module.n_group, -1)).topk(2).values.sum(2)
     assert all(len(row.unique()) == len(row) for row in sums)
 
 
 def test_grouped_queries_share_a_neighbouring_key_head() -> None:
-    sizes = {"batch_size": 2, "seq_len": 5, "hidden_size": 7, "num_attention_heads": 6, "num_key_value_heads": 2}
+    sizes = {
+        "batch_size": 2,
+        "seq_len": 5,
+        "hidden_size": 7,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 2,
+    }
     w, (x,), (y,) = exact("L4_3_GroupedQueryAttention", **sizes, head_dim=4)
     for tokens, result in zip(x, y, strict=True):
-        q, k, v = (heads_of(tokens @ w[f"{p}_proj.weight"].T, n) for p, n in (("q", 6), ("k", 2), ("v", 2)))
+        q, k, v = (
+            heads_of(tokens @ w[f"{p}_proj.weight"].T, n) for p, n in (("q", 6), ("k", 2), ("v", 2))
+        )
         attended = np.zeros((5, 6, 4))
         for t, h in np.ndindex(5, 6):
             keys = np.array([turned(k[s, h // 3], s) for s in range(t + 1)])
@@ -101,7 +131,9 @@ def test_grouped_queries_share_a_neighbouring_key_head() -> None:
 
 
 def rounded_to_fp8(a: Array, mantissa: int, smallest: int, top: int) -> Array:
-    """Nearest values with that many bits after the first one, above exponent `smallest`; ties to even; scaled back."""
+    """Nearest values with that many bits after the first one, above exponent `smallest`; ties to
+    even; scaled back.
+    """
     shift = top - math.frexp(np.abs(a).max())[1]
     scaled = a * 2.0**shift
     exponent = np.maximum(np.frexp(scaled)[1] - 1, smallest)
@@ -109,8 +141,12 @@ def rounded_to_fp8(a: Array, mantissa: int, smallest: int, top: int) -> Array:
     return np.round(scaled / unit) * unit / 2.0**shift
 
 
-@pytest.mark.parametrize(("use_e4m3", "mantissa", "smallest", "top"), [(True, 3, -6, 8), (False, 2, -14, 15)])
-def test_fp8_matmul_rounds_both_to_a_power_of_two_grid(use_e4m3: bool, mantissa: int, smallest: int, top: int) -> None:
+@pytest.mark.parametrize(
+    ("use_e4m3", "mantissa", "smallest", "top"), [(True, 3, -6, 8), (False, 2, -14, 15)]
+)
+def test_fp8_matmul_rounds_both_to_a_power_of_two_grid(
+    use_e4m3: bool, mantissa: int, smallest: int, top: int
+) -> None:
     sizes = {"batch_size": 2, "seq_len": 3, "K": 1000, "N": 5, "use_e4m3": use_e4m3}
     w, (x,), (y,) = exact("L4_4_FP8_Matmul", **sizes)
     a, b = (rounded_to_fp8(matrix, mantissa, smallest, top) for matrix in (x, w["weight"]))
@@ -119,11 +155,20 @@ def test_fp8_matmul_rounds_both_to_a_power_of_two_grid(use_e4m3: bool, mantissa:
 
 
 def test_moe_gated_gemm_weighs_the_chosen_experts() -> None:
-    sizes = {"batch_size": 2, "seq_len": 4, "hidden_size": 5, "intermediate_size": 3, "num_experts": 4, "top_k": 2}
+    sizes = {
+        "batch_size": 2,
+        "seq_len": 4,
+        "hidden_size": 5,
+        "intermediate_size": 3,
+        "num_experts": 4,
+        "top_k": 2,
+    }
     w, (x, indices, weights), (y,) = exact("L4_5_MoE_GatedGEMM", **sizes)
     for place in np.ndindex(2, 4):
         chosen = zip(indices[place], weights[place], strict=True)
-        experts = [(e, s, *(w[f"{name}_proj"][e] for name in ("gate", "up", "down"))) for e, s in chosen]
+        experts = [
+            (e, s, *(w[f"{name}_proj"][e] for name in ("gate", "up", "down"))) for e, s in chosen
+        ]
         close(y[place], sum(s * mlp(x[place], *matrices) for _, s, *matrices in experts))
 
 
@@ -134,21 +179,39 @@ def test_moe_gated_gemm_indices_of_a_token_differ() -> None:
 
 
 def test_int4_weights_lie_low_half_first() -> None:
-    w, (x,), (y,) = exact("L4_6_INT4_Quantized_GEMM", batch_size=2, seq_len=3, K=12, N=5, group_size=4)
+    w, (x,), (y,) = exact(
+        "L4_6_INT4_Quantized_GEMM", batch_size=2, seq_len=3, K=12, N=5, group_size=4
+    )
     packed, scales = w["weight_packed"].tolist(), w["scales"]
-    weight = [[scales[n, k // 4] * (packed[n][k // 2] // 16 ** (k % 2) % 16 - 8) for k in range(12)] for n in range(5)]
+    weight = [
+        [scales[n, k // 4] * (packed[n][k // 2] // 16 ** (k % 2) % 16 - 8) for k in range(12)]
+        for n in range(5)
+    ]
     close(y, x @ np.array(weight).T)
 
 
 def delta_net(id: str, gate_size: int) -> None:
-    """Token by token, as the statement has it; 140 tokens, so that three chunks of the reference meet."""
-    sizes = {"batch_size": 1, "seq_len": 140, "hidden_size": 5, "num_heads": 2, "head_dim_qk": 3, "head_dim_v": 4}
+    """Token by token, as the statement has it; 140 tokens, so that three chunks of the reference
+    meet.
+    """
+    sizes = {
+        "batch_size": 1,
+        "seq_len": 140,
+        "hidden_size": 5,
+        "num_heads": 2,
+        "head_dim_qk": 3,
+        "head_dim_v": 4,
+    }
     w, (x,), (y,) = exact(id, **sizes)
     tokens, streams = x[0], {}
     for name in "qkv":
-        u = np.concatenate([np.zeros((3, w[f"{name}_proj.weight"].shape[0])), tokens @ w[f"{name}_proj.weight"].T])
+        u = np.concatenate(
+            [np.zeros((3, w[f"{name}_proj.weight"].shape[0])), tokens @ w[f"{name}_proj.weight"].T]
+        )
         taps, bias = w[f"{name}_conv.weight"][:, 0].T, w[f"{name}_conv.bias"]
-        streams[name] = silu(np.array([(u[t : t + 4] * taps).sum(0) + bias for t in range(140)])).reshape(140, 2, -1)
+        streams[name] = silu(
+            np.array([(u[t : t + 4] * taps).sum(0) + bias for t in range(140)])
+        ).reshape(140, 2, -1)
     q, k = (streams[n] / np.sqrt((streams[n] ** 2).sum(-1, keepdims=True) + 1e-6) for n in "qk")
     a = sigmoid(tokens @ w["a_proj.weight"].T + w["a_proj.bias"]).reshape(140, 2, gate_size)
     beta = sigmoid(tokens @ w["b_proj.weight"].T + w["b_proj.bias"])
@@ -158,7 +221,11 @@ def delta_net(id: str, gate_size: int) -> None:
         state[h] = faded + beta[t, h] * np.outer(k[t, h], streams["v"][t, h] - faded.T @ k[t, h])
         o[t, h] = state[h].T @ q[t, h] / math.sqrt(3)
     gate = sigmoid(tokens @ w["g_proj.weight"].T)
-    close(y[0], (normalized(o, w["o_norm.weight"], w["o_norm.bias"]).reshape(140, 8) * gate) @ w["o_proj.weight"].T)
+    close(
+        y[0],
+        (normalized(o, w["o_norm.weight"], w["o_norm.bias"]).reshape(140, 8) * gate)
+        @ w["o_proj.weight"].T,
+    )
 
 
 def test_gated_delta_net_follows_its_recurrence() -> None:
@@ -170,14 +237,23 @@ def test_kimi_delta_attention_has_a_gate_for_every_key_feature() -> None:
 
 
 def test_paged_attention_follows_the_table_up_to_the_length() -> None:
-    sizes = {"num_seqs": 4, "num_heads": 6, "num_kv_heads": 2, "head_dim": 5, "block_size": 3, "max_blocks": 4}
+    sizes = {
+        "num_seqs": 4,
+        "num_heads": 6,
+        "num_kv_heads": 2,
+        "head_dim": 5,
+        "block_size": 3,
+        "max_blocks": 4,
+    }
     _, (q, k_cache, v_cache, tables, lengths), (o,) = exact("L4_9_PagedDecodeAttention", **sizes)
     assert sorted(tables.flatten()) == list(range(16))
     assert lengths.min() >= 1
     assert lengths.max() <= 12
     for s, h in np.ndindex(4, 6):
         places = [(tables[s, t // 3], t % 3, h // 3) for t in range(lengths[s])]
-        keys, values = (np.array([cache[place] for place in places]) for cache in (k_cache, v_cache))
+        keys, values = (
+            np.array([cache[place] for place in places]) for cache in (k_cache, v_cache)
+        )
         close(o[s, h], attend(q[s, h], keys, values))
 
 
@@ -186,11 +262,16 @@ def test_decode_attention_gives_the_log_of_the_sum_too() -> None:
     _, (q, k, v), (o, lse) = exact("L4_10_GQADecodeLongKV", **sizes)
     for b, h in np.ndindex(2, 6):
         close(o[b, h], attend(q[b, h], k[b, h // 3], v[b, h // 3]))
-        close(lse[b, h], math.log(sum(math.exp(sum(q[b, h] * key) / math.sqrt(5)) for key in k[b, h // 3])))
+        close(
+            lse[b, h],
+            math.log(sum(math.exp(sum(q[b, h] * key) / math.sqrt(5)) for key in k[b, h // 3])),
+        )
 
 
 def test_selective_scan_is_a_recurrence() -> None:
-    w, (u, dt, B, C, z), (y,) = exact("L4_11_SelectiveScan", batch_size=2, d_inner=3, d_state=4, seq_len=13)
+    w, (u, dt, B, C, z), (y,) = exact(
+        "L4_11_SelectiveScan", batch_size=2, d_inner=3, d_state=4, seq_len=13
+    )
     for b, d in np.ndindex(2, 3):
         h = np.zeros(4)
         for t in range(13):

@@ -54,7 +54,10 @@ def test_sparse_vector_product_is_the_dense_one() -> None:
 def test_sparse_rows_are_uneven_and_their_columns_distinct_and_increasing() -> None:
     for id, sizes in (
         ("L5_3_SpMV_CSR", {"num_rows": 500, "num_cols": 1000, "total_nnz": 9000}),
-        ("L5_11_BlockSparse_SpMM", {"block_rows": 90, "block_columns": 70, "num_blocks": 900, "block_size": 2}),
+        (
+            "L5_11_BlockSparse_SpMM",
+            {"block_rows": 90, "block_columns": 70, "num_blocks": 900, "block_size": 2},
+        ),
     ):
         _, (values, columns, ends, *_) = small(id, **sizes)
         assert ends[0] == 0
@@ -65,7 +68,9 @@ def test_sparse_rows_are_uneven_and_their_columns_distinct_and_increasing() -> N
         rows = torch.repeat_interleave(lengths)
         assert torch.all(torch.diff(rows * 10_000 + columns) > 0)
         assert columns.min() >= 0
-        assert columns.max() < (sizes["num_cols"] if "num_cols" in sizes else sizes["block_columns"])
+        assert columns.max() < (
+            sizes["num_cols"] if "num_cols" in sizes else sizes["block_columns"]
+        )
 
 
 def test_conjugate_gradient_steps_along_the_direction() -> None:
@@ -75,7 +80,9 @@ def test_conjugate_gradient_steps_along_the_direction() -> None:
     alpha = old / sum(p * product)
     left = r - alpha * product
     new = sum(left * left)
-    for output, expected in zip(call(model, inputs), (x + alpha * p, left, left + new / old * p, new), strict=True):
+    for output, expected in zip(
+        call(model, inputs), (x + alpha * p, left, left + new / old * p, new), strict=True
+    ):
         expect(output, expected)
 
 
@@ -87,7 +94,9 @@ def test_conjugate_gradient_matrix_is_symmetric_and_positive_definite() -> None:
 
 
 def test_deposit_shares_a_charge_among_four_points_exactly() -> None:
-    model, (positions, charges) = small("L5_5_ParticleInCell_Deposit", num_particles=400, grid_size=5)
+    model, (positions, charges) = small(
+        "L5_5_ParticleInCell_Deposit", num_particles=400, grid_size=5
+    )
     positions[0] = torch.tensor([4.0, 4.0])  # the last point itself
     expected = np.zeros((5, 5))
     for (x, y), charge in zip(positions.tolist(), charges.tolist(), strict=True):
@@ -128,7 +137,10 @@ def entry(low: list, high: list, origin: list, direction: list) -> float:
     """Where a ray enters a box, at 0 if it begins inside; infinity if it misses."""
     near, far = -math.inf, math.inf
     for a, b, o, d in zip(low, high, origin, direction, strict=True):
-        near, far = max(near, min((a - o) / d, (b - o) / d)), min(far, max((a - o) / d, (b - o) / d))
+        near, far = (
+            max(near, min((a - o) / d, (b - o) / d)),
+            min(far, max((a - o) / d, (b - o) / d)),
+        )
     return max(near, 0) if near <= far and far >= 0 else math.inf
 
 
@@ -152,7 +164,9 @@ def test_traversal_with_a_stack_finds_the_same_leaves() -> None:
 
 
 def test_boxes_enclose_their_children_and_every_node_is_reached() -> None:
-    _, (_, _, lows, highs, left, right, leaf) = small("L5_8_BVH_Traversal", num_rays=1, num_bvh_nodes=127)
+    _, (_, _, lows, highs, left, right, leaf) = small(
+        "L5_8_BVH_Traversal", num_rays=1, num_bvh_nodes=127
+    )
     for child in (left, right):
         assert torch.equal(child < 0, leaf)
         assert (lows[~leaf] <= lows[child[~leaf]]).all()
@@ -168,12 +182,17 @@ def test_lattice_boltzmann_collides_bounces_and_streams() -> None:
     for y, x, (i, c) in itertools.product(range(4), range(5), enumerate(velocities)):
         cell = values[:, y, x]
         rho = sum(cell)
-        u = [sum(value * v[k] for value, v in zip(cell, velocities, strict=True)) / rho for k in (0, 1)]
+        u = [
+            sum(value * v[k] for value, v in zip(cell, velocities, strict=True)) / rho
+            for k in (0, 1)
+        ]
         along = c[0] * u[0] + c[1] * u[1]
         weight = {0: 4 / 9, 1: 1 / 9, 2: 1 / 36}[abs(c[0]) + abs(c[1])]
         equal = weight * rho * (1 + 3 * along + 4.5 * along**2 - 1.5 * (u[0] ** 2 + u[1] ** 2))
         back = cell[velocities.index((-c[0], -c[1]))]
-        expected[i, (y + c[1]) % 4, (x + c[0]) % 5] = back if wall[y, x] else cell[i] - (cell[i] - equal) / 0.8
+        expected[i, (y + c[1]) % 4, (x + c[0]) % 5] = (
+            back if wall[y, x] else cell[i] - (cell[i] - equal) / 0.8
+        )
     assert wall.any()
     expect(call(model, [f, solid])[0], expected)
 
@@ -186,13 +205,17 @@ def test_lattice_boltzmann_keeps_mass() -> None:
 def residual(u: np.ndarray, f: np.ndarray) -> np.ndarray:
     padded = np.pad(u, 1)
     shape = range(u.shape[0]), range(u.shape[1])
-    values = [f[i, j] - 4 * u[i, j] + around(padded, i + 1, j + 1) for i, j in itertools.product(*shape)]
+    values = [
+        f[i, j] - 4 * u[i, j] + around(padded, i + 1, j + 1) for i, j in itertools.product(*shape)
+    ]
     return np.reshape(values, u.shape)
 
 
 def test_multigrid_smooths_twice_and_restricts_by_full_weighting() -> None:
     for height, width in ((7, 8), (3, 6)):
-        model, inputs = small("L5_10_Poisson_Multigrid_Smooth_Restrict", grid_height=height, grid_width=width)
+        model, inputs = small(
+            "L5_10_Poisson_Multigrid_Smooth_Restrict", grid_height=height, grid_width=width
+        )
         u, f = numbers(*inputs)
         for _ in range(2):
             u = u + 0.8 / 4 * residual(u, f)
@@ -223,12 +246,16 @@ def push(r: float) -> float:
 
 
 def test_lennard_jones_is_shifted_to_zero_at_the_cutoff() -> None:
-    model, inputs = small("L5_12_LennardJones_NeighborList", side=6, num_particles=100, max_neighbors=80)
+    model, inputs = small(
+        "L5_12_LennardJones_NeighborList", side=6, num_particles=100, max_neighbors=80
+    )
     positions, neighbors = numbers(*inputs)
     box, cutoff = 6.75, 2.5
     forces, energies = np.zeros((100, 3)), np.zeros(100)
     left_out = within = 0
-    for i, j in itertools.permutations(range(100), 2):  # all pairs: but for a few the lists must be complete
+    for i, j in itertools.permutations(
+        range(100), 2
+    ):  # all pairs: but for a few the lists must be complete
         d = [x - box * round(x / box) for x in positions[i] - positions[j]]
         r = math.hypot(*d)
         within += r < cutoff
@@ -249,6 +276,8 @@ def test_neighbor_rows_fall_end_in_filling_and_hold_no_close_pair() -> None:
     assert ((neighbors.diff() < 0) | ~listed[:, 1:]).all()
     assert 0.1 < listed.double().mean() < 0.9
     offsets = positions[:, None] - positions[neighbors.clamp(min=0)]
-    distances = torch.linalg.vector_norm(offsets - 10.125 * (offsets / 10.125).round(), dim=2)[listed]
+    distances = torch.linalg.vector_norm(offsets - 10.125 * (offsets / 10.125).round(), dim=2)[
+        listed
+    ]
     assert distances.min() > 1
     assert distances.max() > 2.5

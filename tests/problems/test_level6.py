@@ -17,7 +17,9 @@ def expect(output: torch.Tensor, expected: object) -> None:
 
 
 def sphere_hit(origin: list, direction: list, center: list, radius: float) -> tuple[float, float]:
-    """Where a ray meets a sphere, and how far its line passes from grazing, in radii; from the foot on the line."""
+    """Where a ray meets a sphere, and how far its line passes from grazing, in radii; from the foot
+    on the line.
+    """
     foot = sum(d * (c - o) for o, d, c in zip(origin, direction, center, strict=True))
     nearest = math.dist([o + foot * d for o, d in zip(origin, direction, strict=True)], center)
     if nearest > radius:
@@ -50,7 +52,9 @@ def test_rays_meet_the_first_sphere() -> None:
 
 @pytest.mark.parametrize("name", ["cpu", "odd", "crowd"])
 def test_rays_keep_away_from_whatever_rounding_could_decide(name: str) -> None:
-    origins, directions, centers, radii = draw(case(load_problem("L6_1_RayTracing_Spheres"), name), 5)
+    origins, directions, centers, radii = draw(
+        case(load_problem("L6_1_RayTracing_Spheres"), name), 5
+    )
     offsets = (centers - origins[:, None]).double()
     squares = offsets.square().sum(2)
     feet = (offsets * directions[:, None]).sum(2)
@@ -73,7 +77,9 @@ def test_gaussian_blur_is_a_blur_along_rows_and_along_columns() -> None:
     g /= g.sum()
     padded = np.pad(image.double().numpy(), 3)
     along = np.array([[g @ row[j : j + 7] for j in range(11)] for row in padded])
-    expect(call(model, [image])[0], [[g @ column[i : i + 7] for column in along.T] for i in range(6)])
+    expect(
+        call(model, [image])[0], [[g @ column[i : i + 7] for column in along.T] for i in range(6)]
+    )
 
 
 def test_bilateral_filter_weighs_by_place_and_value() -> None:
@@ -95,7 +101,9 @@ def test_erosion_is_the_least_pixel_inside_the_image() -> None:
     image += 10  # a zero from outside would win
     rows: list[list[float]] = [row.tolist() for row in image]
     for i, j in itertools.product(range(6), range(9)):
-        window = [value for row in rows[max(i - 2, 0) : i + 3] for value in row[max(j - 2, 0) : j + 3]]
+        window = [
+            value for row in rows[max(i - 2, 0) : i + 3] for value in row[max(j - 2, 0) : j + 3]
+        ]
         assert call(model, [image])[0][i, j] == min(window)
 
 
@@ -122,7 +130,10 @@ def equalize(values: list[int]) -> list[int]:
     least = values.count(min(values))
     rest = max(len(values) - least, 1)
     ranks = {v: sum(other <= v for other in values) for v in set(values)}
-    return [math.floor(Fraction(255 * (ranks[v] - least), rest) + Fraction(rest // 2, rest)) for v in values]
+    return [
+        math.floor(Fraction(255 * (ranks[v] - least), rest) + Fraction(rest // 2, rest))
+        for v in values
+    ]
 
 
 def test_equalization_spreads_the_ranks_over_all_values() -> None:
@@ -138,21 +149,28 @@ def test_equalization_of_a_flat_image_is_zero() -> None:
 
 
 def test_splats_are_blended_front_to_back() -> None:
-    model, inputs = small("L6_10_GaussianSplat_TileBlend", tiles_y=2, tiles_x=3, splats_per_tile=1, tile_size=4)
+    model, inputs = small(
+        "L6_10_GaussianSplat_TileBlend", tiles_y=2, tiles_x=3, splats_per_tile=1, tile_size=4
+    )
     splats, lists = (value.tolist() for value in inputs)
     expected = np.zeros((8, 12, 3))
     for py, px in itertools.product(range(8), range(12)):
         light = 1.0
         for number in lists[py // 4][px // 4]:
             x, y, a, b, c, opacity, *colour = splats[number]
-            alpha = opacity * math.exp(-(a * (px - x) ** 2 + 2 * b * (px - x) * (py - y) + c * (py - y) ** 2) / 2)
+            alpha = opacity * math.exp(
+                -(a * (px - x) ** 2 + 2 * b * (px - x) * (py - y) + c * (py - y) ** 2) / 2
+            )
             expected[py, px] += light * alpha * np.array(colour)
             light *= 1 - alpha
     expect(call(model, inputs)[0], expected)
 
 
 def test_splats_are_positive_definite_and_listed_by_their_neighbours() -> None:
-    module = run(load_problem("L6_10_GaussianSplat_TileBlend"), {"tiles_y": 5, "tiles_x": 6, "splats_per_tile": 2})
+    module = run(
+        load_problem("L6_10_GaussianSplat_TileBlend"),
+        {"tiles_y": 5, "tiles_x": 6, "splats_per_tile": 2},
+    )
     splats, lists = draw(module, 1)
     _, _, a, b, c, opacity, *_ = splats.unbind(1)
     assert (a * c - b * b > 0).all()
@@ -165,7 +183,9 @@ def test_splats_are_positive_definite_and_listed_by_their_neighbours() -> None:
 
 
 def covered(triangle: list, px: int, py: int) -> Fraction | None:
-    """The exact height of a triangle over a pixel, from its barycentric coordinates; None beside the triangle."""
+    """The exact height of a triangle over a pixel, from its barycentric coordinates; None beside
+    the triangle.
+    """
     (x0, y0, z0), (x1, y1, z1), (x2, y2, z2) = triangle
     whole = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
     if whole == 0:
@@ -176,19 +196,26 @@ def covered(triangle: list, px: int, py: int) -> Fraction | None:
 
 
 def test_nearest_triangle_wins_and_the_first_of_equals() -> None:
-    model, (vertices,) = small("L6_11_Rasterize_ZBuffer", image_height=9, image_width=12, num_triangles=9)
+    model, (vertices,) = small(
+        "L6_11_Rasterize_ZBuffer", image_height=9, image_width=12, num_triangles=9
+    )
     vertices[3, :, 1] = 4  # no area
     vertices[5] = vertices[4]
     vertices[6, :, 2] = 0
     depth, ids = call(model, [vertices])
     for py, px in itertools.product(range(9), range(12)):
         heights = [covered(triangle, px, py) for triangle in vertices.tolist()]
-        found = min(((math.floor(z), k) for k, z in enumerate(heights) if z is not None), default=(65536, -1))
+        found = min(
+            ((math.floor(z), k) for k, z in enumerate(heights) if z is not None),
+            default=(65536, -1),
+        )
         assert (depth[py, px].item(), ids[py, px].item()) == found
 
 
 def test_triangles_of_both_windings_cover_much_of_the_image() -> None:
-    model, (vertices,) = small("L6_11_Rasterize_ZBuffer", image_height=60, image_width=80, num_triangles=60)
+    model, (vertices,) = small(
+        "L6_11_Rasterize_ZBuffer", image_height=60, image_width=80, num_triangles=60
+    )
     assert 0.5 < (call(model, [vertices])[1] >= 0).double().mean() < 1
     (x0, y0), (x1, y1), (x2, y2) = vertices[:, :, :2].permute(1, 2, 0)
     areas = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
@@ -196,16 +223,23 @@ def test_triangles_of_both_windings_cover_much_of_the_image() -> None:
 
 
 def test_distance_is_to_the_nearest_set_pixel() -> None:
-    model, (mask,) = small("L6_12_DistanceTransform_Euclidean", image_height=17, image_width=23, density=0.05)
+    model, (mask,) = small(
+        "L6_12_DistanceTransform_Euclidean", image_height=17, image_width=23, density=0.05
+    )
     seeds = mask.nonzero().tolist()
-    expected = [min((i - r) ** 2 + (j - c) ** 2 for r, c in seeds) for i, j in itertools.product(range(17), range(23))]
+    expected = [
+        min((i - r) ** 2 + (j - c) ** 2 for r, c in seeds)
+        for i, j in itertools.product(range(17), range(23))
+    ]
     output = call(model, [mask])[0]
     assert output.dtype == torch.int32
     assert output.flatten().tolist() == expected
 
 
 def test_distance_from_a_single_pixel_in_the_corner() -> None:
-    model, (mask,) = small("L6_12_DistanceTransform_Euclidean", image_height=9, image_width=300, density=0.0)
+    model, (mask,) = small(
+        "L6_12_DistanceTransform_Euclidean", image_height=9, image_width=300, density=0.0
+    )
     assert mask.sum() == 1
     mask[:] = False
     mask[8, 0] = True

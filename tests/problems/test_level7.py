@@ -1,4 +1,6 @@
-"""Signal problems: each reference at a small size against its statement, in float64 and without what it is made of."""
+"""Signal problems: each reference at a small size against its statement, in float64 and without
+what it is made of.
+"""
 
 import itertools
 import math
@@ -51,7 +53,10 @@ def test_fft_2d_is_the_sum_over_waves_along_both_sides() -> None:
 def test_convolution_slides_the_kernel_unflipped() -> None:
     model, (signal,) = small("L7_3_Convolution_1D", signal_length=40, kernel_size=7)
     kernel, padded = buffer(model, "kernel")[0, 0], np.pad(wide(signal), 3)
-    near(call(model, [signal])[0], np.array([sum(kernel[k] * padded[n + k] for k in range(7)) for n in range(40)]))
+    near(
+        call(model, [signal])[0],
+        np.array([sum(kernel[k] * padded[n + k] for k in range(7)) for n in range(40)]),
+    )
 
 
 def test_cross_correlation_slides_the_template_over_every_pixel() -> None:
@@ -105,13 +110,17 @@ def test_wiener_filter_divides_by_the_blur_in_the_frequency_domain() -> None:
     near(call(model, [blurred])[0], (rows.conj() @ estimate @ columns.conj()).real / (14 * 15))
 
 
-@pytest.mark.parametrize(("name", "a", "b"), [("hann", 0.5, 0.5), ("hamming", 0.54, 0.46), ("none", 1.0, 0.0)])
+@pytest.mark.parametrize(
+    ("name", "a", "b"), [("hann", 0.5, 0.5), ("hamming", 0.54, 0.46), ("none", 1.0, 0.0)]
+)
 def test_stft_transforms_each_windowed_frame(name: str, a: float, b: float) -> None:
     model, (signal,) = small("L7_8_STFT", signal_length=51, n_fft=15, hop_length=4, window=name)
     window = np.array([a - b * math.cos(2 * math.pi * n / 15) for n in range(15)])
     np.testing.assert_allclose(buffer(model, "window"), window, atol=1e-6)
     padded = np.array([wide(signal)[mirrored(i - 7, 51)] for i in range(51 + 14)])
-    frames = np.stack([buffer(model, "window") * padded[m * 4 : m * 4 + 15] for m in range(1 + (65 - 15) // 4)])
+    frames = np.stack(
+        [buffer(model, "window") * padded[m * 4 : m * 4 + 15] for m in range(1 + (65 - 15) // 4)]
+    )
     near(call(model, [signal])[0], waves(15)[:8] @ frames.T)
 
 
@@ -126,7 +135,9 @@ def test_dct_is_the_sum_over_cosines() -> None:
 
 def test_dct_keeps_norms_also_of_long_rows() -> None:
     model, (x,) = small("L7_9_DCT_II", batch_size=2, length=1500)
-    np.testing.assert_allclose(*(np.linalg.norm(wide(t), axis=1) for t in (call(model, [x])[0], x)), rtol=1e-6)
+    np.testing.assert_allclose(
+        *(np.linalg.norm(wide(t), axis=1) for t in (call(model, [x])[0], x)), rtol=1e-6
+    )
 
 
 def test_biquads_follow_their_recursion() -> None:
@@ -137,7 +148,11 @@ def test_biquads_follow_their_recursion() -> None:
         for t in range(300):
             past = [(signal[:, t - k] if t >= k else 0) for k in range(3)]
             fed = [(output[:, t - k] if t >= k else 0) for k in (1, 2)]
-            output[:, t] = sum(b[:, s, k] * past[k] for k in range(3)) - a[:, s, 0] * fed[0] - a[:, s, 1] * fed[1]
+            output[:, t] = (
+                sum(b[:, s, k] * past[k] for k in range(3))
+                - a[:, s, 0] * fed[0]
+                - a[:, s, 1] * fed[1]
+            )
         signal = output
     near(call(model, [x])[0], signal)
 
@@ -160,7 +175,9 @@ def test_wavelets_filter_and_keep_every_second_value() -> None:
     for _ in range(3):
         size = (values.shape[1] + 3) // 2
         at = [[2 * k - 2 + j for j in range(4)] for k in range(size)]
-        taken = np.array([[v[i] if 0 <= i < len(v) else 0 for row in at for i in row] for v in values])
+        taken = np.array(
+            [[v[i] if 0 <= i < len(v) else 0 for row in at for i in row] for v in values]
+        )
         parts.insert(0, taken.reshape(2, size, 4) @ high)
         values = taken.reshape(2, size, 4) @ low
     near(call(model, [x])[0], np.concatenate([values, *parts], axis=1))
@@ -168,15 +185,23 @@ def test_wavelets_filter_and_keep_every_second_value() -> None:
 
 def test_wavelets_keep_norms() -> None:
     model, (x,) = small("L7_11_WaveletTransform_Daubechies", batch_size=3, length=1001, levels=5)
-    np.testing.assert_allclose(*(np.linalg.norm(wide(t), axis=1) for t in (call(model, [x])[0], x)), rtol=1e-6)
+    np.testing.assert_allclose(
+        *(np.linalg.norm(wide(t), axis=1) for t in (call(model, [x])[0], x)), rtol=1e-6
+    )
 
 
 def best_path(emissions: list, transitions: list, initial: list) -> tuple[list[int], int]:
-    """Tries every path; among the best the one whose states, compared from the last one backwards, are smallest."""
+    """Tries every path; among the best the one whose states, compared from the last one backwards,
+    are smallest.
+    """
 
     def score(path: tuple[int, ...]) -> int:
         steps = sum(transitions[i][j] for i, j in itertools.pairwise(path))
-        return initial[path[0]] + steps + sum(row[state] for row, state in zip(emissions, path, strict=True))
+        return (
+            initial[path[0]]
+            + steps
+            + sum(row[state] for row, state in zip(emissions, path, strict=True))
+        )
 
     paths = itertools.product(range(len(initial)), repeat=len(emissions))
     best = min(paths, key=lambda path: (-score(path), path[::-1]))

@@ -1,4 +1,6 @@
-"""Video problems: each reference at a small size against its statement, pixel by pixel, in float64 or integers."""
+"""Video problems: each reference at a small size against its statement, pixel by pixel, in float64
+or integers.
+"""
 
 import itertools
 import math
@@ -33,7 +35,13 @@ def mirrored(index: int, size: int) -> int:
 
 @pytest.mark.parametrize("grey_levels", [2, 256])
 def test_block_matching_finds_the_first_of_the_least_costs(grey_levels: int) -> None:
-    sizes = {"frame_height": 11, "frame_width": 14, "block_size": 4, "search_range": 2, "grey_levels": grey_levels}
+    sizes = {
+        "frame_height": 11,
+        "frame_width": 14,
+        "block_size": 4,
+        "search_range": 2,
+        "grey_levels": grey_levels,
+    }
     model, frames = small("L8_1_MotionEstimation_BlockMatch", **sizes)
     current, reference = map(wide, frames)
     padded = np.pad(reference, 2)
@@ -54,7 +62,9 @@ def test_no_more_than_some_blocks_can_be_found_by_equal_pixels() -> None:
     frames = draw(module, 0)
     motion_x, motion_y, sad = call(module.Model(16, 8), frames)
     assert len(set(zip(motion_x.flatten().tolist(), motion_y.flatten().tolist(), strict=True))) > 80
-    moved = sad < 256 * 85 * 0.35  # two unrelated pixels differ by 85; a fifth of these are unrelated
+    moved = (
+        sad < 256 * 85 * 0.35
+    )  # two unrelated pixels differ by 85; a fifth of these are unrelated
     assert 0.2 < moved.double().mean() < 0.5
     current, reference = (frame.int() for frame in frames)
     padded = torch.nn.functional.pad(reference, [8] * 4, value=-1)
@@ -71,7 +81,9 @@ def test_no_more_than_some_blocks_can_be_found_by_equal_pixels() -> None:
 
 
 def test_optical_flow_solves_the_least_squares_of_each_window() -> None:
-    model, frames = small("L8_2_OpticalFlow_LucasKanade", frame_height=7, frame_width=9, window_size=5)
+    model, frames = small(
+        "L8_2_OpticalFlow_LucasKanade", frame_height=7, frame_width=9, window_size=5
+    )
     one, two = map(wide, frames)
     padded = np.pad((one + two) / 2, 1)
     across, smooth = (-1, 0, 1), (1, 2, 1)
@@ -93,8 +105,12 @@ def test_optical_flow_solves_the_least_squares_of_each_window() -> None:
 def test_optical_flow_finds_a_shift_in_eighths_of_a_pixel() -> None:
     model, _ = small("L8_2_OpticalFlow_LucasKanade", frame_height=30, frame_width=30)
     field = torch.sin(0.4 * torch.arange(31.0)) + torch.cos(0.3 * torch.arange(31.0))[:, None]
-    u, v = call(model, [field[:-1, 1:].contiguous(), (0.75 * field[:-1, 1:] + 0.25 * field[:-1, :-1])])
-    assert (8 * u[12:18, 12:18] - 0.25).abs().max() < 0.02  # a sum of Sobel weights is 8 times the slope
+    u, v = call(
+        model, [field[:-1, 1:].contiguous(), (0.75 * field[:-1, 1:] + 0.25 * field[:-1, :-1])]
+    )
+    assert (
+        8 * u[12:18, 12:18] - 0.25
+    ).abs().max() < 0.02  # a sum of Sobel weights is 8 times the slope
     assert (8 * v[12:18, 12:18]).abs().max() < 0.02
 
 
@@ -130,7 +146,9 @@ def test_frame_interpolation_samples_both_frames_along_the_flow() -> None:
 
 @pytest.mark.parametrize("number", [4, 5])
 def test_temporal_denoising_weighs_the_moved_frames(number: int) -> None:
-    model, inputs = small("L8_4_VideoDenoising_Temporal", num_temporal_frames=number, frame_height=7, frame_width=6)
+    model, inputs = small(
+        "L8_4_VideoDenoising_Temporal", num_temporal_frames=number, frame_height=7, frame_width=6
+    )
     frames, flows = map(wide, inputs)
     middle = number // 2
     expected = np.zeros((7, 6))
@@ -157,14 +175,21 @@ def test_stabilization_samples_where_the_inverse_homography_points() -> None:
     near(call(model, [frame, homography])[0], expected)
 
 
-@pytest.mark.parametrize("name", ["L8_3_FrameInterpolation", "L8_4_VideoDenoising_Temporal", "L8_5_VideoStabilization"])
+@pytest.mark.parametrize(
+    "name", ["L8_3_FrameInterpolation", "L8_4_VideoDenoising_Temporal", "L8_5_VideoStabilization"]
+)
 def test_no_pixel_follows_from_those_round_it(name: str) -> None:
     """Each odd row, as well as the four next to it tell it: what is left is most of the noise."""
     frame = draw(case(load_problem(name), "odd"), 0)[0]
     rows = (frame if frame.dim() == 2 else frame[0]).double()
-    shown = torch.stack([rows[i : rows.shape[0] - 6 + i : 2] for i in (0, 2, 4, 6)], -1).flatten(0, 1)
+    shown = torch.stack([rows[i : rows.shape[0] - 6 + i : 2] for i in (0, 2, 4, 6)], -1).flatten(
+        0, 1
+    )
     hidden = rows[3 : rows.shape[0] - 3 : 2].flatten()
-    told = shown[: hidden.numel()] @ torch.linalg.lstsq(shown[: hidden.numel()], hidden[:, None]).solution
+    told = (
+        shown[: hidden.numel()]
+        @ torch.linalg.lstsq(shown[: hidden.numel()], hidden[:, None]).solution
+    )
     assert (told.flatten() - hidden).std() > 0.2
 
 
@@ -217,7 +242,9 @@ def test_deblocking_smooths_small_steps_first_across_then_down() -> None:
 
 
 KINDS = [(False, False), (True, False), (False, True)]
-"""A scene that goes on, a cut (pixels differ), a fade (histograms differ); each as the two scores see it."""
+"""A scene that goes on, a cut (pixels differ), a fade (histograms differ); each as the two scores
+see it.
+"""
 
 
 def test_scene_scores_compare_pixels_and_histograms() -> None:
@@ -233,22 +260,44 @@ def test_scene_scores_compare_pixels_and_histograms() -> None:
 
 def test_scenes_change_for_either_reason_and_scores_keep_away_from_thresholds() -> None:
     module = run(load_problem("L8_8_SceneChangeDetect"), {"frame_height": 80, "frame_width": 100})
-    scores = [[value.item() for value in call(module.Model(), draw(module, seed))] for seed in range(40)]
+    scores = [
+        [value.item() for value in call(module.Model(), draw(module, seed))] for seed in range(40)
+    ]
     assert all(change == (sad > 0.3 or chi > 0.5) for change, sad, chi in scores)
     assert all(min(abs(sad - 0.3), abs(chi - 0.5)) > 0.05 for _, sad, chi in scores)
     assert all(sum(kind == (sad > 0.3, chi > 0.5) for _, sad, chi in scores) >= 5 for kind in KINDS)
 
 
 def test_integer_transform_quantizes_and_scans_in_zigzag() -> None:
-    model, (residual,) = small("L8_9_IntegerTransform_Quantize", frame_height=149, frame_width=201, qp=17)
+    model, (residual,) = small(
+        "L8_9_IntegerTransform_Quantize", frame_height=149, frame_width=201, qp=17
+    )
     module = case(load_problem("L8_9_IntegerTransform_Quantize"), "odd")
-    matrix, padded = np.array(module.TRANSFORM), np.pad(wide(residual), ((0, 3), (0, 7)), mode="edge")
-    order = [(0, 0), (0, 1), (1, 0), (2, 0), (1, 1), (0, 2), (0, 3), (1, 2), (2, 1), (3, 0), (4, 0), (3, 1)]
+    matrix, padded = (
+        np.array(module.TRANSFORM),
+        np.pad(wide(residual), ((0, 3), (0, 7)), mode="edge"),
+    )
+    order = [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (2, 0),
+        (1, 1),
+        (0, 2),
+        (0, 3),
+        (1, 2),
+        (2, 1),
+        (3, 0),
+        (4, 0),
+        (3, 1),
+    ]
     expected = []
     for m, n in itertools.product(range(19), range(26)):
         block = padded[8 * m : 8 * m + 8, 8 * n : 8 * n + 8]
         w = (matrix @ ((block @ matrix.T + 2) // 4) + 256) // 512
-        level = np.sign(w) * ((np.abs(w) * 14564 + 171 * 2**11) // 2**20)  # qp 17: scale 5, shift 20
+        level = np.sign(w) * (
+            (np.abs(w) * 14564 + 171 * 2**11) // 2**20
+        )  # qp 17: scale 5, shift 20
         expected.append([level[at] for at in order])
     actual = call(model, [residual])[0]
     assert (actual.dtype, tuple(actual.shape)) == (torch.int16, (494, 64))
@@ -309,11 +358,20 @@ def test_ssim_compares_means_variances_and_covariance() -> None:
 
 
 def half(samples: list[int], shift: int) -> int:
-    return (samples[0] - 5 * samples[1] + 20 * samples[2] + 20 * samples[3] - 5 * samples[4] + samples[5]) >> shift
+    return (
+        samples[0]
+        - 5 * samples[1]
+        + 20 * samples[2]
+        + 20 * samples[3]
+        - 5 * samples[4]
+        + samples[5]
+    ) >> shift
 
 
 def test_motion_compensation_interpolates_quarter_pixels() -> None:
-    model, inputs = small("L8_12_MotionCompensation_QuarterPel", frame_height=35, frame_width=52, search_range=5)
+    model, inputs = small(
+        "L8_12_MotionCompensation_QuarterPel", frame_height=35, frame_width=52, search_range=5
+    )
     frame, motion_x, motion_y = map(wide, inputs)
 
     def at(i: int, j: int) -> int:
@@ -333,7 +391,9 @@ def test_motion_compensation_interpolates_quarter_pixels() -> None:
         return min(max(value, 0), 255)
 
     def quarter(y: int, x: int) -> int:
-        """The mean of the half-pixel samples on either side; if diagonal, of those in the nearest row and column."""
+        """The mean of the half-pixel samples on either side; if diagonal, of those in the nearest
+        row and column.
+        """
         if y % 2 and x % 2:
             pair = ((2 * ((y + 1) // 4), x // 2 | 1), (y // 2 | 1, 2 * ((x + 1) // 4)))
         else:
@@ -341,13 +401,20 @@ def test_motion_compensation_interpolates_quarter_pixels() -> None:
         return (sample(*pair[0]) + sample(*pair[1]) + 1) >> 1
 
     expected = [
-        [quarter(4 * i + int(motion_y[i // 16, j // 16]), 4 * j + int(motion_x[i // 16, j // 16])) for j in range(52)]
+        [
+            quarter(
+                4 * i + int(motion_y[i // 16, j // 16]), 4 * j + int(motion_x[i // 16, j // 16])
+            )
+            for j in range(52)
+        ]
         for i in range(35)
     ]
     assert call(model, inputs)[0].tolist() == expected
 
 
 def test_motion_compensation_meets_every_quarter_of_a_pixel() -> None:
-    _, motion_x, motion_y = draw(case(load_problem("L8_12_MotionCompensation_QuarterPel"), "cpu"), 0)
+    _, motion_x, motion_y = draw(
+        case(load_problem("L8_12_MotionCompensation_QuarterPel"), "cpu"), 0
+    )
     phases = (4 * (motion_y & 3) + (motion_x & 3)).flatten()
     assert phases.bincount(minlength=16).min() > 0

@@ -24,7 +24,10 @@ def test_max_of_negative_elements_is_negative() -> None:
     model, (values,) = small("L9_3_Reduction_Max", array_size=1001)
     assert call(model, [values])[0].item() == max(values.tolist()) < 0
     for place in (0, 500, 1000):
-        assert call(model, [torch.arange(1001) - 1001.0 + 5000.0 * (torch.arange(1001) == place)])[0] == place + 3999
+        assert (
+            call(model, [torch.arange(1001) - 1001.0 + 5000.0 * (torch.arange(1001) == place)])[0]
+            == place + 3999
+        )
 
 
 def test_max_lies_at_the_end_often_and_elsewhere_too() -> None:
@@ -104,7 +107,10 @@ def test_the_best_of_each_lane_are_not_the_top_k() -> None:
             most = max(sum(place % lanes == lane for place in row) for lane in range(lanes))
             crowded[lanes] += most > 16
     assert all(3 < rows < 45 for rows in crowded.values()), crowded
-    together = [any(sum(0 <= place - first < 500 for place in row) > 16 for first in row) for row in best.tolist()]
+    together = [
+        any(sum(0 <= place - first < 500 for place in row) > 16 for first in row)
+        for row in best.tolist()
+    ]
     assert 1 < sum(together) < 45
 
 
@@ -114,7 +120,9 @@ def test_embedding_bags_are_sums_of_rows() -> None:
     table = model.get_parameter("table.weight").tolist()
     bags = [indices.tolist()[begin:end] for begin, end in itertools.pairwise(offsets.tolist())]
     expected = [[math.fsum(table[i][column] for i in bag) for column in range(4)] for bag in bags]
-    assert torch.allclose(call(model, [indices, offsets])[0], torch.tensor(expected), rtol=1e-5, atol=1e-5)
+    assert torch.allclose(
+        call(model, [indices, offsets])[0], torch.tensor(expected), rtol=1e-5, atol=1e-5
+    )
     assert [] in bags
     assert sum(map(len, bags)) == 120
 
@@ -147,12 +155,15 @@ def test_rows_to_search_are_spread_differently() -> None:
     places = [bisect.bisect_left(row, 0.5) for row in boundaries.tolist()]
     assert max(places) - min(places) > 2000
     assert all(
-        (row.unsqueeze(1) == asked[:2000]).any(dim=0).sum() > 5 for row, asked in zip(boundaries, queries, strict=True)
+        (row.unsqueeze(1) == asked[:2000]).any(dim=0).sum() > 5
+        for row, asked in zip(boundaries, queries, strict=True)
     )
 
 
 def test_search_counts_the_smaller_boundaries() -> None:
-    model, (boundaries, queries) = small("L9_13_SearchSorted_Batched", batch_size=3, row_length=500, num_queries=400)
+    model, (boundaries, queries) = small(
+        "L9_13_SearchSorted_Batched", batch_size=3, row_length=500, num_queries=400
+    )
     queries[:, :100] = boundaries[:, 200:300]
     expected = [
         [bisect.bisect_left(row, query) for query in asked]

@@ -92,10 +92,18 @@ def get_init_inputs(): return [64, 32]
 """
 
 OTHER_CONSTANTS = (
-    TASK.replace("128", "4096").replace("64, 32", "1000, 10").replace("2.0", "0.125").replace("dim=1", "dim=-1")
+    TASK.replace("128", "4096")
+    .replace("64, 32", "1000, 10")
+    .replace("2.0", "0.125")
+    .replace("dim=1", "dim=-1")
 )
 
-COPIES = {"exact": TASK, "renamed": RENAMED, "reformatted": REFORMATTED, "other constants": OTHER_CONSTANTS}
+COPIES = {
+    "exact": TASK,
+    "renamed": RENAMED,
+    "reformatted": REFORMATTED,
+    "other constants": OTHER_CONSTANTS,
+}
 
 
 def module(body: str, name: str = "Model", setup: str = "pass") -> str:
@@ -111,7 +119,11 @@ def module(body: str, name: str = "Model", setup: str = "pass") -> str:
 
 def pair(name: int, reference: str, language: str = "triton", **fields) -> Pair:
     """A pair whose kernel can be told by its name."""
-    given = {"id": f"kernelbook:{name}", "origin": "kernelbook", "kernel": f"# kernel {name}\n"} | fields
+    given = {
+        "id": f"kernelbook:{name}",
+        "origin": "kernelbook",
+        "kernel": f"# kernel {name}\n",
+    } | fields
     return Pair.model_validate(given | {"language": language, "reference": reference})
 
 

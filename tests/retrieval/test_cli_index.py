@@ -27,7 +27,10 @@ def index(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("cli") / "index"
     result = run("build", "solutions", "--model", "token-hash", "--out", str(folder))
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith(f"indexed 64 pairs in {folder}: ") and "solutions triton" in result.stdout
+    assert (
+        result.stdout.startswith(f"indexed 64 pairs in {folder}: ")
+        and "solutions triton" in result.stdout
+    )
     return str(folder)
 
 
@@ -41,12 +44,16 @@ def test_what_is_found_is_a_table(index: str) -> None:
 def test_json_has_the_kernels(index: str) -> None:
     result = run("query", index, "L9_2_Reduction_Sum", "-k", "5", "--json")
     rows = json.loads(result.stdout)
-    assert len(rows) == 5 and all("triton" in row["kernel"] and 0 < row["likeness"] <= 1 for row in rows)
+    assert len(rows) == 5 and all(
+        "triton" in row["kernel"] and 0 < row["likeness"] <= 1 for row in rows
+    )
 
 
 def test_a_problem_of_ones_own_may_be_asked_for(index: str, tmp_path: Path) -> None:
     (tmp_path / "1_Mine.py").write_text(module("return torch.softmax(x, dim=1)"))
-    rows = json.loads(run("query", index, str(tmp_path / "1_Mine.py"), "--language", "cpp", "--json").stdout)
+    rows = json.loads(
+        run("query", index, str(tmp_path / "1_Mine.py"), "--language", "cpp", "--json").stdout
+    )
     assert rows and not [row for row in rows if "softmax" in row["id"].lower()]
 
 
@@ -55,11 +62,20 @@ def test_building_tells_what_was_left_out_as_json(tmp_path: Path) -> None:
     from pyarrow import parquet
 
     rows = [
-        {"python_code": code, "triton_code": "k", "entry_point": "M"} for code in (module("return x", "M"), "def (")
+        {"python_code": code, "triton_code": "k", "entry_point": "M"}
+        for code in (module("return x", "M"), "def (")
     ]
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "book.parquet")
     out = tmp_path / "index"
-    words = ("build", f"kernelbook:{tmp_path / 'book.parquet'}", "--model", "token-hash", "--out", str(out), "--json")
+    words = (
+        "build",
+        f"kernelbook:{tmp_path / 'book.parquet'}",
+        "--model",
+        "token-hash",
+        "--out",
+        str(out),
+        "--json",
+    )
     assert json.loads(run(*words).stdout) == {
         "index": str(out), "pairs": {"kernelbook triton": 1}, "left_out": {"a reference that does not parse": 1},
     }  # fmt: skip
@@ -69,19 +85,32 @@ def test_building_tells_what_was_left_out_as_json(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["build", "books", "--model", "token-hash", "--out", "INDEX"], "unknown source 'books'"),
-        (["build", "kernelbook:none", "--model", "token-hash", "--out", "INDEX"], "no parquet file at none"),
-        (["build", "solutions", "--model", "./none", "--out", "INDEX"], "./none is no folder; give that of a model"),
+        (
+            ["build", "kernelbook:none", "--model", "token-hash", "--out", "INDEX"],
+            "no parquet file at none",
+        ),
+        (
+            ["build", "solutions", "--model", "./none", "--out", "INDEX"],
+            "./none is no folder; give that of a model",
+        ),
         (["query", "nowhere", "L1_23_Softmax"], "there is no index at"),
-        (["query", "INDEX", "L1_23_Softmax", "--language", "rust"], "--language rust: give one of triton, cuda, cpp"),
+        (
+            ["query", "INDEX", "L1_23_Softmax", "--language", "rust"],
+            "--language rust: give one of triton, cuda, cpp",
+        ),
         (["query", "INDEX", "L1_99_Nothing"], "unknown problem"),
     ],
 )
-def test_wrong_words_are_one_line_and_exit_with_2(index: str, words: list[str], message: str) -> None:
+def test_wrong_words_are_one_line_and_exit_with_2(
+    index: str, words: list[str], message: str
+) -> None:
     result = run(*(index if word == "INDEX" else word for word in words))
     assert result.exit_code == 2 and message in result.stderr and result.stderr.count("\n") == 1
 
 
-def test_play_shows_what_is_found(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_play_shows_what_is_found(
+    index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     @contextmanager
     def open_pool(device: str) -> Iterator[ScriptedPool]:
         with closing(ScriptedPool([correct(2.0)] * 2)) as pool:
@@ -89,7 +118,17 @@ def test_play_shows_what_is_found(index: str, tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(arguments, "open_pool", open_pool)
     (tmp_path / "1_Mine.py").write_text(module("return torch.softmax(x, dim=1)"))
-    words = ["play", "--problem", str(tmp_path / "1_Mine.py"), "--model", "m", "--turns", "2", "--language", "cpp"]
+    words = [
+        "play",
+        "--problem",
+        str(tmp_path / "1_Mine.py"),
+        "--model",
+        "m",
+        "--turns",
+        "2",
+        "--language",
+        "cpp",
+    ]
     words += ["--examples", "retrieved:2", "--index", index, "--out", str(tmp_path / "out.jsonl")]
     kernels = [row["kernel"] for row in found(index, str(tmp_path / "1_Mine.py"), "cpp", 2)]
     with serve(Answer([delta(content=REPLY), delta("stop")])) as stub:
@@ -101,4 +140,6 @@ def test_play_shows_what_is_found(index: str, tmp_path: Path, monkeypatch: pytes
 
 
 def found(index: str, problem: str, language: str, number: int) -> list[dict[str, str]]:
-    return json.loads(run("query", index, problem, "--language", language, "-k", str(number), "--json").stdout)
+    return json.loads(
+        run("query", index, problem, "--language", language, "-k", str(number), "--json").stdout
+    )

@@ -1,4 +1,6 @@
-"""The fixed examples: legal, right where this machine can tell, and of no use as answers to our own problems."""
+"""The fixed examples: legal, right where this machine can tell, and of no use as answers to our own
+problems.
+"""
 
 from pathlib import Path
 
@@ -12,12 +14,18 @@ from kevin_env.problem import data_folder, list_problems, parse_problem
 from kevin_env.retrieval.operations import near_copies, operations
 from kevin_env.rules import check_rules
 
-FOLDERS = sorted(path.parent for path in (data_folder("prompts") / "examples" / "few").glob("*/reference.py"))
+FOLDERS = sorted(
+    path.parent for path in (data_folder("prompts") / "examples" / "few").glob("*/reference.py")
+)
 LANGUAGES = ("cpp", "cuda", "triton")
 
 
 def kernels(*languages: str) -> list:
-    return [pytest.param(each / f"{name}.py", id=f"{each.name}.{name}") for each in FOLDERS for name in languages]
+    return [
+        pytest.param(each / f"{name}.py", id=f"{each.name}.{name}")
+        for each in FOLDERS
+        for name in languages
+    ]
 
 
 @pytest.mark.parametrize("kernel", kernels(*LANGUAGES))
@@ -37,7 +45,9 @@ def test_it_is_right_on_a_cpu(kernel: Path, bench: Bench) -> None:
 def test_it_is_right_on_a_gpu(kernel: Path, pool: LocalPool) -> None:
     problem = parse_problem(kernel.parent / "reference.py")
     outcome = (
-        pool.submit(problem, Submission(code=kernel.read_text()), Options(device="cuda", rules="kernel"))
+        pool.submit(
+            problem, Submission(code=kernel.read_text()), Options(device="cuda", rules="kernel")
+        )
         .result()
         .outcome
     )
@@ -47,4 +57,6 @@ def test_it_is_right_on_a_gpu(kernel: Path, pool: LocalPool) -> None:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_it_answers_none_of_our_problems(folder: Path) -> None:
     own = operations((folder / "reference.py").read_text())
-    assert not [problem.id for problem in list_problems() if near_copies(operations(problem.source), own)]
+    assert not [
+        problem.id for problem in list_problems() if near_copies(operations(problem.source), own)
+    ]

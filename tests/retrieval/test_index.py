@@ -1,4 +1,6 @@
-"""An index on disk: what it holds, that it comes back as it was, and that nothing in it is unpickled."""
+"""An index on disk: what it holds, that it comes back as it was, and that nothing in it is
+unpickled.
+"""
 
 import json
 import pickle
@@ -12,7 +14,11 @@ from kevin_env.retrieval.embedders import TokenHashEmbedder, module_text
 from kevin_env.retrieval.index import build, keep, load, save
 from kevin_env.retrieval.pair import RetrievalError
 
-PAIRS = [pair(1, TASK), pair(2, module("return x.sum()"), "cuda", speedup=1.5), pair(3, TASK, "cpp")]
+PAIRS = [
+    pair(1, TASK),
+    pair(2, module("return x.sum()"), "cuda", speedup=1.5),
+    pair(3, TASK, "cpp"),
+]
 
 
 def test_it_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -25,11 +31,17 @@ def test_it_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_it_is_json_and_arrays(tmp_path: Path) -> None:
     save(index_of(PAIRS), tmp_path / "index")
-    assert sorted(file.name for file in (tmp_path / "index").iterdir()) == ["index.json", "pairs.jsonl", "vectors.npy"]
+    assert sorted(file.name for file in (tmp_path / "index").iterdir()) == [
+        "index.json",
+        "pairs.jsonl",
+        "vectors.npy",
+    ]
     assert json.loads((tmp_path / "index" / "index.json").read_text()) == {
         "schema": "kevin-index/1", "model": "token-hash", "dimension": 512, "pairs": 3,
     }  # fmt: skip
-    assert [json.loads(line)["id"] for line in (tmp_path / "index" / "pairs.jsonl").open()] == [p.id for p in PAIRS]
+    assert [json.loads(line)["id"] for line in (tmp_path / "index" / "pairs.jsonl").open()] == [
+        p.id for p in PAIRS
+    ]
     assert np.load(tmp_path / "index" / "vectors.npy", allow_pickle=False).shape == (3, 512)
 
 
@@ -38,7 +50,9 @@ class Exploit:
         return (Path("exploited").write_text, ("",))
 
 
-def test_a_pickle_in_the_place_of_the_array_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pickle_in_the_place_of_the_array_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     save(index_of(PAIRS), tmp_path / "index")
     np.save(tmp_path / "index" / "vectors.npy", np.array([Exploit()], object), allow_pickle=True)
@@ -53,7 +67,9 @@ def test_a_pickle_in_the_place_of_the_array_is_not_run(tmp_path: Path, monkeypat
 def damage(folder: Path, how: str) -> None:
     match how:
         case "a line less":
-            (folder / "pairs.jsonl").write_text("".join((folder / "pairs.jsonl").open().readlines()[:2]))
+            (folder / "pairs.jsonl").write_text(
+                "".join((folder / "pairs.jsonl").open().readlines()[:2])
+            )
         case "a row less":
             np.save(folder / "vectors.npy", np.load(folder / "vectors.npy")[:2])
         case "doubles":
@@ -70,7 +86,16 @@ def damage(folder: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", ["a line less", "a row less", "doubles", "no array", "an empty array", "no JSON", "another schema"]
+    "how",
+    [
+        "a line less",
+        "a row less",
+        "doubles",
+        "no array",
+        "an empty array",
+        "no JSON",
+        "another schema",
+    ],
 )
 def test_a_damaged_index_is_one_clear_line(tmp_path: Path, how: str) -> None:
     save(index_of(PAIRS), tmp_path / "index")
@@ -96,16 +121,26 @@ def test_an_index_is_replaced_and_nothing_else_is(tmp_path: Path) -> None:
 def test_of_one_reference_and_language_the_fastest_is_kept() -> None:
     same = TASK.replace("128", "64") + "\n# a comment\n"
     kept = keep(
-        [pair(1, TASK, speedup=1.5), pair(2, same, speedup=2.5), pair(3, same, speedup=2.5), pair(4, same, "cpp")]
+        [
+            pair(1, TASK, speedup=1.5),
+            pair(2, same, speedup=2.5),
+            pair(3, same, speedup=2.5),
+            pair(4, same, "cpp"),
+        ]
     )
     assert [each.id for each in kept.pairs] == ["kernelbook:2", "kernelbook:4"]
     assert kept.left_out == {"slower or the same again": 2}
 
 
 def test_what_cannot_be_used_is_left_out_and_counted() -> None:
-    kept = keep([pair(1, "def f(:"), pair(2, TASK, kernel="x" * 20_001), pair(3, "x = 1\0"), pair(4, TASK)])
+    kept = keep(
+        [pair(1, "def f(:"), pair(2, TASK, kernel="x" * 20_001), pair(3, "x = 1\0"), pair(4, TASK)]
+    )
     assert [each.id for each in kept.pairs] == ["kernelbook:4"]
-    assert kept.left_out == {"a reference that does not parse": 2, "longer than any prompt has room for": 1}
+    assert kept.left_out == {
+        "a reference that does not parse": 2,
+        "longer than any prompt has room for": 1,
+    }
     with pytest.raises(RetrievalError, match="no pair that can be used"):
         build((), TokenHashEmbedder())
 
@@ -120,16 +155,28 @@ def test_each_text_is_embedded_once_and_progress_is_told() -> None:
 
     embedder, told = Counting(), []
     references = [module(f"return x.sum() + y * x[{n}]") for n in range(300)]
-    pairs = keep([pair(n, each, language) for n, each in enumerate(references) for language in ("cuda", "cpp")]).pairs
+    pairs = keep(
+        [
+            pair(n, each, language)
+            for n, each in enumerate(references)
+            for language in ("cuda", "cpp")
+        ]
+    ).pairs
     index = build(pairs, embedder, lambda done, total: told.append((done, total)))
     assert (embedder.seen, told) == (300, [(256, 300), (300, 300)])
-    assert np.allclose(index.vectors, TokenHashEmbedder().embed([module_text(each.reference) for each in pairs]))
+    assert np.allclose(
+        index.vectors, TokenHashEmbedder().embed([module_text(each.reference) for each in pairs])
+    )
 
 
 def test_only_the_module_is_embedded() -> None:
     text = module_text(TASK)
     assert "class Model" in text and "torch.softmax(x, dim=1)" in text
-    assert not [word for word in ("batch_size", "get_inputs", "Scales", "Softmax of", "# scaled") if word in text]
+    assert not [
+        word
+        for word in ("batch_size", "get_inputs", "Scales", "Softmax of", "# scaled")
+        if word in text
+    ]
     assert len(module_text(module("x = x + y; " * 2000 + "return x"))) == 8000
     with pytest.raises(RetrievalError, match="a reference cannot be read"):
         module_text(module("return x" + " + x" * 9000))

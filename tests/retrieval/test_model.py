@@ -35,11 +35,18 @@ def test_solutions_are_found_by_what_their_references_are_about(tmp_path: Path) 
     retriever = open_retriever(str(tmp_path / "index"))
     expected: list[tuple[str, Language, set[str]]] = [
         ("L10_4_AES_ECB", "cuda", {"L10_2_SHA256_Batch", "L10_5_ChaCha20", "L10_11_CRC32_Batch"}),
-        ("L6_7_BoxFilter", "cuda", {"L6_5_Sobel_EdgeDetect", "L7_5_MedianFilter_2D", "L7_3_Convolution_1D"}),
+        (
+            "L6_7_BoxFilter",
+            "cuda",
+            {"L6_5_Sobel_EdgeDetect", "L7_5_MedianFilter_2D", "L7_3_Convolution_1D"},
+        ),
         ("L2_99_Matmul_GELU_Softmax", "triton", {"L1_23_Softmax"}),
     ]
     for name, language, related in expected:
-        names = {each.pair.id.split(".")[0] for each in islice(retriever.find(load_problem(name), language), 3)}
+        names = {
+            each.pair.id.split(".")[0]
+            for each in islice(retriever.find(load_problem(name), language), 3)
+        }
         assert names & related, (name, names)
 
 

@@ -13,7 +13,9 @@ from kevin_env.retrieval.pair import RetrievalError
 
 @pytest.mark.parametrize("name", COPIES)
 def test_a_copy_computes_the_same(name: str) -> None:
-    assert operations(COPIES[name], "ScaledHead") == operations(TASK) == ("linear", "mul", "softmax")
+    assert (
+        operations(COPIES[name], "ScaledHead") == operations(TASK) == ("linear", "mul", "softmax")
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,19 +82,48 @@ class Model(Base):
             t = layer(t)
         return self.finish(self.act(t))
 """
-    assert operations(source) == ("conv2d", "batchnorm", "relu", "mul", "tanh", "call", "sigmoid", "gelu")
+    assert operations(source) == (
+        "conv2d",
+        "batchnorm",
+        "relu",
+        "mul",
+        "tanh",
+        "call",
+        "sigmoid",
+        "gelu",
+    )
 
 
 def test_code_that_is_not_reached_is_not_read() -> None:
-    extended = TASK + "\n\nclass Decoy(nn.Module):\n    def forward(self, x):\n        return x.cumsum(0).exp()\n"
+    extended = (
+        TASK
+        + "\n\nclass Decoy(nn.Module):\n    def forward(self, x):\n        return x.cumsum(0).exp()\n"
+    )
     assert operations(extended) == operations(TASK)
 
 
 def test_one_changed_operation_in_a_long_reference_is_still_a_copy() -> None:
-    names = ["exp", "log", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "sqrt", "floor", "ceil", "round"]
+    names = [
+        "exp",
+        "log",
+        "sin",
+        "cos",
+        "tanh",
+        "sigmoid",
+        "relu",
+        "erf",
+        "sqrt",
+        "floor",
+        "ceil",
+        "round",
+    ]
     chain = "return x." + ".".join(f"{name}()" for name in names)
-    assert near_copies(operations(module(chain)), operations(module(chain.replace("cos()", "tan()"))))
-    assert not near_copies(operations(module(chain)), operations(module(chain.replace("cos().tanh().sigmoid().", ""))))
+    assert near_copies(
+        operations(module(chain)), operations(module(chain.replace("cos()", "tan()")))
+    )
+    assert not near_copies(
+        operations(module(chain)), operations(module(chain.replace("cos().tanh().sigmoid().", "")))
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +144,9 @@ def test_any_text_is_read_or_refused(source: str) -> None:
         assert isinstance(operations(source), tuple)
 
 
-@pytest.mark.parametrize(("body", "many"), [("f{0}(x) + f{0}(x * 2)", 2000), ("f{0}(x) or f{0}(x)", 0)])
+@pytest.mark.parametrize(
+    ("body", "many"), [("f{0}(x) + f{0}(x * 2)", 2000), ("f{0}(x) or f{0}(x)", 0)]
+)
 def test_helpers_that_call_helpers_end(body: str, many: int) -> None:
     lines = [f"def f{n}(x):\n    return {body.format(n + 1)}" for n in range(40)]
     source = "\n".join([*lines, "def f40(x):\n    return x.view(-1)", module("return f0(x)")])
@@ -121,12 +154,21 @@ def test_helpers_that_call_helpers_end(body: str, many: int) -> None:
 
 
 def test_recursion_is_unfolded_once() -> None:
-    assert operations(module("return f(x)") + "\ndef f(x):\n    return f(x.exp()) + 1\n") == ("exp", "add")
+    assert operations(module("return f(x)") + "\ndef f(x):\n    return f(x.exp()) + 1\n") == (
+        "exp",
+        "add",
+    )
 
 
 def test_which_of_ours_count_as_copies_of_each_other() -> None:
     near = ["L1_1_Square_matrix_multiplication_", "L1_8_Matmul_with_irregular_shapes_"]
-    apart = ["L1_23_Softmax", "L1_40_LayerNorm", "L1_36_RMSNorm_", "L9_2_Reduction_Sum", "L9_3_Reduction_Max"]
+    apart = [
+        "L1_23_Softmax",
+        "L1_40_LayerNorm",
+        "L1_36_RMSNorm_",
+        "L9_2_Reduction_Sum",
+        "L9_3_Reduction_Max",
+    ]
     read = {name: operations(load_problem(name).source) for name in near + apart}
     assert near_copies(*(read[name] for name in near))
     for one, other in itertools.combinations([near[0], *apart], 2):

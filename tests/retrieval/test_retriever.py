@@ -34,27 +34,41 @@ def ids(found) -> list[str]:
 def test_a_copy_of_the_task_is_never_given(name: str) -> None:
     entry = "ScaledHead" if name == "renamed" else "Model"
     retriever = retriever_of([pair(1, COPIES[name], entry=entry), *OTHERS])
-    assert sorted(ids(retriever.find(problem(), "triton"))) == [f"kernelbook:{n}" for n in (10, 11, 12, 13)]
+    assert sorted(ids(retriever.find(problem(), "triton"))) == [
+        f"kernelbook:{n}" for n in (10, 11, 12, 13)
+    ]
     elsewhere = retriever.find(problem(module("return torch.softmax(x * 2, dim=1)")), "triton")
     assert "kernelbook:1" in ids(elsewhere)  # it is in the index, and other tasks may see it
 
 
 def test_what_is_known_to_be_for_the_task_is_never_given() -> None:
-    rewritten = module("return (x - x.amax()).exp() / (x - x.amax()).exp().sum()")  # softmax, in other operations
-    archive = pair(1, rewritten, "cuda", origin="archive", level=1, number=23, id="archive:L1_23/fast")
+    rewritten = module(
+        "return (x - x.amax()).exp() / (x - x.amax()).exp().sum()"
+    )  # softmax, in other operations
+    archive = pair(
+        1, rewritten, "cuda", origin="archive", level=1, number=23, id="archive:L1_23/fast"
+    )
     same_number = pair(2, module("return x.cos()"), "cuda", origin="archive", level=2, number=23)
     retriever = retriever_of([archive, same_number])
     assert ids(retriever.find(load_problem("L1_23_Softmax"), "cuda")) == ["kernelbook:2"]
     assert len(list(retriever.find(load_problem("L1_40_LayerNorm"), "cuda"))) == 2
-    assert ids(retriever.find(problem(module("return x.tan()"), level=1, number=23), "cuda")) == ["kernelbook:2"]
+    assert ids(retriever.find(problem(module("return x.tan()"), level=1, number=23), "cuda")) == [
+        "kernelbook:2"
+    ]
 
 
 def test_no_kernel_of_a_held_out_problem_is_given_for_one_that_is_not() -> None:
     retriever = retriever_of(list(read_source("solutions")))
     held_out = {each.id for each in find_problems("held_out")}
-    given = {each.split(".")[0] for task in find_problems("train")[::8] for each in ids(retriever.find(task, "triton"))}
+    given = {
+        each.split(".")[0]
+        for task in find_problems("train")[::8]
+        for each in ids(retriever.find(task, "triton"))
+    }
     assert given and not given & held_out
-    assert {each.split(".")[0] for each in ids(retriever.find(load_problem("L1_23_Softmax"), "cpp"))} & held_out
+    assert {
+        each.split(".")[0] for each in ids(retriever.find(load_problem("L1_23_Softmax"), "cpp"))
+    } & held_out
 
 
 def test_nor_is_a_copy_of_one_from_elsewhere() -> None:
@@ -66,17 +80,27 @@ def test_nor_is_a_copy_of_one_from_elsewhere() -> None:
 
 
 def test_the_likest_comes_first() -> None:
-    found = list(retriever_of(OTHERS).find(problem(module("return F.gelu(x).cumsum(0) - y.std()")), "triton"))
+    found = list(
+        retriever_of(OTHERS).find(problem(module("return F.gelu(x).cumsum(0) - y.std()")), "triton")
+    )
     assert found[0].pair.id == "kernelbook:11"
-    assert [each.likeness for each in found] == sorted((each.likeness for each in found), reverse=True)
+    assert [each.likeness for each in found] == sorted(
+        (each.likeness for each in found), reverse=True
+    )
     assert 0 < found[-1].likeness < found[0].likeness <= 1
 
 
 def test_there_are_enough_in_a_language_also_when_most_of_the_index_is_another() -> None:
-    near = [pair(n, module(f"return torch.softmax(self.linear(x) * {n}, dim=1)"), "cuda") for n in range(50)]
+    near = [
+        pair(n, module(f"return torch.softmax(self.linear(x) * {n}, dim=1)"), "cuda")
+        for n in range(50)
+    ]
     names = ["exp", "log", "sin", "cos", "tan"]
     far = [pair(100 + n, module(f"return torch.{name}(x)"), "cpp") for n, name in enumerate(names)]
-    copies = [pair(200 + n, TASK.replace("128", str(n + 1)) + f"\ndef unused{n}(): pass\n", "cpp") for n in range(40)]
+    copies = [
+        pair(200 + n, TASK.replace("128", str(n + 1)) + f"\ndef unused{n}(): pass\n", "cpp")
+        for n in range(40)
+    ]
     found = list(islice(retriever_of([*near, *copies, *far]).find(problem(), "cpp"), 3))
     assert len(found) == 3 and {each.pair.language for each in found} == {"cpp"}
     assert all(int(each.pair.id.split(":")[1]) in range(100, 105) for each in found)
@@ -89,13 +113,19 @@ def test_no_two_that_compute_the_same_are_given() -> None:
 
 def test_our_own_solutions_without_those_of_the_task() -> None:
     retriever = retriever_of(list(read_source("solutions")))
-    own: dict[str, Language] = {"L1_23_Softmax": "cpp", "L9_2_Reduction_Sum": "triton", "L10_2_SHA256_Batch": "cuda"}
+    own: dict[str, Language] = {
+        "L1_23_Softmax": "cpp",
+        "L9_2_Reduction_Sum": "triton",
+        "L10_2_SHA256_Batch": "cuda",
+    }
     for name, language in own.items():
         found = ids(islice(retriever.find(load_problem(name), language), 5))
         assert len(found) == 5
         assert not [each for each in found if each.startswith(f"{name}.")]
     sums = ids(retriever.find(load_problem("L9_2_Reduction_Sum"), "triton"))
-    assert len(sums) > 10 and "L1_47_Sum_reduction_over_a_dimension.triton" not in sums  # a sum, too
+    assert (
+        len(sums) > 10 and "L1_47_Sum_reduction_over_a_dimension.triton" not in sums
+    )  # a sum, too
 
 
 def test_a_language_that_is_not_there_is_one_clear_line() -> None:
@@ -106,7 +136,9 @@ def test_a_language_that_is_not_there_is_one_clear_line() -> None:
 
 def test_another_model_is_refused() -> None:
     index = Index("x", (OTHERS[0],), TokenHashEmbedder(64).embed([OTHERS[0].reference]))
-    with pytest.raises(RetrievalError, match="token-hash is not the model that the index was built with"):
+    with pytest.raises(
+        RetrievalError, match="token-hash is not the model that the index was built with"
+    ):
         next(Retriever(index, TokenHashEmbedder()).find(problem(), "triton"))
 
 
@@ -140,4 +172,6 @@ def test_without_faiss_the_error_says_what_to_install(tmp_path) -> None:
         f"open_retriever({folder!r})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr.strip().endswith("examples are retrieved by FAISS: pip install 'kevin-env[retrieval]'")
+    assert done.stderr.strip().endswith(
+        "examples are retrieved by FAISS: pip install 'kevin-env[retrieval]'"
+    )

@@ -1,4 +1,6 @@
-"""Pairs from parquet files with the columns of the data sets, from the Hub's package, and from our own solutions."""
+"""Pairs from parquet files with the columns of the data sets, from the Hub's package, and from our
+own solutions.
+"""
 
 import sys
 from pathlib import Path
@@ -65,7 +67,9 @@ def test_kernelbook_from_a_file(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_archive_from_a_folder_only_what_it_calls_correct_and_is_plausible(tmp_path: Path) -> None:
+def test_the_archive_from_a_folder_only_what_it_calls_correct_and_is_plausible(
+    tmp_path: Path,
+) -> None:
     wrong = {"Correct": False, "Kernel_Name": "wrong"}
     (tmp_path / "deep").mkdir()
     write(tmp_path / "level_1.parquet", [ARCHIVE_ROW, ARCHIVE_ROW | wrong])
@@ -90,7 +94,9 @@ def test_our_own_solutions() -> None:
 
 @pytest.mark.parametrize("words", ["", "book", "solutions:x", "kernelbok:FILE"])
 def test_an_unknown_source_is_one_clear_line(words: str) -> None:
-    with pytest.raises(RetrievalError, match=r"^unknown source .*give solutions, kernelbook, archive, .*$"):
+    with pytest.raises(
+        RetrievalError, match=r"^unknown source .*give solutions, kernelbook, archive, .*$"
+    ):
         list(read_source(words))
 
 
@@ -123,21 +129,30 @@ def load_dataset(name, split):
 """
 
 
-def test_without_a_file_the_hub_is_asked_split_by_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_file_the_hub_is_asked_split_by_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "datasets.py").write_text(f"FOLDER = {str(tmp_path)!r}\n{HUB}")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "datasets", raising=False)
     write(tmp_path / f"{KERNELBOOK.name.replace('/', '_')}.train", [BOOK_ROW])
     assert [each.id for each in read_source("kernelbook")] == ["kernelbook:0"]
     for level in (1, 2, 3):
-        write(tmp_path / f"{ARCHIVE.name.replace('/', '_')}.level_{level}", [ARCHIVE_ROW | {"Level_ID": level}])
+        write(
+            tmp_path / f"{ARCHIVE.name.replace('/', '_')}.level_{level}",
+            [ARCHIVE_ROW | {"Level_ID": level}],
+        )
     assert [each.level for each in read_source("archive")] == [1, 2, 3]
     (tmp_path / f"{ARCHIVE.name.replace('/', '_')}.level_1").unlink()
-    with pytest.raises(RetrievalError, match=r"Archive could not be loaded \(FileNotFoundError.*give them"):
+    with pytest.raises(
+        RetrievalError, match=r"Archive could not be loaded \(FileNotFoundError.*give them"
+    ):
         list(read_source("archive"))
 
 
 def test_without_datasets_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(RetrievalError, match="loaded by `pip install datasets`; or download its parquet files"):
+    with pytest.raises(
+        RetrievalError, match="loaded by `pip install datasets`; or download its parquet files"
+    ):
         list(read_source("kernelbook"))

@@ -1,8 +1,9 @@
 """Trajectories to and from the formats of others.
 
-To `atif` (harbor's trajectory format; read back without loss), `chat` (OpenAI chat JSONL, an episode a line), `inspect`
-(an Inspect log), `csv` (a row a turn) and `turns` (a training sample a turn: prompt as sent, reply, score, return).
-From ATIF that we wrote, and from the run folders of KernelBench.
+To `atif` (harbor's trajectory format; read back without loss), `chat` (OpenAI chat JSONL, an
+episode a line), `inspect` (an Inspect log), `csv` (a row a turn) and `turns` (a training sample a
+turn: prompt as sent, reply, score, return). From ATIF that we wrote, and from the run folders of
+KernelBench.
 """
 
 import contextlib
@@ -55,7 +56,8 @@ def convert(episodes: Iterable[Trajectory], to: str, out: Path | None) -> None:
 
 
 def read_foreign(path: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
-    """The trajectories in a KernelBench run folder, or in ATIF: a file, one document a line or alone, or a folder.
+    """The trajectories in a KernelBench run folder, or in ATIF: a file, one document a line or
+    alone, or a folder.
 
     Args:
         path: where.
@@ -69,7 +71,9 @@ def read_foreign(path: Path, trouble: Callable[[str], None]) -> Iterator[Traject
     found = read_run(path, trouble) if is_run(path) else _read_atif(path, trouble)
     first = next(found, None)
     if first is None:
-        raise BadInput(f"{path} holds neither a KernelBench run (with eval_results.json) nor ATIF that kevin-env wrote")
+        raise BadInput(
+            f"{path} holds neither a KernelBench run (with eval_results.json) nor ATIF that kevin-env wrote"
+        )
     yield first
     yield from found
 

@@ -1,7 +1,8 @@
 """ATIF, the trajectory format of harbor (ATIF-v1.6), and back without loss.
 
-ATIF has no rewards and forbids fields of one's own, apart from `extra`. So what it has no place for is there, under
-`kevin_env`: of the document all of the episode but its turns, of a step all of the turn but what the step says.
+ATIF has no rewards and forbids fields of one's own, apart from `extra`. So what it has no place for
+is there, under `kevin_env`: of the document all of the episode but its turns, of a step all of the
+turn but what the step says.
 """
 
 from importlib.metadata import PackageNotFoundError, version
@@ -16,9 +17,13 @@ _IN_STEP = {"reply", "reasoning", "feedback"}
 
 
 def to_atif(episode: Trajectory) -> dict[str, Any]:
-    """An episode as an ATIF document: what was sent first, then a step a turn, with its feedback as observation."""
+    """An episode as an ATIF document: what was sent first, then a step a turn, with its feedback as
+    observation.
+    """
     first = episode.turns[0].messages if episode.turns else ()
-    steps = [{"source": "system" if m.role == "system" else "user", "message": m.content} for m in first]
+    steps = [
+        {"source": "system" if m.role == "system" else "user", "message": m.content} for m in first
+    ]
     steps = steps or [{"source": "user", "message": episode.problem.id}]
     steps += [_step(turn, episode.model) for turn in episode.turns]
     ours = episode.model_dump(mode="json", exclude={"turns"}) | {"returns": returns_of(episode)}
@@ -37,16 +42,21 @@ def from_atif(document: Any) -> Trajectory:
     """The episode of a document that `to_atif` made.
 
     Raises:
-        ValueError: in one line, if it is none. ATIF of others has no verdicts on kernels, so there is nothing to show.
+        ValueError: in one line, if it is none. ATIF of others has no verdicts on kernels, so there
+            is nothing to show.
     """
-    if not isinstance(document, dict) or not str(document.get("schema_version", "")).startswith("ATIF"):
+    if not isinstance(document, dict) or not str(document.get("schema_version", "")).startswith(
+        "ATIF"
+    ):
         raise ValueError("is not ATIF")
     ours = (document.get("extra") or {}).get(_OURS)
     if not isinstance(ours, dict):
         raise ValueError("is ATIF without verdicts on kernels: kevin-env did not write it")
     turns = [_turn(step) for step in document.get("steps", []) if step.get("source") == "agent"]
     recorded = ours.pop("returns_recorded", True)
-    return Trajectory.model_validate(ours | {"turns": turns} | ({} if recorded else {"returns": ()}), extra="ignore")
+    return Trajectory.model_validate(
+        ours | {"turns": turns} | ({} if recorded else {"returns": ()}), extra="ignore"
+    )
 
 
 def _step(turn: Turn, model: str) -> dict[str, Any]:
@@ -79,7 +89,9 @@ def _turn(step: dict[str, Any]) -> Turn:
         raise ValueError(f"step {step.get('step_id')} has no verdict of ours")
     results = (step.get("observation") or {}).get("results") or [{}]
     said = {"reply": step.get("message"), "reasoning": step.get("reasoning_content")}
-    return Turn.model_validate(ours | said | {"feedback": results[0].get("content")}, extra="ignore")
+    return Turn.model_validate(
+        ours | said | {"feedback": results[0].get("content")}, extra="ignore"
+    )
 
 
 def _totals(episode: Trajectory) -> dict[str, Any]:
@@ -90,7 +102,11 @@ def _totals(episode: Trajectory) -> dict[str, Any]:
         "total_cached_tokens": [usage.cached_tokens for usage in usages],
         "total_cost_usd": [usage.cost for usage in usages],
     }
-    totals = {name: sum(v for v in values if v is not None) for name, values in counted.items() if any(values)}
+    totals = {
+        name: sum(v for v in values if v is not None)
+        for name, values in counted.items()
+        if any(values)
+    }
     return totals | {"total_steps": len(episode.turns)}
 
 

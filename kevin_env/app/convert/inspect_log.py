@@ -28,7 +28,12 @@ def write_inspect(episodes: Iterable[Trajectory], stream: TextIO) -> None:
         "eval": {
             "created": read[0].created,
             "task": "kevin-env",
-            "dataset": {"name": "kevin-env", "samples": len(problems), "sample_ids": problems, "shuffled": False},
+            "dataset": {
+                "name": "kevin-env",
+                "samples": len(problems),
+                "sample_ids": problems,
+                "shuffled": False,
+            },
             "model": models[0] if len(models) == 1 else "several",
             "config": {"epochs": max(epochs.values())},
             "metadata": {"models": models},
@@ -46,10 +51,15 @@ def _sample(episode: Trajectory, epoch: int) -> dict[str, Any]:
         "id": episode.problem.id,
         "epoch": epoch,
         "uuid": episode.episode_id,
-        "input": [message.model_dump() for message in episode.turns[0].messages] if last else episode.problem.id,
+        "input": [message.model_dump() for message in episode.turns[0].messages]
+        if last
+        else episode.problem.id,
         "target": "",
         "messages": messages,
-        "output": {"model": model, "choices": [_choice(last.reply, last.truncated)] if last else []},
+        "output": {
+            "model": model,
+            "choices": [_choice(last.reply, last.truncated)] if last else [],
+        },
         "scores": _scores(episode),
         "metadata": episode.model_dump(
             mode="json", include={"episode_id", "config", "hardware", "stop_reason", "model"}
@@ -58,18 +68,27 @@ def _sample(episode: Trajectory, epoch: int) -> dict[str, Any]:
 
 
 def _choice(reply: str, truncated: bool) -> dict[str, Any]:
-    return {"message": {"role": "assistant", "content": reply}, "stop_reason": "max_tokens" if truncated else "stop"}
+    return {
+        "message": {"role": "assistant", "content": reply},
+        "stop_reason": "max_tokens" if truncated else "stop",
+    }
 
 
 def _scores(episode: Trajectory) -> dict[str, Any]:
-    """The return of the first turn, the best speedup (0 for none) and whether any kernel was right; turns beside it."""
+    """The return of the first turn, the best speedup (0 for none) and whether any kernel was right;
+    turns beside it.
+    """
     returns = returns_of(episode)
     turns = [
-        turn.model_dump(mode="json", include={"turn", "category", "kind", "speedup", "score"}) for turn in episode.turns
+        turn.model_dump(mode="json", include={"turn", "category", "kind", "speedup", "score"})
+        for turn in episode.turns
     ]
     best = max((turn.speedup or 0.0 for turn in episode.turns), default=0.0)
     return {
-        "return": {"value": returns[0] if returns else 0.0, "metadata": {"returns": returns, "turns": turns}},
+        "return": {
+            "value": returns[0] if returns else 0.0,
+            "metadata": {"returns": returns, "turns": turns},
+        },
         "best_speedup": {"value": best},
         "correct": {"value": any(turn.category == "correct" for turn in episode.turns)},
     }

@@ -1,6 +1,7 @@
 """The run folders of KernelBench as trajectories.
 
-Each sample becomes an episode of one turn. The verdict is KernelBench's, not ours, and the turn says so in its flags.
+Each sample becomes an episode of one turn. The verdict is KernelBench's, not ours, and the turn
+says so in its flags.
 """
 
 import hashlib
@@ -57,9 +58,19 @@ def _episode(sample: Sample, outcome: Outcome) -> Trajectory:
     key = f"{run}/{sample.level}/{sample.number}/{sample.sample}/{digest}"
     return Trajectory(
         episode_id=hashlib.sha256(key.encode()).hexdigest()[:32],
-        created=datetime.fromtimestamp(sample.file.stat().st_mtime, UTC).isoformat(timespec="seconds"),
-        problem=ProblemRef(id=f"KernelBench_L{sample.level}_{sample.number}", sha256="", level=sample.level),
-        config={"max_turns": 1, "gamma": 0.4, "returns": "sum", "score": "kevin", "imported_from": "KernelBench"},
+        created=datetime.fromtimestamp(sample.file.stat().st_mtime, UTC).isoformat(
+            timespec="seconds"
+        ),
+        problem=ProblemRef(
+            id=f"KernelBench_L{sample.level}_{sample.number}", sha256="", level=sample.level
+        ),
+        config={
+            "max_turns": 1,
+            "gamma": 0.4,
+            "returns": "sum",
+            "score": "kevin",
+            "imported_from": "KernelBench",
+        },
         model=run,
         turns=(turn,),
         returns=(score,),

@@ -10,8 +10,26 @@ from kevin_env.app.replay.numbers_panes import STAGES
 from kevin_env.record import Trajectory
 
 COLUMNS = (
-    *("episode_id", "problem", "level", "model", "turn", "category", "kind", "speedup", "speedup_low", "speedup_high"),
-    *("score", "return", "stop_reason", "message", *(f"seconds_{stage}" for stage in STAGES), "prompt_tokens"),
+    *(
+        "episode_id",
+        "problem",
+        "level",
+        "model",
+        "turn",
+        "category",
+        "kind",
+        "speedup",
+        "speedup_low",
+        "speedup_high",
+    ),
+    *(
+        "score",
+        "return",
+        "stop_reason",
+        "message",
+        *(f"seconds_{stage}" for stage in STAGES),
+        "prompt_tokens",
+    ),
     *("completion_tokens", "reasoning_tokens"),
 )
 
@@ -19,24 +37,32 @@ COLUMNS = (
 def chat(episode: Trajectory) -> dict[str, Any]:
     """The episode as one growing chat: the first prompt, then replies and feedback in turns.
 
-    What was sent later may have been shortened (`context`); `turn_samples` has every prompt as it was sent.
+    What was sent later may have been shortened (`context`); `turn_samples` has every prompt as it
+    was sent.
     """
     messages: list[dict[str, str]] = []
     for turn in episode.turns:
         if not messages:
             messages += [message.model_dump() for message in turn.messages]
-        messages += [{"role": "assistant", "content": turn.reply}, {"role": "user", "content": turn.feedback}]
+        messages += [
+            {"role": "assistant", "content": turn.reply},
+            {"role": "user", "content": turn.feedback},
+        ]
     # Nobody answers the last feedback.
     return {"messages": messages[:-1]}
 
 
 def turn_samples(episode: Trajectory) -> Iterator[dict[str, Any]]:
-    """One training sample a turn: the prompt as sent, the reply with its reasoning, its score and its return."""
+    """One training sample a turn: the prompt as sent, the reply with its reasoning, its score and
+    its return.
+    """
     return (sample.model_dump(mode="json", by_alias=True) for sample in samples_of(episode))
 
 
 def write_csv(episodes: Iterable[Trajectory], stream: TextIO) -> None:
-    """A row a turn, with a heading. Text that a spreadsheet would take for a formula begins with an apostrophe."""
+    """A row a turn, with a heading. Text that a spreadsheet would take for a formula begins with an
+    apostrophe.
+    """
     writer = csv.DictWriter(stream, COLUMNS)
     writer.writeheader()
     for episode in episodes:
@@ -63,7 +89,10 @@ def _rows(episode: Trajectory) -> Iterator[dict[str, Any]]:
             "stop_reason": episode.stop_reason,
             "message": inert(turn.outcome.message),
             **{f"seconds_{stage}": getattr(turn.seconds, stage) for stage in STAGES},
-            **{name: tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens")},
+            **{
+                name: tokens.get(name)
+                for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens")
+            },
         }
 
 

@@ -1,7 +1,9 @@
-"""How torch.compile compares with eager, problem by problem, measured by the judge like any submission.
+"""How torch.compile compares with eager, problem by problem, measured by the judge like any
+submission.
 
-The reference itself is judged as a submission, with torch.compile as the baseline: its speedup is then T_compile /
-T_eager. Times that were taken in different minutes are never divided by each other.
+The reference itself is judged as a submission, with torch.compile as the baseline: its speedup is
+then T_compile / T_eager. Times that were taken in different minutes are never divided by each
+other.
 """
 
 from kevin_env.judge.api import DeviceInfo, JudgePool, Options, Submission
@@ -12,7 +14,9 @@ from kevin_env.settings import Settings
 
 
 class Compared(Frozen):
-    """T_compile / T_eager of a problem's reference: a speedup against eager times this is one against torch.compile."""
+    """T_compile / T_eager of a problem's reference: a speedup against eager times this is one
+    against torch.compile.
+    """
 
     sha256: str
     """Of the problem."""

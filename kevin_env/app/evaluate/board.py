@@ -46,7 +46,11 @@ class Lane:
 
     def left(self, shape: Shape) -> int:
         """Turns that are still to be played, at most."""
-        return sum(shape.turns - turns for sample, turns in enumerate(self.turns) if sample not in self.over)
+        return sum(
+            shape.turns - turns
+            for sample, turns in enumerate(self.turns)
+            if sample not in self.over
+        )
 
     def see(self, sample: int, turns: Iterable[Turn]) -> None:
         """Takes note of kernels."""
@@ -64,7 +68,8 @@ class Board:
         problems: their ids.
         shape: of the search.
         recorded: the episodes that there are, in order.
-        say: is told each piece of news as a line, with the turns so far, and whether it should stay on the screen.
+        say: is told each piece of news as a line, with the turns so far, and whether it should stay
+            on the screen.
         clock: seconds.
     """
 
@@ -142,7 +147,11 @@ class Board:
 
     def compared(self, problem: str, compared: Compared) -> None:
         """See `Watch`."""
-        told = f"takes {compared.ratio:.2f} of eager's time" if compared.ratio else f"cannot be told: {compared.why}"
+        told = (
+            f"takes {compared.ratio:.2f} of eager's time"
+            if compared.ratio
+            else f"cannot be told: {compared.why}"
+        )
         self._tell(join((problem, "bold"), f"  torch.compile {told}"))
 
     def failed(self, problem: str, why: str) -> None:

@@ -30,7 +30,9 @@ _LEAST_NEWS = 3
 
 
 def render(board: Board, size: Size) -> tuple[Text, ...]:
-    """Lines of `size.columns` characters, at most `size.rows`. Nothing in them is markup or an escape code."""
+    """Lines of `size.columns` characters, at most `size.rows`. Nothing in them is markup or an
+    escape code.
+    """
     with board.lock:
         width = size.columns
         inside = max(min(size.rows - 1, _MOST_ROWS) - _AROUND, 0)
@@ -51,7 +53,9 @@ def progress_text(board: Board) -> str:
     rate, left = board.rate, board.seconds_left
     if rate is None or left is None:
         return words
-    return f"{words}, {60 * rate:.1f} a minute" + (f", about {clock(left)} left" if board.left else "")
+    return f"{words}, {60 * rate:.1f} a minute" + (
+        f", about {clock(left)} left" if board.left else ""
+    )
 
 
 def best_text(board: Board) -> str:
@@ -71,16 +75,23 @@ def _title(board: Board, width: int) -> Text:
 
 def _facts(board: Board) -> tuple[Text, Text]:
     lanes = board.lanes.values()
-    over, all_of_them = sum(len(lane.over) for lane in lanes), sum(len(lane.turns) for lane in lanes)
+    over, all_of_them = (
+        sum(len(lane.over) for lane in lanes),
+        sum(len(lane.turns) for lane in lanes),
+    )
     waiting = [whom for lane in lanes for whom in lane.waiting.values()]
     now = f"{waiting.count('model')} wait for the model, {waiting.count('judge')} for the judge"
-    return text(f" {over} of {all_of_them} samples ended, {now}"), text(f" {best_text(board)}", "green")
+    return text(f" {over} of {all_of_them} samples ended, {now}"), text(
+        f" {best_text(board)}", "green"
+    )
 
 
 def _newest(board: Board, count: int) -> Sequence[Lane]:
     """The problems where something goes on or went on last, in their own order."""
     order = {id: number for number, id in enumerate(board.lanes)}
-    lanes = sorted(board.lanes.values(), key=lambda lane: (not lane.waiting, -lane.touched, order[lane.id]))
+    lanes = sorted(
+        board.lanes.values(), key=lambda lane: (not lane.waiting, -lane.touched, order[lane.id])
+    )
     return sorted(lanes[:count], key=lambda lane: order[lane.id])
 
 
@@ -110,7 +121,9 @@ def _row(board: Board, lane: Lane) -> dict[str, Text]:
         "best": text(speedup(best.speedup) if best else known, "green"),
         "sample": text(str(best.sample) if best else "", DIM),
         "turn": text(str(best.turn) if best else "", DIM),
-        "samples": text(sparkline([each or None for each in lane.turns[:32]], board.shape.turns), "cyan"),
+        "samples": text(
+            sparkline([each or None for each in lane.turns[:32]], board.shape.turns), "cyan"
+        ),
         "model": text(str(waiting.count("model") or ""), DIM),
         "judge": text(str(waiting.count("judge") or ""), DIM),
     }

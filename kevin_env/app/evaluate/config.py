@@ -28,7 +28,9 @@ from kevin_env.context import require_context
 from kevin_env.outcome import Frozen
 from kevin_env.settings import Settings
 
-_SECRET_NAME = re.compile(r"(?i)(api[_-]?key|passw(or)?d|secret|authorization|bearer|(access|auth)[_-]?token)$")
+_SECRET_NAME = re.compile(
+    r"(?i)(api[_-]?key|passw(or)?d|secret|authorization|bearer|(access|auth)[_-]?token)$"
+)
 _SHORTEST_KEY = 8
 
 Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
@@ -67,14 +69,18 @@ class Transformers(Frozen):
 
 
 class Scripted(Frozen):
-    """Prepared replies: `REPLIES/<problem id>/<turn>.md` or `.py`, or in a folder `<sample>` there, counted from 0."""
+    """Prepared replies: `REPLIES/<problem id>/<turn>.md` or `.py`, or in a folder `<sample>` there,
+    counted from 0.
+    """
 
     kind: Literal["scripted"]
     replies: Place
 
 
 class Solutions(Frozen):
-    """The solutions that come with the problems, for the device's languages: one a turn, the last again and again."""
+    """The solutions that come with the problems, for the device's languages: one a turn, the last
+    again and again.
+    """
 
     kind: Literal["solutions"]
 
@@ -85,14 +91,18 @@ class Human(Frozen):
     kind: Literal["human"]
 
 
-PolicyConfig = Annotated[OpenAI | Transformers | Scripted | Solutions | Human, Field(discriminator="kind")]
+PolicyConfig = Annotated[
+    OpenAI | Transformers | Scripted | Solutions | Human, Field(discriminator="kind")
+]
 
 
 class EvalConfig(Frozen):
     """One evaluation: problems x samples x turns, who plays, how it searches, and what it costs."""
 
     problems: tuple[str, ...] = Field(min_length=1)
-    """Ids, levels such as `L1`, `train` or `held_out`, `kernelbench:` names, paths of files or folders."""
+    """Ids, levels such as `L1`, `train` or `held_out`, `kernelbench:` names, paths of files or
+    folders.
+    """
     samples: int = Field(default=1, ge=1)
     """Of each problem. In a beam this is its width."""
     settings: Settings = Settings()
@@ -107,9 +117,12 @@ class EvalConfig(Frozen):
     baselines: tuple[Literal["eager", "compile"], ...] = ("eager",)
     """What speedups are reported against; `compile` takes one judgement more of each problem."""
     tensorboard: bool = False
-    """Whether each episode and the figures are also written for TensorBoard, to the folder `tensorboard` of the run."""
+    """Whether each episode and the figures are also written for TensorBoard, to the folder
+    `tensorboard` of the run.
+    """
     out: Place | None = None
-    """The run folder. Not kept in its `config.toml`, so that running that again begins a new one."""
+    """The run folder. Not kept in its `config.toml`, so that running that again begins a new one.
+    """
 
     @field_validator("problems", "baselines", mode="before")
     @classmethod
@@ -132,7 +145,9 @@ class EvalConfig(Frozen):
     @field_validator("search", mode="before")
     @classmethod
     def _kind_of_search(cls, value: Any) -> Any:
-        return {"kind": "serial"} | cast("dict[str, Any]", value) if isinstance(value, dict) else value
+        return (
+            {"kind": "serial"} | cast("dict[str, Any]", value) if isinstance(value, dict) else value
+        )
 
     @model_validator(mode="before")
     @classmethod
@@ -159,7 +174,9 @@ class EvalConfig(Frozen):
         return tomli_w.dumps(self.model_dump(mode="json", exclude={"out"}, exclude_none=True))
 
 
-def read_config(file: Path | None, overrides: Sequence[str] = (), flags: Mapping[str, Any] | None = None) -> EvalConfig:
+def read_config(
+    file: Path | None, overrides: Sequence[str] = (), flags: Mapping[str, Any] | None = None
+) -> EvalConfig:
     """The configuration of a file, changed by flags and then by overrides.
 
     Raises:
@@ -177,7 +194,9 @@ def parse_config(values: Mapping[str, Any]) -> EvalConfig:
     try:
         return EvalConfig.model_validate(values)
     except ValidationError as error:
-        raise BadInput(explain(error, EvalConfig)) from None  # without its cause, which holds the values
+        raise BadInput(
+            explain(error, EvalConfig)
+        ) from None  # without its cause, which holds the values
 
 
 def read_prices(file: Path | None, overrides: Sequence[str] = ()) -> Prices | None:
@@ -188,7 +207,9 @@ def read_prices(file: Path | None, overrides: Sequence[str] = ()) -> Prices | No
     """
     for override in overrides:
         if not override.startswith("prices."):
-            raise BadInput(f"-o {override}: where nothing is played only prices can be set, such as prices.prompt=1.25")
+            raise BadInput(
+                f"-o {override}: where nothing is played only prices can be set, such as prices.prompt=1.25"
+            )
     prices = read_values(file, overrides).get("prices")
     try:
         return None if prices is None else Prices.model_validate(prices)
@@ -214,4 +235,6 @@ def _require_no_secret(value: Any, name: str = "") -> None:
         or (name == "policy.base_url" and "@" in urlsplit(value).netloc)
         or (len(key) >= _SHORTEST_KEY and key in value)
     ):
-        raise ValueError(f"{name} holds a key, and would be kept in config.toml; put it in OPENAI_API_KEY instead")
+        raise ValueError(
+            f"{name} holds a key, and would be kept in config.toml; put it in OPENAI_API_KEY instead"
+        )

@@ -1,4 +1,6 @@
-"""Estimates from few samples: pass@k, best@k, and how far a mean over problems may be off. Numbers only."""
+"""Estimates from few samples: pass@k, best@k, and how far a mean over problems may be off. Numbers
+only.
+"""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +16,8 @@ _PERCENTILES = (2.5, 97.5)
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """The chance that at least one of `k` samples is right, where `c` of `n` are: 1 - C(n-c, k) / C(n, k).
+    """The chance that at least one of `k` samples is right, where `c` of `n` are: 1 - C(n-c, k) /
+    C(n, k).
 
     Unbiased (Chen et al., arXiv 2107.03374, eq. 1), from exact integers.
 
@@ -29,15 +32,20 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def best_at_k(values: Sequence[float], k: int) -> float:
-    """The expected largest of `k` of these values: the sum over i of C(i-1, k-1) / C(n, k) v_(i), sorted upwards.
+    """The expected largest of `k` of these values: the sum over i of C(i-1, k-1) / C(n, k) v_(i),
+    sorted upwards.
 
-    Unbiased: of all C(n, k) choices, v_(i) is the largest in C(i-1, k-1). For 0 and 1 this is pass@k.
+    Unbiased: of all C(n, k) choices, v_(i) is the largest in C(i-1, k-1). For 0 and 1 this is
+    pass@k.
 
     Raises:
         ValueError: if not 1 <= k <= len(values).
     """
     _require_k(len(values), k)
-    return math.fsum(weight * value for weight, value in zip(_weights(len(values), k), sorted(values), strict=True))
+    return math.fsum(
+        weight * value
+        for weight, value in zip(_weights(len(values), k), sorted(values), strict=True)
+    )
 
 
 def avg_at_k(values: Sequence[float]) -> float:
@@ -61,7 +69,9 @@ class Resamples:
     """
 
     def __init__(self, problems: int, seed: int, count: int = RESAMPLES) -> None:
-        drawn = np.random.default_rng(seed).multinomial(problems, np.full(problems, 1 / problems), count)
+        drawn = np.random.default_rng(seed).multinomial(
+            problems, np.full(problems, 1 / problems), count
+        )
         # How often each problem is in each draw; shape (count, problems).
         self._times: npt.NDArray[np.float64] = drawn.astype(np.float64)
 

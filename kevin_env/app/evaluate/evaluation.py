@@ -19,7 +19,15 @@ from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 from kevin_env.selection import find_problems
 
-_MAY_CHANGE = ("problems", "samples", "concurrency", "requests_per_minute", "prices", "baselines", "tensorboard")
+_MAY_CHANGE = (
+    "problems",
+    "samples",
+    "concurrency",
+    "requests_per_minute",
+    "prices",
+    "baselines",
+    "tensorboard",
+)
 _MAY_CHANGE_OF_POLICY = ("base_url", "timeout")
 
 OnBadLine = Callable[[BadLine], None]
@@ -43,7 +51,8 @@ class Recorded:
 
 
 def resolve(config: EvalConfig) -> tuple[EvalConfig, tuple[Problem, ...]]:
-    """The configuration with nothing left to the environment: each problem by name, the endpoint, the run folder.
+    """The configuration with nothing left to the environment: each problem by name, the endpoint,
+    the run folder.
 
     Raises:
         ProblemError: if a problem is unknown.
@@ -56,14 +65,17 @@ def resolve(config: EvalConfig) -> tuple[EvalConfig, tuple[Problem, ...]]:
         update["policy"] = config.policy.model_copy(update=known)
     if config.out is None:
         now = datetime.now().astimezone()
-        update["out"] = Path("runs").absolute() / f"{now:%Y%m%d-%H%M%S}-{_slug(policy_name(config))}"
+        update["out"] = (
+            Path("runs").absolute() / f"{now:%Y%m%d-%H%M%S}-{_slug(policy_name(config))}"
+        )
     return config.model_copy(update=update), problems
 
 
 def begin(
     folder: RunFolder, config: EvalConfig, problems: Sequence[Problem], on_bad_line: OnBadLine
 ) -> list[Trajectory]:
-    """Keeps the configuration in its folder, which must be locked, and gives the episodes that there are.
+    """Keeps the configuration in its folder, which must be locked, and gives the episodes that
+    there are.
 
     Raises:
         BadInput: if they are of another evaluation than this.
@@ -76,7 +88,9 @@ def begin(
     versions = {problem.id: problem.sha256 for problem in problems}
     for each in recorded:
         if versions.get(each.problem.id, each.problem.sha256) != each.problem.sha256:
-            raise BadInput(f"{each.problem.id} has changed since {folder.path} was begun; give another --out")
+            raise BadInput(
+                f"{each.problem.id} has changed since {folder.path} was begun; give another --out"
+            )
     folder.write_config(config)
     return recorded
 
@@ -142,12 +156,16 @@ def outline(config: EvalConfig, problems: Sequence[Problem]) -> dict[str, Any]:
 
 
 def _of(folder: RunFolder, prices: Prices | None, on_bad_line: OnBadLine) -> Recorded:
-    ratios = {problem: each.ratio for problem, each in folder.compared().items() if each.ratio is not None}
+    ratios = {
+        problem: each.ratio for problem, each in folder.compared().items() if each.ratio is not None
+    }
     return Recorded(folder.trajectories(on_bad_line), ratios, prices)
 
 
 def _loose_episodes(path: Path, on_bad_line: OnBadLine) -> list[Trajectory]:
-    """Episodes that no evaluation numbered: the same number twice means two samples, not one taken up again."""
+    """Episodes that no evaluation numbered: the same number twice means two samples, not one taken
+    up again.
+    """
     files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
     try:
         found = [each for file in files for each in _read(file, on_bad_line)]
@@ -180,20 +198,28 @@ def _refuse(folder: RunFolder, key: str, old: Any, new: Any) -> None:
 def _lasting(config: EvalConfig) -> dict[str, Any]:
     """What must stay as it is when a run is taken up."""
     values = config.model_dump(mode="json", exclude={"out", *_MAY_CHANGE}, exclude_none=True)
-    return values | {"policy": {k: v for k, v in values["policy"].items() if k not in _MAY_CHANGE_OF_POLICY}}
+    return values | {
+        "policy": {k: v for k, v in values["policy"].items() if k not in _MAY_CHANGE_OF_POLICY}
+    }
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in values.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+        found |= (
+            _flat(value, f"{prefix}{key}.")
+            if isinstance(value, Mapping)
+            else {f"{prefix}{key}": value}
+        )
     return found
 
 
 def _name(problem: Problem) -> str:
     """What finds the problem again: its id if it is one of ours, else its file."""
     own = problem_paths().get(problem.id)
-    known = problem.id.startswith(PREFIX) or (own is not None and str(own.resolve()) == problem.path)
+    known = problem.id.startswith(PREFIX) or (
+        own is not None and str(own.resolve()) == problem.path
+    )
     return problem.id if known else problem.path
 
 
@@ -204,4 +230,9 @@ def _environment_url() -> str | None:
 
 
 def _slug(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in name)[-60:].strip("-.") or "run"
+    return (
+        "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in name)[
+            -60:
+        ].strip("-.")
+        or "run"
+    )

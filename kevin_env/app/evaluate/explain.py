@@ -9,7 +9,9 @@ _LONGEST = 60
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """What is wrong, by its dotted key: the known keys for an unknown one, else what the first wrong value may be."""
+    """What is wrong, by its dotted key: the known keys for an unknown one, else what the first
+    wrong value may be.
+    """
     errors = error.errors(include_url=False)
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     keys, parent = _walk(first["loc"], model)
@@ -22,7 +24,11 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         return f"unknown key {name}; {guess} {', '.join(known)}{where}{_where_keys_go(name)}"
     if first["type"] == "missing":
         return f"{name} is missing; set it in the file or with -o {name}=..."
-    said = [each["msg"].removeprefix("Value error, ") for each in errors if _walk(each["loc"], model)[0] == keys]
+    said = [
+        each["msg"].removeprefix("Value error, ")
+        for each in errors
+        if _walk(each["loc"], model)[0] == keys
+    ]
     wrong = " or ".join(dict.fromkeys(said))
     return f"{name}{_shown(name, first['input'])}: {wrong}" if name else wrong
 
@@ -60,4 +66,6 @@ def _shown(name: str, value: Any) -> str:
 
 
 def _where_keys_go(name: str) -> str:
-    return "; a key is read from OPENAI_API_KEY alone" if "key" in name.split(".")[-1].lower() else ""
+    return (
+        "; a key is read from OPENAI_API_KEY alone" if "key" in name.split(".")[-1].lower() else ""
+    )

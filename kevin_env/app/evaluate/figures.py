@@ -40,17 +40,23 @@ class Curve(Frozen):
     avg: Figure
     """avg@k for any k: the expected mean of k samples is the mean of all."""
     best: dict[int, Figure]
-    """best@k by k, unbiased; pass@k for what is 0 or 1. Problems with fewer than k samples are left out of it."""
+    """best@k by k, unbiased; pass@k for what is 0 or 1. Problems with fewer than k samples are left
+    out of it.
+    """
 
 
 class Speed(Frozen):
-    """How fast trajectories were against one baseline. A trajectory counts by its fastest correct kernel, 0 without."""
+    """How fast trajectories were against one baseline. A trajectory counts by its fastest correct
+    kernel, 0 without.
+    """
 
     speedup: Curve
     fast: dict[str, Curve]
     """fast_p by p, the share with a speedup of p or more."""
     geomean_solved: Figure | None
-    """Geometric mean of the speedups of solved ones alone, as KernelBench reports it; None when none is solved."""
+    """Geometric mean of the speedups of solved ones alone, as KernelBench reports it; None when
+    none is solved.
+    """
 
 
 class TurnSpeed(Frozen):
@@ -106,7 +112,9 @@ class Change(Frozen):
 
 
 class Spent(Frozen):
-    """What a trajectory took on average. What forks share is counted once. None where no turn told it."""
+    """What a trajectory took on average. What forks share is counted once. None where no turn told
+    it.
+    """
 
     prompt_tokens: Figure | None = None
     completion_tokens: Figure | None = None
@@ -137,15 +145,23 @@ class Counts(Frozen):
 
     problems: int
     trajectories: int
-    """Samples of all problems. Of forks the leaves count: an episode that others go on from is part of them."""
+    """Samples of all problems. Of forks the leaves count: an episode that others go on from is part
+    of them.
+    """
     turns: int
     """One that forks share is one."""
     untold: int
-    """Trajectories that are correct with no time that could be told: correct, and 0 in every speedup."""
+    """Trajectories that are correct with no time that could be told: correct, and 0 in every
+    speedup.
+    """
     stops: dict[str, int]
-    """Trajectories by what ended them; `running` for those that were cut off, which count by the turns they have."""
+    """Trajectories by what ended them; `running` for those that were cut off, which count by the
+    turns they have.
+    """
     without: dict[Baseline, int]
-    """Problems left out of the figures against a baseline, since its time relative to the recorded one is not known."""
+    """Problems left out of the figures against a baseline, since its time relative to the recorded
+    one is not known.
+    """
     truncated: int
     """Turns whose reply was cut off by a token limit."""
     by_person: int

@@ -1,6 +1,8 @@
-"""A run on disk: `config.toml`, `trajectories.jsonl` and what still runs beside it, `baselines.json`, and the results.
+"""A run on disk: `config.toml`, `trajectories.jsonl` and what still runs beside it,
+`baselines.json`, and the results.
 
-One evaluation at a time writes to a folder, which a lock holds for it; whoever only reads needs none.
+One evaluation at a time writes to a folder, which a lock holds for it; whoever only reads needs
+none.
 """
 
 import contextlib
@@ -20,7 +22,14 @@ from kevin_env.record import Trajectory, Turn
 from kevin_env.recorder import BadLine, Recorder, read_trajectories
 
 _COMPARED = TypeAdapter(dict[str, Compared])
-_NO_TEXTS: dict[str, Any] = {"messages": (), "reply": "", "reasoning": None, "summary": "", "feedback": "", "log": ""}
+_NO_TEXTS: dict[str, Any] = {
+    "messages": (),
+    "reply": "",
+    "reasoning": None,
+    "summary": "",
+    "feedback": "",
+    "log": "",
+}
 
 
 class RunFolder:
@@ -56,7 +65,9 @@ class RunFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 said = "wait for it, end it, or give another --out"
-                raise BadInput(f"another kevin-env eval is writing to {self.path}: {said}") from None
+                raise BadInput(
+                    f"another kevin-env eval is writing to {self.path}: {said}"
+                ) from None
             yield
 
     def config(self) -> EvalConfig:
@@ -74,11 +85,16 @@ class RunFolder:
         self._replace(self.config_file, config.toml())
 
     def trajectories(self, on_bad_line: Callable[[BadLine], None]) -> list[Trajectory]:
-        """Every episode, without the texts of its turns: those that ended, in the order in which they did, then others.
+        """Every episode, without the texts of its turns: those that ended, in the order in which
+        they did, then others.
 
         None where nothing was begun. See `read_episodes`.
         """
-        return read_episodes(self.trajectories_file, on_bad_line) if self.trajectories_file.exists() else []
+        return (
+            read_episodes(self.trajectories_file, on_bad_line)
+            if self.trajectories_file.exists()
+            else []
+        )
 
     def compared(self) -> dict[str, Compared]:
         """What is known of torch.compile, by problem id.
@@ -91,16 +107,23 @@ class RunFolder:
         try:
             return _COMPARED.validate_json(self.baselines_file.read_bytes())
         except (OSError, ValidationError) as error:
-            raise BadInput(f"cannot read {self.baselines_file}; delete it to have it made anew") from error
+            raise BadInput(
+                f"cannot read {self.baselines_file}; delete it to have it made anew"
+            ) from error
 
     def write_compared(self, compared: Mapping[str, Compared]) -> None:
         """Keeps what is known of torch.compile."""
-        self._replace(self.baselines_file, _COMPARED.dump_json(dict(compared), indent=2).decode() + "\n")
+        self._replace(
+            self.baselines_file, _COMPARED.dump_json(dict(compared), indent=2).decode() + "\n"
+        )
 
     def write_metrics(self, metrics: BaseModel, rows: Sequence[Mapping[str, Any]]) -> None:
         """Keeps the figures, and a line of them for each problem."""
         self._replace(self.metrics_file, metrics.model_dump_json(indent=2) + "\n")
-        with self._scratch(self.summary_file) as scratch, scratch.open("w", encoding="utf-8", newline="") as file:
+        with (
+            self._scratch(self.summary_file) as scratch,
+            scratch.open("w", encoding="utf-8", newline="") as file,
+        ):
             writer = csv.DictWriter(file, list(rows[0]) if rows else [])
             writer.writeheader()
             writer.writerows(rows)
@@ -121,11 +144,13 @@ class RunFolder:
 
 
 def read_episodes(file: Path, on_bad_line: Callable[[BadLine], None]) -> list[Trajectory]:
-    """Every episode of a trajectory file, without the texts of its turns. Of several with the same id the last counts.
+    """Every episode of a trajectory file, without the texts of its turns. Of several with the same
+    id the last counts.
 
     Args:
         file: the trajectory file.
-        on_bad_line: is told of each line that cannot be read. One that is half-written was cut off by a kill.
+        on_bad_line: is told of each line that cannot be read. One that is half-written was cut off
+            by a kill.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -140,7 +165,9 @@ def read_episodes(file: Path, on_bad_line: Callable[[BadLine], None]) -> list[Tr
 
 
 def without_texts(trajectory: Trajectory) -> Trajectory:
-    """The episode without what is only for reading: a run's chats do not fit in memory, its figures do."""
+    """The episode without what is only for reading: a run's chats do not fit in memory, its figures
+    do.
+    """
     turns = tuple(map(_without_texts, trajectory.turns))
     problem = trajectory.problem.model_copy(update={"source": ""})
     return trajectory.model_copy(update={"turns": turns, "problem": problem})

@@ -36,7 +36,9 @@ class Group:
     means: Means
 
     @classmethod
-    def of(cls, pairs: Sequence[tuple[Attempts, ProblemMetrics]], ks: Sequence[int] | None, seed: int) -> "Group":
+    def of(
+        cls, pairs: Sequence[tuple[Attempts, ProblemMetrics]], ks: Sequence[int] | None, seed: int
+    ) -> "Group":
         """The group of these problems with their numbers; `ks` and `seed` as in `measure`."""
         problems, numbers = zip(*pairs, strict=True)
         most = max(len(each.samples) for each in problems)
@@ -44,7 +46,9 @@ class Group:
 
     def metrics(self) -> GroupMetrics:
         """All figures of the group."""
-        speeds: dict[Baseline, Speed | None] = {baseline: self._speed(baseline) for baseline in BASELINES}
+        speeds: dict[Baseline, Speed | None] = {
+            baseline: self._speed(baseline) for baseline in BASELINES
+        }
         turns = max((played.number for each in self.problems for played in each.turns), default=0)
         return GroupMetrics(
             counts=self._counts(),
@@ -72,7 +76,10 @@ class Group:
             turns=len(turns),
             untold=sum(each.untold for each in samples),
             stops=_count(each.trajectory.stop_reason or "running" for each in samples),
-            without={baseline: sum(row.speed[baseline] is None for row in self.numbers) for baseline in BASELINES},
+            without={
+                baseline: sum(row.speed[baseline] is None for row in self.numbers)
+                for baseline in BASELINES
+            },
             truncated=sum(turn.truncated for turn in turns),
             by_person=sum(turn.by_person for turn in turns),
             without_usage=sum(turn.usage is None for turn in turns),
@@ -80,16 +87,23 @@ class Group:
         )
 
     def _correct(self) -> Curve:
-        curve = self.means.passed([[float(sample.correct) for sample in each.samples] for each in self.problems])
+        curve = self.means.passed(
+            [[float(sample.correct) for sample in each.samples] for each in self.problems]
+        )
         assert curve is not None  # every problem has a sample
         return curve
 
     def _speed(self, baseline: Baseline) -> Speed | None:
-        rows = [whole(sample.speedup(baseline) for sample in each.samples) for each in self.problems]
+        rows = [
+            whole(sample.speedup(baseline) for sample in each.samples) for each in self.problems
+        ]
         speedup = self.means.best(rows)
         if speedup is None:
             return None
-        hits = {p: [row and [float(value >= float(p)) for value in row] for row in rows] for p in THRESHOLDS}
+        hits = {
+            p: [row and [float(value >= float(p)) for value in row] for row in rows]
+            for p in THRESHOLDS
+        }
         fast = {p: self.means.passed(hits[p]) for p in THRESHOLDS}
         numbers = [row.speed[baseline] for row in self.numbers]
         solved = self.means.known(each.log_solved if each else None for each in numbers)
@@ -112,11 +126,14 @@ class Group:
         """Every field of the totals, a sample."""
         shares = {
             name: [
-                None if (value := getattr(row.totals, name)) is None else value / row.samples for row in self.numbers
+                None if (value := getattr(row.totals, name)) is None else value / row.samples
+                for row in self.numbers
             ]
             for name in Totals.model_fields
         }
-        return Spent.model_validate({name: self.means.known(values) for name, values in shares.items()})
+        return Spent.model_validate(
+            {name: self.means.known(values) for name, values in shares.items()}
+        )
 
 
 def _sum(totals: Sequence[Totals]) -> Totals:

@@ -56,9 +56,14 @@ class Means:
         fast = {p: self.known(each[p] if each else None for each in shares) for p in THRESHOLDS}
         return TurnSpeed(speedup=speedup, fast={p: figure for p, figure in fast.items() if figure})
 
-    def _curve(self, rows: Sequence[Row], best: Callable[[Sequence[float], int], float]) -> Curve | None:
+    def _curve(
+        self, rows: Sequence[Row], best: Callable[[Sequence[float], int], float]
+    ) -> Curve | None:
         avg = self.known(avg_at_k(row) if row else None for row in rows)
         if avg is None:
             return None
-        bests = {k: self.known(best(row, k) if row and len(row) >= k else None for row in rows) for k in self._ks}
+        bests = {
+            k: self.known(best(row, k) if row and len(row) >= k else None for row in rows)
+            for k in self._ks
+        }
         return Curve(avg=avg, best={k: figure for k, figure in bests.items() if figure})

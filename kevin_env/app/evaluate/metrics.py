@@ -21,17 +21,21 @@ def measure(
     ks: Sequence[int] | None = None,
     seed: int = 0,
 ) -> RunMetrics:
-    """All figures of a run. The same trajectories give the same figures, in whatever order their problems come.
+    """All figures of a run. The same trajectories give the same figures, in whatever order their
+    problems come.
 
-    A trajectory is correct if any of its turns is; its speedup is that of its fastest correct kernel, 0 without one,
-    and fast_p counts those of p or more (Kevin, arXiv 2507.11948, 5). Each figure is a mean over problems of one number
-    a problem, with the percentile bootstrap's 95 % interval over problems.
+    A trajectory is correct if any of its turns is; its speedup is that of its fastest correct
+    kernel, 0 without one, and fast_p counts those of p or more (Kevin, arXiv 2507.11948, 5). Each
+    figure is a mean over problems of one number a problem, with the percentile bootstrap's 95 %
+    interval over problems.
 
     Args:
-        trajectories: every sample of every problem, finished or not, in the order of their file. What should not count
-            is left out by the caller; `kevin_env.app.evaluate.samples.gather` says what never counts.
-        ratios: T_compile / T_eager of a problem's reference on this device, by problem id. A speedup against
-            torch.compile is the one against eager times this; problems without are left out of those figures.
+        trajectories: every sample of every problem, finished or not, in the order of their file.
+            What should not count is left out by the caller; `kevin_env.app.evaluate.samples.gather`
+            says what never counts.
+        ratios: T_compile / T_eager of a problem's reference on this device, by problem id. A
+            speedup against torch.compile is the one against eager times this; problems without are
+            left out of those figures.
         prices: what tokens cost. Without them the cost is what the endpoint told.
         ks: which k of best@k and pass@k; every k up to the number of samples when left out.
         seed: of the bootstrap.
@@ -50,7 +54,8 @@ def measure(
     return RunMetrics(
         overall=Group.of(pairs, ks, seed).metrics(),
         levels={
-            level: Group.of([each for each in pairs if each[0].level == level], ks, seed).metrics() for level in levels
+            level: Group.of([each for each in pairs if each[0].level == level], ks, seed).metrics()
+            for level in levels
         },
         problems=tuple(numbers),
         seed=seed,
@@ -61,7 +66,9 @@ def measure(
 def _require(ratios: Mapping[str, float], ks: Sequence[int]) -> None:
     for problem, ratio in ratios.items():
         if not (math.isfinite(ratio) and ratio > 0):
-            raise ValueError(f"the ratio of {problem} is {ratio}; T_compile / T_eager is a positive number")
+            raise ValueError(
+                f"the ratio of {problem} is {ratio}; T_compile / T_eager is a positive number"
+            )
     for k in ks:
         if k < 1:
             raise ValueError(f"k is {k}; of fewer than one sample there is no best")

@@ -6,7 +6,14 @@ from typing import Any
 
 from kevin_env.app.arguments import read_policy
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate.config import EvalConfig, Human, OpenAI, Scripted, Solutions, Transformers
+from kevin_env.app.evaluate.config import (
+    EvalConfig,
+    Human,
+    OpenAI,
+    Scripted,
+    Solutions,
+    Transformers,
+)
 from kevin_env.judge.choice import gpu_present
 from kevin_env.policies.base import Policy, for_sample
 from kevin_env.policies.scripted import ScriptedPolicy
@@ -14,7 +21,8 @@ from kevin_env.problem import Problem, data_folder
 from kevin_env.settings import Settings
 
 Player = Callable[[Problem, int, int], Policy]
-"""The policy for an episode, of its problem, its sample (from 0) and how many turns it has already."""
+"""The policy for an episode, of its problem, its sample (from 0) and how many turns it has already.
+"""
 
 _MOST_NAMED = 5
 
@@ -63,7 +71,9 @@ def _scripted(folder: Path, problems: Sequence[Problem], samples: range, turns: 
     for problem in problems:
         for sample in samples:
             files(problem, sample)
-    return lambda problem, sample, played: ScriptedPolicy(map(_reply, files(problem, sample)[played:]))
+    return lambda problem, sample, played: ScriptedPolicy(
+        map(_reply, files(problem, sample)[played:])
+    )
 
 
 def _reply_file(folder: Path, sample: int, turn: int) -> Path:
@@ -71,7 +81,9 @@ def _reply_file(folder: Path, sample: int, turn: int) -> Path:
     for path in (place / f"{turn}{suffix}" for place in places for suffix in (".md", ".py")):
         if path.is_file():
             return path
-    raise BadInput(f"policy.replies: there is no reply for turn {turn}, {folder / f'{turn}.md'} or .py")
+    raise BadInput(
+        f"policy.replies: there is no reply for turn {turn}, {folder / f'{turn}.md'} or .py"
+    )
 
 
 def _reply(path: Path) -> str:
@@ -82,18 +94,28 @@ def _reply(path: Path) -> str:
 def _solutions(problems: Sequence[Problem], languages: Sequence[str], turns: int) -> Player:
     folder = data_folder("problems") / "solutions"
     found = {
-        problem.id: [path for language in languages if (path := folder / f"{problem.id}.{language}.py").is_file()]
+        problem.id: [
+            path
+            for language in languages
+            if (path := folder / f"{problem.id}.{language}.py").is_file()
+        ]
         for problem in problems
     }
     missing = [id for id, files in found.items() if not files]
     if missing:
-        named = ", ".join(missing[:_MOST_NAMED]) + (f" and {len(missing) - _MOST_NAMED} more" * (len(missing) > 5))
-        raise BadInput(f"there is no solution in {' or '.join(languages)} of {named}; leave them out of problems")
+        named = ", ".join(missing[:_MOST_NAMED]) + (
+            f" and {len(missing) - _MOST_NAMED} more" * (len(missing) > 5)
+        )
+        raise BadInput(
+            f"there is no solution in {' or '.join(languages)} of {named}; leave them out of problems"
+        )
 
     def play(problem: Problem, sample: int, played: int) -> Policy:
         files = found[problem.id]
         numbers = range(played, turns)
-        return ScriptedPolicy((_reply(files[min(turn, len(files) - 1)]) for turn in numbers), name="solutions")
+        return ScriptedPolicy(
+            (_reply(files[min(turn, len(files) - 1)]) for turn in numbers), name="solutions"
+        )
 
     return play
 

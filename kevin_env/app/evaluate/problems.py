@@ -4,7 +4,15 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from kevin_env.app.evaluate.estimators import avg_at_k
-from kevin_env.app.evaluate.figures import BASELINES, THRESHOLDS, Baseline, Prices, ProblemMetrics, ProblemSpeed, Totals
+from kevin_env.app.evaluate.figures import (
+    BASELINES,
+    THRESHOLDS,
+    Baseline,
+    Prices,
+    ProblemMetrics,
+    ProblemSpeed,
+    Totals,
+)
 from kevin_env.app.evaluate.samples import Attempts, Played, Sample, whole
 from kevin_env.outcome import is_hack
 from kevin_env.record import Turn, Usage
@@ -31,7 +39,10 @@ def problem_metrics(attempts: Attempts, prices: Prices | None) -> ProblemMetrics
         samples=len(samples),
         turns=len(turns),
         untold=sum(each.untold for each in samples),
-        **{f"{name}_rate": share(counts(each.turn) for each in turns) for name, counts in RATES.items()},
+        **{
+            f"{name}_rate": share(counts(each.turn) for each in turns)
+            for name, counts in RATES.items()
+        },
         correct=share(each.correct for each in samples),
         first_correct=share(_correct_at(each, 0) for each in samples),
         last_correct=share(_correct_at(each, -1) for each in samples),
@@ -101,11 +112,16 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def _cost(usage: Usage, prices: Prices | None) -> float | None:
-    """What one reply cost by the prices, without prices what the endpoint told; None where tokens are not told."""
+    """What one reply cost by the prices, without prices what the endpoint told; None where tokens
+    are not told.
+    """
     if prices is None:
         return usage.cost
     if usage.prompt_tokens is None and usage.completion_tokens is None:
         return None
     prompt, cached = usage.prompt_tokens or 0, usage.cached_tokens or 0
-    full = prices.prompt * (prompt - cached) + (prices.prompt if prices.cached is None else prices.cached) * cached
+    full = (
+        prices.prompt * (prompt - cached)
+        + (prices.prompt if prices.cached is None else prices.cached) * cached
+    )
     return (full + prices.completion * (usage.completion_tokens or 0)) / _MILLION

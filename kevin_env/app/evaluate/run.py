@@ -1,4 +1,6 @@
-"""Plays what is missing of an evaluation: many episodes at once, each turn on disk as soon as it has been judged."""
+"""Plays what is missing of an evaluation: many episodes at once, each turn on disk as soon as it
+has been judged.
+"""
 
 import functools
 import threading
@@ -17,11 +19,13 @@ from kevin_env.record import StopReason, Trajectory
 LEAST_STRIKES = 3
 """Fewer failures in a row than this never end a run."""
 ATTEMPTS = 2
-"""How often a process plays a sample whose model or judge fails; a later one may take it up again."""
+"""How often a process plays a sample whose model or judge fails; a later one may take it up again.
+"""
 
 
 class Run:
-    """One process's part of an evaluation: from what there is in the folder to the end, or until it is stopped.
+    """One process's part of an evaluation: from what there is in the folder to the end, or until it
+    is stopped.
 
     Args:
         setup: what it needs. The folder must be locked.
@@ -47,7 +51,9 @@ class Run:
         self._ranks = {problem.id: number for number, problem in enumerate(setup.problems)}
         # One problem after the other: judges keep few references ready.
         self._taken: set[tuple[str, int]] = set()
-        """Samples that are played or waiting to be, and those that failed and are left to a later run."""
+        """Samples that are played or waiting to be, and those that failed and are left to a later
+        run.
+        """
         self._failures: Counter[tuple[str, int]] = Counter()
         self._compared = setup.folder.compared()
         self._strikes = 0
@@ -84,7 +90,9 @@ class Run:
 
     def _prune(self, past: Past) -> Past:
         trajectory = self.setup.folder.recorder.episode(past.episode_id)
-        pruned = trajectory.model_copy(update={"stop_reason": "pruned", "returns": returns_of(trajectory)})
+        pruned = trajectory.model_copy(
+            update={"stop_reason": "pruned", "returns": returns_of(trajectory)}
+        )
         self.setup.folder.recorder.finish(pruned)
         return Past.of(pruned)
 
@@ -129,14 +137,21 @@ class Run:
         self._plan(problem)
 
     def _fail(self, problem: Problem, play: Play, reason: StopReason, why: str, turns: int) -> None:
-        """A sample failed: it is played again later, or left. So many in a row as are played at a time end the run."""
-        key, whose = (problem.id, play.sample), "the judge" if reason == "judge_error" else "the model"
+        """A sample failed: it is played again later, or left. So many in a row as are played at a
+        time end the run.
+        """
+        key, whose = (
+            (problem.id, play.sample),
+            "the judge" if reason == "judge_error" else "the model",
+        )
         with self._lock:
             self._failures[key] += 1
             self._strikes += 1
             if self._failures[key] < ATTEMPTS:
                 self._taken.discard(key)
-                self.setup.watch.trouble(f"{problem.id} sample {play.sample} is played again later: {why}")
+                self.setup.watch.trouble(
+                    f"{problem.id} sample {play.sample} is played again later: {why}"
+                )
             else:
                 self.left.append(reason)
                 self.setup.watch.ended(problem.id, play.sample, turns, reason, why)
@@ -152,7 +167,9 @@ class Run:
         options = Options(device=own.device, baseline=own.baseline, inputs=own.inputs)
         facts = retried(lambda: self.setup.pool.describe(problem, options).result(), self._workers)
         if facts.device.name != begun_on:
-            self._stop(f"the run was begun on {begun_on}, and this is {facts.device.name}; give another --out here")
+            self._stop(
+                f"the run was begun on {begun_on}, and this is {facts.device.name}; give another --out here"
+            )
             raise Stopped
         self._device = None
 
@@ -168,12 +185,16 @@ class Run:
             self.setup.watch.failed(problem.id, str(error))
 
     def _compare(self, problem: Problem) -> None:
-        """Measures torch.compile on one problem, unless that is known, and keeps what is told at once."""
+        """Measures torch.compile on one problem, unless that is known, and keeps what is told at
+        once.
+        """
         known = self._compared.get(problem.id)
         if problem.id in self.failed or (known and known.sha256 == problem.sha256):
             return
         try:
-            found = retried(lambda: compare(problem, self.setup.settings, self.setup.pool), self._workers)
+            found = retried(
+                lambda: compare(problem, self.setup.settings, self.setup.pool), self._workers
+            )
         except Stopped:
             return
         except (JudgeError, ProblemError) as error:

@@ -1,7 +1,9 @@
-"""Trajectories put in order for counting: problems, their samples, and every turn that was played, once.
+"""Trajectories put in order for counting: problems, their samples, and every turn that was played,
+once.
 
-Episodes that were forked share turns, which were asked and judged once and are counted once. Samples are the leaves of
-the tree: episodes that no other goes on from, without those that a search pruned.
+Episodes that were forked share turns, which were asked and judged once and are counted once.
+Samples are the leaves of the tree: episodes that no other goes on from, without those that a search
+pruned.
 """
 
 import math
@@ -18,7 +20,9 @@ from kevin_env.record import Trajectory, Turn
 from kevin_env.score import at_bound
 
 Factors = Mapping[Baseline, float | None]
-"""What a recorded speedup is multiplied by to be one against a baseline; None where that is not known."""
+"""What a recorded speedup is multiplied by to be one against a baseline; None where that is not
+known.
+"""
 
 _ANSWERED = ("refused", "context_length")
 """What ends an episode before its first turn and is the model's doing all the same."""
@@ -41,7 +45,9 @@ class Played:
 
     @cached_property
     def recorded(self) -> float:
-        """The recorded speedup, of a noisy one the lower end of its interval; 0 where none was told."""
+        """The recorded speedup, of a noisy one the lower end of its interval; 0 where none was
+        told.
+        """
         return speedup_of(at_bound(self.turn.outcome)) or 0.0
 
     def speedup(self, baseline: Baseline) -> float | None:
@@ -71,7 +77,9 @@ class Sample:
 
     @property
     def best_turn(self) -> int | None:
-        """The turn, from 1, of the fastest correct kernel, the first of equals; None without a time."""
+        """The turn, from 1, of the fastest correct kernel, the first of equals; None without a
+        time.
+        """
         return self._so_far.index(self.fastest()) + 1 if self.fastest() else None
 
     def lasts(self, turn: int) -> bool:
@@ -83,7 +91,9 @@ class Sample:
         return any(each.correct for each in self.played[:turn])
 
     def fastest(self, by: int | None = None) -> float:
-        """The recorded speedup of the fastest correct kernel (of the first `by` turns), 0 without one."""
+        """The recorded speedup of the fastest correct kernel (of the first `by` turns), 0 without
+        one.
+        """
         return max(self._so_far[:by], default=0.0)
 
     @cached_property
@@ -114,7 +124,8 @@ class Attempts:
         return [each for each in self.turns if each.number == turn]
 
     def paths(self, turn: int) -> list[Sample]:
-        """What stood after that turn: an episode for each different path that long, and the samples that ended before.
+        """What stood after that turn: an episode for each different path that long, and the samples
+        that ended before.
 
         Without forks these are the samples.
         """
@@ -133,9 +144,9 @@ def gather(trajectories: Iterable[Trajectory], ratios: Mapping[str, float]) -> l
     """Trajectories by problem, in the order of level and id.
 
     Args:
-        trajectories: in the order of their file. Of several with the same id the last counts. One without a turn counts
-            as a sample if the model refused or the prompt had no room. One that was cut off gives way to a later one
-            that has its number.
+        trajectories: in the order of their file. Of several with the same id the last counts. One
+            without a turn counts as a sample if the model refused or the prompt had no room. One
+            that was cut off gives way to a later one that has its number.
         ratios: T_compile / T_eager by problem id.
     """
     problems: dict[str, dict[str, Trajectory]] = {}
@@ -143,7 +154,10 @@ def gather(trajectories: Iterable[Trajectory], ratios: Mapping[str, float]) -> l
         if each.turns or each.stop_reason in _ANSWERED:
             problems.setdefault(each.problem.id, {})[each.episode_id] = each
     found = [_attempts(each, ratios.get(name)) for name, each in problems.items()]
-    return sorted(found, key=lambda each: (math.inf if each.level is None else each.level, _natural(each.problem)))
+    return sorted(
+        found,
+        key=lambda each: (math.inf if each.level is None else each.level, _natural(each.problem)),
+    )
 
 
 def _attempts(episodes: Mapping[str, Trajectory], ratio: float | None) -> Attempts:
@@ -153,7 +167,8 @@ def _attempts(episodes: Mapping[str, Trajectory], ratio: float | None) -> Attemp
         factors = _factors(episode, ratio)
         keys = [(owner, at) for at, owner in enumerate(_owners(episode, episodes), start=1)]
         own = [
-            played.setdefault(key, Played(key[1], turn, factors)) for key, turn in zip(keys, episode.turns, strict=True)
+            played.setdefault(key, Played(key[1], turn, factors))
+            for key, turn in zip(keys, episode.turns, strict=True)
         ]
         read[name] = Sample(episode, tuple(own), returns_of(episode), factors)
     problem = next(iter(episodes.values())).problem
@@ -181,11 +196,20 @@ def _owners(episode: Trajectory, episodes: Mapping[str, Trajectory]) -> list[str
 
 def _leaves(episodes: Mapping[str, Trajectory]) -> list[Trajectory]:
     """The episodes that are samples, in the order of their numbers."""
-    pairs = ((episodes[each.parent], each) for each in episodes.values() if each.parent and each.parent in episodes)
-    continued = {one.episode_id for one, other in pairs if _common(one.turns, other.turns) == len(one.turns)}
+    pairs = (
+        (episodes[each.parent], each)
+        for each in episodes.values()
+        if each.parent and each.parent in episodes
+    )
+    continued = {
+        one.episode_id for one, other in pairs if _common(one.turns, other.turns) == len(one.turns)
+    }
     ends = [each for each in episodes.values() if each.episode_id not in continued]
-    # A search that was cut off right after pruning has nothing else to show; nor has a file that links in circles.
-    alive = [each for each in ends if each.stop_reason != "pruned"] or ends or list(episodes.values())
+    # A search that was cut off right after pruning has nothing else to show; nor has a file that
+    # links in circles.
+    alive = (
+        [each for each in ends if each.stop_reason != "pruned"] or ends or list(episodes.values())
+    )
     whole = [each for each in alive if each.stop_reason not in _CUT_OFF]
     there = {each.sample for each in whole if each.sample is not None}
     cut_off = (each for each in alive if each.stop_reason in _CUT_OFF and each.sample not in there)
@@ -196,7 +220,9 @@ def _leaves(episodes: Mapping[str, Trajectory]) -> list[Trajectory]:
 
 def _common(one: Sequence[Turn], other: Sequence[Turn]) -> int:
     """How many turns both begin with."""
-    differ = (at for at, (mine, theirs) in enumerate(zip(one, other, strict=False)) if mine != theirs)
+    differ = (
+        at for at, (mine, theirs) in enumerate(zip(one, other, strict=False)) if mine != theirs
+    )
     return next(differ, min(len(one), len(other)))
 
 
@@ -208,4 +234,6 @@ def _factors(episode: Trajectory, ratio: float | None) -> Factors:
 
 def _natural(text: str) -> list[object]:
     """What sorts `L1_3` before `L1_23`: texts and numbers in turn, numbers by their length first."""
-    return [(len(part), part) if at % 2 else part for at, part in enumerate(re.split(r"([0-9]+)", text))]
+    return [
+        (len(part), part) if at % 2 else part for at, part in enumerate(re.split(r"([0-9]+)", text))
+    ]

@@ -1,7 +1,8 @@
-"""Test-time search: which episodes of a problem are to be played on, seen from those that there are.
+"""Test-time search: which episodes of a problem are to be played on, seen from those that there
+are.
 
-Nothing is remembered but what is recorded, so that a search that was killed goes on as it would have. All is values;
-`kevin_env.app.evaluate.run` plays.
+Nothing is remembered but what is recorded, so that a search that was killed goes on as it would
+have. All is values; `kevin_env.app.evaluate.run` plays.
 """
 
 import uuid
@@ -47,7 +48,9 @@ class Serial(Frozen):
 
 
 class Parallel(Frozen):
-    """As many replies as serially, each of them a first turn: `samples` x `max_turns` episodes of one turn."""
+    """As many replies as serially, each of them a first turn: `samples` x `max_turns` episodes of
+    one turn.
+    """
 
     kind: Literal["parallel"]
 
@@ -60,9 +63,11 @@ class Parallel(Frozen):
 
 
 class Beam(Frozen):
-    """Rounds of equally many turns; after each the `keep` samples with the fastest kernels take the place of all.
+    """Rounds of equally many turns; after each the `keep` samples with the fastest kernels take the
+    place of all.
 
-    Kevin's is 16 samples, of which 4 are kept after every 4 turns: `max_turns` 8 and 2 rounds, or 12 and 3.
+    Kevin's is 16 samples, of which 4 are kept after every 4 turns: `max_turns` 8 and 2 rounds, or
+    12 and 3.
     """
 
     kind: Literal["beam"]
@@ -78,9 +83,13 @@ class Beam(Frozen):
     def require_fits(self, samples: int, max_turns: int) -> None:
         """Raises ValueError if it cannot be played."""
         if samples != self.width:
-            raise ValueError(f"search.width = {self.width}: it is the same as samples, which is {samples}")
+            raise ValueError(
+                f"search.width = {self.width}: it is the same as samples, which is {samples}"
+            )
         if self.keep > self.width:
-            raise ValueError(f"search.keep = {self.keep}: no more than the width, {self.width}, can be kept")
+            raise ValueError(
+                f"search.keep = {self.keep}: no more than the width, {self.width}, can be kept"
+            )
         if max_turns % self.rounds:
             said = f"settings.max_turns = {max_turns} cannot be divided into that many equal rounds"
             raise ValueError(f"search.rounds = {self.rounds}: {said}")
@@ -97,7 +106,8 @@ class Past:
     sample: int
     stop_reason: StopReason | None
     merits: tuple[float, ...]
-    """Of each turn: its speedup, 0 if it is correct with none that could be told, -1 if it is not."""
+    """Of each turn: its speedup, 0 if it is correct with none that could be told, -1 if it is not.
+    """
 
     @classmethod
     def of(cls, trajectory: Trajectory) -> "Past":
@@ -105,17 +115,23 @@ class Past:
         if trajectory.sample is None:
             raise ValueError(f"episode {trajectory.episode_id} does not say which sample it is")
         outcomes = [at_bound(turn.outcome) for turn in trajectory.turns]
-        merits = (speedup_of(each) or 0.0 if each.category == "correct" else -1.0 for each in outcomes)
+        merits = (
+            speedup_of(each) or 0.0 if each.category == "correct" else -1.0 for each in outcomes
+        )
         return cls(trajectory.episode_id, trajectory.sample, trajectory.stop_reason, tuple(merits))
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended for good. One that was killed after its last turn has not: its end is not written."""
+        """Whether it has ended for good. One that was killed after its last turn has not: its end
+        is not written.
+        """
         return self.stop_reason not in AGAIN
 
     def can_go_on_from(self, turn: int) -> bool:
         """Whether it was still running after that turn."""
-        return len(self.merits) > turn or (len(self.merits) == turn and self.stop_reason != "stop_on")
+        return len(self.merits) > turn or (
+            len(self.merits) == turn and self.stop_reason != "stop_on"
+        )
 
     def best(self, turns: int) -> float:
         """What the fastest kernel of its first turns was worth."""
@@ -156,13 +172,18 @@ def plan(shape: Shape, pasts: Sequence[Past]) -> Plan:
         shape: of the search.
         pasts: every episode of the problem, in the order in which they began or ended.
     """
-    lines = [_Line([past for past in pasts if past.sample == sample], sample) for sample in range(shape.samples)]
+    lines = [
+        _Line([past for past in pasts if past.sample == sample], sample)
+        for sample in range(shape.samples)
+    ]
     length = shape.turns // shape.rounds
     for end in range(length, shape.turns + 1, length):
         waiting = [line for line in lines if not line.there(end, last=end == shape.turns)]
         prunes = tuple(line.pruned for line in lines if line.pruned)
         if waiting or prunes:
-            return Plan(tuple(Play(line.sample, end, line.now, line.fork_at) for line in waiting), prunes)
+            return Plan(
+                tuple(Play(line.sample, end, line.now, line.fork_at) for line in waiting), prunes
+            )
         if end < shape.turns:
             _select(lines, end, shape.keep)
     return Plan()
@@ -203,7 +224,9 @@ class _Line:
 
 
 def _select(lines: Sequence[_Line], turn: int, keep: int) -> None:
-    """The best after a turn go on as they are, and in the place of the rest. Whatever has ended keeps its place."""
+    """The best after a turn go on as they are, and in the place of the rest. Whatever has ended
+    keeps its place.
+    """
     running = [(line, line.now) for line in lines if line.now and line.now.can_go_on_from(turn)]
     running.sort(key=lambda pair: -pair[1].best(turn))  # stable: of equals the first
     best = [past for _, past in running[:keep]]
@@ -212,7 +235,9 @@ def _select(lines: Sequence[_Line], turn: int, keep: int) -> None:
 
 
 def fork(trajectory: Trajectory, turns: int, sample: int) -> Trajectory:
-    """An episode that begins with another's first turns, to be taken up: `Episode.fork` for a record, at any turn."""
+    """An episode that begins with another's first turns, to be taken up: `Episode.fork` for a
+    record, at any turn.
+    """
     return trajectory.model_copy(
         update={
             "episode_id": uuid.uuid4().hex,

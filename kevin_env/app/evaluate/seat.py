@@ -62,7 +62,9 @@ class Seat:
         play: which sample, and how far.
     """
 
-    def __init__(self, setup: Setup, workers: Workers, pacer: "Pacer", problem: Problem, play: Play) -> None:
+    def __init__(
+        self, setup: Setup, workers: Workers, pacer: "Pacer", problem: Problem, play: Play
+    ) -> None:
         self.setup = setup
         self.problem = problem
         self.play = play

@@ -60,15 +60,19 @@ def evaluate(
         pool: who judges.
         player: who plays.
         console: where progress is shown: on a terminal as a screen, else as a line for each turn.
-        open_log: called when the folder is known to be fit; what it gives is told when episodes have ended, and the
-            figures.
+        open_log: called when the folder is known to be fit; what it gives is told when episodes
+            have ended, and the figures.
 
     Raises:
         BadInput: if the folder is that of another evaluation, or cannot be written.
     """
     bad_line = functools.partial(_left_out, console)
     recorded = begin(folder, config, problems, bad_line)
-    live = console.is_terminal and not console.is_dumb_terminal and not isinstance(config.policy, Human)
+    live = (
+        console.is_terminal
+        and not console.is_dumb_terminal
+        and not isinstance(config.policy, Human)
+    )
     board = _board(config, problems, recorded, console, live)
     if board.done:
         show(console, f"{folder.path} goes on after {board.done} of {board.planned} turns")
@@ -81,7 +85,9 @@ def evaluate(
             if log and metrics:
                 log.conclude(metrics)
     except OSError as error:
-        raise BadInput(f"cannot write to {folder.path}: {error}; --resume {folder.path} goes on") from error
+        raise BadInput(
+            f"cannot write to {folder.path}: {error}; --resume {folder.path} goes on"
+        ) from error
     show(console, f"{progress_text(board)}; {best_text(board)}", "bold")
     for words, style in _last_words(run, folder, interrupted):
         show(console, words, style)
@@ -102,7 +108,11 @@ def _left_out(console: Console, line: BadLine) -> None:
 
 
 def _board(
-    config: EvalConfig, problems: Sequence[Problem], recorded: Sequence[Trajectory], console: Console, live: bool
+    config: EvalConfig,
+    problems: Sequence[Problem],
+    recorded: Sequence[Trajectory],
+    console: Console,
+    live: bool,
 ) -> Board:
     """A board that prints its news, or on a screen only what should stay."""
     shape = config.search.shape(config.samples, config.settings.max_turns)
@@ -127,7 +137,9 @@ def _watched(board: Board, console: Console | None) -> Iterator[None]:
     def screen() -> Text:
         return Text("\n").join(render(board, Size(console.width, console.height)))
 
-    with Live(get_renderable=screen, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True):
+    with Live(
+        get_renderable=screen, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True
+    ):
         yield
 
 
@@ -143,7 +155,10 @@ def _last_words(run: Run, folder: RunFolder, interrupted: bool) -> Iterator[tupl
     if interrupted or run.gave_up or run.left or run.failed:
         yield f"every judged turn is kept; kevin-env eval --resume {folder.path} goes on", trouble
     if folder.metrics_file.exists():
-        yield f"figures are in {folder.metrics_file} and {folder.summary_file.name}; kevin-env replay {folder.path}", ""
+        yield (
+            f"figures are in {folder.metrics_file} and {folder.summary_file.name}; kevin-env replay {folder.path}",
+            "",
+        )
 
 
 def _code(run: Run) -> int:

@@ -39,13 +39,20 @@ _WHOLE = ("max_turns", "stop_on")
 
 
 def show_metrics(console: Console, metrics: RunMetrics) -> None:
-    """Prints the figures of a run. Intervals are left out of tables that would not fit the console with them."""
+    """Prints the figures of a run. Intervals are left out of tables that would not fit the console
+    with them.
+    """
     overall = metrics.overall
     counts = overall.counts
-    console.print(f"{counts.problems} problems, {counts.trajectories} trajectories, {counts.turns} turns", style="bold")
+    console.print(
+        f"{counts.problems} problems, {counts.trajectories} trajectories, {counts.turns} turns",
+        style="bold",
+    )
     console.print()
     wide = console.options.update(max_width=_UNBOUNDED)
-    for table, narrow in zip(metric_tables(metrics), metric_tables(metrics, interval=False), strict=True):
+    for table, narrow in zip(
+        metric_tables(metrics), metric_tables(metrics, interval=False), strict=True
+    ):
         fits = Measurement.get(console, wide, table).maximum <= console.width
         console.print(table if fits else narrow)
         console.print()
@@ -66,7 +73,9 @@ def metric_tables(metrics: RunMetrics, interval: bool = True) -> list[Table]:
 
 
 def summary_rows(metrics: RunMetrics) -> list[dict[str, Any]]:
-    """One row a problem for `summary.csv`, whose means are the figures of the run; None where a number is not known."""
+    """One row a problem for `summary.csv`, whose means are the figures of the run; None where a
+    number is not known.
+    """
     return [_summary_row(each) for each in metrics.problems]
 
 
@@ -83,19 +92,29 @@ def _summary_row(row: ProblemMetrics) -> dict[str, Any]:
 def _trajectories(group: GroupMetrics, interval: bool) -> Table:
     k = largest_k(group.correct)
     table = _table("Trajectories", "", f"avg@{k}", f"best@{k}")
-    table.add_row("correct", _percent(group.correct.avg, interval), _percent(group.correct.best.get(k), interval))
+    table.add_row(
+        "correct",
+        _percent(group.correct.avg, interval),
+        _percent(group.correct.best.get(k), interval),
+    )
     for baseline, speed in group.speed.items():
         table.add_section()
         mean, best = speed.speedup.avg, speed.speedup.best.get(k)
-        table.add_row(f"speedup, {_AGAINST[baseline]}", _times(mean, interval), _times(best, interval))
+        table.add_row(
+            f"speedup, {_AGAINST[baseline]}", _times(mean, interval), _times(best, interval)
+        )
         for p, curve in speed.fast.items():
-            table.add_row(f"  fast_{p}", _percent(curve.avg, interval), _percent(curve.best.get(k), interval))
+            table.add_row(
+                f"  fast_{p}", _percent(curve.avg, interval), _percent(curve.best.get(k), interval)
+            )
         table.add_row("  geomean of the solved", _times(speed.geomean_solved, interval), "")
     return table
 
 
 def _curve(group: GroupMetrics, interval: bool) -> Table:
-    table = _table("Best of k", "k", "pass@k", *(f"best@k, {_AGAINST[baseline]}" for baseline in group.speed))
+    table = _table(
+        "Best of k", "k", "pass@k", *(f"best@k, {_AGAINST[baseline]}" for baseline in group.speed)
+    )
     for k in group.correct.best:
         if k & (k - 1) and k != max(group.correct.best):
             continue
@@ -137,7 +156,16 @@ def _turn_cells(group: GroupMetrics, each: AtTurn, interval: bool) -> Iterator[s
 def _levels(metrics: RunMetrics, interval: bool) -> Table:
     baseline = first_baseline(metrics.overall)
     k = largest_k(metrics.overall.correct)
-    headings = ("problems", "correct", f"pass@{k}", "speedup", f"best@{k}", "fast_1", f"best@{k}", "hack")
+    headings = (
+        "problems",
+        "correct",
+        f"pass@{k}",
+        "speedup",
+        f"best@{k}",
+        "fast_1",
+        f"best@{k}",
+        "hack",
+    )
     table = _table("Levels, against " + _AGAINST[baseline], "level", *headings)
     for level, group in metrics.levels.items():
         speed = group.speed.get(baseline)
@@ -171,7 +199,9 @@ def notes(group: GroupMetrics) -> Iterator[str]:
     """What a reader must know of the figures, a line each."""
     change, counts = group.change, group.counts
     moves = {"improved": change.improved, "regressed": change.regressed, "net": change.net}
-    yield "first to last turn: " + ", ".join(f"{name} {_percent(figure, True)}" for name, figure in moves.items())
+    yield "first to last turn: " + ", ".join(
+        f"{name} {_percent(figure, True)}" for name, figure in moves.items()
+    )
     yield f"score of a turn {_plain(group.score)}, return of a turn {_plain(group.discounted_return)}"
     yield "[..]: 95 % bootstrap interval over problems; each problem counts once, however many samples it has"
     told = {
@@ -179,8 +209,15 @@ def notes(group: GroupMetrics) -> Iterator[str]:
         "replies cut off by a token limit": counts.truncated,
         "turns that a person took": counts.by_person,
         "turns without token counts": counts.without_usage,
-        **{f"problems left out against {_AGAINST[name]}": number for name, number in counts.without.items()},
-        **{f"trajectories that ended as {why}": number for why, number in counts.stops.items() if why not in _WHOLE},
+        **{
+            f"problems left out against {_AGAINST[name]}": number
+            for name, number in counts.without.items()
+        },
+        **{
+            f"trajectories that ended as {why}": number
+            for why, number in counts.stops.items()
+            if why not in _WHOLE
+        },
     }
     yield from (f"{what}: {number}" for what, number in told.items() if number)
 

@@ -34,7 +34,9 @@ class Workers:
             thread.start()
 
     def put(self, job: Job, rank: int) -> None:
-        """Adds a job, to be begun after those of lower rank, and after those of the same that came before."""
+        """Adds a job, to be begun after those of lower rank, and after those of the same that came
+        before.
+        """
         with self._changed:
             heapq.heappush(self._jobs, (rank, next(self._numbers), job))
             self._changed.notify_all()
@@ -80,7 +82,9 @@ class Workers:
         while (job := self._next()) is not None:
             try:
                 job()
-            except BaseException as error:  # the boundary of a thread: it is raised where somebody waits
+            except (
+                BaseException
+            ) as error:  # the boundary of a thread: it is raised where somebody waits
                 self._error = self._error or error
                 self.stopping.set()
             finally:

@@ -12,5 +12,6 @@
     loop        the only part that reads keys and draws
     batch       many samples side by side: state and reduce; `batch_screen` renders, `batch_run` runs them
 
-Everything that a model or a compiler wrote goes through `replay.code.clean` before it is shown on a screen.
+Everything that a model or a compiler wrote goes through `replay.code.clean` before it is shown on a
+screen.
 """

@@ -2,7 +2,18 @@
 
 from dataclasses import dataclass, replace
 
-from kevin_env.app.play.events import Asked, Ended, Event, Failed, Heard, Judged, Replied, Resized, StageBegan, Started
+from kevin_env.app.play.events import (
+    Asked,
+    Ended,
+    Event,
+    Failed,
+    Heard,
+    Judged,
+    Replied,
+    Resized,
+    StageBegan,
+    Started,
+)
 from kevin_env.app.play.events import Ticked as Ticked
 from kevin_env.app.play.state import Phase
 from kevin_env.app.replay.state import USUAL, Size
@@ -70,26 +81,34 @@ class Batch:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the end, if turns go on to take as long as they did; None before the first one."""
+        """Seconds until the end, if turns go on to take as long as they did; None before the first
+        one.
+        """
         new = self.taken - self.before
         return (self.now - self.begun) / new * (self.planned - self.taken) if new else None
 
     @property
     def best(self) -> tuple[Sample, Turn] | None:
         """The fastest correct turn of all, and whose it is."""
-        found = [(sample, turn) for sample in self.samples if (turn := best_turn(sample.episode.turns))]
+        found = [
+            (sample, turn) for sample in self.samples if (turn := best_turn(sample.episode.turns))
+        ]
         return max(found, key=lambda pair: pair[1].speedup or 0.0, default=None)
 
 
 def batch_of(episodes: tuple[Trajectory, ...], now: float) -> Batch:
     """The beginning; episodes without the number of a sample are counted."""
     numbers = [count if each.sample is None else each.sample for count, each in enumerate(episodes)]
-    samples = tuple(Sample(number, each, since=now) for number, each in zip(numbers, episodes, strict=True))
+    samples = tuple(
+        Sample(number, each, since=now) for number, each in zip(numbers, episodes, strict=True)
+    )
     return Batch(samples, begun=now, now=now, before=sum(len(each.turns) for each in episodes))
 
 
 def reduce(batch: Batch, event: Event | str, at: int = 0) -> Batch:
-    """The batch after a key (a string), or an event; `at` is the index of the sample that it happened to."""
+    """The batch after a key (a string), or an event; `at` is the index of the sample that it
+    happened to.
+    """
     if isinstance(event, str):
         return _pressed(batch, event)
     if isinstance(event, Ticked):
@@ -100,7 +119,9 @@ def reduce(batch: Batch, event: Event | str, at: int = 0) -> Batch:
     after = _happened(before, event, batch.now)
     new = after.episode.turns[len(before.episode.turns) :] if isinstance(event, Judged) else ()
     samples = (*batch.samples[:at], after, *batch.samples[at + 1 :])
-    return replace(batch, samples=samples, news=(*batch.news, *((after.number, turn) for turn in new))[-_NEWS:])
+    return replace(
+        batch, samples=samples, news=(*batch.news, *((after.number, turn) for turn in new))[-_NEWS:]
+    )
 
 
 def _happened(sample: Sample, event: Event, now: float) -> Sample:

@@ -23,8 +23,8 @@ _TICK = 0.2
 class BatchRun:
     """Episodes that are played at the same time over one pool.
 
-    Each has one turn under way, and so one place in the queue of the judge, which serves in the order of arrival: none
-    can keep another waiting for more than its one turn.
+    Each has one turn under way, and so one place in the queue of the judge, which serves in the
+    order of arrival: none can keep another waiting for more than its one turn.
 
     Args:
         sessions: the episodes; not begun.
@@ -32,7 +32,9 @@ class BatchRun:
 
     def __init__(self, sessions: Sequence[Session]) -> None:
         self._sessions = list(sessions)
-        self._batch = batch_of(tuple(each.episode.trajectory for each in sessions), time.monotonic())
+        self._batch = batch_of(
+            tuple(each.episode.trajectory for each in sessions), time.monotonic()
+        )
 
     def tell(self, console: Console) -> tuple[Trajectory, ...]:
         """Plays them, with a line for each turn. Ctrl-C ends all of them.
@@ -73,7 +75,10 @@ class BatchRun:
         """What came out, a line for each sample."""
         for sample in self._batch.samples:
             turns, reason = sample.episode.turns, sample.episode.stop_reason or "interrupted"
-            show(console, f"sample {sample.number}: {len(turns)} turns, {plain.best_text(turns)}, ended: {reason}")
+            show(
+                console,
+                f"sample {sample.number}: {len(turns)} turns, {plain.best_text(turns)}, ended: {reason}",
+            )
         show(console, f"{best_text(self._batch)}; {progress_text(self._batch)}", "bold")
 
     def _begin(self) -> None:

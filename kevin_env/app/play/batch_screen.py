@@ -35,7 +35,9 @@ _AROUND = 6
 
 
 def render(batch: Batch, size: Size) -> tuple[Text, ...]:
-    """The screen: `size.rows` lines of `size.columns` characters. Nothing in them is markup or an escape code."""
+    """The screen: `size.rows` lines of `size.columns` characters. Nothing in them is markup or an
+    escape code.
+    """
     room = Size(max(size.columns, LEAST.columns), max(size.rows, LEAST.rows))
     width, inside = room.columns, room.rows - _AROUND
     columns = _columns(batch, width - 1)
@@ -44,7 +46,10 @@ def render(batch: Batch, size: Size) -> tuple[Text, ...]:
     done = progress(batch.taken / max(batch.planned, 1), progress_text(batch), width)
     lines = [_title(batch, width), _facts(batch, width), done, rule(width)]
     lines += [join(" ", heading(columns))]
-    lines += [join(" ", table_line(columns, _row(batch, each))) for each in batch.samples[top : top + shown]]
+    lines += [
+        join(" ", table_line(columns, _row(batch, each)))
+        for each in batch.samples[top : top + shown]
+    ]
     news = [] if shown + 2 > inside else [rule(width), *_news(batch, inside - shown - 1)]
     lines = [*lines, *news][: room.rows - 1]
     lines += [Text()] * (room.rows - 1 - len(lines))
@@ -69,19 +74,27 @@ def best_text(batch: Batch) -> str:
 def turn_line(number: int, turn: Turn) -> Text:
     """One turn of a sample on one line."""
     told = speedup_text(turn.speedup, turn.speedup_interval)
-    line = join(f"sample {number:<3} turn {turn.turn:<3} ", fit(verdict(turn.category, turn.kind), _VERDICT))
-    return join(line, f" score {turn.score:.2f}  ", (told or turn.outcome.message, "" if told else DIM))
+    line = join(
+        f"sample {number:<3} turn {turn.turn:<3} ", fit(verdict(turn.category, turn.kind), _VERDICT)
+    )
+    return join(
+        line, f" score {turn.score:.2f}  ", (told or turn.outcome.message, "" if told else DIM)
+    )
 
 
 def _title(batch: Batch, width: int) -> Text:
     episode = batch.samples[0].episode
     many = f"  {len(batch.samples)} samples of {episode.config['max_turns']} turns"
     style = "bold green" if batch.best else DIM
-    return ends(join((f" {episode.problem.id}", "bold"), many), text(f"{best_text(batch)} ", style), width)
+    return ends(
+        join((f" {episode.problem.id}", "bold"), many), text(f"{best_text(batch)} ", style), width
+    )
 
 
 def _facts(batch: Batch, width: int) -> Text:
-    episode = next((each.episode for each in batch.samples if each.episode.hardware), batch.samples[0].episode)
+    episode = next(
+        (each.episode for each in batch.samples if each.episode.hardware), batch.samples[0].episode
+    )
     device = episode.hardware
     where = f"{device.name} ({device.device})" if device else "the judge starts"
     return fit(text(f" {where}  ·  {episode.model}", DIM), width)
@@ -125,18 +138,24 @@ def _now(sample: Sample, now: float) -> Text:
         case "judging":
             return text(f"turn {turn}: {sample.stage or 'judge'}, {seconds}", "cyan")
         case "ended":
-            return text(sample.trouble or sample.episode.stop_reason or "", "red" if sample.trouble else DIM)
+            return text(
+                sample.trouble or sample.episode.stop_reason or "", "red" if sample.trouble else DIM
+            )
         case _:
             return text(sample.phase, DIM)
 
 
 def _news(batch: Batch, height: int) -> list[Text]:
     """The latest turns, the newest first."""
-    return [join(" ", turn_line(number, turn)) for number, turn in list(reversed(batch.news))[:height]]
+    return [
+        join(" ", turn_line(number, turn)) for number, turn in list(reversed(batch.news))[:height]
+    ]
 
 
 def _foot(batch: Batch) -> Text:
     if batch.leaving and not batch.over:
-        return text(" q again stops: turns that run are lost, every finished one is kept", "bold yellow")
+        return text(
+            " q again stops: turns that run are lost, every finished one is kept", "bold yellow"
+        )
     end = "leave" if batch.over else "stop"
     return join((" ↑↓", "bold"), (" scroll   ", DIM), ("q", "bold"), (f" {end}", DIM))

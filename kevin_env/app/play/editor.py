@@ -22,7 +22,8 @@ class ModelNew(torch.nn.Module):
 
 
 def draft_of(problem: Problem, turns: Sequence[Turn], at: int | None = None) -> str:
-    """What the editor begins with: the kernel of the turn at index `at`, or else the last one that there is.
+    """What the editor begins with: the kernel of the turn at index `at`, or else the last one that
+    there is.
 
     Without a kernel it is the reference as comments above an empty `ModelNew`.
     """
@@ -30,7 +31,9 @@ def draft_of(problem: Problem, turns: Sequence[Turn], at: int | None = None) -> 
     last = next((turn.submission for turn in reversed(wanted) if turn.submission is not None), None)
     if last is not None:
         return last.code
-    return _START.format(reference="\n".join(f"# {line}".rstrip() for line in problem.source.strip().split("\n")))
+    return _START.format(
+        reference="\n".join(f"# {line}".rstrip() for line in problem.source.strip().split("\n"))
+    )
 
 
 def reply_of(code: str) -> Reply:

@@ -1,4 +1,6 @@
-"""What happens to an episode while a person watches, and what each of it does to the screen's state."""
+"""What happens to an episode while a person watches, and what each of it does to the screen's
+state.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -90,27 +92,53 @@ class Resized:
     size: Size
 
 
-Event = Started | Asked | Heard | Replied | StageBegan | Judged | Failed | Ended | Noticed | Ticked | Resized
+Event = (
+    Started
+    | Asked
+    | Heard
+    | Replied
+    | StageBegan
+    | Judged
+    | Failed
+    | Ended
+    | Noticed
+    | Ticked
+    | Resized
+)
 
 
 def happened(state: State, event: Event) -> State:
     """The state after an event."""
     match event:
         case Started(episode, messages):
-            state = replace(state, episode=episode, messages=messages, reply="", stages=(), at=None, trouble="")
+            state = replace(
+                state, episode=episode, messages=messages, reply="", stages=(), at=None, trouble=""
+            )
             return before_a_turn(replace(state, prompt=False, scroll=0))
         case Asked(messages, at):
-            state = replace(state, phase="replying", messages=messages, since=at, now=at, reply="", stages=())
+            state = replace(
+                state, phase="replying", messages=messages, since=at, now=at, reply="", stages=()
+            )
             return replace(state, remark="", trouble="", at=None, scroll=0)
         case Heard(text):
             return replace(state, reply=state.reply + text)
         case Replied(content, at):
-            state = replace(state, phase="judging", since=at, now=at, reply=content, stages=(), trouble="")
+            state = replace(
+                state, phase="judging", since=at, now=at, reply=content, stages=(), trouble=""
+            )
             return replace(state, at=None, prompt=False, scroll=0)
         case StageBegan(stage, at):
             return replace(state, stages=(*state.stages, (stage, at)))
         case Judged(episode, messages):
-            state = replace(state, episode=episode, messages=messages, trouble="", notice="", leaving=False, scroll=0)
+            state = replace(
+                state,
+                episode=episode,
+                messages=messages,
+                trouble="",
+                notice="",
+                leaving=False,
+                scroll=0,
+            )
             return before_a_turn(state)
         case Failed(message):
             return replace(state, phase="waiting", trouble=message, edit_next=False, scroll=0)

@@ -8,7 +8,10 @@ _KEYS = (
     ("space", "pause before the next turn, or run on"),
     ("enter  n", "take one turn, when waiting"),
     ("r", "a remark that the model is sent with its next turn"),
-    ("e", "edit the last kernel in $VISUAL or $EDITOR: what is saved is the next turn; unchanged, nothing happens"),
+    (
+        "e",
+        "edit the last kernel in $VISUAL or $EDITOR: what is saved is the next turn; unchanged, nothing happens",
+    ),
     ("t", "take a turn again, from what was known before it; the episode so far is kept and ends"),
     ("p", "the prompt of the running turn or of the next one"),
     ("← →  h l", "look at an earlier or a later turn; esc and 0 go back to what goes on"),

@@ -1,4 +1,5 @@
-"""`reduce(state, event)`: the state after a key, or after anything else that happens. Nothing else is done here.
+"""`reduce(state, event)`: the state after a key, or after anything else that happens. Nothing else
+is done here.
 
 A key is a character, or a word: `up`, `pgdn`, `enter`, `ctrl-c`, ...
 """
@@ -40,7 +41,11 @@ def _typed(state: State, line: Typing, key: str) -> State:
         return replace(state, typing=None)
     if key == "enter":
         return _DONE[line.what](replace(state, typing=None), " ".join(line.text.split()))
-    new = {"backspace": line.text[:-1], "ctrl-u": "", "ctrl-w": " ".join(line.text.split()[:-1])}.get(key)
+    new = {
+        "backspace": line.text[:-1],
+        "ctrl-u": "",
+        "ctrl-w": " ".join(line.text.split()[:-1]),
+    }.get(key)
     if new is None:
         new = line.text + key if len(key) == 1 and printable(key) else line.text
     return replace(state, typing=replace(line, text=new[:_LONGEST]))
@@ -62,19 +67,29 @@ def _remarked(state: State, words: str) -> State:
 
 def _again(state: State) -> State:
     last = 0 if state.phase == "starting" else len(state.turns) + state.running
-    return _ask("again", str(last))(state) if last else replace(state, notice="no turn has been taken yet")
+    return (
+        _ask("again", str(last))(state)
+        if last
+        else replace(state, notice="no turn has been taken yet")
+    )
 
 
 def _taken_again(state: State, words: str) -> State:
     last = len(state.turns) + state.running
     if not words.isdecimal() or not 1 <= int(words) <= last:
-        return replace(state, notice=f"there is no turn {words}; give one from 1 to {last}" if words else "")
+        return replace(
+            state, notice=f"there is no turn {words}; give one from 1 to {last}" if words else ""
+        )
     return replace(state, wanted=Want("again", int(words)), edit_next=False)
 
 
 def _ended(state: State) -> State | None:
     over = state.phase == "ended"
-    return replace(state, notice="the episode has ended; t takes a turn again, q leaves") if over else None
+    return (
+        replace(state, notice="the episode has ended; t takes a turn again, q leaves")
+        if over
+        else None
+    )
 
 
 def _run_on(state: State) -> State:
@@ -89,7 +104,9 @@ def _run_on(state: State) -> State:
 def _step(state: State) -> State:
     if state.human:
         return _edit(state)
-    return _ended(state) or (replace(state, wanted=Want("turn")) if state.phase == "waiting" else state)
+    return _ended(state) or (
+        replace(state, wanted=Want("turn")) if state.phase == "waiting" else state
+    )
 
 
 def _edit(state: State) -> State:
@@ -97,7 +114,9 @@ def _edit(state: State) -> State:
     if state.phase == "waiting":
         return replace(state, wanted=Want("edit"))
     after = not state.edit_next
-    words = "the editor opens when this turn has been judged" if after else "the editor stays closed"
+    words = (
+        "the editor opens when this turn has been judged" if after else "the editor stays closed"
+    )
     return _ended(state) or replace(state, edit_next=after, notice=words)
 
 

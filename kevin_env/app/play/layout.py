@@ -7,7 +7,9 @@ from kevin_env.app.replay.layout import WIDE
 from kevin_env.app.replay.state import Size
 
 _SIDE = 64
-"""Columns of the table beside the pane at least; all of it takes `_WHOLE`, once the pane has `_PANE`."""
+"""Columns of the table beside the pane at least; all of it takes `_WHOLE`, once the pane has
+`_PANE`.
+"""
 _WHOLE, _PANE = 80, 77
 _AROUND = 5
 """Lines beside table and pane: title, facts, the pane's heading, stages, foot."""

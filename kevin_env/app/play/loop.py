@@ -1,4 +1,6 @@
-"""Reads keys, draws the screen, and has things done that the person wants: the only part that does any of these."""
+"""Reads keys, draws the screen, and has things done that the person wants: the only part that does
+any of these.
+"""
 
 import time
 from dataclasses import replace
@@ -80,7 +82,9 @@ class PlayScreen:
             terminal.forget()
             self._happened(Resized(terminal.size))
         now = time.monotonic()
-        if (self._state.running or self._state.phase == "starting") and now - self._state.now > _TICK:
+        if (
+            self._state.running or self._state.phase == "starting"
+        ) and now - self._state.now > _TICK:
             self._happened(Ticked(now))
         if self._state is not self._drawn:
             terminal.draw(render(self._state, self._state.size))

@@ -14,7 +14,8 @@ from kevin_env.settings import Settings
 
 
 def last_episodes(path: Path) -> tuple[Trajectory, ...]:
-    """What of a trajectory file can be taken up: its last episode, or of samples that were played side by side all.
+    """What of a trajectory file can be taken up: its last episode, or of samples that were played
+    side by side all.
 
     Samples that have all their turns are left out.
 
@@ -52,10 +53,12 @@ def recorded_settings(path: Path, start: Trajectory, asked: Mapping[str, Any]) -
     Args:
         path: its file.
         start: as it was recorded.
-        asked: settings that were given now, by name and as records hold them; `auto` asks for nothing.
+        asked: settings that were given now, by name and as records hold them; `auto` asks for
+            nothing.
 
     Raises:
-        BadInput: if one of them is another than the record's, or this version does not know the record's.
+        BadInput: if one of them is another than the record's, or this version does not know the
+            record's.
     """
     try:
         settings = Settings.of(start.config)
@@ -77,7 +80,8 @@ def open_episode(
     model: str,
     sample: int | None = None,
 ) -> Episode:
-    """A new episode about a problem, or a recorded one to be taken up, which keeps its own settings and sample.
+    """A new episode about a problem, or a recorded one to be taken up, which keeps its own settings
+    and sample.
 
     Raises:
         BadInput: if the record cannot be taken up.

@@ -14,7 +14,9 @@ from kevin_env.app.replay.state import State as ReplayState
 
 
 def pane_lines(state: State, width: int, height: int) -> list[Text]:
-    """The lines of the pane, all of them; of a reply that is coming in those of its end that there is room for."""
+    """The lines of the pane, all of them; of a reply that is coming in those of its end that there
+    is room for.
+    """
     if state.at is not None:
         return turn_lines(state, state.pane, width)
     if state.prompt:
@@ -41,7 +43,11 @@ def pane_title(state: State) -> str:
         return f"turn {state.number}: the reply, {len(state.reply):,} characters"
     if state.trouble:
         return f"turn {state.number}"
-    return f"turn {state.turns[-1].turn}: {_last_pane(state)}" if state.turns else "before the first turn"
+    return (
+        f"turn {state.turns[-1].turn}: {_last_pane(state)}"
+        if state.turns
+        else "before the first turn"
+    )
 
 
 def most_scroll(state: State) -> int:
@@ -51,14 +57,20 @@ def most_scroll(state: State) -> int:
 
 
 def _last_pane(state: State) -> Pane:
-    """What is shown of the last turn while nothing goes on; where there is room its feedback stands beside it."""
+    """What is shown of the last turn while nothing goes on; where there is room its feedback stands
+    beside it.
+    """
     return "kernel" if layout(state, state.size).side else "feedback"
 
 
 def _prompt(state: State, width: int) -> list[Text]:
     done: list[Text] = []
     for message in state.messages:
-        done += [text(f"{message.role}:", "bold"), *prose(message.content, Look(max(width, 8))), Text()]
+        done += [
+            text(f"{message.role}:", "bold"),
+            *prose(message.content, Look(max(width, 8))),
+            Text(),
+        ]
     return done or [text("no chat has been made yet", DIM)]
 
 

@@ -38,7 +38,9 @@ class Narrator:
         self.console.rule(f"turn {number} of {of}", align="left")
 
     def text(self, piece: str) -> None:
-        """A piece of the reply. An escape that is split over pieces loses its first character, and so its power."""
+        """A piece of the reply. An escape that is split over pieces loses its first character, and
+        so its power.
+        """
         if self._stream:
             self.console.out(visible(piece), end="", highlight=False)
 
@@ -55,7 +57,9 @@ class Narrator:
         """The turn has been judged."""
         line = verdict_text(turn.outcome)
         line.append(f"  {speedup_text(turn.speedup, turn.speedup_interval)}".rstrip())
-        line.append(f"  score {turn.score:.2f}  {best_text(episode.turns)}  ({turn.seconds.total:.1f} s)")
+        line.append(
+            f"  score {turn.score:.2f}  {best_text(episode.turns)}  ({turn.seconds.total:.1f} s)"
+        )
         self.console.print(line, soft_wrap=True)
         details = getattr(turn.outcome, "details", "").strip().splitlines()
         lines = details if turn.outcome.message in details else [turn.outcome.message, *details]
@@ -95,7 +99,11 @@ def best_text(turns: tuple[Turn, ...]) -> str:
     """Which turn was the fastest correct one so far."""
     best = best_turn(turns)
     if best is None:
-        return "best: none correct yet" if not any(turn.category == "correct" for turn in turns) else "best: not timed"
+        return (
+            "best: none correct yet"
+            if not any(turn.category == "correct" for turn in turns)
+            else "best: not timed"
+        )
     return f"best: {best.speedup:.2f}x (turn {best.turn})"
 
 

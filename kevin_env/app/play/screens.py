@@ -24,7 +24,10 @@ _WORDS: dict[Phase, str] = {
     "judging": "the judge at work",
     "ended": "",
 }
-_ASKING: dict[Asking, str] = {"remark": "remark before the next turn", "again": "take again from turn"}
+_ASKING: dict[Asking, str] = {
+    "remark": "remark before the next turn",
+    "again": "take again from turn",
+}
 _TURN = (("r", "remark"), ("e", "edit"), ("t", "again"), ("p", "prompt"))
 _WAITING = (("enter", "next"), ("space", "run on"), *_TURN)
 _HUMAN = (("e", "edit"), ("t", "again"), ("p", "prompt"), ("↑↓", "scroll"))
@@ -32,12 +35,16 @@ _ENDED = (("t", "take a turn again"), ("←→", "turn"), ("tab", "pane"), ("↑
 
 
 def render(state: State, size: Size) -> Frame:
-    """The screen: `size.rows` lines of `size.columns` characters. Nothing in them is markup or an escape code."""
+    """The screen: `size.rows` lines of `size.columns` characters. Nothing in them is markup or an
+    escape code.
+    """
     room = Size(max(size.columns, LEAST.columns), max(size.rows, LEAST.rows))
     body = help_lines(room.columns) if state.help else _body(state, room)
     body = body[: room.rows - 1]
     body += [Text(" " * room.columns)] * (room.rows - 1 - len(body))
-    return tuple(fit(line, size.columns) for line in [*body, _foot(state, room.columns)][: size.rows])
+    return tuple(
+        fit(line, size.columns) for line in [*body, _foot(state, room.columns)][: size.rows]
+    )
 
 
 def _body(state: State, size: Size) -> list[Text]:
@@ -48,40 +55,70 @@ def _body(state: State, size: Size) -> list[Text]:
     if not room.side:
         return [*above, *table, *pane, _stages(state, size.columns)]
     side = [*table, Text(), *_side_pane(state, room)]
-    return [*above, *beside(window(side, 0, room.height + 1, room.side), pane), _stages(state, size.columns)]
+    return [
+        *above,
+        *beside(window(side, 0, room.height + 1, room.side), pane),
+        _stages(state, size.columns),
+    ]
 
 
 def _title(state: State, width: int) -> Text:
     of = state.episode.config.get("max_turns", "?")
-    turn = f"turn {state.number} of {of}" if state.phase != "ended" else f"{len(state.turns)} of {of} turns"
+    turn = (
+        f"turn {state.number} of {of}"
+        if state.phase != "ended"
+        else f"{len(state.turns)} of {of} turns"
+    )
     doing = state.episode.stop_reason or _WORDS[state.phase]
-    seconds = f" {max(state.now - state.since, 0.0):.0f} s" if state.running or state.phase == "starting" else ""
-    left = join((f" {state.episode.problem.id}", "bold"), f"  {turn}", (f"  {doing}{seconds}", _colour(state)))
+    seconds = (
+        f" {max(state.now - state.since, 0.0):.0f} s"
+        if state.running or state.phase == "starting"
+        else ""
+    )
+    left = join(
+        (f" {state.episode.problem.id}", "bold"),
+        f"  {turn}",
+        (f"  {doing}{seconds}", _colour(state)),
+    )
     return ends(left, _best(state), width)
 
 
 def _colour(state: State) -> str:
-    return "bold red" if state.trouble else {"waiting": "bold yellow", "ended": "bold"}.get(state.phase, "cyan")
+    return (
+        "bold red"
+        if state.trouble
+        else {"waiting": "bold yellow", "ended": "bold"}.get(state.phase, "cyan")
+    )
 
 
 def _best(state: State) -> Text:
     best = best_turn(state.turns)
     if best is None:
         return text(f"{best_text(state.turns)} " if state.turns else "", DIM)
-    return join(("best ", DIM), (speedup(best.speedup), "bold green"), (f" (turn {best.turn}) ", DIM))
+    return join(
+        ("best ", DIM), (speedup(best.speedup), "bold green"), (f" (turn {best.turn}) ", DIM)
+    )
 
 
 def _facts(state: State, width: int) -> Text:
     device = state.episode.hardware
     where = f"{device.name} ({device.device})" if device else "no device yet"
-    return ends(text(f" {where}  ·  {state.episode.model}", DIM), text(f"{_how(state)} ", "bold"), width)
+    return ends(
+        text(f" {where}  ·  {state.episode.model}", DIM), text(f"{_how(state)} ", "bold"), width
+    )
 
 
 def _how(state: State) -> str:
     """How it goes on after this turn."""
     if state.edit_next:
         return "the editor is next"
-    return "" if state.human or state.phase == "ended" else "step by step" if state.step else "running on"
+    return (
+        ""
+        if state.human or state.phase == "ended"
+        else "step by step"
+        if state.step
+        else "running on"
+    )
 
 
 def _heading(title: str, width: int) -> Text:
@@ -91,11 +128,15 @@ def _heading(title: str, width: int) -> Text:
 
 def _pane(state: State, room: Layout) -> list[Text]:
     lines = pane_lines(state, room.width, room.height)
-    return window(lines, min(state.scroll, max(len(lines) - room.height, 0)), room.height, room.width)
+    return window(
+        lines, min(state.scroll, max(len(lines) - room.height, 0)), room.height, room.width
+    )
 
 
 def _side_pane(state: State, room: Layout) -> list[Text]:
-    """The feedback of the turn that is looked at or else the last one, below the table; its kernel beside feedback."""
+    """The feedback of the turn that is looked at or else the last one, below the table; its kernel
+    beside feedback.
+    """
     turn = state.shown
     if turn is None:
         return []
@@ -104,12 +145,19 @@ def _side_pane(state: State, room: Layout) -> list[Text]:
 
 
 def _stages(state: State, width: int) -> Text:
-    """How long each stage has taken, of the running judgement or of the turn that is looked at; else how that ended."""
+    """How long each stage has taken, of the running judgement or of the turn that is looked at;
+    else how that ended.
+    """
     if state.phase == "judging" and state.at is None:
         seconds = spent(state.stages, state.now)
         now = state.stages[-1][0] if state.stages else ""
-        parts = [(f"{name} {value:.1f}  ", "bold" if name == now else DIM) for name, value in seconds.items()]
-        return ends(join((" judge: ", DIM), *parts), text(f"{sum(seconds.values()):.1f} s ", DIM), width)
+        parts = [
+            (f"{name} {value:.1f}  ", "bold" if name == now else DIM)
+            for name, value in seconds.items()
+        ]
+        return ends(
+            join((" judge: ", DIM), *parts), text(f"{sum(seconds.values()):.1f} s ", DIM), width
+        )
     turn = state.shown
     if turn is None:
         return text("")
@@ -119,7 +167,9 @@ def _stages(state: State, width: int) -> Text:
     values = {name: getattr(turn.seconds, name) for name in Seconds.model_fields}
     parts = [(f"{name} {value:.1f}  ", DIM) for name, value in values.items() if value]
     return (
-        ends(join((" judge: ", DIM), *parts), text(f"{turn.seconds.total:.1f} s ", DIM), width) if parts else text("")
+        ends(join((" judge: ", DIM), *parts), text(f"{turn.seconds.total:.1f} s ", DIM), width)
+        if parts
+        else text("")
     )
 
 
@@ -132,7 +182,9 @@ def _foot(state: State, width: int) -> Text:
         return fit(text(f" {state.notice}", "bold yellow"), width)
     right = text(f"remark: {state.remark} ", "yellow") if state.remark else text("")
     return ends(
-        _keys(state, width - min(right.cell_len, width // 2) - 1), fit(right, min(right.cell_len, width // 2)), width
+        _keys(state, width - min(right.cell_len, width // 2) - 1),
+        fit(right, min(right.cell_len, width // 2)),
+        width,
     )
 
 

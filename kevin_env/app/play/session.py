@@ -7,7 +7,16 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
-from kevin_env.app.play.events import Asked, Event, Failed, Heard, Judged, Replied, StageBegan, Started
+from kevin_env.app.play.events import (
+    Asked,
+    Event,
+    Failed,
+    Heard,
+    Judged,
+    Replied,
+    StageBegan,
+    Started,
+)
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgeError, Stage
 from kevin_env.policies.base import Policy, PolicyError
@@ -53,7 +62,8 @@ class Session:
         self._judging = self.episode.submit_later(reply, attempt.stage)
 
     def again(self, turn: int) -> None:
-        """Goes back to before that turn, from 1, in an episode of its own; the episode so far ends and is kept.
+        """Goes back to before that turn, from 1, in an episode of its own; the episode so far ends
+        and is kept.
 
         The running turn is given up. Taking that one again takes no other episode.
         """

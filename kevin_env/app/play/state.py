@@ -23,7 +23,9 @@ class Typing:
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What whoever runs the screen is asked to do: have a turn taken, open the editor, take a turn again."""
+    """What whoever runs the screen is asked to do: have a turn taken, open the editor, take a turn
+    again.
+    """
 
     what: Literal["turn", "edit", "again"]
     turn: int = 0
@@ -96,6 +98,8 @@ class State:
 def spent(stages: tuple[tuple[Stage, float], ...], now: float) -> dict[Stage, float]:
     """Seconds of each stage so far, in the order in which they first began."""
     seconds: dict[Stage, float] = {}
-    for (stage, start), end in zip(stages, [*(start for _, start in stages[1:]), now], strict=False):
+    for (stage, start), end in zip(
+        stages, [*(start for _, start in stages[1:]), now], strict=False
+    ):
         seconds[stage] = seconds.get(stage, 0.0) + max(end - start, 0.0)
     return seconds

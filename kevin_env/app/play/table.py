@@ -3,7 +3,18 @@
 from rich.text import Text
 
 from kevin_env.app.play.state import State
-from kevin_env.app.replay.pieces import DIM, Column, fit, heading, join, speedup, table_line, text, that_fit, verdict
+from kevin_env.app.replay.pieces import (
+    DIM,
+    Column,
+    fit,
+    heading,
+    join,
+    speedup,
+    table_line,
+    text,
+    that_fit,
+    verdict,
+)
 from kevin_env.app.replay.reward import returns_of
 from kevin_env.app.replay.rows import MARKS
 from kevin_env.app.screen import COLOURS, best_turn
@@ -13,7 +24,9 @@ _VERDICT = 26
 
 
 def table_lines(state: State, width: int, most: int) -> list[Text]:
-    """A heading, and `most` rows: the last ones, or those around the turn that is looked at. Arrows tell of others."""
+    """A heading, and `most` rows: the last ones, or those around the turn that is looked at. Arrows
+    tell of others.
+    """
     columns = _columns(state, width - 2)
     count = len(state.turns) + (state.phase != "ended")
     at = count - 1 if state.at is None else state.at
@@ -67,7 +80,9 @@ def _interval(turn: Turn) -> str:
 
 def _verdict(turn: Turn, human: bool) -> Text:
     """A turn that a person took in the model's place is marked."""
-    return join(verdict(turn.category, turn.kind), " by hand" if turn.by_person and not human else "")
+    return join(
+        verdict(turn.category, turn.kind), " by hand" if turn.by_person and not human else ""
+    )
 
 
 def _running(state: State) -> dict[str, Text]:

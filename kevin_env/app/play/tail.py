@@ -1,7 +1,8 @@
 """The end of a reply that is still coming in, with the colours that the whole will have.
 
-Only what is on the screen is coloured, so that a long reply costs no more than a short one. What stands above it is
-read for its fences and triple quotes alone, which say what the lines below them are.
+Only what is on the screen is coloured, so that a long reply costs no more than a short one. What
+stands above it is read for its fences and triple quotes alone, which say what the lines below them
+are.
 """
 
 import itertools
@@ -61,7 +62,9 @@ def _in_block(block: list[str], language: str) -> list[_Language]:
 
 
 def _python(block: list[str]) -> Iterator[_Language]:
-    """Python, but for what stands in triple quotes over several lines: C++ where it looks like it, else a string."""
+    """Python, but for what stands in triple quotes over several lines: C++ where it looks like it,
+    else a string.
+    """
     held: list[str] | None = None
     quote = ""
     for line in block:

@@ -9,7 +9,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kevin_env.app.kernelbench_run import read_samples
-from kevin_env.app.rejudge.comparison import HEADINGS, agreement_of, comparison, comparison_markdown, tables
+from kevin_env.app.rejudge.comparison import (
+    HEADINGS,
+    agreement_of,
+    comparison,
+    comparison_markdown,
+    tables,
+)
 from kevin_env.app.rejudge.run import Kernel, Terms, judge_kernels, read_kernels
 from kevin_env.app.screen import show
 from kevin_env.app.writing import write_text
@@ -47,12 +53,15 @@ class Report:
             BadInput: if it cannot be written.
         """
         facts = [f"{name}: {value}" for name, value in self.terms.model_dump().items()]
-        write_text(folder / REPORT, comparison_markdown(f"KernelBench run {self.run}", facts, self.kernels))
+        write_text(
+            folder / REPORT, comparison_markdown(f"KernelBench run {self.run}", facts, self.kernels)
+        )
         return folder / REPORT
 
 
 def read_run(folder: Path, console: Console) -> list[Kernel]:
-    """The kernels of a run folder as KernelBench writes it, with their problems; `console` shows what is left out.
+    """The kernels of a run folder as KernelBench writes it, with their problems; `console` shows
+    what is left out.
 
     Raises:
         BadInput: if the folder has no kernels, or cannot be read.
@@ -62,9 +71,15 @@ def read_run(folder: Path, console: Console) -> list[Kernel]:
 
 
 def rejudge(
-    kernels: Sequence[Kernel], out: Path, pool: JudgePool, options: Options, terms: Terms, console: Console
+    kernels: Sequence[Kernel],
+    out: Path,
+    pool: JudgePool,
+    options: Options,
+    terms: Terms,
+    console: Console,
 ) -> list[Kernel]:
-    """Judges the kernels that have no verdict in `out` yet, and shows progress; gives all of them in the same order.
+    """Judges the kernels that have no verdict in `out` yet, and shows progress; gives all of them
+    in the same order.
 
     Args:
         kernels: As `read_run` gives them.
@@ -78,8 +93,15 @@ def rejudge(
         OSError: if `out` cannot be written.
     """
     out.mkdir(parents=True, exist_ok=True)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("", total=len(kernels))
 
         def done(kernel: Kernel) -> None:

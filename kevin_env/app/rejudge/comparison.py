@@ -16,9 +16,16 @@ from kevin_env.outcome import Correct, Incorrect, Outcome, RuntimeFailure, inter
 from kevin_env.render import speedup_text
 
 Agreement = Literal[
-    "both_accept", "both_refuse", "only_kernelbench_accepts", "only_kevin_env_accepts", "no_verdict", "not_judged"
+    "both_accept",
+    "both_refuse",
+    "only_kernelbench_accepts",
+    "only_kevin_env_accepts",
+    "no_verdict",
+    "not_judged",
 ]
-"""`no_verdict`: KernelBench has none. `not_judged`: the judge or the reference failed, or there is no such problem."""
+"""`no_verdict`: KernelBench has none. `not_judged`: the judge or the reference failed, or there is
+no such problem.
+"""
 HEADINGS: dict[Agreement, str] = {
     "both_accept": "both accept",
     "both_refuse": "both refuse",
@@ -39,12 +46,16 @@ _BOTH: dict[tuple[bool, bool], Agreement] = {
 
 
 def agreement_of(kernel: Kernel) -> Agreement:
-    """How the two verdicts on a kernel compare. To accept is to find all outputs right, whatever the time."""
+    """How the two verdicts on a kernel compare. To accept is to find all outputs right, whatever
+    the time.
+    """
     if kernel.entry is None:
         return "not_judged"
     if kernel.sample.verdict is None:
         return "no_verdict"
-    return _BOTH[kernel.sample.verdict.category == "correct", kernel.entry.outcome.category == "correct"]
+    return _BOTH[
+        kernel.sample.verdict.category == "correct", kernel.entry.outcome.category == "correct"
+    ]
 
 
 def counts(kernels: Iterable[Kernel]) -> dict[int, Counter[Agreement]]:
@@ -87,29 +98,45 @@ def comparison(kernels: Sequence[Kernel]) -> dict[str, Any]:
 
 
 def row_of(kernel: Kernel) -> dict[str, Any]:
-    """One kernel with both verdicts; `kevin_env` is null when it was not judged, and `error` says why."""
+    """One kernel with both verdicts; `kevin_env` is null when it was not judged, and `error` says
+    why.
+    """
     sample, entry = kernel.sample, kernel.entry
     return {
         "kernel": sample.file.name,
         "problem": kernel.problem.id if kernel.problem else None,
         "agreement": agreement_of(kernel),
         "kernelbench": _verdict(sample.verdict) if sample.verdict else None,
-        "kevin_env": _verdict(entry.outcome) | {"took": entry.seconds.total, "flags": entry.flags} if entry else None,
+        "kevin_env": _verdict(entry.outcome) | {"took": entry.seconds.total, "flags": entry.flags}
+        if entry
+        else None,
         "error": kernel.error,
     }
 
 
 def tables(kernels: Sequence[Kernel]) -> Iterator[Table]:
-    """What a person reads first: agreement, and the reasons for differences. Tables without rows are left out."""
-    yield _table("Agreement", ("level", "kernels", "agree", *HEADINGS.values()), _level_rows(kernels))
+    """What a person reads first: agreement, and the reasons for differences. Tables without rows
+    are left out.
+    """
+    yield _table(
+        "Agreement", ("level", "kernels", "agree", *HEADINGS.values()), _level_rows(kernels)
+    )
     rows = [
         (str(level), HEADINGS[agreement], refusal, str(count))
         for (level, agreement, refusal), count in sorted(reasons(kernels).items())
     ]
     found = (
         _table("Reasons", ("level", "difference", "refused as", "kernels"), rows),
-        _table("Differences", ("kernel", "difference", "refused as", "because"), _difference_rows(kernels)),
-        _table("Not judged", ("kernel", "because"), [(_name(k), k.error) for k in kernels if k.entry is None]),
+        _table(
+            "Differences",
+            ("kernel", "difference", "refused as", "because"),
+            _difference_rows(kernels),
+        ),
+        _table(
+            "Not judged",
+            ("kernel", "because"),
+            [(_name(k), k.error) for k in kernels if k.entry is None],
+        ),
         _table("Median speedups", ("level", "KernelBench", "kevin-env"), _median_rows(kernels)),
     )
     yield from (table for table in found if table.rows)
@@ -118,14 +145,22 @@ def tables(kernels: Sequence[Kernel]) -> Iterator[Table]:
 def comparison_markdown(title: str, facts: Sequence[str], kernels: Sequence[Kernel]) -> str:
     """The tables as Markdown, with the times and speedups of all kernels that both accept."""
     rows = [
-        (_name(kernel), _time(kernel.sample.verdict), _time(kernel.entry.outcome if kernel.entry else None))
+        (
+            _name(kernel),
+            _time(kernel.sample.verdict),
+            _time(kernel.entry.outcome if kernel.entry else None),
+        )
         for kernel in kernels
         if agreement_of(kernel) == "both_accept"
     ]
     times = _table("Times and speedups", ("kernel", "KernelBench", "kevin-env"), rows)
     grids = [grid_of(table) for table in (*tables(kernels), times) if table.rows]
-    lines = [line for grid in grids for line in markdown_table(grid.title, grid.headings, grid.rows)]
-    return "\n".join([f"# {inline(title)}", "", *(f"- {inline(fact)}" for fact in facts), "", *lines])
+    lines = [
+        line for grid in grids for line in markdown_table(grid.title, grid.headings, grid.rows)
+    ]
+    return "\n".join(
+        [f"# {inline(title)}", "", *(f"- {inline(fact)}" for fact in facts), "", *lines]
+    )
 
 
 def _differences(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, Agreement, Outcome]]:
@@ -155,7 +190,9 @@ def _difference_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
 
 def _median_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
     """Of kernels that both accept; empty where no speedup was recorded."""
-    accepted = [kernel for kernel in kernels if agreement_of(kernel) == "both_accept" and kernel.entry]
+    accepted = [
+        kernel for kernel in kernels if agreement_of(kernel) == "both_accept" and kernel.entry
+    ]
     for level in sorted({kernel.sample.level for kernel in accepted}):
         those = [kernel for kernel in accepted if kernel.sample.level == level]
         theirs = [speedup_of(kernel.sample.verdict) for kernel in those if kernel.sample.verdict]
@@ -174,7 +211,10 @@ def _time(outcome: Outcome | None) -> str:
     if not isinstance(outcome, Correct):
         return ""
     seconds = outcome.submission_seconds
-    parts = [speedup_text(outcome.speedup, outcome.speedup_interval), f"{seconds * 1e3:.3g} ms" if seconds else ""]
+    parts = [
+        speedup_text(outcome.speedup, outcome.speedup_interval),
+        f"{seconds * 1e3:.3g} ms" if seconds else "",
+    ]
     return ", ".join(filter(None, parts))
 
 

@@ -1,4 +1,6 @@
-"""Judges the kernels of a run, many at once. Each verdict is appended to a file, so that a second start goes on."""
+"""Judges the kernels of a run, many at once. Each verdict is appended to a file, so that a second
+start goes on.
+"""
 
 import hashlib
 from collections import deque
@@ -83,14 +85,18 @@ def read_kernels(samples: Sequence[Sample]) -> list[Kernel]:
         ProblemError: if KernelBench is not there.
     """
     levels = {sample.level for sample in samples} & set(kernelbench.LEVELS)
-    problems = {(each.level, each.number): each for level in sorted(levels) for each in _level(level)}
+    problems = {
+        (each.level, each.number): each for level in sorted(levels) for each in _level(level)
+    }
     return [_kernel(sample, problems.get((sample.level, sample.number))) for sample in samples]
 
 
 def read_record(record: Path) -> dict[Key, Entry]:
     """The verdicts of earlier starts; lines that were not written to their end are left out."""
     entries = []
-    for line in record.read_text(encoding="utf-8", errors="replace").splitlines() if record.exists() else ():
+    for line in (
+        record.read_text(encoding="utf-8", errors="replace").splitlines() if record.exists() else ()
+    ):
         try:
             entries.append(Entry.model_validate_json(line))
         except ValidationError:  # judged again
@@ -108,7 +114,8 @@ def judge_kernels(
 ) -> list[Kernel]:
     """Judges all kernels that the record does not know, and returns all of them in the given order.
 
-    A failure of the judge or of a reference is noted in the kernel's `error`; the next start judges that kernel again.
+    A failure of the judge or of a reference is noted in the kernel's `error`; the next start judges
+    that kernel again.
 
     Args:
         kernels: As `read_kernels` gives them.
@@ -144,7 +151,9 @@ def judge_kernels(
     return [ended[kernel.sample.file] for kernel in kernels]
 
 
-def _judged(asked: Sequence[tuple[Kernel, Problem, Key]], pool: JudgePool, options: Options) -> Iterator[Kernel]:
+def _judged(
+    asked: Sequence[tuple[Kernel, Problem, Key]], pool: JudgePool, options: Options
+) -> Iterator[Kernel]:
     """In the order in which they end."""
     waiting, under_way = deque(asked), dict[Future[Verdict], tuple[Kernel, Key]]()
     try:
@@ -169,12 +178,18 @@ def _ended(kernel: Kernel, key: Key, future: Future[Verdict]) -> Kernel:
     judgement = verdict.judgement
     if judgement is None:
         return replace(kernel, entry=Entry(key=key, outcome=verdict.outcome))
-    entry = Entry(key=key, outcome=verdict.outcome, seconds=judgement.seconds, flags=judgement.flags)
+    entry = Entry(
+        key=key, outcome=verdict.outcome, seconds=judgement.seconds, flags=judgement.flags
+    )
     return replace(kernel, entry=entry)
 
 
 def _kernel(sample: Sample, problem: Problem | None) -> Kernel:
-    wrong = "" if problem else f"there is no problem {sample.number} on level {sample.level} of KernelBench here"
+    wrong = (
+        ""
+        if problem
+        else f"there is no problem {sample.number} on level {sample.level} of KernelBench here"
+    )
     return Kernel(sample, sample.code, problem, error=wrong)
 
 

@@ -1,4 +1,5 @@
-"""Trajectories as a person reads them: on a screen with keys, as plain text, as a page, a picture or Markdown.
+"""Trajectories as a person reads them: on a screen with keys, as plain text, as a page, a picture
+or Markdown.
 
     library    the episodes of a file or folder: a row each at once, the episode itself when it is opened
     query      which rows are wanted, in which order

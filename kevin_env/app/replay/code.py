@@ -46,8 +46,12 @@ def lines_of(text: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=128)
-def code_lines(code: str, language: Literal["python", "cpp", "text"] = "python") -> tuple[Line, ...]:
-    """Code as clean lines of coloured pieces. CUDA and C++ inside the strings of a Python file are coloured as such."""
+def code_lines(
+    code: str, language: Literal["python", "cpp", "text"] = "python"
+) -> tuple[Line, ...]:
+    """Code as clean lines of coloured pieces. CUDA and C++ inside the strings of a Python file are
+    coloured as such.
+    """
     text = clean(code).rstrip("\n")
     if language == "text" or len(text) > COLOURED:
         return tuple((("", line),) for line in text.split("\n"))
@@ -56,7 +60,9 @@ def code_lines(code: str, language: Literal["python", "cpp", "text"] = "python")
     found = list(_coloured(text, PythonLexer(stripnl=False, ensurenl=False)))
     lines = text.split("\n")
     for first, last in _embedded(text):
-        found[first:last] = _coloured("\n".join(lines[first:last]), CppLexer(stripnl=False, ensurenl=False))
+        found[first:last] = _coloured(
+            "\n".join(lines[first:last]), CppLexer(stripnl=False, ensurenl=False)
+        )
     return tuple(found)
 
 
@@ -76,7 +82,9 @@ def _kind(token: object) -> Kind:
 
 
 def _embedded(text: str) -> list[tuple[int, int]]:
-    """Where C++ stands in a Python file: first line inside each such string, and the line of its closing quotes."""
+    """Where C++ stands in a Python file: first line inside each such string, and the line of its
+    closing quotes.
+    """
     try:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -92,7 +100,9 @@ def _embedded(text: str) -> list[tuple[int, int]]:
 
 
 def fenced(text: str) -> tuple[Line, ...]:
-    """A reply or a prompt: clean lines, what stands inside ``` fences coloured by the language they name."""
+    """A reply or a prompt: clean lines, what stands inside ``` fences coloured by the language they
+    name.
+    """
     done: list[Line] = []
     block: list[str] | None = None
     language = ""
@@ -109,5 +119,13 @@ def fenced(text: str) -> tuple[Line, ...]:
 
 
 def _fence(block: list[str], language: str) -> tuple[Line, ...]:
-    known = {"python": "python", "py": "python", "cpp": "cpp", "c++": "cpp", "cuda": "cpp", "cu": "cpp", "c": "cpp"}
+    known = {
+        "python": "python",
+        "py": "python",
+        "cpp": "cpp",
+        "c++": "cpp",
+        "cuda": "cpp",
+        "cu": "cpp",
+        "c": "cpp",
+    }
     return code_lines("\n".join(block), known.get(language, "text")) if block else ()  # type: ignore[arg-type]

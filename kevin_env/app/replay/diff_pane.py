@@ -14,18 +14,29 @@ _TWO_COLUMNS = 60
 """Width below which there is no room for two."""
 
 
-def diff_pane(view: View, base: Base, other: View | None, width: int, side_by_side: bool) -> list[Text]:
+def diff_pane(
+    view: View, base: Base, other: View | None, width: int, side_by_side: bool
+) -> list[Text]:
     """What changed from another turn's kernel to this one's."""
     name, before = base_of(view, base, other)
     turn = view.turn
     if turn is None or turn.submission is None:
         return [text("this turn has no submission", DIM)]
     if before is None or before.submission is None:
-        return [text(f"nothing to compare with: {name} has no submission; d chooses another, D a turn", DIM)]
+        return [
+            text(
+                f"nothing to compare with: {name} has no submission; d chooses another, D a turn",
+                DIM,
+            )
+        ]
     lines = diff_lines(before.submission.code, turn.submission.code)
     if not lines:
         return [_title(name, before, turn, lines), Text(), text("the two are the same", DIM)]
-    body = _two(lines, turn, width) if side_by_side and width >= _TWO_COLUMNS else _one(lines, turn, width)
+    body = (
+        _two(lines, turn, width)
+        if side_by_side and width >= _TWO_COLUMNS
+        else _one(lines, turn, width)
+    )
     return [_title(name, before, turn, lines), Text(), *body]
 
 
@@ -73,7 +84,11 @@ def _half(line: DiffLine | None, side: str, turn: Turn, width: int) -> list[Text
     if line is None:
         return []
     number = line.old if side == "old" else line.new
-    whole = join((f"{number or '':>{_DIGITS}} ", DIM), (f"{line.tag} ", f"bold {_STYLES[line.tag]}"), _body(line, turn))
+    whole = join(
+        (f"{number or '':>{_DIGITS}} ", DIM),
+        (f"{line.tag} ", f"bold {_STYLES[line.tag]}"),
+        _body(line, turn),
+    )
     return [fit(each, width) for each in wrapped(whole, width, " " * (_DIGITS + 3))]
 
 

@@ -15,7 +15,9 @@ CONTEXT = 3
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line of a diff. Numbers count from 1; a line that is on one side only has no number on the other."""
+    """One line of a diff. Numbers count from 1; a line that is on one side only has no number on
+    the other.
+    """
 
     tag: Literal[" ", "-", "+", "gap"]
     old: int | None = None
@@ -34,7 +36,9 @@ class Pair:
 
 @functools.lru_cache(maxsize=64)
 def diff_lines(old: str, new: str) -> tuple[DiffLine, ...]:
-    """What changes from one text to the other, with a little of what does not; empty when nothing changes."""
+    """What changes from one text to the other, with a little of what does not; empty when nothing
+    changes.
+    """
     before, after = lines_of(old), lines_of(new)
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     done: list[DiffLine] = []

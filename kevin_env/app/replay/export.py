@@ -56,7 +56,8 @@ def export(library: Library, choice: Choice, out: Path, size: str, errors: Conso
         errors: lines that cannot be read are named there.
 
     Raises:
-        BadInput: if the ending or the size makes no sense, there is nothing to write, or `out` cannot be written.
+        BadInput: if the ending or the size makes no sense, there is nothing to write, or `out`
+            cannot be written.
     """
     if out.suffix not in (".html", ".md", ".svg", ".txt"):
         raise BadInput(f"cannot export to {out}: its name must end in .html, .md, .svg or .txt")
@@ -75,7 +76,9 @@ def export(library: Library, choice: Choice, out: Path, size: str, errors: Conso
 def _no_more_than(library: Library, choice: Choice, errors: Console) -> Iterator[Trajectory]:
     rows = rows_of(library, choice, errors)
     if sum(row.place.size for row in rows) > MOST_BYTES:
-        raise BadInput(f"{len(rows)} trajectories are too much for one page; choose fewer with --filter or --episode")
+        raise BadInput(
+            f"{len(rows)} trajectories are too much for one page; choose fewer with --filter or --episode"
+        )
     return chosen(library, choice, errors)
 
 
@@ -95,10 +98,14 @@ def _screen(library: Library, choice: Choice, size: Size, errors: Console) -> Fr
 
 
 def _svg(frame: Frame, size: Size, title: str) -> str:
-    console = Console(record=True, width=size.columns, file=io.StringIO(), color_system="truecolor", markup=False)
+    console = Console(
+        record=True, width=size.columns, file=io.StringIO(), color_system="truecolor", markup=False
+    )
     for line in frame:
         console.print(line, no_wrap=True, crop=True, end="\n")
-    return console.export_svg(title=title, theme=SVG_EXPORT_THEME, code_format=_SVG, unique_id="replay")
+    return console.export_svg(
+        title=title, theme=SVG_EXPORT_THEME, code_format=_SVG, unique_id="replay"
+    )
 
 
 def _text(frame: Frame) -> str:

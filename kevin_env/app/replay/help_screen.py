@@ -11,7 +11,10 @@ from kevin_env.app.replay.state import Size, State
 from kevin_env.app.screen import COLOURS
 
 _LIST = (
-    ("j k  ↑ ↓", "down, up; space pgdn pgup ctrl-d ctrl-u by pages, g G to the ends, : to a number"),
+    (
+        "j k  ↑ ↓",
+        "down, up; space pgdn pgup ctrl-d ctrl-u by pages, g G to the ends, : to a number",
+    ),
     ("enter  l  →", "open"),
     ("/", "filter; esc clears it"),
     ("s S  r", "sort by the next or previous column, reverse the order"),
@@ -40,10 +43,21 @@ def help_lines(state: State, size: Size) -> list[Text]:
         *_part("In a trajectory", _VIEW, size.columns),
         *_part("Words of a filter", HELP, size.columns),
         text(" Marks of a turn", "bold"),
-        join("   ", *(part for name, mark in MARKS.items() for part in ((mark, COLOURS[name]), f" {name}   "))),
+        join(
+            "   ",
+            *(
+                part
+                for name, mark in MARKS.items()
+                for part in ((mark, COLOURS[name]), f" {name}   ")
+            ),
+        ),
         Text(),
     ]
-    return [text(" kevin-env replay: keys", "bold"), rule(size.columns), *lines[state.help_scroll :]]
+    return [
+        text(" kevin-env replay: keys", "bold"),
+        rule(size.columns),
+        *lines[state.help_scroll :],
+    ]
 
 
 def last_scroll(state: State) -> int:

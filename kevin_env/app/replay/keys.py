@@ -1,6 +1,7 @@
 """What each key does: `reduce(state, key)` gives the next state, and nothing else happens.
 
-A key is a character, or a word: `up`, `pgdn`, `enter`, `ctrl-d`, ... `tick` is auto-play's next turn.
+A key is a character, or a word: `up`, `pgdn`, `enter`, `ctrl-d`, ... `tick` is auto-play's next
+turn.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,17 @@ from kevin_env.app.replay.typing_keys import ask, typed
 Action = Callable[[State], State]
 
 _FAR = 10**9
-_SCROLL = {"j": 1, "down": 1, "k": -1, "up": -1, "pgdn": 10, " ": 10, "pgup": -10, "g": -_FAR, "G": _FAR}
+_SCROLL = {
+    "j": 1,
+    "down": 1,
+    "k": -1,
+    "up": -1,
+    "pgdn": 10,
+    " ": 10,
+    "pgup": -10,
+    "g": -_FAR,
+    "G": _FAR,
+}
 
 
 def reduce(state: State, key: str) -> State:
@@ -55,12 +66,30 @@ def _scroll_bad(by: int) -> Action:
     return scroll
 
 
-_WHILE_PLAYING = {"tick", "a", "+", "-", "=", "f", "w", "t", "r", "s", *"1234567", "tab", "shift-tab"}
+_WHILE_PLAYING = {
+    "tick",
+    "a",
+    "+",
+    "-",
+    "=",
+    "f",
+    "w",
+    "t",
+    "r",
+    "s",
+    *"1234567",
+    "tab",
+    "shift-tab",
+}
 _BAD: dict[str, Action] = {key: _scroll_bad(by) for key, by in _SCROLL.items()}
 _BAD |= {"q": _leave_bad, "esc": _leave_bad, "!": _leave_bad}
-_ASK: dict[str, Action] = {"/": lambda state: ask(state, "filter" if state.screen == "list" else "search")}
+_ASK: dict[str, Action] = {
+    "/": lambda state: ask(state, "filter" if state.screen == "list" else "search")
+}
 _SCREENS: dict[Screen, dict[str, Action]] = {
     "list": list_keys.KEYS | _ASK | {":": lambda state: ask(state, "row")},
-    "view": view_keys.KEYS | _ASK | {":": lambda state: ask(state, "turn"), "D": lambda state: ask(state, "base")},
+    "view": view_keys.KEYS
+    | _ASK
+    | {":": lambda state: ask(state, "turn"), "D": lambda state: ask(state, "base")},
     "bad": _BAD,
 }

@@ -55,4 +55,6 @@ def _stacked(state: State, width: int, inside: int, turns: int) -> Layout:
     if not state.timeline:
         return Layout(0, 0, width, max(inside, 1))
     shown = min(turns, max(inside // 3, 1))
-    return Layout(0, shown, width, max(inside - shown - 3, 1))  # its heading, the sparklines, a rule
+    return Layout(
+        0, shown, width, max(inside - shown - 3, 1)
+    )  # its heading, the sparklines, a rule

@@ -1,7 +1,8 @@
 """The episodes of a trajectory file, or of every one in a folder, however large.
 
-A file is read once from front to back, in slices that leave time to draw, and of each line only what a list shows is
-kept, with the place where the line stands. An episode is read whole when it is opened.
+A file is read once from front to back, in slices that leave time to draw, and of each line only
+what a list shows is kept, with the place where the line stands. An episode is read whole when it is
+opened.
 """
 
 import json
@@ -70,17 +71,28 @@ class Library:
         self._bad: list[BadLine] = []
         self.refresh()
         if not self._files:
-            what = f"{path} holds no trajectory file (*.jsonl)" if path.is_dir() else f"no trajectory file {path}"
+            what = (
+                f"{path} holds no trajectory file (*.jsonl)"
+                if path.is_dir()
+                else f"no trajectory file {path}"
+            )
             raise BadInput(what)
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """A row for each episode that has been read, in the order of the files, those that still run at the end."""
-        return (*self._finished, *(row for file in self._files for row in file.running if row.key not in self._known))
+        """A row for each episode that has been read, in the order of the files, those that still
+        run at the end.
+        """
+        return (
+            *self._finished,
+            *(row for file in self._files for row in file.running if row.key not in self._known),
+        )
 
     @property
     def finished(self) -> Sequence[Row]:
-        """The rows of what has ended: those that `rows` begins with. It grows while reading goes on."""
+        """The rows of what has ended: those that `rows` begins with. It grows while reading goes
+        on.
+        """
         return self._finished
 
     @property
@@ -93,7 +105,11 @@ class Library:
     def progress(self) -> float:
         """How much of the files has been read, 0 to 1."""
         size = sum(file.size for file in self._files)
-        return sum(file.at if file.unread else file.size for file in self._files) / size if size else 1.0
+        return (
+            sum(file.at if file.unread else file.size for file in self._files) / size
+            if size
+            else 1.0
+        )
 
     def advance(self, seconds: float) -> bool:
         """Reads on for about that long. Whether there was anything to read."""
@@ -103,14 +119,18 @@ class Library:
             try:
                 self._read(file, end)
             except OSError as error:
-                self._bad.append(BadLine(file.path, file.line + 1, f"cannot be read: {error.strerror}"))
+                self._bad.append(
+                    BadLine(file.path, file.line + 1, f"cannot be read: {error.strerror}")
+                )
                 file.size = file.at
             if time.monotonic() > end:
                 break
         return bool(unread)
 
     def refresh(self) -> bool:
-        """Looks for files, lines and turns that came since. Whether anything did; `advance` then reads the lines."""
+        """Looks for files, lines and turns that came since. Whether anything did; `advance` then
+        reads the lines.
+        """
         known = {file.path for file in self._files}
         self._files += (_File(path) for path in self._there() if path not in known)
         return any([len(self._files) > len(known), *map(self._look_again, self._files)])
@@ -135,7 +155,8 @@ class Library:
             return BadLine(place.path, place.line, f"is no longer there: {error.strerror}")
 
     def search(self, text: str, start: int, seconds: float) -> tuple[frozenset[int], int]:
-        """The numbers of the rows from `start` on whose record holds `text`, and the number to go on from.
+        """The numbers of the rows from `start` on whose record holds `text`, and the number to go
+        on from.
 
         Stops after about `seconds`. Upper and lower case are the same.
         """
@@ -154,7 +175,9 @@ class Library:
                 self._take(file, line)
                 if not file.unread or (count % _AT_ONCE == 0 and time.monotonic() > end):
                     return
-            file.size = min(file.size, os.fstat(opened.fileno()).st_size)  # it may have become shorter
+            file.size = min(
+                file.size, os.fstat(opened.fileno()).st_size
+            )  # it may have become shorter
 
     def _take(self, file: _File, line: bytes) -> None:
         place = Place(file.path, file.at, len(line), file.line + file.ended)
@@ -194,12 +217,17 @@ class Library:
 
 
 def holds(row: Row, text: str) -> bool:
-    """Whether an episode's record holds a text, in whatever case. What is no longer there holds nothing."""
+    """Whether an episode's record holds a text, in whatever case. What is no longer there holds
+    nothing.
+    """
     try:
         line = read_bytes(row.place).lower()
     except OSError:
         return False
-    return any(json.dumps(text, ensure_ascii=ascii)[1:-1].lower().encode() in line for ascii in (True, False))
+    return any(
+        json.dumps(text, ensure_ascii=ascii)[1:-1].lower().encode() in line
+        for ascii in (True, False)
+    )
 
 
 def read_bytes(place: Place) -> bytes:
@@ -215,7 +243,11 @@ def read_bytes(place: Place) -> bytes:
 def _reason(place: Place, line: bytes, whole: bool, error: ValidationError) -> BadLine:
     """Why a line is no row, in the words of the one who reads it whole."""
     bad = read_line(place.path, place.line, line, whole)
-    return bad if isinstance(bad, BadLine) else BadLine(place.path, place.line, error.errors()[0]["msg"])
+    return (
+        bad
+        if isinstance(bad, BadLine)
+        else BadLine(place.path, place.line, error.errors()[0]["msg"])
+    )
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -227,7 +259,9 @@ def _trajectory_files(path: Path) -> list[Path]:
         found = [each for each in path.rglob("*.jsonl") if each.is_file()]
         return sorted(
             {
-                each.with_name(each.name.removesuffix(_PARTIAL)) if each.name.endswith(_PARTIAL) else each
+                each.with_name(each.name.removesuffix(_PARTIAL))
+                if each.name.endswith(_PARTIAL)
+                else each
                 for each in found
             }
         )

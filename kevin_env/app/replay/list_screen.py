@@ -23,7 +23,9 @@ from kevin_env.app.replay.rows import Row
 from kevin_env.app.replay.state import Listing, Size, State
 
 _NAMES = 44
-"""Characters that problem and model have at least, with the gaps round them, where there is room for that."""
+"""Characters that problem and model have at least, with the gaps round them, where there is room
+for that.
+"""
 
 
 def list_screen(state: State, size: Size) -> list[Text]:
@@ -42,7 +44,11 @@ def list_screen(state: State, size: Size) -> list[Text]:
 
 def _title(state: State, width: int) -> Text:
     listing = state.listing
-    many = f"{len(listing.shown):,} of {len(listing.rows):,}" if listing.words else f"{len(listing.rows):,}"
+    many = (
+        f"{len(listing.shown):,} of {len(listing.rows):,}"
+        if listing.words
+        else f"{len(listing.rows):,}"
+    )
     left = join((" kevin-env replay  ", "bold"), (state.title, DIM))
     parts = [f"{many} trajectories" if len(listing.rows) != 1 else "1 trajectory"]
     if listing.progress < 1:
@@ -58,7 +64,8 @@ def _summary(listing: Listing, width: int) -> Text:
     """What the list is filtered and sorted by, and the id of the row under the cursor."""
     arrow = "↑" if listing.reverse else "↓"
     left = join(
-        ("─ sorted by ", DIM), f"{listing.sort} {arrow}" if listing.sort != "file" or listing.reverse else "file order"
+        ("─ sorted by ", DIM),
+        f"{listing.sort} {arrow}" if listing.sort != "file" or listing.reverse else "file order",
     )
     if listing.words:
         left = join(left, ("  filter ", DIM), listing.words)
@@ -100,7 +107,9 @@ def _columns(listing: Listing, width: int) -> tuple[Column, ...]:
     return (number, Column("problem", problem), Column("model", model), *kept)
 
 
-def _row(listing: Listing, number: int, columns: tuple[Column, ...], chosen: bool, width: int) -> Text:
+def _row(
+    listing: Listing, number: int, columns: tuple[Column, ...], chosen: bool, width: int
+) -> Text:
     row = listing.rows[number]
     line = table_line(columns, _cells(row, number, columns))
     sign = "●" if listing.marked and listing.marked.key == row.key else "▌" if chosen else " "

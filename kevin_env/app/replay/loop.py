@@ -15,7 +15,9 @@ from kevin_env.app.replay.typing_keys import filtered
 _SLICE = 0.03
 """Seconds that reading goes on for before keys are looked at again."""
 _REDRAW = 0.2
-"""Seconds between two screens while reading goes on, and between two looks at the size of the terminal."""
+"""Seconds between two screens while reading goes on, and between two looks at the size of the
+terminal.
+"""
 _FOLLOW = 0.5
 """Seconds between two looks at files that are followed."""
 
@@ -30,7 +32,9 @@ class Replay:
         episode: how the id of the trajectory begins that is shown first; the list when empty.
     """
 
-    def __init__(self, library: Library, follow: bool = False, words: str = "", episode: str = "") -> None:
+    def __init__(
+        self, library: Library, follow: bool = False, words: str = "", episode: str = ""
+    ) -> None:
         self._library = library
         words = f"{words} id:{episode}".strip() if episode else words
         self._state = filtered(State(title=_title(library.path), follow=follow), words)
@@ -69,7 +73,9 @@ class Replay:
 
     def _open(self) -> None:
         if self._state.wanted:
-            self._state = opened(self._state, [self._library.episode(row) for row in self._state.wanted])
+            self._state = opened(
+                self._state, [self._library.episode(row) for row in self._state.wanted]
+            )
 
     def _read_on(self) -> bool:
         """Reads, searches and follows for a moment. Whether there is more to do at once."""
@@ -84,10 +90,16 @@ class Replay:
     def _grow(self) -> None:
         """Shows what has been read. Where there is only one trajectory, it is shown."""
         self._grew = time.monotonic()
-        self._state = grown(self._state, self._library.rows, self._library.bad, self._library.progress)
+        self._state = grown(
+            self._state, self._library.rows, self._library.bad, self._library.progress
+        )
         if self._at_first and self._library.progress >= 1:
             self._at_first = False
-            if len(self._state.listing.shown) == 1 and self._state.screen == "list" and self._state.typing is None:
+            if (
+                len(self._state.listing.shown) == 1
+                and self._state.screen == "list"
+                and self._state.typing is None
+            ):
                 self._press("enter")
 
     def _search(self) -> bool:

@@ -15,7 +15,9 @@ _SIGNIFICANT = re.compile(r"([\\`*_{}\[\]()#+!|~>$-])")
 
 
 def markdown(episode: Trajectory) -> str:
-    """The whole episode: a table of its turns, then each turn with its kernel, what changed, and the feedback."""
+    """The whole episode: a table of its turns, then each turn with its kernel, what changed, and
+    the feedback.
+    """
     device = episode.hardware.name if episode.hardware else "not recorded"
     facts = {
         "model": episode.model or "not recorded",
@@ -24,7 +26,12 @@ def markdown(episode: Trajectory) -> str:
         "ended": episode.stop_reason or "not yet",
         "episode": episode.episode_id,
     }
-    head = [f"# {inline(episode.problem.id)}", "", *(f"- {name}: {inline(value)}" for name, value in facts.items()), ""]
+    head = [
+        f"# {inline(episode.problem.id)}",
+        "",
+        *(f"- {name}: {inline(value)}" for name, value in facts.items()),
+        "",
+    ]
     table = [f"| {' | '.join(COLUMNS)} |", "|--:|:--|:--|--:|--:|--:|"]
     for turn, value in zip(episode.turns, returns_of(episode), strict=True):
         cells = turn_cells(turn, value)
@@ -51,7 +58,10 @@ def fence(words: str, language: str = "") -> list[str]:
 def _turn(episode: Trajectory, at: int) -> list[str]:
     turn = episode.turns[at]
     lines = [f"## Turn {turn.turn}: {inline(f'{turn.category}/{turn.kind}')}", ""]
-    lines += [f"`s_{turn.turn} = {score_sum(turn, episode)}`, `R_{turn.turn} = {return_sum(episode, at)}`", ""]
+    lines += [
+        f"`s_{turn.turn} = {score_sum(turn, episode)}`, `R_{turn.turn} = {return_sum(episode, at)}`",
+        "",
+    ]
     if turn.summary:
         lines += [inline(turn.summary), ""]
     lines += fence(turn.submission.code, "python") if turn.submission else fence(turn.reply)
@@ -64,5 +74,7 @@ def _changes(episode: Trajectory, at: int) -> list[str]:
     if turn.submission is None or before is None or before.submission is None:
         return []
     lines = diff_lines(before.submission.code, turn.submission.code)
-    body = "\n".join(f"@@ {line.text} @@" if line.tag == "gap" else f"{line.tag}{line.text}" for line in lines)
+    body = "\n".join(
+        f"@@ {line.text} @@" if line.tag == "gap" else f"{line.tag}{line.text}" for line in lines
+    )
     return [f"Changes from turn {before.turn}:", "", *fence(body, "diff")] if body else []

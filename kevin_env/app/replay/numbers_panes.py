@@ -2,7 +2,17 @@
 
 from rich.text import Text
 
-from kevin_env.app.replay.pieces import DIM, Column, bar, heading, join, paragraph, speedup, table_line, text
+from kevin_env.app.replay.pieces import (
+    DIM,
+    Column,
+    bar,
+    heading,
+    join,
+    paragraph,
+    speedup,
+    table_line,
+    text,
+)
 from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
 from kevin_env.judge.api import Seconds
 from kevin_env.outcome import Correct
@@ -23,7 +33,9 @@ def timings_pane(episode: Trajectory, at: int, width: int) -> list[Text]:
     for stage in (*STAGES, *(("profile",) if turn.seconds.profile else ())):
         seconds = getattr(turn.seconds, stage)
         share = seconds / total if total else 0.0
-        done.append(join((f"{stage:<{_NAME}}", DIM), f"{seconds:8.3f}  ", (bar(share, room), "cyan")))
+        done.append(
+            join((f"{stage:<{_NAME}}", DIM), f"{seconds:8.3f}  ", (bar(share, room), "cyan"))
+        )
     done.append(join((f"{'total':<{_NAME}}", DIM), (f"{total:8.3f}", "bold")))
     done += [Text(), *_measured(turn), *_tokens(turn)]
     return [*done, text("seconds of every turn", "bold"), *_every_turn(episode, at)]
@@ -36,18 +48,33 @@ def reward_pane(episode: Trajectory, at: int, width: int) -> list[Text]:
         text(f"score of turn {turn.turn}", "bold"),
         *paragraph(f"s_{turn.turn} = {score_sum(turn, episode)}", width),
     ]
-    done += [Text(), text(f"return of turn {turn.turn}", "bold"), *paragraph(formula(episode), width, DIM)]
-    done += [*paragraph(f"R_{turn.turn} = {return_sum(episode, at)}", width), Text(), text("every turn", "bold")]
+    done += [
+        Text(),
+        text(f"return of turn {turn.turn}", "bold"),
+        *paragraph(formula(episode), width, DIM),
+    ]
+    done += [
+        *paragraph(f"R_{turn.turn} = {return_sum(episode, at)}", width),
+        Text(),
+        text("every turn", "bold"),
+    ]
     top = max((abs(each) for each in returns), default=0.0) or 1.0
     room = max(min(width - 36, 40), 4)
-    columns = (Column("turn", 4, "right"), Column("score", 8, "right"), Column("return", 8, "right"), Column("", room))
+    columns = (
+        Column("turn", 4, "right"),
+        Column("score", 8, "right"),
+        Column("return", 8, "right"),
+        Column("", room),
+    )
     done.append(heading(columns))
     for number, (each, value) in enumerate(zip(episode.turns, returns, strict=True)):
         style = "bold" if number == at else ""
         cells = {"turn": text(str(each.turn), style), "score": text(f"{each.score:.3f}", style)}
         done.append(
             table_line(
-                columns, cells | {"return": text(f"{value:.3f}", style), "": text(bar(value / top, room), "cyan")}
+                columns,
+                cells
+                | {"return": text(f"{value:.3f}", style), "": text(bar(value / top, room), "cyan")},
             )
         )
     return done
@@ -97,12 +124,17 @@ def _tokens(turn: Turn) -> list[Text]:
     if turn.usage is None:
         return []
     known = {name: value for name, value in turn.usage.model_dump().items() if value is not None}
-    lines = [join((f"{name.replace('_', ' '):<20}", DIM), f"{value:,}") for name, value in known.items()]
+    lines = [
+        join((f"{name.replace('_', ' '):<20}", DIM), f"{value:,}") for name, value in known.items()
+    ]
     return [text("tokens", "bold"), *lines, Text()] if lines else []
 
 
 def _every_turn(episode: Trajectory, at: int) -> list[Text]:
-    columns = (Column("turn", 4, "right"), *(Column(name, 8, "right") for name in (*STAGES, "total")))
+    columns = (
+        Column("turn", 4, "right"),
+        *(Column(name, 8, "right") for name in (*STAGES, "total")),
+    )
     done = [heading(columns)]
     for number, turn in enumerate(episode.turns):
         style = "bold" if number == at else ""

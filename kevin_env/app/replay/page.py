@@ -1,7 +1,7 @@
 """Trajectories as one HTML page that needs nothing else: no network, no other file.
 
-Everything recorded goes into the page as JSON and from there into text nodes, so that it can't become markup; the
-page's policy lets no script run but its own, and nothing be fetched.
+Everything recorded goes into the page as JSON and from there into text nodes, so that it can't
+become markup; the page's policy lets no script run but its own, and nothing be fetched.
 """
 
 import base64
@@ -32,10 +32,14 @@ def page(title: str, episodes: Iterable[Trajectory], home: str = "") -> str:
         episodes: what it shows.
         home: address of the report that it belongs to.
     """
-    return document(f"{title} - kevin-env replay", episodes_data(title, episodes) | {"home": home}, "begin();")
+    return document(
+        f"{title} - kevin-env replay", episodes_data(title, episodes) | {"home": home}, "begin();"
+    )
 
 
-def document(title: str, data: Mapping[str, Any], start: str, script: str = "", style: str = "") -> str:
+def document(
+    title: str, data: Mapping[str, Any], start: str, script: str = "", style: str = ""
+) -> str:
     """A page that can show episodes, and more.
 
     Args:
@@ -54,7 +58,11 @@ def document(title: str, data: Mapping[str, Any], start: str, script: str = "", 
     fields = {"policy": policy, "title": html.escape(clean(title)), "style": style}
     fields |= {"script": script, "data": _embedded(data)}
     # All at once: what is put in may itself hold braces.
-    return re.sub(r"\{(policy|title|style|script|data)\}", lambda found: fields[found[1]], asset(_HERE, "page.html"))
+    return re.sub(
+        r"\{(policy|title|style|script|data)\}",
+        lambda found: fields[found[1]],
+        asset(_HERE, "page.html"),
+    )
 
 
 def episodes_data(title: str, episodes: Iterable[Trajectory]) -> dict[str, Any]:
@@ -109,7 +117,10 @@ def _turn(episode: Trajectory, at: int, codes: dict[str, int]) -> dict[str, Any]
         "facts": list(measured(turn).items()),
         "flags": [clean(flag) for flag in turn.flags],
         "messages": [(message.role, clean(message.content)) for message in turn.messages],
-        **{name: clean(getattr(turn, name) or "") for name in ("summary", "reply", "reasoning", "feedback", "log")},
+        **{
+            name: clean(getattr(turn, name) or "")
+            for name in ("summary", "reply", "reasoning", "feedback", "log")
+        },
         "message": clean(turn.outcome.message),
         "details": clean(getattr(turn.outcome, "details", "")),
         **_code(turn, codes),
@@ -122,7 +133,11 @@ def _code(turn: Turn, codes: dict[str, int]) -> dict[str, Any]:
         return {"code": None, "lines": None, "wrong": []}
     code = turn.submission.code
     text = "\n".join("".join(piece for _, piece in line) for line in code_lines(code))
-    return {"code": text, "lines": codes.setdefault(code, len(codes)), "wrong": error_lines(code, turn.outcome)}
+    return {
+        "code": text,
+        "lines": codes.setdefault(code, len(codes)),
+        "wrong": error_lines(code, turn.outcome),
+    }
 
 
 def _digest(text: str) -> str:

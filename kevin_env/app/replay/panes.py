@@ -38,7 +38,11 @@ def lines_of_pane(state: State, view: View, pane: Pane, width: int) -> list[Text
     if view.turn is None:
         return [text("no turn has been judged yet", DIM)]
     look = Look(max(width, 8), state.wrap, state.reasoning)
-    other = next((each for each in state.views if each is not view), None) if len(state.views) == 2 else None
+    other = (
+        next((each for each in state.views if each is not view), None)
+        if len(state.views) == 2
+        else None
+    )
     if pane == "diff":
         return diff_pane(view, state.base, other, look.width, state.side_by_side)
     if pane == "reward":
@@ -49,7 +53,9 @@ def lines_of_pane(state: State, view: View, pane: Pane, width: int) -> list[Text
 
 
 def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:
-    """The lines of the code, from 1, that an error points at: by number, or quoted in the diagnostics."""
+    """The lines of the code, from 1, that an error points at: by number, or quoted in the
+    diagnostics.
+    """
     if outcome.line is not None:
         return (outcome.line,)
     where: dict[str, list[int]] = {}
@@ -61,9 +67,15 @@ def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:
 
 
 def _kernel(turn: Turn, look: Look) -> tuple[Text, ...]:
-    """The submission with line numbers; the lines that an error points at are marked, the error stands below."""
+    """The submission with line numbers; the lines that an error points at are marked, the error
+    stands below.
+    """
     if turn.submission is None:
-        return (text(f"no submission: {turn.outcome.message}", "magenta"), Text(), *prose(turn.reply, look))
+        return (
+            text(f"no submission: {turn.outcome.message}", "magenta"),
+            Text(),
+            *prose(turn.reply, look),
+        )
     code = turn.submission.code
     return _numbered(code, error_lines(code, turn.outcome), turn.outcome.message, look)
 
@@ -75,7 +87,10 @@ def _numbered(code: str, wrong: tuple[int, ...], note: str, look: Look) -> tuple
     done: list[Text] = []
     for number, line in enumerate(lines, start=1):
         marked = number in wrong
-        gutter = join((f"{'▶' if marked else ' '}{number:>{digits}} ", "bold red" if marked else DIM), ("│ ", DIM))
+        gutter = join(
+            (f"{'▶' if marked else ' '}{number:>{digits}} ", "bold red" if marked else DIM),
+            ("│ ", DIM),
+        )
         body = coloured(line)
         if marked:
             body.stylize("bold")
@@ -123,9 +138,14 @@ def _reply(turn: Turn, look: Look) -> list[Text]:
         size = f"{len(turn.reasoning):,} characters"
         title = f"reasoning, {size}" if look.reasoning else f"reasoning, {size}, hidden: r shows it"
         done += _section(title, look.width)
-        done += [*paragraph(turn.reasoning, look.width, "italic"), Text()] if look.reasoning else [Text()]
+        done += (
+            [*paragraph(turn.reasoning, look.width, "italic"), Text()]
+            if look.reasoning
+            else [Text()]
+        )
     done += _section(
-        f"reply{' by hand' * turn.by_person}, {len(turn.reply):,} characters{', cut off' * turn.truncated}", look.width
+        f"reply{' by hand' * turn.by_person}, {len(turn.reply):,} characters{', cut off' * turn.truncated}",
+        look.width,
     )
     return done + list(prose(turn.reply, look))
 
@@ -159,4 +179,9 @@ def _section(title: str, width: int) -> list[Text]:
 
 
 _Paint = Callable[[Turn, Look], "tuple[Text, ...] | list[Text]"]
-_PANES: dict[Pane, _Paint] = {"kernel": _kernel, "feedback": _feedback, "prompt": _prompt, "reply": _reply}
+_PANES: dict[Pane, _Paint] = {
+    "kernel": _kernel,
+    "feedback": _feedback,
+    "prompt": _prompt,
+    "reply": _reply,
+}

@@ -1,4 +1,6 @@
-"""Small parts of a screen: lines of exactly some width, columns, bars. Every `Text` is built from clean text."""
+"""Small parts of a screen: lines of exactly some width, columns, bars. Every `Text` is built from
+clean text.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -40,7 +42,9 @@ def join(*parts: "Text | str | tuple[str, str]") -> Text:
     """Parts as one line."""
     line = Text(no_wrap=True, end="")
     for part in parts:
-        line.append_text(part if isinstance(part, Text) else text(*((part,) if isinstance(part, str) else part)))
+        line.append_text(
+            part if isinstance(part, Text) else text(*((part,) if isinstance(part, str) else part))
+        )
     return line
 
 
@@ -68,7 +72,9 @@ def ends(left: Text, right: Text, width: int) -> Text:
 
 
 def wrapped(line: Text, width: int, hang: str = "") -> list[Text]:
-    """A line broken at any character into lines of at most `width`; those after the first begin with `hang`."""
+    """A line broken at any character into lines of at most `width`; those after the first begin
+    with `hang`.
+    """
     if line.cell_len <= width or width <= len(hang) + 1:
         return [line]
     first, rest = _split(line, width)
@@ -112,7 +118,9 @@ def sparkline(values: Iterable[float | None], most: float | None = None) -> str:
     """One block per value, from 0 to the largest; a dot where there is none."""
     known = list(values)
     top = most or max((each for each in known if each is not None), default=0.0) or 1.0
-    return "".join("·" if v is None else _BLOCKS[min(int(max(v, 0.0) / top * 7.999), 7)] for v in known)
+    return "".join(
+        "·" if v is None else _BLOCKS[min(int(max(v, 0.0) / top * 7.999), 7)] for v in known
+    )
 
 
 def bar(share: float, width: int) -> str:

@@ -39,7 +39,8 @@ class Choice:
 
 
 def chosen(library: Library, choice: Choice, errors: Console) -> Iterator[Trajectory]:
-    """The trajectories that are chosen, each as soon as it is read. Lines that cannot be read are named on `errors`.
+    """The trajectories that are chosen, each as soon as it is read. Lines that cannot be read are
+    named on `errors`.
 
     Raises:
         BadInput: if there are none, or none has the turn that is asked for.
@@ -88,7 +89,9 @@ def only_turn(episode: Trajectory, number: int) -> Trajectory | None:
     """The episode with that turn alone; None when it has none."""
     values = dict(zip((turn.turn for turn in episode.turns), returns_of(episode), strict=True))
     turns = tuple(turn for turn in episode.turns if turn.turn == number)
-    return episode.model_copy(update={"turns": turns, "returns": (values[number],)}) if turns else None
+    return (
+        episode.model_copy(update={"turns": turns, "returns": (values[number],)}) if turns else None
+    )
 
 
 def print_episodes(episodes: Iterable[Trajectory], console: Console) -> None:
@@ -124,7 +127,9 @@ def print_diff(episode: Trajectory, turns: tuple[int, int], console: Console) ->
             raise BadInput(f"there is no turn {number}; the episode has {len(numbers)}")
     view = View(row_of(episode), episode, numbers.index(turns[1]))
     for line in diff_pane(view, turns[0], None, console.width, side_by_side=False):
-        console.print(Text(line.plain.rstrip()) if not console.is_terminal else line, soft_wrap=True)
+        console.print(
+            Text(line.plain.rstrip()) if not console.is_terminal else line, soft_wrap=True
+        )
 
 
 def follow(library: Library, choice: Choice, console: Console) -> None:
@@ -180,7 +185,9 @@ def _nothing(library: Library, choice: Choice, longest: int) -> BadInput:
         return BadInput(f"{library.path} holds no trajectory that can be read")
     if longest:
         return BadInput(f"there is no turn {choice.turn}; the longest episode has {longest}")
-    return BadInput(f"none of the {len(library.rows)} trajectories in {library.path} is meant; say less, or nothing")
+    return BadInput(
+        f"none of the {len(library.rows)} trajectories in {library.path} is meant; say less, or nothing"
+    )
 
 
 def _print_head(console: Console, episode: Trajectory) -> None:

@@ -12,7 +12,10 @@ Sort = Literal["file", "problem", "model", "best", "return", "turns"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
 
 HELP = (
-    ("softmax", "problem, model, device or episode id holds the word; words are joined by and, -word is its opposite"),
+    (
+        "softmax",
+        "problem, model, device or episode id holds the word; words are joined by and, -word is its opposite",
+    ),
     ("L3  level:3", "problems of level 3"),
     ("problem:norm  model:qwen  id:ddd3", "one of these holds the word"),
     ("category:compile", "a turn ended so: format, rules, compile, runtime, correctness, correct"),
@@ -90,8 +93,12 @@ def require_query(words: str) -> Query:
     return query
 
 
-def chosen(rows: Sequence[Row], query: Query, sort: Sort, reverse: bool, hits: frozenset[int] | None) -> Sequence[int]:
-    """The numbers of the rows that pass, in order. `hits` are those whose record holds the query's text."""
+def chosen(
+    rows: Sequence[Row], query: Query, sort: Sort, reverse: bool, hits: frozenset[int] | None
+) -> Sequence[int]:
+    """The numbers of the rows that pass, in order. `hits` are those whose record holds the query's
+    text.
+    """
     numbers: Sequence[int] = range(len(rows))
     if query.tests:
         numbers = [number for number in numbers if query.matches(rows[number])]
@@ -100,12 +107,18 @@ def chosen(rows: Sequence[Row], query: Query, sort: Sort, reverse: bool, hits: f
     if sort == "file":
         return numbers[::-1] if reverse else numbers
     if sort in ("problem", "model"):
-        return sorted(numbers, key=lambda number: _natural(_FIELDS[sort](rows[number])), reverse=reverse)
+        return sorted(
+            numbers, key=lambda number: _natural(_FIELDS[sort](rows[number])), reverse=reverse
+        )
     # Numbers are looked at from the top, and what has none stands last either way.
-    value = {"best": _NUMBERS["speedup"], "return": _NUMBERS["return"], "turns": _NUMBERS["turns"]}[sort]
+    value = {"best": _NUMBERS["speedup"], "return": _NUMBERS["return"], "turns": _NUMBERS["turns"]}[
+        sort
+    ]
     known = [number for number in numbers if value(rows[number]) is not None]
     unknown = [number for number in numbers if value(rows[number]) is None]
-    return sorted(known, key=lambda number: value(rows[number]) or 0.0, reverse=not reverse) + unknown
+    return (
+        sorted(known, key=lambda number: value(rows[number]) or 0.0, reverse=not reverse) + unknown
+    )
 
 
 def _natural(words: str) -> list[str | int]:
@@ -122,7 +135,9 @@ def _test(word: str) -> Callable[[Row], bool] | str:
         return lambda row: row.level == int(found[1])
     if found := re.fullmatch(r"(\w+)(>=|<=|>|<|=|:)(.*)", word):
         return _field_test(found[1], found[2], found[3])
-    return lambda row: word.lower() in f"{row.problem} {row.model} {row.episode_id} {row.device}".lower()
+    return lambda row: (
+        word.lower() in f"{row.problem} {row.model} {row.episode_id} {row.device}".lower()
+    )
 
 
 def _field_test(name: str, sign: str, value: str) -> Callable[[Row], bool] | str:
@@ -139,6 +154,8 @@ def _field_test(name: str, sign: str, value: str) -> Callable[[Row], bool] | str
 
 
 def _words(name: str, row: Row) -> str | list[str]:
-    """A field to look into; categories are whole words, so that `correct` is not found in `correctness`."""
+    """A field to look into; categories are whole words, so that `correct` is not found in
+    `correctness`.
+    """
     have = _FIELDS[name](row).lower()
     return have.split() if name == "category" else have

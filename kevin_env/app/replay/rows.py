@@ -24,7 +24,9 @@ CATEGORIES: dict[str, Category] = {mark: category for category, mark in MARKS.it
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an episode is recorded: bytes from `at`, `size` of them, on line `line` (from 1) of `path`."""
+    """Where an episode is recorded: bytes from `at`, `size` of them, on line `line` (from 1) of
+    `path`.
+    """
 
     path: Path
     at: int

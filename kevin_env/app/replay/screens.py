@@ -13,7 +13,14 @@ Frame = tuple[Text, ...]
 
 _FEET = {
     "list": (
-        *(("↑↓", "move"), ("enter", "open"), ("/", "filter"), ("s", "sort"), ("r", "reverse"), ("m", "mark")),
+        *(
+            ("↑↓", "move"),
+            ("enter", "open"),
+            ("/", "filter"),
+            ("s", "sort"),
+            ("r", "reverse"),
+            ("m", "mark"),
+        ),
         *(("c", "compare"), ("f", "follow"), ("!", "unreadable"), ("?", "help"), ("q", "quit")),
     ),
     "view": (
@@ -29,7 +36,14 @@ _FEET = {
         *(("a", "play"), ("[ ]", "trajectory"), ("c", "compare"), ("?", "help"), ("q", "back")),
     ),
     "compare": (
-        *(("o", "other side"), ("←→", "turn"), ("↑↓", "scroll"), ("tab", "pane"), ("d", "diff"), ("s", "columns")),
+        *(
+            ("o", "other side"),
+            ("←→", "turn"),
+            ("↑↓", "scroll"),
+            ("tab", "pane"),
+            ("d", "diff"),
+            ("s", "columns"),
+        ),
         *(("/", "search"), ("?", "help"), ("q", "back")),
     ),
     "help": (("↑↓", "scroll"), ("q", "close")),
@@ -44,7 +58,9 @@ _ASKING = {
 
 
 def render(state: State, size: Size) -> Frame:
-    """The screen: `size.rows` lines of `size.columns` characters. Nothing in them is markup or an escape code."""
+    """The screen: `size.rows` lines of `size.columns` characters. Nothing in them is markup or an
+    escape code.
+    """
     room = Size(max(size.columns, LEAST.columns), max(size.rows, LEAST.rows))
     body = [*_body(state, room)[: room.rows - 1]]
     body += [Text(" " * room.columns)] * (room.rows - 1 - len(body))
@@ -64,7 +80,10 @@ def _foot(state: State, width: int) -> Text:
     if state.typing is not None:
         trouble = f"  {state.listing.query.trouble}" if state.typing.what == "filter" else ""
         asked = join(
-            (f" {_ASKING[state.typing.what]}: ", "bold"), state.typing.text, ("▏", "bold"), (trouble, "yellow")
+            (f" {_ASKING[state.typing.what]}: ", "bold"),
+            state.typing.text,
+            ("▏", "bold"),
+            (trouble, "yellow"),
         )
         return fit(asked, width)
     if state.notice:
@@ -95,5 +114,7 @@ def _bad_screen(state: State, size: Size) -> list[Text]:
     lines = [title, rule(size.columns), heading(columns)]
     for each in bad[state.help_scroll : state.help_scroll + size.rows]:
         body = paragraph(f"{each.path.name}: {each.reason}", columns[1].width)
-        lines += [join((f"{each.line if n == 0 else '':>8}  ", DIM), part) for n, part in enumerate(body)]
+        lines += [
+            join((f"{each.line if n == 0 else '':>8}  ", DIM), part) for n, part in enumerate(body)
+        ]
     return lines if bad else [*lines, text("  every line could be read", DIM)]

@@ -13,7 +13,9 @@ Screen = Literal["list", "view", "bad"]
 Pane = Literal["kernel", "diff", "feedback", "prompt", "reply", "timings", "reward"]
 PANES: tuple[Pane, ...] = get_args(Pane)
 Base = Literal["previous", "best", "other"] | int
-"""What a diff starts from: the turn before, the fastest turn before, the other trajectory, or a turn by its number."""
+"""What a diff starts from: the turn before, the fastest turn before, the other trajectory, or a
+turn by its number.
+"""
 Asking = Literal["filter", "search", "row", "turn", "base"]
 """What is being typed at the foot of the screen."""
 
@@ -144,9 +146,16 @@ class State:
 
 
 def grown(state: State, rows: tuple[Row, ...], bad: tuple[BadLine, ...], progress: float) -> State:
-    """More has been read. Hits are numbers of rows, so they are looked for again when rows went or moved."""
-    same = len(rows) >= len(state.listing.rows) and rows[: len(state.listing.rows)] == state.listing.rows
-    again = {} if same or not state.listing.query.text else {"hits": frozenset[int](), "searched": 0}
+    """More has been read. Hits are numbers of rows, so they are looked for again when rows went or
+    moved.
+    """
+    same = (
+        len(rows) >= len(state.listing.rows)
+        and rows[: len(state.listing.rows)] == state.listing.rows
+    )
+    again = (
+        {} if same or not state.listing.query.text else {"hits": frozenset[int](), "searched": 0}
+    )
     return state.with_listing(rows=rows, bad=bad, progress=progress, **again)
 
 
@@ -164,21 +173,30 @@ def opened(state: State, episodes: Sequence[Trajectory | BadLine]) -> State:
     if bad is not None:
         return replace(state, notice=str(bad))
     read = [each for each in episodes if isinstance(each, Trajectory)]
-    views = [View(row, each, _first_turn(state, each, len(read))) for row, each in zip(rows, read, strict=True)]
+    views = [
+        View(row, each, _first_turn(state, each, len(read)))
+        for row, each in zip(rows, read, strict=True)
+    ]
     pane = state.pane if state.screen == "view" else "kernel"
     base: Base = "other" if len(views) == 2 else "previous"
-    return replace(state, screen="view", views=tuple(views), focus=0, pane=pane, base=base, playing=False)
+    return replace(
+        state, screen="view", views=tuple(views), focus=0, pane=pane, base=base, playing=False
+    )
 
 
 def _first_turn(state: State, episode: Trajectory, many: int) -> int:
-    """Where one begins to look: at the start, at the end of what still runs, and at the best when comparing."""
+    """Where one begins to look: at the start, at the end of what still runs, and at the best when
+    comparing.
+    """
     if many > 1:
         return best_turn(episode)
     return max(len(episode.turns) - 1, 0) if state.follow and episode.stop_reason is None else 0
 
 
 def renewed(state: State, episodes: Sequence[Trajectory | BadLine]) -> State:
-    """The episodes on the screen have been read again. Who looked at the last turn looks at the new last one."""
+    """The episodes on the screen have been read again. Who looked at the last turn looks at the new
+    last one.
+    """
     views: list[View] = []
     for view, episode in zip(state.views, episodes, strict=True):
         if isinstance(episode, BadLine) or len(episode.turns) == len(view.episode.turns):
@@ -187,7 +205,12 @@ def renewed(state: State, episodes: Sequence[Trajectory | BadLine]) -> State:
         last = len(episode.turns) - 1
         at_end = view.at >= len(view.episode.turns) - 1
         views.append(
-            replace(view, episode=episode, at=last if at_end else view.at, scroll=0 if at_end else view.scroll)
+            replace(
+                view,
+                episode=episode,
+                at=last if at_end else view.at,
+                scroll=0 if at_end else view.scroll,
+            )
         )
     return replace(state, views=tuple(views))
 

@@ -55,16 +55,23 @@ class Terminal:
         self._before = termios.tcgetattr(self._in)
         tty.setcbreak(self._in)
         after = termios.tcgetattr(self._in)
-        after[3] &= ~termios.ISIG  # Ctrl-C and Ctrl-Z are keys: the terminal must not be left as it is now
+        after[
+            3
+        ] &= ~termios.ISIG  # Ctrl-C and Ctrl-Z are keys: the terminal must not be left as it is now
         termios.tcsetattr(self._in, termios.TCSADRAIN, after)
         self._write(_ENTER)
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> bool:
         """Restores the terminal. That it went away is an end like any other."""
-        with contextlib.suppress(OSError, termios.error):  # a terminal that went away has nothing to be restored
+        with contextlib.suppress(
+            OSError, termios.error
+        ):  # a terminal that went away has nothing to be restored
             self._write(_LEAVE)
             termios.tcsetattr(self._in, termios.TCSADRAIN, self._before)  # type: ignore[arg-type]
         return isinstance(error, OSError) and error.errno == errno.EIO
@@ -76,7 +83,9 @@ class Terminal:
         return Size(columns, rows) if columns and rows else USUAL
 
     def keys(self, seconds: float) -> list[str]:
-        """The keys that were pressed, after at most that long; empty when none was. `ctrl-c` when the terminal went."""
+        """The keys that were pressed, after at most that long; empty when none was. `ctrl-c` when
+        the terminal went.
+        """
         if not self._ready(seconds):
             return []
         data = self._read()
@@ -108,7 +117,9 @@ class Terminal:
 
     def _encoded(self, line: Text) -> str:
         with self._console.capture() as captured:
-            self._console.print(line, end="", no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
+            self._console.print(
+                line, end="", no_wrap=True, crop=False, overflow="ignore", soft_wrap=True
+            )
         return captured.get()
 
     def _read(self) -> bytes:

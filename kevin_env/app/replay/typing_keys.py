@@ -1,4 +1,6 @@
-"""The line that is typed at the foot of the screen: a filter, something to search for, a number to go to."""
+"""The line that is typed at the foot of the screen: a filter, something to search for, a number to
+go to.
+"""
 
 from dataclasses import replace
 
@@ -23,10 +25,16 @@ def typed(state: State, key: str) -> State:
     if line is None:
         return state
     if key == "esc" or (key == "backspace" and not line.text):
-        return replace(filtered(state, line.before) if line.what == "filter" else state, typing=None)
+        return replace(
+            filtered(state, line.before) if line.what == "filter" else state, typing=None
+        )
     if key == "enter":
         return _DONE[line.what](replace(state, typing=None), line.text.strip())
-    new = {"backspace": line.text[:-1], "ctrl-u": "", "ctrl-w": " ".join(line.text.split()[:-1])}.get(key)
+    new = {
+        "backspace": line.text[:-1],
+        "ctrl-u": "",
+        "ctrl-w": " ".join(line.text.split()[:-1]),
+    }.get(key)
     if new is None:
         new = line.text + key if len(key) == 1 and printable(key) else line.text
     state = replace(state, typing=replace(line, text=new[:_LONGEST]))
@@ -36,12 +44,16 @@ def typed(state: State, key: str) -> State:
 def filtered(state: State, words: str) -> State:
     """With the list filtered by these words."""
     query = read_query(words)
-    again = {} if query.text == state.listing.query.text else {"hits": frozenset[int](), "searched": 0}
+    again = (
+        {} if query.text == state.listing.query.text else {"hits": frozenset[int](), "searched": 0}
+    )
     return state.with_listing(words=words, query=query, **again)
 
 
 def _search(state: State, words: str) -> State:
-    return search(replace(state, search=words, hit=-1)) if words else replace(state, search="", hit=-1)
+    return (
+        search(replace(state, search=words, hit=-1)) if words else replace(state, search="", hit=-1)
+    )
 
 
 def _go_to_turn(state: State, words: str) -> State:

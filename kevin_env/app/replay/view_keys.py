@@ -31,7 +31,9 @@ def search(state: State, by: int = 1) -> State:
     if not state.search:
         return replace(state, notice="nothing to search for; / asks for it")
     lines = pane_lines(state, state.view, layout(state, state.size).pane_width)
-    hits = [number for number, line in enumerate(lines) if state.search.lower() in line.plain.lower()]
+    hits = [
+        number for number, line in enumerate(lines) if state.search.lower() in line.plain.lower()
+    ]
     if not hits:
         return replace(state, notice=f"{state.search!r} is not in this pane")
     at = state.hit if state.hit in hits else state.view.scroll - (by > 0)
@@ -73,7 +75,9 @@ def _best(state: State) -> State:
 
 
 def _next_error(state: State) -> State:
-    return _next(state, lambda at: state.view.episode.turns[at].category != "correct", "no further failure")
+    return _next(
+        state, lambda at: state.view.episode.turns[at].category != "correct", "no further failure"
+    )
 
 
 def _next_gain(state: State) -> State:
@@ -163,7 +167,9 @@ def _back(state: State) -> State:
     """To the list, or out where there is nothing else to choose from."""
     if len(state.listing.rows) == 1:
         return replace(state, done=True)
-    return replace(state, screen="list", views=(), focus=0, base="previous", playing=False, search="", hit=-1)
+    return replace(
+        state, screen="list", views=(), focus=0, base="previous", playing=False, search="", hit=-1
+    )
 
 
 def _escape(state: State) -> State:

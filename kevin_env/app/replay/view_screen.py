@@ -36,7 +36,9 @@ def view_screen(state: State, size: Size) -> list[Text]:
     """Every line of the view but the foot."""
     room = layout(state, size)
     if len(state.views) == 2:
-        left, right = (_half(state, view, room, n == state.focus) for n, view in enumerate(state.views))
+        left, right = (
+            _half(state, view, room, n == state.focus) for n, view in enumerate(state.views)
+        )
         return [_title(state, size.columns), *beside(left, right)]
     view = state.view
     top = [_title(state, size.columns), _facts(view, size.columns)]
@@ -54,29 +56,44 @@ def _half(state: State, view: View, room: Layout, focused: bool) -> list[Text]:
 def _stack(state: State, view: View, room: Layout) -> list[Text]:
     """The timeline above the pane."""
     width = room.pane_width
-    above = [*_timeline(view, width, room.timeline), _sparklines(view, width), rule(width)] if room.timeline else []
+    above = (
+        [*_timeline(view, width, room.timeline), _sparklines(view, width), rule(width)]
+        if room.timeline
+        else []
+    )
     return [*above, *_pane(state, view, room)]
 
 
 def _title(state: State, width: int) -> Text:
     if len(state.views) == 2:
-        return ends(text(" comparing two trajectories", "bold"), text(f"{state.title} ", DIM), width)
+        return ends(
+            text(" comparing two trajectories", "bold"), text(f"{state.title} ", DIM), width
+        )
     row, listing = state.view.row, state.listing
     place = f"{listing.at + 1:,}/{len(listing.shown):,} " if len(listing.rows) > 1 else ""
-    return ends(join((f" {row.problem}", "bold"), (f"  {state.title}", DIM)), text(place, DIM), width)
+    return ends(
+        join((f" {row.problem}", "bold"), (f"  {state.title}", DIM)), text(place, DIM), width
+    )
 
 
 def _facts(view: View, width: int) -> Text:
     episode, row = view.episode, view.row
     ended = episode.stop_reason or "running"
     of = f" of {episode.config['max_turns']}" if "max_turns" in episode.config else ""
-    facts = [row.model or "no model", row.device or "no device", f"{len(episode.turns)}{of} turns", ended]
+    facts = [
+        row.model or "no model",
+        row.device or "no device",
+        f"{len(episode.turns)}{of} turns",
+        ended,
+    ]
     timed = [turn for turn in episode.turns if turn.speedup is not None]
     best = max(timed, key=lambda turn: turn.speedup or 0.0, default=None)
     if best is None:
         right = text("no speedup yet ", DIM)
     else:
-        right = join(("best ", DIM), (speedup(best.speedup), "bold green"), (f" (turn {best.turn}) ", DIM))
+        right = join(
+            ("best ", DIM), (speedup(best.speedup), "bold green"), (f" (turn {best.turn}) ", DIM)
+        )
     return ends(text(f" {'  ·  '.join(facts)}", DIM), right, width)
 
 
@@ -130,7 +147,11 @@ def _cells(view: View, at: int, value: float, most: float, room: int) -> dict[st
 
 def _sparklines(view: View, width: int) -> Text:
     room = max((width - 34) // 2, 4)
-    return ends(join(*_spark(view, "speedup", room), " ", *_spark(view, "score", room)), _return(view), width)
+    return ends(
+        join(*_spark(view, "speedup", room), " ", *_spark(view, "score", room)),
+        _return(view),
+        width,
+    )
 
 
 def _spark(view: View, name: str, room: int) -> list[tuple[str, str]]:
@@ -145,7 +166,9 @@ def _return(view: View) -> Text:
 
 
 def _side(view: View, room: Layout) -> list[Text]:
-    """The column beside the pane: timeline, sparklines, and how the turn's score and return came about."""
+    """The column beside the pane: timeline, sparklines, and how the turn's score and return came
+    about.
+    """
     width = room.side
     lines = [*_timeline(view, width, room.timeline), Text()]
     lines += [
@@ -157,9 +180,13 @@ def _side(view: View, room: Layout) -> list[Text]:
             f"score {turn.turn} = {score_sum(turn, view.episode)}",
             f"return {turn.turn} = {return_sum(view.episode, view.at)}",
         )
-        below = [*(line for words in sums for line in [Text(), *paragraph(words, width - 1)]), Text()]
+        below = [
+            *(line for words in sums for line in [Text(), *paragraph(words, width - 1)]),
+            Text(),
+        ]
         lines += [
-            join(" ", line) for line in [*below, *paragraph(turn.summary or turn.outcome.message, width - 1, DIM)]
+            join(" ", line)
+            for line in [*below, *paragraph(turn.summary or turn.outcome.message, width - 1, DIM)]
         ]
     return window(lines, 0, room.pane_height + 1, width)
 
@@ -193,10 +220,19 @@ def _show_found(line: Text, words: str, current: bool) -> None:
 
 
 def _tabs(pane: Pane, view: View, room: Layout, lines: int) -> Text:
-    """The panes by number and name, by number alone where there is little room, and how far one has read."""
+    """The panes by number and name, by number alone where there is little room, and how far one has
+    read.
+    """
     long = room.pane_width >= sum(len(name) + 3 for name in PANES) + 5
-    names = [f"{number} {name}" if long or name == pane else str(number) for number, name in enumerate(PANES, start=1)]
-    parts = [part for name in names for part in (" ", (name, "reverse bold" if name.endswith(pane) else DIM))]
+    names = [
+        f"{number} {name}" if long or name == pane else str(number)
+        for number, name in enumerate(PANES, start=1)
+    ]
+    parts = [
+        part
+        for name in names
+        for part in (" ", (name, "reverse bold" if name.endswith(pane) else DIM))
+    ]
     end = view.scroll + room.pane_height
     place = "" if lines <= room.pane_height else f"{min(end * 100 // lines, 100)}%"
     return ends(join(*parts), text(place, DIM), room.pane_width)

@@ -14,7 +14,11 @@ def report_markdown(report: Report) -> str:
             "",
             *(f"- {name}: {inline(value)}" for name, value in report.facts),
             "",
-            *(line for each in report.grids for line in markdown_table(each.title, each.headings, each.rows)),
+            *(
+                line
+                for each in report.grids
+                for line in markdown_table(each.title, each.headings, each.rows)
+            ),
             *markdown_table(
                 f"Speedups, against {report.baseline}",
                 ("speedup", "trajectories"),
@@ -22,7 +26,9 @@ def report_markdown(report: Report) -> str:
             ),
             *markdown_table("Turns by outcome", ("outcome", "turns", ""), _kinds(report)),
             *_hacks(report),
-            *markdown_table(f"Problems, against {report.baseline}", _HEADINGS, map(_problem, report.problems)),
+            *markdown_table(
+                f"Problems, against {report.baseline}", _HEADINGS, map(_problem, report.problems)
+            ),
             *(f"- {inline(note)}" for note in report.notes),
             *(f"- turns flagged {inline(name)}: {turns}" for name, turns in report.flags),
             "",
@@ -45,7 +51,9 @@ _HEADINGS = (
 )
 
 
-def markdown_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def markdown_table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]
+) -> Iterator[str]:
     """The lines of a table below its heading."""
     yield from (f"## {inline(title)}", "")
     yield _row(headings)
@@ -73,7 +81,13 @@ def _hacks(report: Report) -> Iterator[str]:
     if not report.hacks:
         return
     rows = [
-        (each.problem, _known(each.sample, "d"), each.place.id, str(each.turn), f"{each.category}/{each.kind}")
+        (
+            each.problem,
+            _known(each.sample, "d"),
+            each.place.id,
+            str(each.turn),
+            f"{each.category}/{each.kind}",
+        )
         for each in report.hacks
     ]
     yield from markdown_table("Hacks", ("problem", "sample", "episode", "turn", "verdict"), rows)

@@ -1,4 +1,6 @@
-"""A report as one HTML page: tables and charts, and where the run is small its trajectories as replay shows them."""
+"""A report as one HTML page: tables and charts, and where the run is small its trajectories as
+replay shows them.
+"""
 
 from collections.abc import Iterable
 

@@ -22,7 +22,9 @@ def roofline_plot(turns: Iterable[Held]) -> RooflinePlot | None:
             left_out += 1
     if not found:
         return None
-    memory, compute = ([getattr(held, name) for held, _ in found] for name in ("memory_ceiling", "compute_ceiling"))
+    memory, compute = (
+        [getattr(held, name) for held, _ in found] for name in ("memory_ceiling", "compute_ceiling")
+    )
     return RooflinePlot(
         marks=tuple(mark for _, mark in found),
         memory=(min(memory), max(memory)),

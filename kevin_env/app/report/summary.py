@@ -32,7 +32,9 @@ _LONGEST = 200
 _SETTINGS = ("max_turns", "gamma", "returns", "rules", "language", "baseline", "context")
 
 Pages = Mapping[tuple[str, str], str]
-"""The page that shows a trajectory, by problem and episode id. Those that are not there are in the report itself."""
+"""The page that shows a trajectory, by problem and episode id. Those that are not there are in the
+report itself.
+"""
 
 
 def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages) -> Report:
@@ -71,7 +73,10 @@ def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages)
 
 def _facts(episodes: Sequence[Trajectory]) -> Iterator[tuple[str, str]]:
     yield "model", _several(each.model or "not recorded" for each in episodes)
-    yield "device", _several(each.hardware.name if each.hardware else "not recorded" for each in episodes)
+    yield (
+        "device",
+        _several(each.hardware.name if each.hardware else "not recorded" for each in episodes),
+    )
     for name in _SETTINGS:
         if values := _several(str(each.config[name]) for each in episodes if name in each.config):
             yield name, values
@@ -97,13 +102,17 @@ def grid_of(table: Table) -> Grid:
 
 
 def _left_out(episodes: Sequence[Trajectory], problems: Sequence[Attempts]) -> Iterator[str]:
-    out = len({(each.problem.id, each.episode_id) for each in episodes}) - sum(len(each.episodes) for each in problems)
+    out = len({(each.problem.id, each.episode_id) for each in episodes}) - sum(
+        len(each.episodes) for each in problems
+    )
     if out:
         yield f"trajectories without a turn, left out: {out}"
 
 
 def _bins(speedups: Sequence[float | None]) -> tuple[Bin, ...]:
-    """Counts from the first bin that holds one to the last, and before them of those without a timed kernel."""
+    """Counts from the first bin that holds one to the last, and before them of those without a
+    timed kernel.
+    """
     known = [value for value in speedups if value is not None]
     counts = Counter(bisect_right(EDGES, value) - 1 for value in known if value > 0)
     none = Bin(low=None, high=None, count=sum(value <= 0 for value in known))
@@ -117,8 +126,13 @@ def _kinds(problems: Sequence[Attempts]) -> tuple[Kind, ...]:
     found: Counter[tuple[Category, str, bool]] = Counter(
         (turn.category, turn.kind, is_hack(turn.outcome)) for turn in turns
     )
-    kinds = [Kind(category=name, kind=kind, turns=count, hack=hack) for (name, kind, hack), count in found.items()]
-    return tuple(sorted(kinds, key=lambda each: (list(MARKS).index(each.category), -each.turns, each.kind)))
+    kinds = [
+        Kind(category=name, kind=kind, turns=count, hack=hack)
+        for (name, kind, hack), count in found.items()
+    ]
+    return tuple(
+        sorted(kinds, key=lambda each: (list(MARKS).index(each.category), -each.turns, each.kind))
+    )
 
 
 def _hacks(problems: Sequence[Attempts], pages: Pages) -> Iterator[Hack]:
@@ -139,7 +153,12 @@ def _held(problems: Sequence[Attempts], pages: Pages) -> Iterator[Held]:
     for attempts, sample, played in _each_turn(problems):
         held = held_roofline(played.turn.outcome)
         if held is not None:
-            yield clean(attempts.problem), played.number, _place(attempts.problem, sample, pages), held
+            yield (
+                clean(attempts.problem),
+                played.number,
+                _place(attempts.problem, sample, pages),
+                held,
+            )
 
 
 def _flags(problems: Sequence[Attempts]) -> tuple[tuple[str, int], ...]:
@@ -150,7 +169,9 @@ def _flags(problems: Sequence[Attempts]) -> tuple[tuple[str, int], ...]:
 
 
 def _each_turn(problems: Sequence[Attempts]) -> Iterator[tuple[Attempts, Sample, Played]]:
-    """Each of them once, with the first trajectory that has it, samples before those that they came from."""
+    """Each of them once, with the first trajectory that has it, samples before those that they came
+    from.
+    """
     for attempts in problems:
         seen: set[int] = set()
         for sample in _in_order(attempts):
@@ -176,7 +197,9 @@ def _place(problem: str, sample: Sample, pages: Pages) -> Place:
     return Place(page=pages.get((problem, name), ""), id=clean(name))
 
 
-def _problem_line(attempts: Attempts, numbers: ProblemMetrics, baseline: Baseline, pages: Pages) -> ProblemLine:
+def _problem_line(
+    attempts: Attempts, numbers: ProblemMetrics, baseline: Baseline, pages: Pages
+) -> ProblemLine:
     speed = numbers.speed[baseline]
     lines = [_line(attempts, each, baseline, pages) for each in _in_order(attempts)]
     own = tuple(filter(None, dict.fromkeys(line.place.page for line in lines)))
@@ -192,7 +215,9 @@ def _problem_line(attempts: Attempts, numbers: ProblemMetrics, baseline: Baselin
         fast=speed and speed.fast["1"],
         hack_rate=numbers.hack_rate,
         score=numbers.score,
-        roofline=max((held.fraction for held in map(_roofline, attempts.turns) if held), default=None),
+        roofline=max(
+            (held.fraction for held in map(_roofline, attempts.turns) if held), default=None
+        ),
         totals=numbers.totals,
         top=max(lines, key=lambda line: line.best or 0.0),
         lines=tuple(shown),

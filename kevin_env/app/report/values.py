@@ -1,4 +1,6 @@
-"""What a report says, as frozen values. Text of models in them is clean, and not escaped for any format."""
+"""What a report says, as frozen values. Text of models in them is clean, and not escaped for any
+format.
+"""
 
 from typing import Literal
 
@@ -17,7 +19,9 @@ class Grid(Frozen):
 
 
 class Bin(Frozen):
-    """Trajectories whose fastest correct kernel has a speedup of `low` or more and less than `high`."""
+    """Trajectories whose fastest correct kernel has a speedup of `low` or more and less than
+    `high`.
+    """
 
     low: float | None
     """None for those without a timed kernel."""
@@ -77,7 +81,9 @@ class RooflinePlot(Frozen):
     marks: tuple[Mark, ...]
     """At least one."""
     memory: tuple[float, float]
-    """Bytes a second: the lowest and the highest ceiling of all turns; they depend on what is read and written."""
+    """Bytes a second: the lowest and the highest ceiling of all turns; they depend on what is read
+    and written.
+    """
     compute: tuple[float, float]
     """FLOPs a second, likewise; they depend on the arithmetic."""
     left_out: int
@@ -101,7 +107,9 @@ class Line(Frozen):
 
 
 class ProblemLine(Frozen):
-    """One problem with its trajectories. Numbers as in `ProblemMetrics`; None where they are not known."""
+    """One problem with its trajectories. Numbers as in `ProblemMetrics`; None where they are not
+    known.
+    """
 
     problem: str
     level: int | None

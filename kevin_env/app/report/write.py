@@ -36,13 +36,16 @@ class Room:
 
 
 SINGLE = Room()
-"""A run with no more than this is one page. A larger one has its trajectories beside it, in pages for each problem that
-hold no more than this, in the folder `<name of the report>_trajectories`."""
+"""A run with no more than this is one page. A larger one has its trajectories beside it, in pages
+for each problem that hold no more than this, in the folder `<name of the report>_trajectories`.
+"""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that has been read: what its figures come from, and where each of its episodes is recorded."""
+    """A run that has been read: what its figures come from, and where each of its episodes is
+    recorded.
+    """
 
     path: Path
     recorded: Recorded
@@ -88,7 +91,10 @@ def read_run(path: Path, on_bad_line: Callable[[BadLine], None]) -> Run:
     # Of several with the same id the last counts.
     rows = {(row.problem, row.episode_id): row for row in library.rows}
     problems = (
-        (each.problem, tuple(rows[each.problem, sample.trajectory.episode_id] for sample in each.episodes))
+        (
+            each.problem,
+            tuple(rows[each.problem, sample.trajectory.episode_id] for sample in each.episodes),
+        )
         for each in gather(recorded.episodes, recorded.ratios)
     )
     return Run(path, recorded, metrics, library, tuple(problems))
@@ -96,10 +102,16 @@ def read_run(path: Path, on_bad_line: Callable[[BadLine], None]) -> Run:
 
 def default_file(path: Path) -> Path:
     """Where the report of a run goes when nobody says: into its folder, or beside its file."""
-    return path / "report.html" if path.is_dir() else path.with_name(f"{path.name.removesuffix('.jsonl')}.report.html")
+    return (
+        path / "report.html"
+        if path.is_dir()
+        else path.with_name(f"{path.name.removesuffix('.jsonl')}.report.html")
+    )
 
 
-def write_report(run: Run, out: Path, on_page: Callable[[int, int], None], room: Room = SINGLE) -> Path:
+def write_report(
+    run: Run, out: Path, on_page: Callable[[int, int], None], room: Room = SINGLE
+) -> Path:
     """Writes the report of a run.
 
     Args:
@@ -131,7 +143,11 @@ def write_report(run: Run, out: Path, on_page: Callable[[int, int], None], room:
         text = page(f"{run.title}: {each[0].problem}", run.episodes(each), f"../{quote(out.name)}")
         write_text(folder / name, text)
         on_page(number, len(beside))
-    pages = {(row.problem, row.episode_id): f"{quote(folder.name)}/{name}" for name, each in beside for row in each}
+    pages = {
+        (row.problem, row.episode_id): f"{quote(folder.name)}/{name}"
+        for name, each in beside
+        for row in each
+    }
     write_text(out, report_page(summarise(run.title, run.recorded, run.metrics, pages)))
     return out
 

@@ -22,7 +22,9 @@ from kevin_env.candidate.extension.stubs import add_stubs, link_flags
 TESTED = ("2.11", "2.13")
 """Versions of torch that both ways were compared on; with any other one the full headers serve."""
 PYBIND = (3, 0)
-"""The version of pybind11, as torch carries it, whose conversions and messages the short headers have."""
+"""The version of pybind11, as torch carries it, whose conversions and messages the short headers
+have.
+"""
 SECONDS = 120.0
 Request = dict[str, Any]
 
@@ -33,7 +35,8 @@ class ShortPath:
     `load` and `load_inline` stay torch's own: what they write, name, lock and remember is as ever.
 
     Attributes:
-        served: The folders of extensions that were built with the short headers, and what was asked for.
+        served: The folders of extensions that were built with the short headers, and what was asked
+            for.
     """
 
     def __init__(self) -> None:
@@ -52,13 +55,17 @@ class ShortPath:
             self._build(**request)
 
     def load(self, module_name: str, path: str, is_python_module: bool) -> Any:
-        """Imports a library; one that the short headers gave and that does not import is built anew."""
+        """Imports a library; one that the short headers gave and that does not import is built
+        anew.
+        """
         request = self.served.get(_key(path, module_name))
         if request is None:
             return self._import(module_name, path, is_python_module)
         try:
             return self._import(module_name, path, is_python_module)
-        except Exception:  # the boundary round the short path: with the full headers it may work, or say why not
+        except (
+            Exception
+        ):  # the boundary round the short path: with the full headers it may work, or say why not
             del self.served[_key(path, module_name)]
             self._build(**request)
             return self._import(module_name, path, is_python_module)
@@ -67,7 +74,8 @@ class ShortPath:
 def install() -> ShortPath | None:
     """Has `load` and `load_inline` try the short headers first, but where these were not tested.
 
-    Has them precompile no header (`use_pch`): that saves time only, and torch would write it beside its own headers.
+    Has them precompile no header (`use_pch`): that saves time only, and torch would write it beside
+    its own headers.
     """
     cpp_extension._check_and_build_extension_h_precompiler_headers = lambda *args, **kwargs: None
     if not _supported():
@@ -98,7 +106,10 @@ def _supported() -> bool:
 def _pybind() -> int:
     """The version of torch's pybind11 as one number, such as 30004."""
     text = _torch_header("pybind11/detail/common.h")
-    parts = (re.search(rf"define PYBIND11_VERSION_{part} (\d+)", text) for part in ("MAJOR", "MINOR", "MICRO"))
+    parts = (
+        re.search(rf"define PYBIND11_VERSION_{part} (\d+)", text)
+        for part in ("MAJOR", "MINOR", "MICRO")
+    )
     major, minor, micro = (int(found[1]) if found else 0 for found in parts)
     return (major * 100 + minor) * 100 + micro
 
@@ -114,7 +125,8 @@ def _build_short(request: Request) -> bool:
     """Whether the library was built with the short headers.
 
     Raises:
-        RuntimeError: what torch's own build would raise, when it is certain that it could not compile this either.
+        RuntimeError: what torch's own build would raise, when it is certain that it could not
+            compile this either.
     """
     errors = None
     try:
@@ -126,7 +138,12 @@ def _build_short(request: Request) -> bool:
     except Exception:
         return False
     if errors is not None:
-        raise_error(f"Error building extension '{request['name']}'", ["ninja"], errors.encode(), request["verbose"])
+        raise_error(
+            f"Error building extension '{request['name']}'",
+            ["ninja"],
+            errors.encode(),
+            request["verbose"],
+        )
     return False
 
 
@@ -134,7 +151,9 @@ def _final_errors(request: Request, output: bytes) -> str | None:
     from kevin_env.candidate.extension.final import final_errors
 
     flags = [*request["extra_cflags"], *request["extra_cuda_cflags"]]
-    return final_errors(output.decode(errors="replace"), request["sources"], request["extra_include_paths"], flags)
+    return final_errors(
+        output.decode(errors="replace"), request["sources"], request["extra_include_paths"], flags
+    )
 
 
 def _needs(request: Request) -> Needs | None:
@@ -147,19 +166,36 @@ def _run(request: Request, needs: Needs) -> bool:
     folder = Path(request["build_directory"]) / "short"
     folder.mkdir(exist_ok=True)
     library = f"{request['name']}{cpp_extension.LIB_EXT}"
-    linked = cpp_extension._prepare_ldflags([*request["extra_ldflags"]], request["with_cuda"], False, False, False)
+    linked = cpp_extension._prepare_ldflags(
+        [*request["extra_ldflags"]], request["with_cuda"], False, False, False
+    )
     short = request | _compiler_flags(request, needs) | {
         "extra_ldflags": link_flags(linked, folder),
         "extra_include_paths": [str(HEADERS), *request["extra_include_paths"]],
         "path": str(folder / "build.ninja"),
     }  # fmt: skip
     writer = cpp_extension._write_ninja_file_to_build_library
-    writer(**{name: value for name, value in short.items() if name in inspect.signature(writer).parameters})
+    writer(
+        **{
+            name: value
+            for name, value in short.items()
+            if name in inspect.signature(writer).parameters
+        }
+    )
     add_stubs(folder / "build.ninja", linked, folder, library)
     workers = cpp_extension._get_num_workers(False)
     command = gently(["ninja", *(["-j", str(workers)] if workers is not None else ())])
-    subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=SECONDS)
-    shutil.copyfile(folder / library, folder / "copy")  # ninja's own stays, so that a second build has nothing to do
+    subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=SECONDS,
+    )
+    shutil.copyfile(
+        folder / library, folder / "copy"
+    )  # ninja's own stays, so that a second build has nothing to do
     (folder / "copy").replace(Path(request["build_directory"]) / library)
     return True
 
@@ -167,7 +203,11 @@ def _run(request: Request, needs: Needs) -> bool:
 def _compiler_flags(request: Request, needs: Needs) -> Request:
     flags = [f"-DKEVIN_SHORT_PYBIND={_pybind()}", *(["-DKEVIN_SHORT_HALF"] if needs.half else ())]
     flags += [f"-include {name}" for name in needs.standard]
-    cuda = [*flags, f"-DKEVIN_SHORT_LINE={_line_type()}", *(["-DKEVIN_SHORT_PYTHON"] if needs.python else ())]
+    cuda = [
+        *flags,
+        f"-DKEVIN_SHORT_LINE={_line_type()}",
+        *(["-DKEVIN_SHORT_PYTHON"] if needs.python else ()),
+    ]
     return {
         "extra_cflags": [*flags, *request["extra_cflags"]],
         "extra_cuda_cflags": [*cuda, *_architecture(request), *request["extra_cuda_cflags"]],
@@ -187,4 +227,6 @@ def _architecture(request: Request) -> list[str]:
 
 def _line_type() -> str:
     """What torch's check of a CUDA call takes a line number as; that changed between versions."""
-    return "uint32_t" if "uint32_t line_number" in _torch_header("c10/cuda/CUDAException.h") else "int"
+    return (
+        "uint32_t" if "uint32_t line_number" in _torch_header("c10/cuda/CUDAException.h") else "int"
+    )

@@ -47,7 +47,8 @@ class Piece:
     Attributes:
         kind: `declaration`, `include`, `define` or `pragma`.
         tokens: All of it; of a directive, what follows the word it begins with.
-        body: Of a function that is defined, the place of the brace that opens its body; otherwise None.
+        body: Of a function that is defined, the place of the brace that opens its body; otherwise
+            None.
     """
 
     kind: str
@@ -65,22 +66,32 @@ class _Reader:
     broken: bool = False
 
     def add(self, token: Token) -> bool:
-        """Takes the next token. Says whether it ends the declaration; a closing brace too many breaks it."""
+        """Takes the next token. Says whether it ends the declaration; a closing brace too many
+        breaks it.
+        """
         if token.text == "{" and not self.open and self._begins_body():
             self.body = len(self.tokens)
         if token.text in _CLOSES:
             self._close(token.text)
-        inner = self.open[len(self.open) - self.open[::-1].index("{") :] if "{" in self.open else self.open
+        inner = (
+            self.open[len(self.open) - self.open[::-1].index("{") :]
+            if "{" in self.open
+            else self.open
+        )
         at = Token(token.text, token.kind, token.line, self.open.count("{"), len(inner))
         self.tokens.append(at)
         if token.text in _CLOSES.values():
             self.open.append(token.text)
-        return not self.open and (token.text == ";" or (token.text == "}" and self.body is not None))
+        return not self.open and (
+            token.text == ";" or (token.text == "}" and self.body is not None)
+        )
 
     def _begins_body(self) -> bool:
         if not self.tokens or self.tokens[-1].text not in _BEFORE_BODY:
             return False
-        return not any(t.text == "{" or (t.text in _NOT_BEFORE_BODY and not t.parentheses) for t in self.tokens)
+        return not any(
+            t.text == "{" or (t.text in _NOT_BEFORE_BODY and not t.parentheses) for t in self.tokens
+        )
 
     def _close(self, mark: str) -> None:
         while self.open and self.open[-1] != _CLOSES[mark]:
@@ -95,7 +106,8 @@ class _Reader:
 
 
 def cut(text: str) -> Iterator[Piece]:
-    """The declarations of a source in their order; they end before what cannot be read with certainty.
+    """The declarations of a source in their order; they end before what cannot be read with
+    certainty.
 
     A declaration in which brackets are missing is the last one.
     """
@@ -105,7 +117,11 @@ def cut(text: str) -> Iterator[Piece]:
             unroll = _UNROLL.fullmatch(token.text)
             if unroll and reader.tokens:
                 if unroll[1]:
-                    reader.add(Token(unroll[1], "word" if unroll[1].isidentifier() else "number", token.line))
+                    reader.add(
+                        Token(
+                            unroll[1], "word" if unroll[1].isidentifier() else "number", token.line
+                        )
+                    )
                 continue
             piece = _directive(token)
             if piece is None or reader.tokens:
@@ -119,16 +135,25 @@ def cut(text: str) -> Iterator[Piece]:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    """Ends before what this reading would get wrong: other characters, and strings with a prefix or a suffix."""
+    """Ends before what this reading would get wrong: other characters, and strings with a prefix or
+    a suffix.
+    """
     at, line, before, fresh = 0, 1, "", True
     odd = _ODD.search(text)
     end = odd.start() if odd else len(text)
     while at < end:
         found = _TOKEN.match(text, at)
         kind = found.lastgroup if found else None
-        if found is None or kind is None or found.end() > end or (kind == "directive" and not fresh):
+        if (
+            found is None
+            or kind is None
+            or found.end() > end
+            or (kind == "directive" and not fresh)
+        ):
             return
-        if {kind, before} == {"string", "word"} or (kind == "space" and found[0].rstrip().endswith("\\")):
+        if {kind, before} == {"string", "word"} or (
+            kind == "space" and found[0].rstrip().endswith("\\")
+        ):
             return
         if kind not in ("space", "newline"):
             yield Token(found[0], kind, line)

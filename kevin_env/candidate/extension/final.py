@@ -1,9 +1,11 @@
-"""Whether torch's full headers could cure what the compiler says of a source that has the short ones.
+"""Whether torch's full headers could cure what the compiler says of a source that has the short
+ones.
 
-They cannot if the first error lies in the body of a function of the device all of whose words mean the same with both:
-neither the function nor anything of the source that it uses has a name that the full headers declare, or could. A
-compiler has read no more than that when it complains. Found by reading, and in doubt the answer is no: then the full
-headers tell. Functions of the host are always in doubt: they may call whatever a header happens to bring.
+They cannot if the first error lies in the body of a function of the device all of whose words mean
+the same with both: neither the function nor anything of the source that it uses has a name that the
+full headers declare, or could. A compiler has read no more than that when it complains. Found by
+reading, and in doubt the answer is no: then the full headers tell. Functions of the host are always
+in doubt: they may call whatever a header happens to bring.
 """
 
 import contextlib
@@ -21,7 +23,9 @@ from kevin_env.candidate.extension.sources import HEADERS
 _SEVERE = re.compile(r"^(?P<file>/[^\s:()]+)\((?P<line>\d+)\): error: ")
 """As nvcc tells it: with a line and no column."""
 _ERROR = re.compile(r"^(?!FAILED|ninja|\[|\d+ errors? )\S.*\b(?:error|fatal)\b")
-_ELSEWHERE = re.compile(r"instantiation|required (?:from|by|for)|detected during|in expansion of|\[-[fW]\S*\]$", re.M)
+_ELSEWHERE = re.compile(
+    r"instantiation|required (?:from|by|for)|detected during|in expansion of|\[-[fW]\S*\]$", re.M
+)
 _SYSTEM = re.compile(r"[a-z_0-9]+(?:\.h)?|cub/cub\.cuh|cooperative_groups/\w+\.h")
 _FLAG = re.compile(
     r"-?-(?:O\w*|g|w|v|W(?!error)[a-z][\w-]*|std=[\w+]+|f(?:openmp|PIC|fast-math|no-[\w-]+|unroll-loops)|m(?:arch|tune|cpu)=[\w-]+"
@@ -34,8 +38,11 @@ _LAST_LINE = re.compile(r"[^}]*\}\s*(//.*)?")
 _VARIABLES = re.compile(r"CPATH|\w*_INCLUDE_PATH|NVCC_\w+|GCC_EXEC_PREFIX|COMPILER_PATH")
 
 
-def final_errors(output: str, sources: Sequence[str], folders: Sequence[str], flags: Iterable[str]) -> str | None:
-    """What a compiler said that is true with the full headers, too; None when they have to be asked.
+def final_errors(
+    output: str, sources: Sequence[str], folders: Sequence[str], flags: Iterable[str]
+) -> str | None:
+    """What a compiler said that is true with the full headers, too; None when they have to be
+    asked.
 
     Args:
         output: What ninja printed when it built with the short headers.
@@ -49,7 +56,9 @@ def final_errors(output: str, sources: Sequence[str], folders: Sequence[str], fl
     errors = list(_errors(output))
     if sum(line.startswith("FAILED: ") for line in output.splitlines()) != 1 or not errors:
         return None
-    defined = {flag.lstrip("-")[1:].partition("=")[0] for flag in given if flag.lstrip("-").startswith("D")}
+    defined = {
+        flag.lstrip("-")[1:].partition("=")[0] for flag in given if flag.lstrip("-").startswith("D")
+    }
     final = [_is_final(error, sources, folders, defined) for error in errors]
     kept = (error for error, keep in zip(errors, final, strict=True) if keep)
     return "".join("\n".join(error.lines) + "\n\n" for error in kept) if final[0] else None
@@ -76,20 +85,30 @@ def _errors(output: str) -> Iterator[_Error]:
         at = end
 
 
-def _is_final(error: _Error, sources: Sequence[str], folders: Sequence[str], defined: set[str]) -> bool:
+def _is_final(
+    error: _Error, sources: Sequence[str], folders: Sequence[str], defined: set[str]
+) -> bool:
     found = _SEVERE.match(error.lines[0])
-    if not found or found["file"] not in sources or _ELSEWHERE.search("\n".join((error.before, *error.lines))):
+    if (
+        not found
+        or found["file"] not in sources
+        or _ELSEWHERE.search("\n".join((error.before, *error.lines)))
+    ):
         return False
     path = Path(found["file"])
     if path.suffix != ".cu":
         return False
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return _depends_on_nothing(path, int(found["line"]), [path.parent, *map(Path, folders)], names_of(defined))
+        return _depends_on_nothing(
+            path, int(found["line"]), [path.parent, *map(Path, folders)], names_of(defined)
+        )
     return False
 
 
 def _depends_on_nothing(path: Path, line: int, folders: Sequence[Path], names: Names) -> bool:
-    """Whether a line lies inside a function that means the same with both, as far as the compiler has read."""
+    """Whether a line lies inside a function that means the same with both, as far as the compiler
+    has read.
+    """
     text = path.read_text(encoding="utf-8")
     pieces = iter(cut(text))
     for piece in pieces:
@@ -112,7 +131,9 @@ def _is_system(name: str, folders: Sequence[Path]) -> bool:
         return False
     if (HEADERS / inner).is_file():
         return True
-    return bool(_SYSTEM.fullmatch(inner)) and not any((folder / inner).exists() for folder in folders)
+    return bool(_SYSTEM.fullmatch(inner)) and not any(
+        (folder / inner).exists() for folder in folders
+    )
 
 
 def _opens_namespace(piece: Piece) -> bool:
@@ -121,7 +142,9 @@ def _opens_namespace(piece: Piece) -> bool:
 
 
 def _is_of_the_device(piece: Piece) -> bool:
-    """Whether a function is compiled for the device alone, and no template: its errors may depend on what it is for."""
+    """Whether a function is compiled for the device alone, and no template: its errors may depend
+    on what it is for.
+    """
     head = {token.text for token in piece.tokens[: piece.body]}
     return not head.isdisjoint(("__global__", "__device__")) and head.isdisjoint(
         ("__host__", "template", "auto", "operator")

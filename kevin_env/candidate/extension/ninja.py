@@ -1,7 +1,7 @@
 """Torch's call of ninja, which ends the other compilers as soon as one has failed.
 
-An error in a CUDA source is known after seconds; without this it is told when the C++ source beside it, which includes
-all of torch's headers, has been compiled to the end.
+An error in a CUDA source is known after seconds; without this it is told when the C++ source beside
+it, which includes all of torch's headers, has been compiled to the end.
 """
 
 import os
@@ -23,21 +23,30 @@ def run_ninja_build(build_directory: str, verbose: bool, error_prefix: str) -> N
     """Builds what `build.ninja` in a folder says, like the function of torch that it stands in for.
 
     Raises:
-        RuntimeError: when a compiler fails; its cause carries what all of them printed, also when that was shown.
+        RuntimeError: when a compiler fails; its cause carries what all of them printed, also when
+            that was shown.
     """
     workers = cpp_extension._get_num_workers(verbose)
     command = gently(["ninja", "-v", *(["-j", str(workers)] if workers is not None else ())])
     sys.stdout.flush()
     sys.stderr.flush()
-    with subprocess.Popen(command, cwd=build_directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as ninja:
+    with subprocess.Popen(
+        command, cwd=build_directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as ninja:
         output = _read(ninja, verbose)
     if ninja.returncode:
         raise_error(error_prefix, command, output, shown=verbose)
 
 
 def raise_error(error_prefix: str, command: list[str], output: bytes, shown: bool) -> NoReturn:
-    """Raises what torch raises when ninja has failed, the output in its text unless that was shown already."""
-    text = f"{error_prefix}: {output.decode(errors='replace')}" if output and not shown else error_prefix
+    """Raises what torch raises when ninja has failed, the output in its text unless that was shown
+    already.
+    """
+    text = (
+        f"{error_prefix}: {output.decode(errors='replace')}"
+        if output and not shown
+        else error_prefix
+    )
     raise RuntimeError(text) from subprocess.CalledProcessError(1, command, output)
 
 

@@ -25,9 +25,12 @@ _WORDS = {
     "float.h": "FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN DBL_EPSILON",
     "limits.h": "INT_MAX INT_MIN UINT_MAX LLONG_MAX LLONG_MIN",
 }  # fmt: skip
-KEYWORDS, _TYPES, _CALLED, _UNCERTAIN, _FLOATS, _INTEGERS = (frozenset(words.split()) for words in _WORDS.values())
-"""Of these, calls mean the same though the full headers add overloads for types that only they have; the uncertain
-keywords need a header, or look further than the words beside them."""
+KEYWORDS, _TYPES, _CALLED, _UNCERTAIN, _FLOATS, _INTEGERS = (
+    frozenset(words.split()) for words in _WORDS.values()
+)
+"""Of these, calls mean the same though the full headers add overloads for types that only they
+have; the uncertain keywords need a header, or look further than the words beside them.
+"""
 _BROUGHT = {"cfloat": _FLOATS, "float.h": _FLOATS, "climits": _INTEGERS, "limits.h": _INTEGERS}
 """What a source declares by including it."""
 FORM = re.compile(
@@ -44,7 +47,9 @@ _KNOWN = re.compile(
     r"|__(?:float_as_u?int|u?int_as_float|float2u?int_r[nzud]|u?int2float_r[nzud])|__popc(?:ll)?|__clz(?:ll)?|__ffs(?:ll)?"
     r"|__brev(?:ll)?|__u?mul(?:24|hi)|INFINITY|NAN|M_PI|HUGE_VALF?"
 )
-"""Names of such a form that CUDA, or every short header, declares; full ones add overloads for 16-bit floats only."""
+"""Names of such a form that CUDA, or every short header, declares; full ones add overloads for
+16-bit floats only.
+"""
 _RESULTS = frozenset((")", "]", "mutable", "noexcept", "constexpr"))
 _BETWEEN = frozenset(("*", "&", "const", "volatile", "__restrict__", "__restrict"))
 _ELSEWHERE = frozenset(("::", "struct", "class", "enum", "union"))
@@ -74,13 +79,17 @@ class Names:
         plain = self.are_plain(piece)
         if piece.kind == "include":
             self.own |= _BROUGHT.get(piece.tokens[0].text[1:-1], set())
-        elif piece.kind == "define":  # what longer ones mean is settled where they are used, and may change until then
+        elif (
+            piece.kind == "define"
+        ):  # what longer ones mean is settled where they are used, and may change until then
             constant = [token.kind for token in piece.tokens[1:]] == ["number"]
             (self.own if plain and constant else self.macros).add(piece.tokens[0].text)
         elif piece.kind == "declaration" and plain:
             self.own |= _declared(piece.tokens)
         elif piece.kind == "declaration":
-            self.doubtful |= {token.text for token in piece.tokens[: piece.body] if token.kind == "word"} - KEYWORDS
+            self.doubtful |= {
+                token.text for token in piece.tokens[: piece.body] if token.kind == "word"
+            } - KEYWORDS
 
     def are_plain(self, piece: Piece) -> bool:
         """Whether all words of a piece mean the same with both headers."""
@@ -88,19 +97,33 @@ class Names:
         declared = _declared(tokens) | ({tokens[0].text} if piece.kind == "define" else set())
         hidden = _hidden(piece)
         places = zip(_before(tokens), tokens, (*(t.text for t in tokens[1:]), ""), strict=False)
-        return all(self._is_plain(before, token, after, declared, hidden) for before, token, after in places)
+        return all(
+            self._is_plain(before, token, after, declared, hidden)
+            for before, token, after in places
+        )
 
-    def _is_plain(self, before: str, token: Token, after: str, declared: set[str], hidden: set[str]) -> bool:
+    def _is_plain(
+        self, before: str, token: Token, after: str, declared: set[str], hidden: set[str]
+    ) -> bool:
         word = token.text
         if token.kind != "word":
             return token.kind != "number" or bool(_NUMBER.fullmatch(word))
         if word in self.macros or word in _UNCERTAIN:
             return False
-        if before in (".", "->") or word in KEYWORDS or (word in hidden and before not in _ELSEWHERE):
+        if (
+            before in (".", "->")
+            or word in KEYWORDS
+            or (word in hidden and before not in _ELSEWHERE)
+        ):
             return True
         if word in self.doubtful:
             return word in _CALLED and after == "("
-        return word in declared or word in self.own or not FORM.fullmatch(word) or bool(_KNOWN.fullmatch(word))
+        return (
+            word in declared
+            or word in self.own
+            or not FORM.fullmatch(word)
+            or bool(_KNOWN.fullmatch(word))
+        )
 
 
 def names_of(defined: set[str]) -> Names:
@@ -144,7 +167,9 @@ def _hidden(piece: Piece) -> set[str]:
     seen: set[str] = set()
     for at, token in enumerate(piece.tokens):
         inside = token.braces == 1 and not token.parentheses
-        if (at < piece.body and token.parentheses == 1 and not token.braces) or (inside and token.text not in seen):
+        if (at < piece.body and token.parentheses == 1 and not token.braces) or (
+            inside and token.text not in seen
+        ):
             found |= {token.text} if _is_declared(piece.tokens, at) else set()
         seen.add(token.text)
     return found

@@ -1,7 +1,9 @@
-"""What the sources of an extension ask for: whether the short headers may stand in, and which parts of them are needed.
+"""What the sources of an extension ask for: whether the short headers may stand in, and which parts
+of them are needed.
 
-The short headers turn whatever they lack into a compile error. What is looked for here is the rest: places where code
-would compile with them and mean something else than with torch's own. Found by reading; in doubt the answer is no.
+The short headers turn whatever they lack into a compile error. What is looked for here is the rest:
+places where code would compile with them and mean something else than with torch's own. Found by
+reading; in doubt the answer is no.
 """
 
 import re
@@ -20,7 +22,9 @@ _DOUBTFUL_MACRO = re.compile(
 )
 _NAMESPACE = re.compile(r"using\s+namespace\s+(?:std|at|c10|torch|pybind11)\b")
 _REQUIRES_GRAD = re.compile(r"\brequires_grad\s*\((?!\s*false\s*\))")
-_TAKES_TENSORS = re.compile(r"\b(?:Tensor|void|auto|vector\s*<[^;{}()]*>|tuple\s*<[^;{}()]*>)\s*[&*]?\s+(\w+)\s*\(")
+_TAKES_TENSORS = re.compile(
+    r"\b(?:Tensor|void|auto|vector\s*<[^;{}()]*>|tuple\s*<[^;{}()]*>)\s*[&*]?\s+(\w+)\s*\("
+)
 _STD = re.compile(r"\bstd\s*::\s*(\w+)")
 _HALF = re.compile(
     r"\b(?:Half|BFloat16)\b|_AND_HALF\b|REDUCED_FLOATING|_AND\d?\s*\([^{};]*?\bk(?:Half|BFloat16|Float16)\b"
@@ -92,7 +96,9 @@ class Needs:
     """A binding, in a CUDA source; elsewhere it is always there."""
 
 
-def read_sources(paths: Iterable[str], folders: Iterable[str], functions: frozenset[str]) -> Needs | None:
+def read_sources(
+    paths: Iterable[str], folders: Iterable[str], functions: frozenset[str]
+) -> Needs | None:
     """What the sources need, or None when only torch's own headers will do.
 
     Args:
@@ -111,14 +117,18 @@ def read_sources(paths: Iterable[str], folders: Iterable[str], functions: frozen
         return None
     cuda = [code for path, code in zip(texts, codes, strict=True) if path.suffix in (".cu", ".cuh")]
     return Needs(
-        standard=tuple(sorted(set(_standard(codes)) | {name for name in included if name in _OF_STD})),
+        standard=tuple(
+            sorted(set(_standard(codes)) | {name for name in included if name in _OF_STD})
+        ),
         half=any(map(_HALF.search, codes)),
         python=any(map(_PYTHON.search, cuda)),
     )
 
 
 def _collect(path: Path, folders: tuple[Path, ...], texts: dict[Path, str]) -> bool:
-    """Reads a source and the headers beside it. Says whether all that it includes of torch's is there in short."""
+    """Reads a source and the headers beside it. Says whether all that it includes of torch's is
+    there in short.
+    """
     if path in texts:
         return True
     try:
@@ -141,7 +151,9 @@ def _without_strings(text: str) -> str:
 
 
 def _doubtful(code: str) -> bool:
-    """Whether it asks what only torch's headers define, or opens namespaces whose names would differ."""
+    """Whether it asks what only torch's headers define, or opens namespaces whose names would
+    differ.
+    """
     macros = any(_DOUBTFUL_MACRO.search(condition) for condition in _CONDITION.findall(code))
     return macros or bool(_NAMESPACE.search(code) or _REQUIRES_GRAD.search(code))
 
@@ -151,7 +163,9 @@ def _hides_functions(codes: list[str], functions: frozenset[str]) -> bool:
 
     For a tensor, torch's is a candidate as well, by argument-dependent lookup.
     """
-    declared = Counter(name for code in codes for name in _TAKES_TENSORS.findall(code) if name in functions)
+    declared = Counter(
+        name for code in codes for name in _TAKES_TENSORS.findall(code) if name in functions
+    )
     return any(
         sum(len(re.findall(rf"(?<![\w:.])(?<!->){name}\s*\(", code)) for code in codes) > count
         for name, count in declared.items()

@@ -4,8 +4,9 @@
     with KevinEnv(base_url="http://localhost:8000") as env:
         result = env.reset(problem_id="L1_23_Softmax")
 
-What the OpenEnv environment `kernrl` exports has its names here too, so that its users change one import.
-`kevin-env serve` starts a server; `kevin_env.integrations.openenv.server` makes one of any pool.
+What the OpenEnv environment `kernrl` exports has its names here too, so that its users change one
+import. `kevin-env serve` starts a server; `kevin_env.integrations.openenv.server` makes one of any
+pool.
 """
 
 try:

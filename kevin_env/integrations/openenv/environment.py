@@ -43,7 +43,9 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, pool: JudgePool, tasks: Tasks, settings: Settings, limits: ServerLimits) -> None:
+    def __init__(
+        self, pool: JudgePool, tasks: Tasks, settings: Settings, limits: ServerLimits
+    ) -> None:
         super().__init__()
         self._pool, self._tasks, self._settings, self._limits = pool, tasks, settings, limits
         self._range = reward_range(settings.score)
@@ -54,12 +56,14 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         self._device = ""
         self._closed = False
 
-    def reset(self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any) -> KevinObservation:
+    def reset(
+        self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any
+    ) -> KevinObservation:
         """Begins an episode, and gives up the one before; that goes on if this fails.
 
         Args:
-            seed: draws the problem, where none is named; the same seed draws the same. Held-out problems are drawn
-                only with `split="held_out"`.
+            seed: draws the problem, where none is named; the same seed draws the same. Held-out
+                problems are drawn only with `split="held_out"`.
             episode_id: what the state will call the episode.
             kwargs: `problem_id`, or `split` with or without `index`.
 
@@ -72,29 +76,43 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         request = ResetRequest.of({"seed": seed, "episode_id": episode_id, **kwargs})
         if request.seed is not None:
             self._random.seed(request.seed)
-        episode = Episode(self._tasks.choose(request, self._random), self._pool, self._settings, model="openenv")
+        episode = Episode(
+            self._tasks.choose(request, self._random), self._pool, self._settings, model="openenv"
+        )
         episode.start()
         self._device = _device_line(episode.trajectory.hardware)
         self._episode_id = request.episode_id or episode.episode_id
         self._episode = episode
         return self._observe(episode)
 
-    def step(self, action: KevinAction, timeout_s: float | None = None, **kwargs: Any) -> KevinObservation:
+    def step(
+        self, action: KevinAction, timeout_s: float | None = None, **kwargs: Any
+    ) -> KevinObservation:
         """Takes one turn.
 
         Raises:
             EpisodeError: before `reset` and after the end of an episode.
-            TimeoutError: if it takes longer than the limit, or than `timeout_s`. The turn has not happened then.
+            TimeoutError: if it takes longer than the limit, or than `timeout_s`. The turn has not
+                happened then.
             JudgeError: if the judge fails. Neither has it then.
         """
         return asyncio.run(self.step_async(action, timeout_s))
 
-    async def step_async(self, action: KevinAction, timeout_s: float | None = None, **kwargs: Any) -> KevinObservation:
-        """`step` for the server. A client that leaves, or a session that is closed, ends what is judged."""
+    async def step_async(
+        self, action: KevinAction, timeout_s: float | None = None, **kwargs: Any
+    ) -> KevinObservation:
+        """`step` for the server. A client that leaves, or a session that is closed, ends what is
+        judged.
+        """
         judging = self._judging = await asyncio.to_thread(self._begin, action)
         budget = min(self._limits.step_timeout, timeout_s or self._limits.step_timeout)
-        turn, leaving = asyncio.wrap_future(judging), asyncio.ensure_future(LEFT.get(asyncio.Event()).wait())
-        done, _ = await asyncio.wait([turn, leaving], timeout=budget, return_when=asyncio.FIRST_COMPLETED)
+        turn, leaving = (
+            asyncio.wrap_future(judging),
+            asyncio.ensure_future(LEFT.get(asyncio.Event()).wait()),
+        )
+        done, _ = await asyncio.wait(
+            [turn, leaving], timeout=budget, return_when=asyncio.FIRST_COMPLETED
+        )
         leaving.cancel()
         if turn not in done and judging.cancel():
             raise TimeoutError(f"not judged within {budget:g} s; the same action may be sent again")
@@ -130,7 +148,9 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         )
 
     def close(self) -> None:
-        """Ends the session: its episode is dropped, what is judged is cancelled, and nothing begins any more."""
+        """Ends the session: its episode is dropped, what is judged is cancelled, and nothing begins
+        any more.
+        """
         self._closed = True
         self._episode = None
         if self._judging is not None:
@@ -138,8 +158,13 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
             self._judging = None
 
     def list_splits(self) -> list[str | dict[str, str]]:
-        """Task API: the names of the splits; of those held out also what OpenEnv calls such a split."""
-        return [{"name": name, "type": "test"} if name == "held_out" else name for name in self._tasks.splits()]
+        """Task API: the names of the splits; of those held out also what OpenEnv calls such a
+        split.
+        """
+        return [
+            {"name": name, "type": "test"} if name == "held_out" else name
+            for name in self._tasks.splits()
+        ]
 
     def list_tasks(self, split: str) -> list[dict[str, Any]]:
         """Task API: what there is to tell of each task of a split; `id` is its problem_id."""
@@ -159,7 +184,9 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
             raise IndexError(index)
         return self._tasks.rows(split)[index]
 
-    def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
+    def get_task_range(
+        self, split: str, start: int | None = None, stop: int | None = None
+    ) -> list[dict[str, Any]]:
         """Task API: tasks from `start` up to `stop`, exclusive."""
         return self._tasks.rows(split)[start:stop]
 
@@ -191,7 +218,9 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
         """The turns' scores within the declared range, and the returns of these."""
         low, high = self._range
         scores = [min(max(turn.score, low), high) for turn in episode.turns]
-        return scores, list(discounted_returns(scores, self._settings.gamma, self._settings.returns))
+        return scores, list(
+            discounted_returns(scores, self._settings.gamma, self._settings.returns)
+        )
 
     def _require_open(self) -> None:
         if self._closed:
@@ -200,7 +229,9 @@ class KevinEnvironment(Environment[KevinAction, KevinObservation, KevinState]):
     def _require_episode(self) -> Episode:
         self._require_open()
         if self._episode is None:
-            raise EpisodeError("there is no episode; send reset first, over the same WebSocket (/ws)")
+            raise EpisodeError(
+                "there is no episode; send reset first, over the same WebSocket (/ws)"
+            )
         return self._episode
 
 

@@ -1,4 +1,6 @@
-"""What an unknown client may do: how many sessions, how large messages, how long silences, and not from other pages."""
+"""What an unknown client may do: how many sessions, how large messages, how long silences, and not
+from other pages.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -21,7 +23,9 @@ class ServerLimits(Frozen):
     sessions: int = Field(default=32, ge=1)
     """Sessions at once; one more is told so and closed."""
     step_timeout: float = Field(default=900.0, gt=0)
-    """For one step, waiting for the device included. What takes longer is an error, and the turn has not happened."""
+    """For one step, waiting for the device included. What takes longer is an error, and the turn
+    has not happened.
+    """
     idle_timeout: float = Field(default=1800.0, gt=0)
     """How long a session may be silent before it is ended."""
     message_bytes: int = Field(default=1 << 20, ge=1024)
@@ -31,9 +35,9 @@ class ServerLimits(Frozen):
 class SocketMiddleware:
     """ASGI middleware for WebSockets: whom it lets in, and when they are over.
 
-    Silence of `seconds` is a disconnect. While a step is taken nobody waits for a message, so that its time does not
-    count. A browser that comes from a page of another origin is refused: it would let any page that a user looks at
-    run code on the user's own server.
+    Silence of `seconds` is a disconnect. While a step is taken nobody waits for a message, so that
+    its time does not count. A browser that comes from a page of another origin is refused: it would
+    let any page that a user looks at run code on the user's own server.
     """
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
@@ -58,7 +62,8 @@ class SocketMiddleware:
                 return {"type": "websocket.disconnect", "code": 1001}
 
         async def answer(message: Message) -> None:
-            # OpenEnv would try again to tell the client that it could not be told; the next receive tells that it left.
+            # OpenEnv would try again to tell the client that it could not be told; the next receive
+            # tells that it left.
             with suppress(OSError):
                 await send(message)
 

@@ -8,7 +8,9 @@ from pydantic import ConfigDict, Field
 from kevin_env.outcome import Category
 
 MOST = 10.3
-"""What a reward is clipped to where its score has no upper end: with the default score, ten times as fast."""
+"""What a reward is clipped to where its score has no upper end: with the default score, ten times
+as fast.
+"""
 
 
 class KevinAction(Action):
@@ -17,7 +19,9 @@ class KevinAction(Action):
     model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
 
     code: str
-    """The reply as the model wrote it, or a Python file alone. The file's class may be called `ModelNew` or `Model`."""
+    """The reply as the model wrote it, or a Python file alone. The file's class may be called
+    `ModelNew` or `Model`.
+    """
 
 
 class KevinObservation(Observation):

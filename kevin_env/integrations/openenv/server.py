@@ -19,7 +19,15 @@ from kevin_env.integrations.openenv.environment import NAME, KevinEnvironment
 from kevin_env.integrations.openenv.limits import ServerLimits, SocketMiddleware
 from kevin_env.integrations.openenv.models import KevinAction, KevinObservation, KevinState
 from kevin_env.integrations.openenv.tasks import Tasks
-from kevin_env.judge.api import Facts, JudgeError, Judgement, JudgePool, OnStage, Options, Submission
+from kevin_env.judge.api import (
+    Facts,
+    JudgeError,
+    Judgement,
+    JudgePool,
+    OnStage,
+    Options,
+    Submission,
+)
 from kevin_env.problem import Problem, list_problems
 from kevin_env.selection import our_sides
 from kevin_env.settings import Settings
@@ -51,9 +59,11 @@ def make_app(
         KevinObservation,
         env_name=NAME,
         state_cls=KevinState,
-        # Sessions without a WebSocket are ended by OpenEnv, which takes the time of a step for silence.
+        # Sessions without a WebSocket are ended by OpenEnv, which takes the time of a step for
+        # silence.
         concurrency_config=ConcurrencyConfig(
-            max_concurrent_envs=limits.sessions, session_timeout=limits.idle_timeout + limits.step_timeout
+            max_concurrent_envs=limits.sessions,
+            session_timeout=limits.idle_timeout + limits.step_timeout,
         ),
     )
     app.add_middleware(SocketMiddleware, seconds=limits.idle_timeout)
@@ -78,10 +88,16 @@ class RequireSandbox:
         return self._pool.describe(problem, options)
 
     def submit(
-        self, problem: Problem, submission: Submission, options: Options, on_stage: OnStage | None = None
+        self,
+        problem: Problem,
+        submission: Submission,
+        options: Options,
+        on_stage: OnStage | None = None,
     ) -> Future[Judgement]:
         """See `JudgePool.submit`."""
-        return self._pool.submit(problem, submission, options.model_copy(update={"require_sandbox": True}), on_stage)
+        return self._pool.submit(
+            problem, submission, options.model_copy(update={"require_sandbox": True}), on_stage
+        )
 
     def close(self) -> None:
         """Leaves the pool alone."""
@@ -90,13 +106,14 @@ class RequireSandbox:
 def make_server(
     app: Any, limits: ServerLimits | None = None, before_stop: Callable[[], None] | None = None
 ) -> uvicorn.Server:
-    """A server for `app` that keeps to the size of messages; `run(sockets=[listen(host, port)])` serves.
+    """A server for `app` that keeps to the size of messages; `run(sockets=[listen(host, port)])`
+    serves.
 
     Args:
         app: any ASGI application.
         limits: those that `app` was made with.
-        before_stop: called once when the server is told to stop, before it waits for what it is busy with. Closing the
-            pool there ends the steps that it would wait for.
+        before_stop: called once when the server is told to stop, before it waits for what it is
+            busy with. Closing the pool there ends the steps that it would wait for.
     """
     limits = limits or ServerLimits()
     config = uvicorn.Config(
@@ -137,7 +154,9 @@ def _refuse(_: Request, error: Exception) -> JSONResponse:
 
 
 def __getattr__(name: str) -> Any:
-    """`app`, as `openenv.yaml` names it for whoever starts uvicorn: made when asked for, with judges of its own."""
+    """`app`, as `openenv.yaml` names it for whoever starts uvicorn: made when asked for, with
+    judges of its own.
+    """
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kevin_env.judge.pool import LocalPool

@@ -1,4 +1,5 @@
-"""Raw code and a class `Model`, as clients of kernrl send them, in the form that the rest of the package reads.
+"""Raw code and a class `Model`, as clients of kernrl send them, in the form that the rest of the
+package reads.
 
 Everywhere else an answer is a reply with a code block that defines `ModelNew`.
 """
@@ -16,10 +17,11 @@ _MODEL_NEW = re.compile(r"^class ModelNew\b", re.MULTILINE)
 
 
 def as_reply(text: str) -> str:
-    """`text` as a reply: a Python file gets a fence round it and its class `Model` the name `ModelNew`.
+    """`text` as a reply: a Python file gets a fence round it and its class `Model` the name
+    `ModelNew`.
 
-    A file that does not parse is one all the same when a line of it begins such a class, so that its error is told.
-    What is no file is left alone.
+    A file that does not parse is one all the same when a line of it begins such a class, so that
+    its error is told. What is no file is left alone.
     """
     code = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     tree = _parse(code)
@@ -45,7 +47,8 @@ def _renamed(code: str, tree: ast.Module) -> str:
 
 
 def _mentions(tree: ast.Module, lines: list[bytes]) -> Iterator[tuple[int, int]]:
-    """Line and column in bytes of each `Model` that means the class: where it is defined and where it is named.
+    """Line and column in bytes of each `Model` that means the class: where it is defined and where
+    it is named.
 
     Python 3.11 misplaces what stands in an f-string, so that each place is looked at.
     """
@@ -70,7 +73,9 @@ def _fenced(code: str) -> str:
 def _parse(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a submission is no message for our user
+            warnings.simplefilter(
+                "ignore"
+            )  # an odd escape in a submission is no message for our user
             return parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

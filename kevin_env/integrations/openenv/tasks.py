@@ -17,10 +17,14 @@ ALL = "all"
 
 
 class ResetRequest(Frozen):
-    """What a client asks for with `reset`. Without any of it, a problem is drawn that is not held out."""
+    """What a client asks for with `reset`. Without any of it, a problem is drawn that is not held
+    out.
+    """
 
     seed: int | None = Field(default=None, ge=0)
-    """Draws the problem where none is named. Inputs never follow from it: their answers could be known beforehand."""
+    """Draws the problem where none is named. Inputs never follow from it: their answers could be
+    known beforehand.
+    """
     episode_id: str | None = Field(default=None, max_length=255, pattern=r"^[\x20-\x7e]+$")
     problem_id: str | None = None
     split: str | None = None
@@ -39,24 +43,34 @@ class ResetRequest(Frozen):
             first = error.errors(include_url=False)[0]
             name = str(first["loc"][0])[:100]
             if first["type"] == "extra_forbidden":
-                raise ValueError(f"unknown reset option {name!r}; there are {', '.join(cls.model_fields)}") from error
+                raise ValueError(
+                    f"unknown reset option {name!r}; there are {', '.join(cls.model_fields)}"
+                ) from error
             raise ValueError(f"reset option {name}: {first['msg']}") from error
 
 
 @dataclass(frozen=True)
 class Tasks:
-    """The problems of a server. Nothing but their ids leads to them: no path that a client names is read."""
+    """The problems of a server. Nothing but their ids leads to them: no path that a client names is
+    read.
+    """
 
     problems: Sequence[Problem]
     sides: Mapping[str, Side]
     """Which of our problems are held out, by id."""
 
     def splits(self) -> dict[str, list[Problem]]:
-        """The problems of each split, in order: all of them, those to train on, those held out, and each level."""
+        """The problems of each split, in order: all of them, those to train on, those held out, and
+        each level.
+        """
         found: dict[str, list[Problem]] = {ALL: list(self.problems)}
         for side in SIDES:
-            found[side] = [problem for problem in self.problems if self.sides.get(problem.id) == side]
-        for level in sorted({problem.level for problem in self.problems if problem.level is not None}):
+            found[side] = [
+                problem for problem in self.problems if self.sides.get(problem.id) == side
+            ]
+        for level in sorted(
+            {problem.level for problem in self.problems if problem.level is not None}
+        ):
             found[f"L{level}"] = [problem for problem in self.problems if problem.level == level]
         return {name: problems for name, problems in found.items() if problems}
 
@@ -89,7 +103,8 @@ class Tasks:
     def choose(self, request: ResetRequest, source: random.Random) -> Problem:
         """The problem that is asked for, or one drawn from `source`.
 
-        One that is held out is drawn from the split `held_out` alone, or where nothing else is served.
+        One that is held out is drawn from the split `held_out` alone, or where nothing else is
+        served.
 
         Raises:
             ProblemError: if it is unknown.
@@ -106,7 +121,9 @@ class Tasks:
             free = [each for each in problems if not is_held_out(each)]
             return source.choice(free or problems)
         if not 0 <= request.index < len(problems):
-            raise ValueError(f"split {request.split} has {len(problems)} tasks; there is no index {request.index}")
+            raise ValueError(
+                f"split {request.split} has {len(problems)} tasks; there is no index {request.index}"
+            )
         return problems[request.index]
 
     def _named(self, id: str) -> Problem:

@@ -1,8 +1,9 @@
 """Trivial answers: what comes to mind of someone who does not want to do the work.
 
-Each is made from what a lazy submission could have at hand, or from less than the whole of the expected output. A
-problem that accepts one of them teaches it. Pure: tensors in, tensors out. None is ever made as a whole: an answer
-gives the elements that are asked for, since outputs may fill a quarter of a device.
+Each is made from what a lazy submission could have at hand, or from less than the whole of the
+expected output. A problem that accepts one of them teaches it. Pure: tensors in, tensors out. None
+is ever made as a whole: an answer gives the elements that are asked for, since outputs may fill a
+quarter of a device.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,21 +35,26 @@ class Scene:
 
 
 Answer = Callable[[], Elements | None]
-"""Makes an answer ready, whose elements can then be had; None where it has not the form of the output."""
+"""Makes an answer ready, whose elements can then be had; None where it has not the form of the
+output.
+"""
 
 
 def trivial_answers(scene: Scene) -> Iterator[tuple[str, Answer]]:
     """Name and maker of every trivial answer that makes sense for an output, the cheapest first.
 
-    An answer that is the expected output by its form (the mean of one element, the signs of signs, a symmetric matrix
-    transposed) says nothing and is left out.
+    An answer that is the expected output by its form (the mean of one element, the signs of signs,
+    a symmetric matrix transposed) says nothing and is left out.
     """
     expected = scene.expected
     yield "zeros", lambda: _constant(expected.new_zeros(()))
     yield "ones", lambda: _constant(torch.ones((), device=expected.device).to(expected.dtype))
     for i, tensor in enumerate(scene.inputs):
         if (fitted := _fitted(tensor, expected)) is not None:
-            yield f"input {i}", lambda fitted=fitted: lambda part: _cast(elements(fitted, part), expected.dtype)
+            yield (
+                f"input {i}",
+                lambda fitted=fitted: lambda part: _cast(elements(fitted, part), expected.dtype),
+            )
     if expected.numel() > 1:
         yield from _constants(expected)
         yield "half of it, then zeros", lambda: partial(_half_then_zeros, expected)
@@ -66,11 +72,16 @@ def _constants(expected: torch.Tensor) -> Iterator[tuple[str, Answer]]:
         return
     for axis in range(expected.dim()):
         if expected.shape[axis] > 1:
-            yield f"the mean of axis {axis}", lambda axis=axis: partial(elements, _axis_means(expected, axis))
+            yield (
+                f"the mean of axis {axis}",
+                lambda axis=axis: partial(elements, _axis_means(expected, axis)),
+            )
 
 
 def _axis_means(expected: torch.Tensor, axis: int) -> torch.Tensor:
-    """In the place of every element the mean along an axis; one number in memory for all that share it."""
+    """In the place of every element the mean along an axis; one number in memory for all that share
+    it.
+    """
     means = means_along(expected, axis, lambda mean: _cast(mean, expected.dtype))
     return means.unsqueeze(axis).expand(expected.shape)
 
@@ -84,8 +95,12 @@ def _half_then_zeros(expected: torch.Tensor, part: slice) -> torch.Tensor:
 def _half_twice(expected: torch.Tensor, part: slice) -> torch.Tensor:
     first = _first_half(expected, part)
     half, start = _half(expected), part.start + len(first) * part.step
-    again = slice(start - half, part.stop - half, part.step) if start < part.stop else slice(0, 0, 1)
-    return torch.cat((elements(expected, slice(part.start, first.stop, part.step)), elements(expected, again)))
+    again = (
+        slice(start - half, part.stop - half, part.step) if start < part.stop else slice(0, 0, 1)
+    )
+    return torch.cat(
+        (elements(expected, slice(part.start, first.stop, part.step)), elements(expected, again))
+    )
 
 
 def _first_half(expected: torch.Tensor, part: slice) -> range:
@@ -98,7 +113,11 @@ def _half(expected: torch.Tensor) -> int:
 
 
 def _distortions(expected: torch.Tensor) -> Iterator[tuple[str, Answer]]:
-    if expected.dim() >= 2 and expected.shape[-1] == expected.shape[-2] > 1 and not _symmetric(expected):
+    if (
+        expected.dim() >= 2
+        and expected.shape[-1] == expected.shape[-2] > 1
+        and not _symmetric(expected)
+    ):
         yield "it transposed", lambda: partial(elements, expected.mT)
     if any(_unlike_its_signs(elements(expected, part)) for part in parts_of(expected)):
         yield "its signs", lambda: lambda part: _signs(elements(expected, part))
@@ -113,7 +132,9 @@ def _unlike_its_signs(values: torch.Tensor) -> bool:
 
 
 def _fitted(tensor: torch.Tensor, expected: torch.Tensor) -> torch.Tensor | None:
-    """A tensor whose elements come in place of the output's: reshaped, as much of its front as needed, or broadcast."""
+    """A tensor whose elements come in place of the output's: reshaped, as much of its front as
+    needed, or broadcast.
+    """
     if tensor.numel() >= expected.numel():
         return tensor
     try:
@@ -132,11 +153,17 @@ def _constant(value: torch.Tensor) -> Elements:
 
 
 def _symmetric(expected: torch.Tensor) -> bool:
-    """Whether its matrices are symmetric down to rounding, as a formula makes them, and not only within a tolerance."""
+    """Whether its matrices are symmetric down to rounding, as a formula makes them, and not only
+    within a tolerance.
+    """
     if not (expected.is_floating_point() or expected.is_complex()):
-        return all(torch.equal(wide(one), wide(other)) for one, other in pieces(expected, expected.mT))
+        return all(
+            torch.equal(wide(one), wide(other)) for one, other in pieces(expected, expected.mT)
+        )
     share = min(64 * torch.finfo(expected.dtype).eps, 0.02)
-    off = size_of(lambda one, other: (wide(one) - wide(other)).abs().nan_to_num(0.0), expected, expected.mT)
+    off = size_of(
+        lambda one, other: (wide(one) - wide(other)).abs().nan_to_num(0.0), expected, expected.mT
+    )
     return off.largest <= share * spread_of_all(expected)
 
 

@@ -28,7 +28,9 @@ def measure(case: Case, drawn: InputSet, peak: int) -> Cost:
     with Counting(case.precision) as counted:
         call()
     with case.surroundings:
-        seconds = event_seconds(call, GPU_CALLS) if case.device.type == "cuda" else _seconds_cpu(call)
+        seconds = (
+            event_seconds(call, GPU_CALLS) if case.device.type == "cuda" else _seconds_cpu(call)
+        )
     weights = list(case.model.state_dict().values())
     return Cost(
         seconds=seconds,

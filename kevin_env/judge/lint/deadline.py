@@ -13,10 +13,12 @@ class TooSlow(BaseException):
 
 
 class Deadline:
-    """Raises `TooSlow` in the thread that is inside, once the time is over and as soon as Python runs there.
+    """Raises `TooSlow` in the thread that is inside, once the time is over and as soon as Python
+    runs there.
 
-    Again every second for as long as it stays inside: a bare `except` may have taken the first one. Inside, the thread
-    must not wait for a lock that others hold: it would get it and the error in one, and keep it.
+    Again every second for as long as it stays inside: a bare `except` may have taken the first one.
+    Inside, the thread must not wait for a lock that others hold: it would get it and the error in
+    one, and keep it.
 
     Args:
         seconds: The time; a single call into torch is not cut short.

@@ -1,6 +1,8 @@
-"""Elements of tensors by their numbers, in the order of the indices: no flat copy of a whole tensor is made.
+"""Elements of tensors by their numbers, in the order of the indices: no flat copy of a whole tensor
+is made.
 
-What lies contiguously is looked at where it is; of every other tensor the elements that are asked for are gathered.
+What lies contiguously is looked at where it is; of every other tensor the elements that are asked
+for are gathered.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +12,9 @@ import torch
 from kevin_env.judge.pieces import most_of
 
 Elements = Callable[[slice], torch.Tensor]
-"""Gives some elements of a tensor, all in one row. The slice has a start, an end and a step, within the tensor."""
+"""Gives some elements of a tensor, all in one row. The slice has a start, an end and a step, within
+the tensor.
+"""
 SAMPLE = 1 << 16
 """Elements that are looked at before all of them are."""
 
@@ -25,7 +29,9 @@ def elements(tensor: torch.Tensor, part: slice) -> torch.Tensor:
         if stride:
             places += left % size * stride
         left //= size
-    span = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    span = 1 + sum(
+        (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+    )
     return _gathered(tensor.as_strided((span,), (1,)), places)
 
 
@@ -35,7 +41,9 @@ def sample_of(count: int) -> slice:
 
 
 def parts_of(tensor: torch.Tensor) -> Iterator[slice]:
-    """Slices that together have all of a tensor's elements, each no more than a piece; first a sample of them."""
+    """Slices that together have all of a tensor's elements, each no more than a piece; first a
+    sample of them.
+    """
     count, most = tensor.numel(), most_of(tensor)
     if count > SAMPLE:
         yield sample_of(count)
@@ -46,4 +54,6 @@ def parts_of(tensor: torch.Tensor) -> Iterator[slice]:
 def _gathered(row: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     if row.element_size() > 1:
         return row[places]
-    return row.view(torch.uint8)[places].view(row.dtype)  # fp8 cannot be indexed by a tensor everywhere
+    return row.view(torch.uint8)[places].view(
+        row.dtype
+    )  # fp8 cannot be indexed by a tensor everywhere

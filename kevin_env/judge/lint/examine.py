@@ -14,7 +14,12 @@ from kevin_env.judge.lint.deadline import Deadline, TooSlow
 from kevin_env.judge.lint.influence import find_inert, input_names
 from kevin_env.judge.lint.own import screen_reference
 from kevin_env.judge.lint.report import Check, Cost, Finding, Limits, LintReport
-from kevin_env.judge.lint.survivors import Survivors, accepted_answers, accepted_elsewhere, outlive_first
+from kevin_env.judge.lint.survivors import (
+    Survivors,
+    accepted_answers,
+    accepted_elsewhere,
+    outlive_first,
+)
 from kevin_env.judge.lint.target import SECRET, InputSet
 from kevin_env.judge.reference import Case, seed_from
 from kevin_env.judge.verify import FEW
@@ -62,10 +67,11 @@ class Examination:
         self._doing = ""
 
     def take(self, step: Callable[[], None]) -> None:
-        """Takes a step. What the problem's own code raises is a finding; nothing of what was held is kept.
+        """Takes a step. What the problem's own code raises is a finding; nothing of what was held
+        is kept.
 
-        No context manager made of a generator: since Python 3.12 one that does not pass an error on leaves it, and all
-        that its frames hold, in a cycle until the next collection.
+        No context manager made of a generator: since Python 3.12 one that does not pass an error on
+        leaves it, and all that its frames hold, in a cycle until the next collection.
         """
         try:
             step()
@@ -73,13 +79,17 @@ class Examination:
             let_go()
             self.runs, self._reference = False, "not judged"
             limit = f"more than {self._limits.first_seconds:.0f} s"
-            self._add("time", f"an input set and the first calls take {limit}; nothing else was looked at")
+            self._add(
+                "time", f"an input set and the first calls take {limit}; nothing else was looked at"
+            )
         except ProblemError as error:
             self.runs, self._reference = self.cost is not None, "failed"
             self._add("reference", str(error))
         except torch.OutOfMemoryError:
             self._reference = "not judged"  # until it is, which is the last step
-            self._add("memory", f"the device has no room for {self._doing}; that was not done to its end")
+            self._add(
+                "memory", f"the device has no room for {self._doing}; that was not done to its end"
+            )
 
     def look_at_timed_case(self) -> None:
         """What its outputs are like, what it costs and which trivial answers it accepts."""
@@ -109,7 +119,8 @@ class Examination:
             self._add("answers", f"a verdict accepts {name}")
 
     def look_at_influence(self) -> None:
-        """Which inputs and weights change nothing. Of a problem with a case `cpu` this is found on the CPU.
+        """Which inputs and weights change nothing. Of a problem with a case `cpu` this is found on
+        the CPU.
 
         There an index that has become invalid is an error; on a GPU it would end the process.
         """
@@ -123,7 +134,9 @@ class Examination:
             if not inert:
                 return
         for name in sorted(inert or ()):
-            self._add("inputs", f"{name} does not matter: changed alone, it leaves every output as it is")
+            self._add(
+                "inputs", f"{name} does not matter: changed alone, it leaves every output as it is"
+            )
 
     def judge_reference(self) -> None:
         """Whether the real judge accepts the reference as a submission."""
@@ -161,7 +174,9 @@ class Examination:
 
     def _look_at_inputs(self, case: Case, first: InputSet) -> None:
         if not first.tensors:
-            self._add("inputs", "get_inputs gives no tensor: nothing can be drawn anew for each call")
+            self._add(
+                "inputs", "get_inputs gives no tensor: nothing can be drawn anew for each call"
+            )
         for name, tensor in zip(input_names(case, first), first.tensors, strict=True):
             if not tensor.numel():
                 self._add("inputs", f"{name} has no elements: its shape is {list(tensor.shape)}")
@@ -175,18 +190,28 @@ class Examination:
             if not target.accepts(again[i]):
                 self._add("outputs", f"{where} differs when the reference is run again")
             elif first.outputs[i].numel() >= FEW and (share := target.varying()) < LEAST_VARYING:
-                self._add("outputs", f"{where} is nearly constant: {share:.1%} of it differ from its median")
+                self._add(
+                    "outputs",
+                    f"{where} is nearly constant: {share:.1%} of it differ from its median",
+                )
 
     def _look_at_cost(self, cost: Cost) -> None:
         limits, gpu = self._limits, self._bench.device.type == "cuda"
         most = limits.cuda_bytes if gpu else limits.cpu_bytes
         if cost.peak_bytes > most:
             what = "it holds up to" if gpu else "its inputs take"
-            self._add("memory", f"{what} {cost.peak_bytes / 1e6:.0f} MB; the limit is {most / 1e6:.0f} MB")
+            self._add(
+                "memory", f"{what} {cost.peak_bytes / 1e6:.0f} MB; the limit is {most / 1e6:.0f} MB"
+            )
         if gpu and cost.seconds < limits.cuda_seconds:
-            self._add("time", f"a call takes {cost.seconds * 1e6:.0f} us, less than {limits.cuda_seconds * 1e6:.0f} us")
+            self._add(
+                "time",
+                f"a call takes {cost.seconds * 1e6:.0f} us, less than {limits.cuda_seconds * 1e6:.0f} us",
+            )
         if not gpu and cost.seconds > limits.cpu_seconds:
-            self._add("time", f"a call takes {cost.seconds:.2f} s, more than {limits.cpu_seconds:.2f} s")
+            self._add(
+                "time", f"a call takes {cost.seconds:.2f} s, more than {limits.cpu_seconds:.2f} s"
+            )
 
     def _add(self, check: Check, message: str) -> None:
         self._findings.append(Finding(check=check, message=message))

@@ -1,4 +1,6 @@
-"""Which inputs and weights of a problem do not matter: each is changed alone, and the output has to follow."""
+"""Which inputs and weights of a problem do not matter: each is changed alone, and the output has to
+follow.
+"""
 
 import inspect
 
@@ -13,10 +15,12 @@ from kevin_env.problem import ProblemError
 
 
 def find_inert(case: Case) -> set[str]:
-    """Names of the inputs and weights of a case whose change changes no output beyond the tolerance.
+    """Names of the inputs and weights of a case whose change changes no output beyond the
+    tolerance.
 
-    A buffer that the call itself writes, such as the running statistics of a normalisation in training mode, is state
-    and left out. A change that the reference does not survive (an index that has become invalid) counts as felt.
+    A buffer that the call itself writes, such as the running statistics of a normalisation in
+    training mode, is state and left out. A change that the reference does not survive (an index
+    that has become invalid) counts as felt.
 
     Args:
         case: With its weights drawn.
@@ -30,7 +34,9 @@ def find_inert(case: Case) -> set[str]:
     names = input_names(case, first)
     for i, tensor in enumerate(first.tensors):
         changed = _exchanged(tensor, others[i] if i < len(others) else tensor)
-        if changed is not None and not _felt(case, first, [*first.tensors[:i], changed, *first.tensors[i + 1 :]]):
+        if changed is not None and not _felt(
+            case, first, [*first.tensors[:i], changed, *first.tensors[i + 1 :]]
+        ):
             found.add(names[i])
     for name, weight in _weights(case, first).items():
         kept = weight.clone()
@@ -56,11 +62,17 @@ def _weights(case: Case, base: InputSet) -> dict[str, torch.Tensor]:
     before = {name: tensor.clone() for name, tensor in case.model.state_dict().items()}
     case.answer(base.skeleton, base.tensors, 0)
     after = case.model.state_dict()
-    return {name: tensor for name, tensor in after.items() if tensor.numel() and torch.equal(before[name], tensor)}
+    return {
+        name: tensor
+        for name, tensor in after.items()
+        if tensor.numel() and torch.equal(before[name], tensor)
+    }
 
 
 def _exchanged(tensor: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor | None:
-    """An input in the place of another: one from another seed, or a shaken one where the seed does not decide."""
+    """An input in the place of another: one from another seed, or a shaken one where the seed does
+    not decide.
+    """
     if tensor.numel() == 0:
         return None
     same = drawn.shape == tensor.shape and all(
@@ -70,7 +82,9 @@ def _exchanged(tensor: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor | None
 
 
 def _shaken(tensor: torch.Tensor) -> torch.Tensor:
-    """Other values of the same kind: noise as large as the spread for floats, the same ones elsewhere for integers."""
+    """Other values of the same kind: noise as large as the spread for floats, the same ones
+    elsewhere for integers.
+    """
     generator = torch.Generator(tensor.device).manual_seed(1)
     if tensor.is_complex():
         return torch.view_as_complex(_shaken(torch.view_as_real(tensor)).contiguous())
@@ -79,7 +93,9 @@ def _shaken(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.dtype == torch.bool:
         return ~tensor
     flat = tensor.flatten()
-    moved = flat[torch.randperm(flat.numel(), generator=generator, device=tensor.device)].view(tensor.shape)
+    moved = flat[torch.randperm(flat.numel(), generator=generator, device=tensor.device)].view(
+        tensor.shape
+    )
     return tensor + 1 if torch.equal(moved, tensor) else moved
 
 
@@ -87,13 +103,17 @@ def _noisy(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     scale = spread_of_all(tensor) or size_of(torch.Tensor.double, tensor).largest or 1.0
     shaken = torch.empty_like(tensor)
     for there, values in pieces(shaken, tensor):
-        noise = torch.randn(values.shape, generator=generator, device=tensor.device, dtype=torch.float64)
+        noise = torch.randn(
+            values.shape, generator=generator, device=tensor.device, dtype=torch.float64
+        )
         there.copy_(noise.mul_(scale).add_(values.double()))
     return shaken
 
 
 def input_names(case: Case, drawn: InputSet) -> list[str]:
-    """Of each input tensor the name: the parameter of `forward` that it belongs to, and where in that it lies."""
+    """Of each input tensor the name: the parameter of `forward` that it belongs to, and where in
+    that it lies.
+    """
     parameters = list(inspect.signature(case.module.Model.forward).parameters)[1:]
     names: list[str] = []
     for i, argument in enumerate(drawn.skeleton["list"]):  # get_inputs gives a list

@@ -9,7 +9,9 @@ from kevin_env.judge.pieces import most_of, pieces, spread_of
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
-    """As complex128 or float64, in which every dtype has all operators. For pieces: of a whole there may be no room."""
+    """As complex128 or float64, in which every dtype has all operators. For pieces: of a whole
+    there may be no room.
+    """
     return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
 
 
@@ -21,7 +23,9 @@ def mean_of(tensor: torch.Tensor) -> torch.Tensor:
     return total / tensor.numel()
 
 
-def means_along(tensor: torch.Tensor, axis: int, cast: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+def means_along(
+    tensor: torch.Tensor, axis: int, cast: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
     """The means along one axis, which is left out.
 
     Args:
@@ -40,7 +44,11 @@ def means_along(tensor: torch.Tensor, axis: int, cast: Callable[[torch.Tensor], 
 
 
 def spread_of_all(tensor: torch.Tensor) -> float:
-    """The standard deviation (n - 1) of floating-point or complex numbers; NaN where one of them is not finite."""
-    parts = torch.view_as_real(tensor.resolve_conj()).unbind(-1) if tensor.is_complex() else (tensor,)
+    """The standard deviation (n - 1) of floating-point or complex numbers; NaN where one of them is
+    not finite.
+    """
+    parts = (
+        torch.view_as_real(tensor.resolve_conj()).unbind(-1) if tensor.is_complex() else (tensor,)
+    )
     found = [spread_of(part) for part in parts]
     return math.hypot(*(spread if count == tensor.numel() else math.nan for count, spread in found))

@@ -17,7 +17,8 @@ def screen_reference(bench: Bench, problem: Problem, options: Options) -> Outcom
 
 
 def screen(bench: Bench, problem: Problem, code: str, options: Options) -> Outcome | None:
-    """What is wrong with a submission, on every input set of a verdict; None when it is accepted. Nothing is timed.
+    """What is wrong with a submission, on every input set of a verdict; None when it is accepted.
+    Nothing is timed.
 
     Raises:
         ProblemError: when the reference fails in the judge itself.

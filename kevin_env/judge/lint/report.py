@@ -5,8 +5,9 @@ from typing import Literal
 from kevin_env.outcome import Frozen, Printable
 
 Check = Literal["reference", "answers", "inputs", "outputs", "memory", "time"]
-"""What is looked at: the problem's reference as a submission, trivial answers, whether every input and weight matters,
-what the outputs are like, and the two kinds of cost."""
+"""What is looked at: the problem's reference as a submission, trivial answers, whether every input
+and weight matters, what the outputs are like, and the two kinds of cost.
+"""
 
 
 class Limits(Frozen):
@@ -21,8 +22,9 @@ class Limits(Frozen):
     cuda_seconds: float = 200e-6
     """Of one call of the reference there, at least: what is shorter is all launch."""
     first_seconds: float = 10.0
-    """Of opening the timed case, drawing an input set, and one more call of the reference and of its oracle, at most:
-    a verdict takes dozens of calls."""
+    """Of opening the timed case, drawing an input set, and one more call of the reference and of
+    its oracle, at most: a verdict takes dozens of calls.
+    """
 
 
 class Finding(Frozen):
@@ -37,9 +39,12 @@ class Cost(Frozen):
 
     seconds: float
     peak_bytes: int
-    """On a GPU the most that was allocated at once, weights and oracle included; on a CPU the bytes of the inputs."""
+    """On a GPU the most that was allocated at once, weights and oracle included; on a CPU the bytes
+    of the inputs.
+    """
     flops: int
-    """Of matrix products, convolutions and attention, as torch counts them: a multiply-add is two."""
+    """Of matrix products, convolutions and attention, as torch counts them: a multiply-add is two.
+    """
     elements: int
     """Elements that all other operations read or wrote, whichever are more of each."""
     moved_bytes: int
@@ -53,10 +58,14 @@ class LintReport(Frozen):
     device: str
     findings: tuple[Finding, ...]
     reference: str
-    """`accepted`, or category and kind of the outcome of the reference as its own submission; `failed` where it does
-    not run at all, `not judged` where the device has no room to judge it or the first calls took too long."""
+    """`accepted`, or category and kind of the outcome of the reference as its own submission;
+    `failed` where it does not run at all, `not judged` where the device has no room to judge it or
+    the first calls took too long.
+    """
     accepted: tuple[Printable, ...]
-    """Trivial answers that a verdict accepts, each with the output that it is right for where there are several."""
+    """Trivial answers that a verdict accepts, each with the output that it is right for where there
+    are several.
+    """
     accepted_as_shipped: tuple[Printable, ...]
     """The same if the problem's own inputs were all that was checked."""
     cost: Cost | None = None

@@ -1,4 +1,6 @@
-"""Which trivial answers a verdict accepts: on the input sets of a verdict, straight to the comparison."""
+"""Which trivial answers a verdict accepts: on the input sets of a verdict, straight to the
+comparison.
+"""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +55,8 @@ def outlive_first(case: Case, first: InputSet) -> Survivors:
 
 
 def accepted_answers(case: Case, start: Survivors) -> tuple[Survivors, Survivors]:
-    """Who is accepted in the timed case: on sets of each distribution, and on some of the problem's own alone.
+    """Who is accepted in the timed case: on sets of each distribution, and on some of the problem's
+    own alone.
 
     Args:
         case: The timed case, with its weights drawn.
@@ -85,12 +88,17 @@ def accepted_elsewhere(cases: Iterable[Case], before: Survivors, further: bool) 
         seed = seed_from(SECRET, case.name, "weights")
         case.draw_weights(seed)
         names = usable_distributions(case, seed) if further else ["own"]
-        before = _outlive_all(case, before, plan(names, False, SECRET, case.name, PACES[case.device.type]), None)
+        before = _outlive_all(
+            case, before, plan(names, False, SECRET, case.name, PACES[case.device.type]), None
+        )
     return before
 
 
-def _outlive_all(case: Case, before: Survivors, names: Sequence[str], previous: Outputs | None) -> Survivors:
-    """Who is left after input sets of these distributions; those on which the reference is not finite do not count.
+def _outlive_all(
+    case: Case, before: Survivors, names: Sequence[str], previous: Outputs | None
+) -> Survivors:
+    """Who is left after input sets of these distributions; those on which the reference is not
+    finite do not count.
 
     What it gave for an input set is found again when it is asked for later: most often nobody does.
     """
@@ -108,7 +116,8 @@ def _outlive_all(case: Case, before: Survivors, names: Sequence[str], previous: 
 
 
 def _outlive(before: Survivors, drawn: InputSet, other: Outputs, previous: Outputs) -> Survivors:
-    """Who of those before is right on another input set as well. What was rejected is not tried again.
+    """Who of those before is right on another input set as well. What was rejected is not tried
+    again.
 
     Args:
         before: Answers so far.
@@ -118,7 +127,9 @@ def _outlive(before: Survivors, drawn: InputSet, other: Outputs, previous: Outpu
     """
     seen, rejected = set(before.seen), set(before.rejected)
     for i, path, target in drawn.targets():
-        scene = Scene(drawn.outputs[i], drawn.tensors, lambda i=i: other()[i], lambda i=i: previous()[i])
+        scene = Scene(
+            drawn.outputs[i], drawn.tensors, lambda i=i: other()[i], lambda i=i: previous()[i]
+        )
         for name, answer in trivial_answers(scene):
             label = f"{name} as output {path}" if path else name
             seen.add(label)

@@ -25,7 +25,9 @@ class Target:
         allowed: The budget.
     """
 
-    def __init__(self, reference: torch.Tensor, oracle: torch.Tensor | None, allowed: float) -> None:
+    def __init__(
+        self, reference: torch.Tensor, oracle: torch.Tensor | None, allowed: float
+    ) -> None:
         self._reference = reference
         self._exact = reference if oracle is None else oracle
         self._allowed = allowed
@@ -36,7 +38,9 @@ class Target:
         return alike and self.accepts_elements(partial(elements, answer))
 
     def accepts_elements(self, answer: Elements) -> bool:
-        """`accepts` for the elements of an answer of the right shape and dtype: no more of them than are needed."""
+        """`accepts` for the elements of an answer of the right shape and dtype: no more of them
+        than are needed.
+        """
         return all(self._right(answer, part) for part in parts_of(self._reference))
 
     def varying(self) -> float:
@@ -45,13 +49,21 @@ class Target:
         every = slice(0, reference.numel(), max(1, reference.numel() // SAMPLE))
         sample = elements(reference, every)
         median = sample[sample.double().argsort()[sample.numel() // 2]]
-        return float(self._wrong(median.expand(sample.shape), sample, elements(exact, every)).double().mean())
+        return float(
+            self._wrong(median.expand(sample.shape), sample, elements(exact, every)).double().mean()
+        )
 
     def _right(self, answer: Elements, part: slice) -> bool:
-        given, wanted, exact = answer(part), elements(self._reference, part), elements(self._exact, part)
+        given, wanted, exact = (
+            answer(part),
+            elements(self._reference, part),
+            elements(self._exact, part),
+        )
         return not bool(self._wrong(_real(given), _real(wanted), _real(exact)).any())
 
-    def _wrong(self, value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    def _wrong(
+        self, value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor
+    ) -> torch.Tensor:
         if not value.is_floating_point():
             return value != wanted
         eps = torch.finfo(value.dtype).eps
@@ -90,7 +102,13 @@ class InputSet:
         paths = [path for path, leaf in tree.leaves(shape) if "t" in leaf]
         oracles = oracles_of(expected, outputs)
         allowed = [
-            budget(output, oracle, case.tolerance, case.precision, lambda i=i: alike(expected.plain, outputs)[i])
+            budget(
+                output,
+                oracle,
+                case.tolerance,
+                case.precision,
+                lambda i=i: alike(expected.plain, outputs)[i],
+            )
             for i, (output, oracle) in enumerate(zip(outputs, oracles, strict=True))
         ]
         return cls(skeleton, tensors, outputs, paths, oracles, allowed)
@@ -101,7 +119,9 @@ class InputSet:
         return all_finite(self.outputs)
 
     def again(self, case: Case) -> list[torch.Tensor]:
-        """The reference's outputs for it from another run, with another seed for what it draws in its call."""
+        """The reference's outputs for it from another run, with another seed for what it draws in
+        its call.
+        """
         return tree.take_apart(case.answer(self.skeleton, self.tensors, 1))[1]
 
     def targets(self) -> Iterator[tuple[int, str, Target]]:
@@ -111,14 +131,18 @@ class InputSet:
                 yield i, path, Target(output, self.oracles[i], self.allowed[i])
 
 
-def inputs_of(case: Case, distribution: str, number: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
+def inputs_of(
+    case: Case, distribution: str, number: int
+) -> tuple[tree.Skeleton, list[torch.Tensor]]:
     """The inputs of the `number`-th input set of a distribution: their structure and their tensors."""
     return case.draw_inputs(distribution, seed_from(SECRET, case.name, distribution, number))
 
 
 def outputs_of(case: Case, distribution: str, number: int) -> list[torch.Tensor]:
     """What the reference gives for that input set, without its oracle."""
-    return tree.take_apart(case.answer(*inputs_of(case, distribution, number), seed_from(SECRET, "call", number)))[1]
+    return tree.take_apart(
+        case.answer(*inputs_of(case, distribution, number), seed_from(SECRET, "call", number))
+    )[1]
 
 
 def _real(tensor: torch.Tensor) -> torch.Tensor:

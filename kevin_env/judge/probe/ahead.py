@@ -1,4 +1,6 @@
-"""A program under Nsight Compute that has imported what takes long, and waits for the next submission to look into."""
+"""A program under Nsight Compute that has imported what takes long, and waits for the next
+submission to look into.
+"""
 
 import threading
 from contextlib import suppress
@@ -14,7 +16,9 @@ from kevin_env.judge.worker import Worker
 
 
 def take(bench: Bench, tool: str, options: Options) -> Target:
-    """A candidate in which Nsight Compute has begun a program that will hold at `ready`; it has run nothing else."""
+    """A candidate in which Nsight Compute has begun a program that will hold at `ready`; it has run
+    nothing else.
+    """
     with bench.beginning:  # what has begun is ready before one that begins now
         worker, missing = bench.take_begun() or (None, None)
     if worker is not None:
@@ -27,8 +31,12 @@ def take(bench: Bench, tool: str, options: Options) -> Target:
 
 
 def foresee(bench: Bench, options: Options) -> None:
-    """Begins one when a digest is first going to be asked for, so that no submission waits for the tool's start."""
-    wanted = options.profile == "ncu" and bench.device.type == "cuda" and not bench.refusals.get("ncu")
+    """Begins one when a digest is first going to be asked for, so that no submission waits for the
+    tool's start.
+    """
+    wanted = (
+        options.profile == "ncu" and bench.device.type == "cuda" and not bench.refusals.get("ncu")
+    )
     tool = find_tool("ncu") if wanted and not bench.has_begun else None
     if tool is not None:
         prepare(bench, tool, options)
@@ -51,7 +59,9 @@ def report_of(target: Target) -> str:
 def _begun(worker: Worker, bench: Bench, tool: str, options: Options) -> Target:
     target = Target(worker, options, bench.info.processors)
     try:
-        target.begin(NAME, ncu.command(tool, report_of(target), target.holding, bench.missing_metrics), {})
+        target.begin(
+            NAME, ncu.command(tool, report_of(target), target.holding, bench.missing_metrics), {}
+        )
     except Trouble:
         bench.retire(worker)
         raise

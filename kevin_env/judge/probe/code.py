@@ -1,4 +1,6 @@
-"""What a kernel's machine code shows: SASS as cuobjdump prints it, or Triton's PTX where there is no cuobjdump."""
+"""What a kernel's machine code shows: SASS as cuobjdump prints it, or Triton's PTX where there is
+no cuobjdump.
+"""
 
 import re
 from collections import defaultdict
@@ -12,7 +14,9 @@ _LONGEST_LINE = 2000
 _FUNCTION = re.compile(r"^\s*Function\s*:?\s*(?P<name>[^\s:]{1,1000})(?::\s*$|\s*$)")
 _RESOURCES = re.compile(r"^\s*REG:(?P<registers>\d{1,9}) STACK:(?P<stack>\d{1,9}) SHARED:(?P<shared>\d{1,9}) LOCAL:"
                         r"(?P<local>\d{1,9})\b")  # fmt: skip
-_INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{1,8}\*/\s+(?:@!?U?P[T\d]\w{0,3}\s+)?(?P<name>[A-Z][A-Z0-9_.]{1,80})\b")
+_INSTRUCTION = re.compile(
+    r"^\s*/\*[0-9a-f]{1,8}\*/\s+(?:@!?U?P[T\d]\w{0,3}\s+)?(?P<name>[A-Z][A-Z0-9_.]{1,80})\b"
+)
 _PTX_ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+(?P<name>[\w$]{1,1000})")
 _PTX = re.compile(r"^\s*(?:@!?%p\d{1,9}\s+)?(?P<name>[a-z][a-z0-9_.:]{1,120})\b")
 
@@ -51,7 +55,9 @@ class _Seen:
 
 
 def read_sass(text: str) -> tuple[CodeFacts, ...]:
-    """Facts of each kernel in what `cuobjdump -sass -res-usage` prints, in order; library kernels left out."""
+    """Facts of each kernel in what `cuobjdump -sass -res-usage` prints, in order; library kernels
+    left out.
+    """
     seen = defaultdict[str, _Seen](_Seen)
     at: _Seen | None = None
     for line in text.splitlines():
@@ -66,7 +72,9 @@ def read_sass(text: str) -> tuple[CodeFacts, ...]:
 
 
 def read_ptx(text: str) -> tuple[CodeFacts, ...]:
-    """Facts of each kernel in a PTX file. Registers and spills are not known before it is assembled."""
+    """Facts of each kernel in a PTX file. Registers and spills are not known before it is
+    assembled.
+    """
     seen = defaultdict[str, _Seen](_Seen)
     at: _Seen | None = None
     for line in text.splitlines():
@@ -79,7 +87,9 @@ def read_ptx(text: str) -> tuple[CodeFacts, ...]:
 
 
 def _told(seen: dict[str, _Seen]) -> tuple[CodeFacts, ...]:
-    return tuple(found.facts(name) for name, found in seen.items() if not is_library(shorten(name)))[:KERNELS]
+    return tuple(
+        found.facts(name) for name, found in seen.items() if not is_library(shorten(name))
+    )[:KERNELS]
 
 
 def _see(at: _Seen, instruction: str) -> None:

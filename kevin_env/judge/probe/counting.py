@@ -1,6 +1,8 @@
-"""One call under Nsight Compute: the program part by part, each with a lease and a limit of its own, then the tables.
+"""One call under Nsight Compute: the program part by part, each with a lease and a limit of its
+own, then the tables.
 
-Nobody waits for imports and compilers, and whoever is timed waits for the call that is counted and for no other.
+Nobody waits for imports and compilers, and whoever is timed waits for the call that is counted and
+for no other.
 """
 
 import time
@@ -19,14 +21,20 @@ from kevin_env.judge.probe.tools import Ran, Runner
 from kevin_env.profile import NcuDigest
 
 NCU_SECONDS = 30.0
-"""For the call that is counted, and the tool's end. One launch takes 2 to 4 on an H200, and `ncu.LAUNCHES` of them must
-not be for nothing. Only a call that hangs or replays for ever holds the device for all of it, once."""
+"""For the call that is counted, and the tool's end. One launch takes 2 to 4 on an H200, and
+`ncu.LAUNCHES` of them must not be for nothing. Only a call that hangs or replays for ever holds the
+device for all of it, once.
+"""
 START_SECONDS = 60.0
-"""For the tool's start and torch's import: 2 to 3 on an H200, more where the files are read for the first time."""
+"""For the tool's start and torch's import: 2 to 3 on an H200, more where the files are read for the
+first time.
+"""
 PAGE_SECONDS = 10.0
 """For a table: 0.8 on an H200."""
 CALLS = 4
-"""Construction and calls before the one that is looked at, each of which may take as long as a call in a verdict."""
+"""Construction and calls before the one that is looked at, each of which may take as long as a call
+in a verdict.
+"""
 NAME = "ncu"
 
 
@@ -61,10 +69,11 @@ def parts_of(options: Options, lease: Lease) -> tuple[Part, ...]:
 
 
 def run_parts(target: Target, parts: Iterable[Part]) -> Ran | str:
-    """Lets a program that was begun go through its parts; how it ended, or why it did not come to the last one.
+    """Lets a program that was begun go through its parts; how it ended, or why it did not come to
+    the last one.
 
-    All of the candidate stands still while a lease is waited for. What is late in a part is dead before its lease is
-    given back, and so is a candidate that does not answer.
+    All of the candidate stands still while a lease is waited for. What is late in a part is dead
+    before its lease is given back, and so is a candidate that does not answer.
 
     Raises:
         Trouble: when the candidate does not.
@@ -95,7 +104,8 @@ def _run(target: Target, part: Part) -> Ran | None:
 
 
 def read_tables(runner: Runner, tool: str, report: str, said: str) -> NcuDigest | str:
-    """A digest of a report, or why there is none. Takes no longer than `PAGE_SECONDS`, as both tables are read at once.
+    """A digest of a report, or why there is none. Takes no longer than `PAGE_SECONDS`, as both
+    tables are read at once.
 
     Args:
         runner: Where the report is.

@@ -17,7 +17,9 @@ _LONGEST = 3600.0
 
 _Seconds = Annotated[float, Field(ge=0, le=_LONGEST)]
 _Count = Annotated[int, Field(ge=0, le=1 << 40)]
-_Launch = tuple[str, float, _Seconds, Dimensions | None, Dimensions | None, _Count | None, _Count | None]
+_Launch = tuple[
+    str, float, _Seconds, Dimensions | None, Dimensions | None, _Count | None, _Count | None
+]
 
 
 class _Claim(Frozen):
@@ -42,7 +44,9 @@ def read_claim(claim: dict[str, Any], code: tuple[CodeFacts, ...] = ()) -> Kerne
         read = _Claim.model_validate(claim)
     except ValidationError:
         return None
-    outside = max(0.0, 1 - read.host / read.seconds) if read.seconds and read.cores is not None else None
+    outside = (
+        max(0.0, 1 - read.host / read.seconds) if read.seconds and read.cores is not None else None
+    )
     return KernelProfile(
         seconds=read.seconds / read.calls,
         kernels=tuple(_kernels(read, code)[:KERNELS]),
@@ -71,7 +75,11 @@ def _kernels(read: _Claim, code: tuple[CodeFacts, ...]) -> list[Kernel]:
 
 def _operators(read: _Claim) -> list[Operator]:
     found = [
-        Operator(name=shorten(name), calls=calls, seconds=None if seconds is None else seconds / read.calls)
+        Operator(
+            name=shorten(name),
+            calls=calls,
+            seconds=None if seconds is None else seconds / read.calls,
+        )
         for name, calls, seconds in read.operators
     ]
     return sorted(found, key=lambda operator: -(operator.seconds or 0.0))

@@ -1,4 +1,6 @@
-"""What is looked into after a verdict, as far as it was asked for. Nothing that goes wrong here changes the verdict."""
+"""What is looked into after a verdict, as far as it was asked for. Nothing that goes wrong here
+changes the verdict.
+"""
 
 import secrets
 from collections.abc import Callable
@@ -30,7 +32,9 @@ FILES = 4
 """Files whose machine code is read."""
 DISASSEMBLY_SECONDS = 3.0
 TOO_LONG = 2.0
-"""How many times longer than it was timed a profiled call may take on the device, before it is another call."""
+"""How many times longer than it was timed a profiled call may take on the device, before it is
+another call.
+"""
 LAUNCH_ERROR = 20e-6
 LOW_COVERAGE = 0.05
 """Share of a call's time below which a submission's own kernels did next to nothing."""
@@ -54,7 +58,9 @@ class Look:
         self.notes: list[str] = []
 
     def at(self, outcome: Outcome) -> Profile | None:
-        """What was asked for of a submission that ended so; None when nothing was, or does not apply."""
+        """What was asked for of a submission that ended so; None when nothing was, or does not
+        apply.
+        """
         profile = self.options.profile if isinstance(outcome, Correct) else "none"
         cause = cause_of(outcome) if self.options.sanitize else None
         cause = None if cause == "values" and self.bench.device.type == "cpu" else cause
@@ -66,7 +72,9 @@ class Look:
             counted = beside.submit(self._tried, outside.ncu, notes) if profile == "ncu" else None
             if counted and self.bench.capacity.contests == 1:  # no room for both at once
                 wait((counted,))
-            kernels, code = (self._tried(self._inside, self.notes) if profile != "none" else None) or (None, ())
+            kernels, code = (
+                self._tried(self._inside, self.notes) if profile != "none" else None
+            ) or (None, ())
             ncu = counted.result() if counted else None
         sanitizer = self._tried(lambda: outside.sanitizer(outcome), notes) if cause else None
         told = (*self.notes, *notes)
@@ -89,7 +97,9 @@ class Look:
         worker = self.bench.take()
         trial = Trial(self.bench, self.problem, self.options, secrets.token_hex(16), worker)
         try:
-            trial.load(self.code)  # what is compiled is what the profiled calls use, and of no other case
+            trial.load(
+                self.code
+            )  # what is compiled is what the profiled calls use, and of no other case
             with self.bench.lease.shared():
                 claim = self._claim(trial)
             code = self._machine_code(worker) if self.bench.device.type == "cuda" else ()
@@ -107,12 +117,18 @@ class Look:
         drawn.image.write_to(trial.gate.inbox)
         finish(device)
         seconds, worker = trial.limits.first, trial.worker
-        worker.ask("stage", seconds, inputs=drawn.skeleton, specs=drawn.image.specs, seed=drawn.seed)
+        worker.ask(
+            "stage", seconds, inputs=drawn.skeleton, specs=drawn.image.specs, seed=drawn.seed
+        )
         return worker.ask("profile", max(seconds, PROFILE_SECONDS))
 
     def _machine_code(self, worker: Worker) -> tuple[CodeFacts, ...]:
-        """Of files in the candidate's folder: a claim, too. A disassembler runs where the submission is confined."""
-        files = worker.ask("artefacts", self.options.limits().first, folder=str(worker.folder)).get("files")
+        """Of files in the candidate's folder: a claim, too. A disassembler runs where the
+        submission is confined.
+        """
+        files = worker.ask("artefacts", self.options.limits().first, folder=str(worker.folder)).get(
+            "files"
+        )
         paths = [path for path in files if isinstance(path, str)] if isinstance(files, list) else []
         tool = find_tool("cuobjdump")
         if tool is None:
@@ -124,7 +140,9 @@ class Look:
 
     def _facts(self, worker: Worker, tool: str | None, path: str) -> tuple[CodeFacts, ...]:
         if tool is None:
-            text = worker.ask("read", DISASSEMBLY_SECONDS, path=path, limit=OUTPUT_LIMIT).get("text")
+            text = worker.ask("read", DISASSEMBLY_SECONDS, path=path, limit=OUTPUT_LIMIT).get(
+                "text"
+            )
             return machine_code.read_ptx(text if isinstance(text, str) else "")
         ran = worker.ask(
             "run", 2 * DISASSEMBLY_SECONDS, command=[tool, "-sass", "-res-usage", path], seconds=DISASSEMBLY_SECONDS,
@@ -135,10 +153,12 @@ class Look:
 
 
 def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) -> Judgement:
-    """The judgement with its profile. The coverage of a correct outcome is what was seen from outside.
+    """The judgement with its profile. The coverage of a correct outcome is what was seen from
+    outside.
 
-    If what was profiled is not what was timed, there is a flag and no coverage. So there is if, under the rules
-    `kernel`, nearly all of the time is others': torch and vendors' libraries were recorded not to compute.
+    If what was profiled is not what was timed, there is a flag and no coverage. So there is if,
+    under the rules `kernel`, nearly all of the time is others': torch and vendors' libraries were
+    recorded not to compute.
     """
     judgement = judgement.model_copy(update={"profile": profile})
     outcome, ncu = judgement.outcome, profile.ncu if profile else None
@@ -148,10 +168,16 @@ def with_profile(judgement: Judgement, profile: Profile | None, rules: Rules) ->
     if ncu is not None and outcome.submission_seconds is not None:
         if ncu.seconds > TOO_LONG * outcome.submission_seconds + LAUNCH_ERROR:
             text = f"on the device a profiled call took {ncu.seconds * 1e6:.3g} us, more than a timed one in all"
-            return judgement.model_copy(update={"flags": (*judgement.flags, flag("profile_differs", text))})
+            return judgement.model_copy(
+                update={"flags": (*judgement.flags, flag("profile_differs", text))}
+            )
         coverage = ncu.coverage
-        judgement = judgement.model_copy(update={"outcome": outcome.model_copy(update={"coverage": coverage})})
+        judgement = judgement.model_copy(
+            update={"outcome": outcome.model_copy(update={"coverage": coverage})}
+        )
     if rules != "kernel" or coverage is None or coverage >= LOW_COVERAGE:
         return judgement
     text = f"its own kernels took {coverage:.1%} of the time, though no torch was recorded"
-    return judgement.model_copy(update={"flags": (*judgement.flags, flag("record_contradicted", text))})
+    return judgement.model_copy(
+        update={"flags": (*judgement.flags, flag("record_contradicted", text))}
+    )

@@ -1,8 +1,9 @@
 """Names of kernels: shortened, and told apart into the submission's own and those of libraries.
 
-A library's kernels are known by their names, which a submission cannot change: it can call its own kernel anything, but
-only lose by calling it as a library does. So what is not known as a library's is the submission's. Copying a library's
-machine code under another name would pass; such a kernel is timed like any other and gains no time by it.
+A library's kernels are known by their names, which a submission cannot change: it can call its own
+kernel anything, but only lose by calling it as a library does. So what is not known as a library's
+is the submission's. Copying a library's machine code under another name would pass; such a kernel
+is timed like any other and gains no time by it.
 """
 
 import re
@@ -27,7 +28,9 @@ def is_library(name: str) -> bool:
 
 
 def shorten(name: str) -> str:
-    """A kernel's name on one line: without return type, arguments and template arguments; mangled ones unmangled."""
+    """A kernel's name on one line: without return type, arguments and template arguments; mangled
+    ones unmangled.
+    """
     name = " ".join(name[:_LONGEST].replace("`", "'").split())
     mangled = _MANGLED.fullmatch(name)
     if mangled:

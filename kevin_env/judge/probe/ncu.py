@@ -1,4 +1,6 @@
-"""Nsight Compute: how it is started, and what its tables say of the kernel that takes most of a call's time."""
+"""Nsight Compute: how it is started, and what its tables say of the kernel that takes most of a
+call's time.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -24,7 +26,10 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "DRAM bytes": ("dram__bytes.sum", "bytes"),
     "L1 hit rate": ("l1tex__t_sector_hit_rate.pct", "fraction"),
     "L2 hit rate": ("lts__t_sector_hit_rate.pct", "fraction"),
-    "sectors a global load": ("l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio", "count"),
+    "sectors a global load": (
+        "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",
+        "count",
+    ),
     "shared memory bank conflicts": ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "count"),
     "local memory bytes": ("l1tex__t_bytes_pipe_lsu_mem_local_op_ld.sum", "bytes"),
     "occupancy": ("sm__warps_active.avg.pct_of_peak_sustained_active", "fraction"),
@@ -48,11 +53,14 @@ _TIMES = {
 }
 
 
-def command(tool: str, report: str, target: Iterable[str], missing: Collection[str] = ()) -> list[str]:
+def command(
+    tool: str, report: str, target: Iterable[str], missing: Collection[str] = ()
+) -> list[str]:
     """The command that profiles the target into a report; kernels between the target's marks alone.
 
-    Clocks are left as they are: locking them takes privileges and would disturb others on the device. Metrics that are
-    `missing` on the device are not asked for: with one of those Nsight Compute measures nothing.
+    Clocks are left as they are: locking them takes privileges and would disturb others on the
+    device. Metrics that are `missing` on the device are not asked for: with one of those Nsight
+    Compute measures nothing.
     """
     names = (DURATION, *(name for name, _ in METRICS.values()), SAMPLES)
     wanted = ",".join(name for name in names if name not in missing)
@@ -64,20 +72,30 @@ def command(tool: str, report: str, target: Iterable[str], missing: Collection[s
 
 
 def show(tool: str, report: str, page: str) -> list[str]:
-    """The command that prints a table of a report: `raw`, one row a kernel, or `source`, its hot lines."""
+    """The command that prints a table of a report: `raw`, one row a kernel, or `source`, its hot
+    lines.
+    """
     extra = ["--print-source", "cuda,sass"] if page == "source" else ["--print-units", "base"]
     return [tool, "--config-file", "off", "--import", report, "--page", page, "--csv", *extra]
 
 
 def missing_in(text: str) -> set[str]:
     """Those of our metrics that Nsight Compute says it cannot find."""
-    found = set(re.findall(r"Failed to find metric (?:regex:\^)?((?:group:)?[a-z0-9_]{3,80})", text))
-    return {name for name in (SAMPLES, *(name for name, _ in METRICS.values())) if name.partition(".")[0] in found}
+    found = set(
+        re.findall(r"Failed to find metric (?:regex:\^)?((?:group:)?[a-z0-9_]{3,80})", text)
+    )
+    return {
+        name
+        for name in (SAMPLES, *(name for name, _ in METRICS.values()))
+        if name.partition(".")[0] in found
+    }
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch that was profiled: kernel, seconds, and each metric by Nsight Compute's name, with its unit."""
+    """One launch that was profiled: kernel, seconds, and each metric by Nsight Compute's name, with
+    its unit.
+    """
 
     kernel: str
     seconds: float
@@ -85,16 +103,24 @@ class Launch:
 
 
 def read_raw(text: str) -> list[Launch]:
-    """The launches in what `--page raw --csv` prints: a row of names, one of units, one for each launch."""
+    """The launches in what `--page raw --csv` prints: a row of names, one of units, one for each
+    launch.
+    """
     rows = read_rows(text)
-    start = next((i for i, row in enumerate(rows) if "Kernel Name" in row and DURATION in row), None)
+    start = next(
+        (i for i, row in enumerate(rows) if "Kernel Name" in row and DURATION in row), None
+    )
     if start is None or len(rows) < start + 3:
         return []
     names, units = rows[start], rows[start + 1]
     found: list[Launch] = []
     for row in rows[start + 2 :]:
         cells = dict(zip(names, zip(row, units, strict=False), strict=False))
-        values = {name: (value, unit) for name, (cell, unit) in cells.items() if (value := number(cell)) is not None}
+        values = {
+            name: (value, unit)
+            for name, (cell, unit) in cells.items()
+            if (value := number(cell)) is not None
+        }
         duration = values.get(DURATION)
         if duration is not None and duration[1] in _TIMES and duration[0] >= 0:
             found.append(Launch(cells["Kernel Name"][0], duration[0] * _TIMES[duration[1]], values))
@@ -144,8 +170,15 @@ def _stalls(launch: Launch) -> tuple[Stall, ...]:
     samples: dict[str, float] = {}
     for name, (value, _) in launch.values.items():
         reason = name.removeprefix(_STALL)
-        if reason != name and not reason.endswith("not_issued") and reason not in _NOT_STALLED and value > 0:
+        if (
+            reason != name
+            and not reason.endswith("not_issued")
+            and reason not in _NOT_STALLED
+            and value > 0
+        ):
             samples[reason[:40]] = value
     total = sum(samples.values())
     top = sorted(samples, key=lambda reason: -samples[reason])[:STALLS]
-    return tuple(Stall(reason=reason.replace("_", " "), share=samples[reason] / total) for reason in top)
+    return tuple(
+        Stall(reason=reason.replace("_", " "), share=samples[reason] / total) for reason in top
+    )

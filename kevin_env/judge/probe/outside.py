@@ -33,9 +33,13 @@ _NAMES: dict[ToolName, str] = {"ncu": "Nsight Compute", "compute-sanitizer": "co
 
 
 class Outside:
-    """The tools that look at one submission from outside its process. Arguments as `Look`; `notes` gets sentences."""
+    """The tools that look at one submission from outside its process. Arguments as `Look`; `notes`
+    gets sentences.
+    """
 
-    def __init__(self, bench: Bench, problem: Problem, code: str, options: Options, notes: list[str]) -> None:
+    def __init__(
+        self, bench: Bench, problem: Problem, code: str, options: Options, notes: list[str]
+    ) -> None:
         self.bench = bench
         self.problem = problem
         self.code = code
@@ -48,7 +52,9 @@ class Outside:
         if tool is None:
             return None
         with self._target(ahead.take(self.bench, tool, self.options)) as target:
-            self._write(target, timed_case(self.problem, self.bench.device), "own")  # while torch is imported
+            self._write(
+                target, timed_case(self.problem, self.bench.device), "own"
+            )  # while torch is imported
             if not self._compiled(target):
                 return None
             found = self._counted(target, tool)
@@ -59,7 +65,9 @@ class Outside:
         ran = run_parts(target, parts_of(self.options, self.bench.lease))
         if isinstance(ran, str):
             return ran
-        ahead.prepare(self.bench, tool, self.options)  # beside the tables, so that it is there for the next turn
+        ahead.prepare(
+            self.bench, tool, self.options
+        )  # beside the tables, so that it is there for the next turn
         return read_tables(target, tool, ahead.report_of(target), ran.output)
 
     def sanitizer(self, outcome: Outcome) -> SanitizerDigest | None:
@@ -70,14 +78,24 @@ class Outside:
         case, _, distribution = (getattr(outcome, "input_set", None) or "").partition("/")
         worker = self.bench.take_for_tools()
         with self._target(Target(worker, self.options, self.bench.info.processors)) as target:
-            self._write(target, case or timed_case(self.problem, self.bench.device), distribution or "own")
+            self._write(
+                target, case or timed_case(self.problem, self.bench.device), distribution or "own"
+            )
             code = self._rehearsed(target, "compare" if cause == "values" else "call")
             if cause == "values" and code != DIFFERENT:
                 return None  # always wrong in the same way: that is no race, and no memory that nobody wrote
             with self.bench.lease.shared():
-                tools = sanitizer.TOOLS["illegal_access" if cause == "illegal_access" else "changing"]
-                found = run_sanitizer(target, tool, tools, str(target.worker.folder), target.command)
-        return found if isinstance(found, SanitizerDigest) else self._refused("compute-sanitizer", tool, found)
+                tools = sanitizer.TOOLS[
+                    "illegal_access" if cause == "illegal_access" else "changing"
+                ]
+                found = run_sanitizer(
+                    target, tool, tools, str(target.worker.folder), target.command
+                )
+        return (
+            found
+            if isinstance(found, SanitizerDigest)
+            else self._refused("compute-sanitizer", tool, found)
+        )
 
     def _tool(self, name: ToolName) -> str | None:
         """Where a tool is; else notes why it cannot be used."""
@@ -111,7 +129,8 @@ class Outside:
             torch.cuda.empty_cache()  # what the judge keeps for itself, the program may lack
 
     def _compiled(self, target: Target) -> bool:
-        """Compiles, where it is kept, what the program needs; else notes that it does not load. Needs no lease.
+        """Compiles, where it is kept, what the program needs; else notes that it does not load.
+        Needs no lease.
 
         A compiler that was killed may have left a lock for which the program would wait.
         """
@@ -119,7 +138,9 @@ class Outside:
             return True
         if target.rehearse(self.options.build_timeout, "compile") == 0:
             return True
-        self.notes.append("the submission did not load as a program of its own, so there is nothing to profile")
+        self.notes.append(
+            "the submission did not load as a program of its own, so there is nothing to profile"
+        )
         return False
 
     def _rehearsed(self, target: Target, step: Step = "call") -> int | None:
@@ -133,15 +154,20 @@ class Outside:
     def _refused(self, name: ToolName, tool: str, why: str) -> None:
         """Notes why a tool told nothing. If it does not work here at all, it is not tried again.
 
-        What it printed may be the submission's word; so before that is believed, it is tried on a program of ours.
+        What it printed may be the submission's word; so before that is believed, it is tried on a
+        program of ours.
         """
         if name not in self.bench.refusals:
             known = self._tried(name, tool)
-            self.bench.refusals[name] = f"{_NAMES[name]} cannot be used here: {known}" if known else ""
+            self.bench.refusals[name] = (
+                f"{_NAMES[name]} cannot be used here: {known}" if known else ""
+            )
         self.notes.append(self.bench.refusals[name] or f"{_NAMES[name]} told nothing: {why}")
 
     def _tried(self, name: ToolName, tool: str) -> str:
-        """Why a tool does not work on a program of ours; empty when it does, if need be without some metrics."""
+        """Why a tool does not work on a program of ours; empty when it does, if need be without
+        some metrics.
+        """
         target = Target(self.bench.take_for_tools(), self.options, 1)
         report = str(target.worker.folder / "report")
         ours = [sys.executable, "-P", "-c", TRUSTED, str(self.bench.device)]
@@ -164,7 +190,11 @@ class Outside:
 
 
 def run_sanitizer(
-    runner: Runner, tool: str, names: tuple[sanitizer.SanitizerTool, ...], folder: str, target: list[str]
+    runner: Runner,
+    tool: str,
+    names: tuple[sanitizer.SanitizerTool, ...],
+    folder: str,
+    target: list[str],
 ) -> SanitizerDigest | str:
     """The first error that one of the tools finds, or a digest without one; else why there is none."""
     end = time.monotonic() + SANITIZER_SECONDS
@@ -172,7 +202,10 @@ def run_sanitizer(
     why = ""
     for name in names:
         log = f"{folder}/{name}.log"
-        command, seconds = sanitizer.command(tool, name, log, target), max(end - time.monotonic(), 1.0)
+        command, seconds = (
+            sanitizer.command(tool, name, log, target),
+            max(end - time.monotonic(), 1.0),
+        )
         ran = run(runner, command, seconds, sanitizer.ENVIRONMENT)
         text = runner.read(log)
         found = sanitizer.read_report(text, name)
@@ -185,17 +218,29 @@ def run_sanitizer(
 
 
 def _why_nothing(ran: Ran, report: str) -> str:
-    """Why a tool of the sanitizer told nothing: a program that ended early was not looked at to its end."""
+    """Why a tool of the sanitizer told nothing: a program that ended early was not looked at to its
+    end.
+    """
     if ran.late:
         return f"it took longer than {SANITIZER_SECONDS:g} s"
     said = refusal(report) or refusal(ran.output)
-    return said or (f"the program under it ended with exit code {ran.code}" if ran.code else "its report is not whole")
+    return said or (
+        f"the program under it ended with exit code {ran.code}"
+        if ran.code
+        else "its report is not whole"
+    )
 
 
 def cause_of(outcome: Outcome) -> str | None:
-    """What a sanitizer could find the cause of: `illegal_access`, `nondeterministic` or `values`; else None."""
+    """What a sanitizer could find the cause of: `illegal_access`, `nondeterministic` or `values`;
+    else None.
+    """
     if isinstance(outcome, RuntimeFailure) and outcome.kind == "illegal_access":
         return "illegal_access"
     if isinstance(outcome, Incorrect) and outcome.kind == "nondeterministic":
         return "nondeterministic"
-    return "values" if isinstance(outcome, Incorrect) and outcome.kind in ("values", "not_finite") else None
+    return (
+        "values"
+        if isinstance(outcome, Incorrect) and outcome.kind in ("values", "not_finite")
+        else None
+    )

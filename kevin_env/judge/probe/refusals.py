@@ -7,12 +7,17 @@ _KNOWN = (
         "ERR_NVGPUCTRPERM",
         "the driver keeps the device's counters for administrators; load it with NVreg_RestrictProfilingToAdminUsers=0",
     ),
-    ("LibraryNotLoaded", "the device's counters cannot be reached on this machine (LibraryNotLoaded, as under gVisor)"),
+    (
+        "LibraryNotLoaded",
+        "the device's counters cannot be reached on this machine (LibraryNotLoaded, as under gVisor)",
+    ),
     ("Device not supported", "the device is not supported here, as under gVisor"),
     ("driver resource was unavailable", "another profiler holds the device's counters"),
     ("No kernels were profiled", ""),
 )
-_ERROR = re.compile(r"^(?:==ERROR==|========= Error:|========= Internal)\s*(?P<text>.{1,200})", re.MULTILINE)
+_ERROR = re.compile(
+    r"^(?:==ERROR==|========= Error:|========= Internal)\s*(?P<text>.{1,200})", re.MULTILINE
+)
 
 TRUSTED = """
 import sys

@@ -16,7 +16,9 @@ ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 _LONGEST_LINE = 2000
 _LINES = 200
 _MARK = "========="
-_SUMMARY = re.compile(r"(?:ERROR SUMMARY:|RACECHECK SUMMARY:)\s*(?P<count>\d{1,9})\s+(?:errors?|hazards?)")
+_SUMMARY = re.compile(
+    r"(?:ERROR SUMMARY:|RACECHECK SUMMARY:)\s*(?P<count>\d{1,9})\s+(?:errors?|hazards?)"
+)
 _ERROR = re.compile(
     r"Invalid __\w+__ |Uninitialized __\w+__ |Misaligned |Illegal |Out-of-range |Barrier error|Stack overflow"
     r"|Hardware .{0,80} error|(?:Error: |Warning: )?(?:Potential )?(?:Race reported|RAW hazard|WAR hazard|WAW hazard)"
@@ -25,7 +27,9 @@ _PLAIN = re.compile(
     r"(?:0x[0-9a-f]{1,16} in )?(?P<kernel>.+?)(?:\+0x[0-9a-f]{1,16})?(?: in (?P<file>[^:\s][^:]*):(?P<line>\d{1,9}))?"
     r"(?: \[\d+ hazards?\])?$"
 )
-_LINE_FIRST = re.compile(r"0x[0-9a-f]{1,16} in (?P<file>[^:\s][^:]*):(?P<line>\d{1,9}):(?P<kernel>.+)$")
+_LINE_FIRST = re.compile(
+    r"0x[0-9a-f]{1,16} in (?P<file>[^:\s][^:]*):(?P<line>\d{1,9}):(?P<kernel>.+)$"
+)
 """Where it happened, as recent versions and those before 2023 write it."""
 _PLACE = re.compile(r"by thread \((?P<thread>[\d, ]{5,40})\) in block \((?P<block>[\d, ]{5,40})\)")
 _SIZE = re.compile(r"of size (?P<size>\d{1,9})")
@@ -48,12 +52,22 @@ def command(tool: str, name: SanitizerTool, log: str, target: Iterable[str]) -> 
 
 
 def read_report(text: str, name: SanitizerTool) -> SanitizerDigest | None:
-    """The first error of a report; a digest without an error when there is none; None when it is no whole report."""
-    lines = [line[:_LONGEST_LINE].removeprefix(_MARK).strip() for line in text.splitlines() if line.startswith(_MARK)]
+    """The first error of a report; a digest without an error when there is none; None when it is no
+    whole report.
+    """
+    lines = [
+        line[:_LONGEST_LINE].removeprefix(_MARK).strip()
+        for line in text.splitlines()
+        if line.startswith(_MARK)
+    ]
     summary = next((found for line in reversed(lines) if (found := _SUMMARY.match(line))), None)
     errors = [number for number, line in enumerate(lines) if _ERROR.match(line)]
     if not errors:
-        return SanitizerDigest(tool=name) if summary is not None and int(summary["count"]) == 0 else None
+        return (
+            SanitizerDigest(tool=name)
+            if summary is not None and int(summary["count"]) == 0
+            else None
+        )
     count = int(summary["count"]) if summary else len(errors)
     return _digest(name, lines[errors[0] : errors[0] + _LINES], max(count, 1))
 

@@ -10,14 +10,20 @@ LINES = 2
 _LONGEST_LINE = 200_000
 _MOST_ROWS = 50_000
 SAMPLES = "group:smsp__pcsamp_warp_stall_reasons"
-"""Tells hot lines and why warps wait; its column is called so, too. The section `SourceCounters` tells more, from
-counters in the kernel's code: with it a call of 25 ms took 10 s instead of 3 on an H200."""
+"""Tells hot lines and why warps wait; its column is called so, too. The section `SourceCounters`
+tells more, from counters in the kernel's code: with it a call of 25 ms took 10 s instead of 3 on an
+H200.
+"""
 _LINE, _TEXT = ("Line No", "#", "Line"), "Source"
 
 
 def read_rows(text: str) -> list[list[str]]:
-    """The rows whose lines begin with a quotation mark; what a program prints in between is left out."""
-    lines = [line for line in text.splitlines() if line.startswith('"') and len(line) <= _LONGEST_LINE]
+    """The rows whose lines begin with a quotation mark; what a program prints in between is left
+    out.
+    """
+    lines = [
+        line for line in text.splitlines() if line.startswith('"') and len(line) <= _LONGEST_LINE
+    ]
     rows: list[list[str]] = []
     for line in lines[:_MOST_ROWS]:
         try:
@@ -40,7 +46,8 @@ def hot_lines(text: str, kernel: str) -> tuple[HotLine, ...]:
     """The lines with most samples in what `--page source --print-source cuda,sass --csv` prints.
 
     Args:
-        text: Blocks of a file, a function, a head and one row for each line; rows of machine code have no line number.
+        text: Blocks of a file, a function, a head and one row for each line; rows of machine code
+            have no line number.
         kernel: The shortened name of the one whose lines are wanted.
     """
     samples: dict[tuple[str, int], tuple[float, str]] = {}
@@ -57,13 +64,20 @@ def hot_lines(text: str, kernel: str) -> tuple[HotLine, ...]:
     total = sum(count for count, _ in samples.values())
     top = sorted(samples, key=lambda place: -samples[place][0])[:LINES]
     return tuple(
-        HotLine(line=at[1], file=at[0].rpartition("/")[2][:80], text=samples[at][1], share=samples[at][0] / total)
+        HotLine(
+            line=at[1],
+            file=at[0].rpartition("/")[2][:80],
+            text=samples[at][1],
+            share=samples[at][0] / total,
+        )
         for at in top
         if total > 0 and samples[at][0] > 0
     )
 
 
-def _count(samples: dict[tuple[str, int], tuple[float, str]], row: list[str], names: list[str], file: str) -> None:
+def _count(
+    samples: dict[tuple[str, int], tuple[float, str]], row: list[str], names: list[str], file: str
+) -> None:
     line = number(row[0])
     column = names.index(SAMPLES) if SAMPLES in names else len(row)
     if line is None or line < 1 or line > 1e9 or column >= len(row) or _TEXT not in names:

@@ -1,8 +1,8 @@
 """The submission as a program in a sandbox of its own, which NVIDIA's tools start and look into.
 
-The candidate that starts the tools has not imported the submission. But copies of it and the program have: what
-outlives those may answer in its place, and the tools' reports lie where it can write; the threat model says what rests
-on it.
+The candidate that starts the tools has not imported the submission. But copies of it and the
+program have: what outlives those may answer in its place, and the tools' reports lie where it can
+write; the threat model says what rests on it.
 """
 
 import json
@@ -37,7 +37,9 @@ for name, folder in (("kevin_env", package), ("kevin_env.candidate", package + "
 from kevin_env.candidate.replay import main
 main()
 """
-"""Starts the program without importing what is ours alone: in a checkout a sandbox shows nothing of it."""
+"""Starts the program without importing what is ours alone: in a checkout a sandbox shows nothing of
+it.
+"""
 
 
 class Target:
@@ -71,8 +73,11 @@ class Target:
         }  # fmt: skip
         self._write("job.json", self._job)
 
-    def write(self, case: Case, distribution: str, seed: int, admitted: Collection[str] = ()) -> None:
-        """Writes what the program needs to construct and call it, with inputs like those of a verdict.
+    def write(
+        self, case: Case, distribution: str, seed: int, admitted: Collection[str] = ()
+    ) -> None:
+        """Writes what the program needs to construct and call it, with inputs like those of a
+        verdict.
 
         Args:
             case: Whose weights and inputs they are.
@@ -92,7 +97,10 @@ class Target:
         call = {
             "construct": construction(case, weights.specs, seed),
             "stage": {"inputs": skeleton, "specs": inbox.specs, "seed": seed},
-            "regions": {name: self._save(name, image) for name, image in (("weights", weights), ("inbox", inbox))},
+            "regions": {
+                name: self._save(name, image)
+                for name, image in (("weights", weights), ("inbox", inbox))
+            },
         }
         self._write("call.json", call)
 
@@ -101,7 +109,8 @@ class Target:
 
         Args:
             seconds: After which it is stopped.
-            step: Up to which it runs; where it compares calls that differ, `DIFFERENT` is what it exits with.
+            step: Up to which it runs; where it compares calls that differ, `DIFFERENT` is what it
+                exits with.
 
         Returns:
             Its exit code; None when it was stopped.
@@ -113,7 +122,9 @@ class Target:
     def begin(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """See `Runner.begin`."""
         begun = {**LINES, **environment}
-        self.worker.ask("begin", _FILES_SECONDS, name=name, command=list(command), environment=begun)
+        self.worker.ask(
+            "begin", _FILES_SECONDS, name=name, command=list(command), environment=begun
+        )
 
     def reach(self, name: str, seconds: float, past: str, to: str) -> Ran | None:
         """See `Runner.reach`."""
@@ -126,7 +137,9 @@ class Target:
 
     def read(self, path: str) -> str:
         """See `Runner.read`."""
-        return _text(self.worker.ask("read", _FILES_SECONDS, path=path, limit=OUTPUT_LIMIT).get("text"))
+        return _text(
+            self.worker.ask("read", _FILES_SECONDS, path=path, limit=OUTPUT_LIMIT).get("text")
+        )
 
     def _followed(self, name: str, seconds: float, past: str, to: str) -> dict[str, Any]:
         asked = {"name": name, "seconds": seconds, "limit": OUTPUT_LIMIT, "past": past, "to": to}

@@ -18,7 +18,8 @@ class Ran:
     """How a command ended.
 
     Attributes:
-        code: Its exit code, negative for a signal; None when it was killed for being late, or did not start.
+        code: Its exit code, negative for a signal; None when it was killed for being late, or did
+            not start.
         output: What it printed, stdout and stderr together, the first `OUTPUT_LIMIT` bytes of it.
     """
 
@@ -67,7 +68,9 @@ class Runner(Protocol):
         ...
 
 
-def run(runner: Runner, command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> Ran:
+def run(
+    runner: Runner, command: Sequence[str], seconds: float, environment: Mapping[str, str]
+) -> Ran:
     """Runs one command and waits for it. Arguments as those of a `Runner`."""
     runner.begin("", command, environment)
     return runner.finish("", seconds)
@@ -99,7 +102,9 @@ class ScriptedRunner:
 
     def finish(self, name: str, seconds: float, past: str = "") -> Ran:
         """See `Runner.finish`."""
-        return next((self._answers[word] for word in self._begun[name] if word in self._answers), Ran(0))
+        return next(
+            (self._answers[word] for word in self._begun[name] if word in self._answers), Ran(0)
+        )
 
     def read(self, path: str) -> str:
         """See `Runner.read`."""
@@ -107,7 +112,9 @@ class ScriptedRunner:
 
 
 def find_tool(name: ToolName) -> str | None:
-    """Where a tool is: on PATH, in the CUDA toolkit, in Nsight Compute's own folder, or in Triton's package."""
+    """Where a tool is: on PATH, in the CUDA toolkit, in Nsight Compute's own folder, or in Triton's
+    package.
+    """
     found = shutil.which(name)
     if found:
         return found

@@ -1,8 +1,9 @@
 """Which system calls a candidate may make: a seccomp filter, in the kernel's classic BPF.
 
-Everything is allowed but what is named here. A compiler, torch or CUDA needs none of it; what is left out of reach is
-other processes' memory, the machine's clock, mounts and modules, new namespaces, tracing, what of files lies in memory,
-kinds of memory and sockets that no other layer bounds, and what the kernel does in the time of others.
+Everything is allowed but what is named here. A compiler, torch or CUDA needs none of it; what is
+left out of reach is other processes' memory, the machine's clock, mounts and modules, new
+namespaces, tracing, what of files lies in memory, kinds of memory and sockets that no other layer
+bounds, and what the kernel does in the time of others.
 """
 
 import ctypes
@@ -49,15 +50,34 @@ NUMBERS = {
         "sched_setattr": 274, "prlimit64": 261, "setpriority": 140, "ioprio_set": 30, "fcntl": 25,
     },
 }  # fmt: skip
-LATER = ("timer_create", "timerfd_create", "epoll_create", "epoll_create1", "io_setup", "sendmsg", "sendmmsg")
-"""What has the kernel do something later, also while who asked for it stands still: when a timer ends or a file
-changes, or when descriptors are collected that were sent and that nobody can receive any more. A timer with hundreds
-that wait for it keeps a processor busy for a millisecond, and so do gigabytes of a file that goes with its last
-descriptor: a reference was made half as fast by either."""
+LATER = (
+    "timer_create",
+    "timerfd_create",
+    "epoll_create",
+    "epoll_create1",
+    "io_setup",
+    "sendmsg",
+    "sendmmsg",
+)
+"""What has the kernel do something later, also while who asked for it stands still: when a timer
+ends or a file changes, or when descriptors are collected that were sent and that nobody can receive
+any more. A timer with hundreds that wait for it keeps a processor busy for a millisecond, and so do
+gigabytes of a file that goes with its last descriptor: a reference was made half as fast by either.
+"""
 _SCHEDULING = ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _CONDITIONAL = {
     *LATER,
-    *("memfd_create", "clone3", "clone", "socket", "socketpair", "connect", "bind", "mmap", "seccomp"),
+    *(
+        "memfd_create",
+        "clone3",
+        "clone",
+        "socket",
+        "socketpair",
+        "connect",
+        "bind",
+        "mmap",
+        "seccomp",
+    ),
     *(*_SCHEDULING, "prlimit64", "setpriority", "ioprio_set", "fcntl"),
 }
 DENIED = tuple(sorted(set(NUMBERS["x86_64"]) - _CONDITIONAL))
@@ -84,12 +104,15 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
     """Installs the filter for the caller and all that it starts.
 
     Args:
-        isolated: Whether it has a network and a root directory of its own. Without them it gets no sockets at all but
-            connected pairs.
-        processes: Whether it has processes of its own. Without them it may change the priority of itself only.
-        device: `cpu` or `cuda:0`. On a CPU no memory can be shared but in files; CUDA's pinned memory is.
-        loopback: Whether, in a network of its own, it may also have internet sockets, which reach nothing but itself,
-            and `LATER`: NVIDIA's tools need them, and nobody is timed under these.
+        isolated: Whether it has a network and a root directory of its own. Without them it gets no
+            sockets at all but connected pairs.
+        processes: Whether it has processes of its own. Without them it may change the priority of
+            itself only.
+        device: `cpu` or `cuda:0`. On a CPU no memory can be shared but in files; CUDA's pinned
+            memory is.
+        loopback: Whether, in a network of its own, it may also have internet sockets, which reach
+            nothing but itself, and `LATER`: NVIDIA's tools need them, and nobody is timed under
+            these.
 
     Raises:
         Refused: when the kernel has no such filters.
@@ -101,15 +124,23 @@ def restrict(isolated: bool, processes: bool, device: str, loopback: bool = Fals
     code = b"".join(struct.pack("HBBI", *each) for each in found)
     prctl(_NO_NEW_PRIVS, 1)
     filled = _Program(len(code) // 8, code)
-    # without the flag, kernels before 5.16 switch off speculative store bypass, and every candidate runs slower
+    # without the flag, kernels before 5.16 switch off speculative store bypass, and every candidate
+    # runs slower
     call = NUMBERS[machine]["seccomp"]
     check("seccomp", LIBC.syscall(call, _SET_MODE_FILTER, _SPEC_ALLOW, ctypes.byref(filled)))
 
 
-def program(machine: str, isolated: bool, processes: bool, counted: bool, loopback: bool = False) -> list[Instruction]:
+def program(
+    machine: str, isolated: bool, processes: bool, counted: bool, loopback: bool = False
+) -> list[Instruction]:
     """The filter's instructions: operation, jump if true, jump if not, operand."""
     numbers = NUMBERS[machine]
-    code = [(_LOAD, 0, 0, _ARCH), (_IF_EQUAL, 1, 0, _AUDIT_ARCH[machine]), _return(_KILL), (_LOAD, 0, 0, _NR)]
+    code = [
+        (_LOAD, 0, 0, _ARCH),
+        (_IF_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
+        _return(_KILL),
+        (_LOAD, 0, 0, _NR),
+    ]
     if machine == "x86_64":
         code += [(_IF_AT_LEAST, 0, 1, _X32), _return(_KILL)]
     for name in DENIED:
@@ -118,34 +149,62 @@ def program(machine: str, isolated: bool, processes: bool, counted: bool, loopba
     for name in LATER if not loopback else ():
         if name in numbers:
             code += _when(numbers[name], [_deny()])
-    code += _when(numbers["clone3"], [_deny(errno.ENOSYS)])  # its flags lie in memory; libraries fall back to clone
-    code += _when(numbers["memfd_create"], [_deny(errno.ENOSYS)])  # memory that only a control group would count
-    code += _when(numbers["clone"], [_argument(0), (_AND, 0, 0, NEW), (_IF_EQUAL, 1, 0, 0), _deny(), _return(_ALLOW)])
-    # the owner of a file, as uid 0 is of the system's, could have whoever opens it wait for most of a minute
-    code += _when(numbers["fcntl"], [_argument(1), (_IF_EQUAL, 0, 1, _SET_LEASE), _deny(), _return(_ALLOW)])
+    code += _when(
+        numbers["clone3"], [_deny(errno.ENOSYS)]
+    )  # its flags lie in memory; libraries fall back to clone
+    code += _when(
+        numbers["memfd_create"], [_deny(errno.ENOSYS)]
+    )  # memory that only a control group would count
+    code += _when(
+        numbers["clone"],
+        [_argument(0), (_AND, 0, 0, NEW), (_IF_EQUAL, 1, 0, 0), _deny(), _return(_ALLOW)],
+    )
+    # the owner of a file, as uid 0 is of the system's, could have whoever opens it wait for most of
+    # a minute
+    code += _when(
+        numbers["fcntl"], [_argument(1), (_IF_EQUAL, 0, 1, _SET_LEASE), _deny(), _return(_ALLOW)]
+    )
     code += _sockets(numbers, isolated, loopback) + _foreign_processes(numbers, processes)
     if counted:
-        masked = [_argument(3), (_AND, 0, 0, _SHARED_ANONYMOUS_MASK), (_IF_EQUAL, 0, 1, _SHARED_ANONYMOUS)]
+        masked = [
+            _argument(3),
+            (_AND, 0, 0, _SHARED_ANONYMOUS_MASK),
+            (_IF_EQUAL, 0, 1, _SHARED_ANONYMOUS),
+        ]
         code += _when(numbers["mmap"], [*masked, _deny(), _return(_ALLOW)])
     return [*code, _return(_ALLOW)]
 
 
 def _sockets(numbers: dict[str, int], isolated: bool, loopback: bool) -> list[Instruction]:
-    """With namespaces, Unix sockets only: others, such as virtual machines' own, belong to no namespace."""
+    """With namespaces, Unix sockets only: others, such as virtual machines' own, belong to no
+    namespace.
+    """
     unix = [_argument(0), (_IF_EQUAL, 1, 0, _AF_UNIX), _deny()]
     if isolated:
         internet = [(_IF_EQUAL, 0, 1, _AF_INET), _return(_ALLOW)] if loopback else []
         return _when(numbers["socket"], [_argument(0), *internet, *unix[1:], _return(_ALLOW)])
-    denied = [step for name in ("socket", "connect", "bind") for step in _when(numbers[name], [_deny()])]
+    denied = [
+        step for name in ("socket", "connect", "bind") for step in _when(numbers[name], [_deny()])
+    ]
     # a pair of datagram sockets could still send to any path
-    stream = [_argument(1), (_AND, 0, 0, _SOCK_TYPES), (_IF_EQUAL, 1, 0, _SOCK_STREAM), _deny(), _return(_ALLOW)]
+    stream = [
+        _argument(1),
+        (_AND, 0, 0, _SOCK_TYPES),
+        (_IF_EQUAL, 1, 0, _SOCK_STREAM),
+        _deny(),
+        _return(_ALLOW),
+    ]
     return denied + _when(numbers["socketpair"], [*unix, *stream])
 
 
 def _foreign_processes(numbers: dict[str, int], processes: bool) -> list[Instruction]:
-    """No limits for other processes, no priorities of groups or users, none of the keeper, whose number is 1."""
+    """No limits for other processes, no priorities of groups or users, none of the keeper, whose
+    number is 1.
+    """
     one = (_IF_EQUAL, 0, 1, 1) if processes else (_IF_EQUAL, 1, 0, 0)
-    code = _when(numbers["prlimit64"], [_argument(0), (_IF_EQUAL, 1, 0, 0), _deny(), _return(_ALLOW)])
+    code = _when(
+        numbers["prlimit64"], [_argument(0), (_IF_EQUAL, 1, 0, 0), _deny(), _return(_ALLOW)]
+    )
     for name in _SCHEDULING:
         code += _when(numbers[name], [_argument(0), one, _deny(), _return(_ALLOW)])
     for name, process in (("setpriority", 0), ("ioprio_set", 1)):

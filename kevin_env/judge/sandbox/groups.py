@@ -1,8 +1,10 @@
-"""A control group for each candidate, where this machine lets us make one: memory of every kind, counted by the kernel.
+"""A control group for each candidate, where this machine lets us make one: memory of every kind,
+counted by the kernel.
 
-It is made below the group that the judge itself is in, so what bounds the judge bounds it, too. As root in a container
-the file system of groups is often read-only, and an ordinary user needs a group that was delegated to them
-(`systemd-run --user --scope -p Delegate=yes`); without one the keeper's watch is what limits.
+It is made below the group that the judge itself is in, so what bounds the judge bounds it, too. As
+root in a container the file system of groups is often read-only, and an ordinary user needs a group
+that was delegated to them (`systemd-run --user --scope -p Delegate=yes`); without one the keeper's
+watch is what limits.
 """
 
 import os
@@ -16,7 +18,9 @@ _REMOVE_SECONDS = 2.0
 
 
 def homes() -> list[Path]:
-    """Where a group can be made: at most one folder, of version 1 or 2, whichever counts memory here."""
+    """Where a group can be made: at most one folder, of version 1 or 2, whichever counts memory
+    here.
+    """
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     found: list[Path] = []
@@ -24,7 +28,9 @@ def homes() -> list[Path]:
         after = fields[fields.index("-") + 1 :]
         for _, controllers, path in own:
             names = controllers.split(",")
-            version1 = after[0] == "cgroup" and "memory" in names and "memory" in after[2].split(",")
+            version1 = (
+                after[0] == "cgroup" and "memory" in names and "memory" in after[2].split(",")
+            )
             version2 = after[0] == "cgroup2" and not controllers
             if not (version1 or version2) or not Path(path).is_relative_to(fields[3]):
                 continue
@@ -35,7 +41,9 @@ def homes() -> list[Path]:
 
 
 class Group:
-    """One candidate's group, as the keeper holds it: by descriptors, since its paths are soon out of sight."""
+    """One candidate's group, as the keeper holds it: by descriptors, since its paths are soon out
+    of sight.
+    """
 
     def __init__(self, name: str, memory: int) -> None:
         self._doors: list[int] = []
@@ -57,7 +65,9 @@ class Group:
         self._doors, self._events = [], None
 
     def ran_out(self) -> bool:
-        """Whether the kernel has killed one of its processes because there was no memory left for it."""
+        """Whether the kernel has killed one of its processes because there was no memory left for
+        it.
+        """
         if self._events is None:
             return False
         lines = os.pread(self._events, 4096, 0).decode().splitlines()

@@ -11,7 +11,13 @@ from kevin_env.judge.sandbox.system import LIBC, Refused, check, prctl
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
-_RIGHTS_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+_RIGHTS_BY_ABI = {
+    1: (1 << 13) - 1,
+    2: (1 << 14) - 1,
+    3: (1 << 15) - 1,
+    4: (1 << 15) - 1,
+    5: (1 << 16) - 1,
+}
 _FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _ALL_TCP, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
 _ABI_TCP, _ABI_SCOPES = 4, 6
@@ -29,7 +35,8 @@ def scopes_signals() -> bool:
 
 
 def restrict(scratch: Iterable[Path], tcp: bool = False, children: bool = False) -> None:
-    """Reads and runs the system and this Python, writes the scratch folders and devices; no TCP, no foreign signals.
+    """Reads and runs the system and this Python, writes the scratch folders and devices; no TCP, no
+    foreign signals.
 
     Args:
         scratch: What may be written.
@@ -61,8 +68,9 @@ def _allow_all(ruleset: int, handled: int, scratch: Iterable[Path], processes: P
     _allow(ruleset, Path("/dev"), _READ_DIR)
     for place in devices():
         _allow(ruleset, place, (_READ_FILE | _WRITE_FILE | _READ_DIR | _IOCTL_DEV) & handled)
-    # uid 0 may write to /proc/sys without any capability, so only to what is its own. CUDA opens /proc/self/task/*/comm
-    # for writing, with O_TRUNC; without that cuInit fails with error 304. A child's /proc/self is another one
+    # uid 0 may write to /proc/sys without any capability, so only to what is its own. CUDA opens
+    # /proc/self/task/*/comm for writing, with O_TRUNC; without that cuInit fails with error 304. A
+    # child's /proc/self is another one
     _allow(ruleset, Path("/proc"), (_READ_FILE | _READ_DIR) & handled)
     _allow(ruleset, processes, (_READ_FILE | _WRITE_FILE | _READ_DIR | _TRUNCATE) & handled)
 
@@ -74,6 +82,8 @@ def _allow(ruleset: int, place: Path, rights: int) -> None:
         return
     try:
         rights &= -1 if place.is_dir() else _FILE_RIGHTS
-        check("landlock_add_rule", LIBC.syscall(_ADD, ruleset, 1, struct.pack("=Qi", rights, fd), 0))
+        check(
+            "landlock_add_rule", LIBC.syscall(_ADD, ruleset, 1, struct.pack("=Qi", rights, fd), 0)
+        )
     finally:
         os.close(fd)

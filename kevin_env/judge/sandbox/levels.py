@@ -1,6 +1,7 @@
 """How much of the sandbox this machine allows, and what the steps that were taken protect together.
 
-Run as `python -m kevin_env.judge.sandbox.levels` it prints one line: what a candidate would get here.
+Run as `python -m kevin_env.judge.sandbox.levels` it prints one line: what a candidate would get
+here.
 """
 
 import os
@@ -13,9 +14,12 @@ from typing import Literal
 from kevin_env.judge.sandbox import calls, groups, landlock, namespaces, places, root
 
 LevelName = Literal["root", "user", "container", "landlock", "plain"]
-Step = Literal["network", "processes", "root", "limits", "landlock", "signals", "privileges", "calls"]
-"""Namespaces of network and processes, an own root directory, limits, Landlock, its scope for signals, capabilities
-dropped, system calls filtered."""
+Step = Literal[
+    "network", "processes", "root", "limits", "landlock", "signals", "privileges", "calls"
+]
+"""Namespaces of network and processes, an own root directory, limits, Landlock, its scope for
+signals, capabilities dropped, system calls filtered.
+"""
 
 _SUFFICIENT: Mapping[str, tuple[set[Step], ...]] = {
     "network": ({"calls"},),  # it knows whether there are namespaces, and is stricter without
@@ -23,8 +27,10 @@ _SUFFICIENT: Mapping[str, tuple[set[Step], ...]] = {
     "limits": ({"limits", "privileges", "calls"},),
     "processes": ({"processes", "privileges", "calls"}, {"signals", "privileges", "calls"}),
 }
-"""Each protection with the sets of steps of which any one gives it. Landlock alone leaves Unix sockets that have a
-path, and namespaces alone leave sockets that belong to none; the filter takes both away."""
+"""Each protection with the sets of steps of which any one gives it. Landlock alone leaves Unix
+sockets that have a path, and namespaces alone leave sockets that belong to none; the filter takes
+both away.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,15 +57,20 @@ class Level:
 LEVELS = (
     Level("root", "namespaces made as root"),
     Level("user", "namespaces made through a user namespace", user=True),
-    Level("container", "namespaces but for processes, inside a container", user=True, processes=False),
+    Level(
+        "container", "namespaces but for processes, inside a container", user=True, processes=False
+    ),
     Level("landlock", "no namespaces", namespaces=False, processes=False),
-    Level("plain", "no namespaces and no Landlock", namespaces=False, processes=False, landlock=False),
+    Level(
+        "plain", "no namespaces and no Landlock", namespaces=False, processes=False, landlock=False
+    ),
 )
 """From the best to the least."""
 
 
 def find(most: LevelName = "root") -> Level:
-    """The best level, `most` or a lesser one, that this machine allows in full: each is tried in a process of its own.
+    """The best level, `most` or a lesser one, that this machine allows in full: each is tried in a
+    process of its own.
 
     One thread only: it forks.
     """
@@ -85,7 +96,11 @@ def describe(level: Level) -> str:
     parts = [level.told]
     parts += [f"Landlock {version}"] if version else []
     parts += ["system call filter"] if os.uname().machine in calls.NUMBERS else []
-    parts.append("memory counted by a control group" if groups.homes() else "memory watched, no control group")
+    parts.append(
+        "memory counted by a control group"
+        if groups.homes()
+        else "memory watched, no control group"
+    )
     return ", ".join(parts)
 
 

@@ -8,15 +8,24 @@ from pathlib import Path
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix", "/sys"),
-    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/nvidia"),
+    *(
+        "/etc/ld.so.cache",
+        "/etc/ld.so.conf",
+        "/etc/ld.so.conf.d",
+        "/etc/alternatives",
+        "/etc/nvidia",
+    ),
     *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/os-release"),
 )
 DEVICES = ("null", "full", "random", "urandom", "nvidia*", "dxg")
-"""What may be opened under /dev. Disks, above all, may not: uid 0 needs no capability to write to one. Nor /dev/zero,
-whose shared mappings are memory that no limit counts."""
+"""What may be opened under /dev. Disks, above all, may not: uid 0 needs no capability to write to
+one. Nor /dev/zero, whose shared mappings are memory that no limit counts.
+"""
 
 SCRATCH = (Path("/dev/shm"), Path("/tmp"))
-"""What everyone may write to on any machine; a candidate gets its own. Someone may have all of /tmp on PYTHONPATH."""
+"""What everyone may write to on any machine; a candidate gets its own. Someone may have all of /tmp
+on PYTHONPATH.
+"""
 
 
 @functools.cache
@@ -25,15 +34,20 @@ def readable() -> tuple[Path, ...]:
     places = {Path(p) for p in (*SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix)}
     for entry in (Path(p) for p in sys.path if p and Path(p).is_absolute()):
         own = entry / "kevin_env" / "candidate"
-        places.add(own if own.is_dir() and entry.name not in ("site-packages", "dist-packages") else entry)
-    places |= {Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)}
+        places.add(
+            own if own.is_dir() and entry.name not in ("site-packages", "dist-packages") else entry
+        )
+    places |= {
+        Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)
+    }
     places |= {Path(p) for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p}
     return tuple(sorted(place for place in places if place.exists()))
 
 
 @functools.cache
 def shown() -> tuple[tuple[Path, Path | None], ...]:
-    """What of `readable` has to be shown for all of it to be there, under its own name and the one that links lead to.
+    """What of `readable` has to be shown for all of it to be there, under its own name and the one
+    that links lead to.
 
     Each place with what it says if it is a link; what lies inside another one is left out.
     """

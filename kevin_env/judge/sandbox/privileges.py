@@ -7,12 +7,21 @@ from pathlib import Path
 
 from kevin_env.judge.sandbox.system import LIBC, Refused, check, prctl
 
-_DUMPABLE, _CAPBSET_DROP, _CHILD_SUBREAPER, _NO_NEW_PRIVS, _CAP_AMBIENT, _CAP_AMBIENT_CLEAR = 4, 24, 36, 38, 47, 4
+_DUMPABLE, _CAPBSET_DROP, _CHILD_SUBREAPER, _NO_NEW_PRIVS, _CAP_AMBIENT, _CAP_AMBIENT_CLEAR = (
+    4,
+    24,
+    36,
+    38,
+    47,
+    4,
+)
 _CAPABILITY_VERSION = 0x20080522
 LARGEST_FILE = 4 << 30
 DESCRIPTORS, OUR_DESCRIPTORS = 4096, 1 << 16
-"""What a candidate may have, or half of what the machine grants, and a process of the judge's. Those that lie unread in
-sockets count for all processes of a user, each against its own limit: ours has to be above that of a candidate."""
+"""What a candidate may have, or half of what the machine grants, and a process of the judge's.
+Those that lie unread in sockets count for all processes of a user, each against its own limit: ours
+has to be above that of a candidate.
+"""
 _LIMITS = (
     (resource.RLIMIT_CORE, 0),
     (resource.RLIMIT_FSIZE, LARGEST_FILE),
@@ -20,12 +29,16 @@ _LIMITS = (
     (resource.RLIMIT_MSGQUEUE, 0),
     (resource.RLIMIT_NICE, 0),
     (resource.RLIMIT_RTPRIO, 0),
-    (resource.RLIMIT_SIGPENDING, 256),  # counts the kernel's timers, which end also while their process stands still
+    (
+        resource.RLIMIT_SIGPENDING,
+        256,
+    ),  # counts the kernel's timers, which end also while their process stands still
 )
 
 
 def limit_resources() -> None:
-    """No core files, no better priority than given; bounded files and descriptors; first to die of a full machine.
+    """No core files, no better priority than given; bounded files and descriptors; first to die of
+    a full machine.
 
     Memory and processes are watched by the keeper.
     """
@@ -67,5 +80,7 @@ def become_subreaper() -> None:
 
 
 def set_dumpable(dumpable: bool) -> None:
-    """Whether processes of the same user may read this one's memory and trace it. A fork inherits it."""
+    """Whether processes of the same user may read this one's memory and trace it. A fork inherits
+    it.
+    """
     prctl(_DUMPABLE, int(dumpable))

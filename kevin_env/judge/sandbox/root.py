@@ -1,4 +1,5 @@
-"""A root directory of the candidate's own: read-only binds of what it may see, and one file system in memory to write.
+"""A root directory of the candidate's own: read-only binds of what it may see, and one file system
+in memory to write.
 
 What is not bound has no path, so neither files nor Unix sockets of the machine can be named.
 """
@@ -33,7 +34,8 @@ def change_root(folder: Path, size: int, fresh_proc: bool) -> tuple[Path, ...]:
 
     Args:
         folder: The candidate's own folder, an empty one; it has the same name afterwards.
-        size: Bytes of memory that it may use; what it writes may take twice that before writing fails.
+        size: Bytes of memory that it may use; what it writes may take twice that before writing
+            fails.
         fresh_proc: Whether the process namespace is new, too, and needs a /proc.
 
     Returns:
@@ -58,8 +60,16 @@ def _add_scratch(root: Path, size: int) -> None:
     """Mounts one bounded file system and shows a folder of it at each place that can be written to."""
     mounted = root / "scratch"
     mounted.mkdir()
-    mount("tmpfs", str(mounted), "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},nr_inodes={INODES},mode=0700")
-    for number, place in enumerate(sorted((root, *SCRATCH))):  # parents first: the folder often lies in /tmp
+    mount(
+        "tmpfs",
+        str(mounted),
+        "tmpfs",
+        MS_NOSUID | MS_NODEV,
+        f"size={size},nr_inodes={INODES},mode=0700",
+    )
+    for number, place in enumerate(
+        sorted((root, *SCRATCH))
+    ):  # parents first: the folder often lies in /tmp
         source, target = mounted / str(number), _inside(root, place)
         source.mkdir()
         source.chmod(0o700 if place == root else 0o1777)
@@ -99,12 +109,19 @@ def _add_proc(root: Path, fresh: bool) -> None:
 
 
 def _kept(proc: Path) -> list[Path]:
-    """What uid 0 might write to without any capability: the keeper's own, and all that is of no process.
+    """What uid 0 might write to without any capability: the keeper's own, and all that is of no
+    process.
 
-    The machine's settings, the kernel's debug messages (`dynamic_debug`) and what else a kernel or a driver puts there.
+    The machine's settings, the kernel's debug messages (`dynamic_debug`) and what else a kernel or
+    a driver puts there.
     """
-    of_none = [place for place in proc.iterdir() if not place.name.isdigit() and not place.is_symlink()]
-    return [*(place for place in of_none if place.is_dir() or place.stat().st_mode & 0o222), proc / _KEEPER]
+    of_none = [
+        place for place in proc.iterdir() if not place.name.isdigit() and not place.is_symlink()
+    ]
+    return [
+        *(place for place in of_none if place.is_dir() or place.stat().st_mode & 0o222),
+        proc / _KEEPER,
+    ]
 
 
 def _bind(place: Path, target: Path) -> None:

@@ -38,14 +38,19 @@ def prctl(what: int, *arguments: int) -> None:
     check("prctl", LIBC.prctl(what, *map(ctypes.c_ulong, (*arguments, 0, 0, 0, 0)[:4])))
 
 
-def mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+def mount(
+    source: str | None, target: str, kind: str | None, flags: int, data: str | None = None
+) -> None:
     """Mounts.
 
     Raises:
         Refused: when it is refused.
     """
     encoded = [None if part is None else part.encode() for part in (source, target, kind, data)]
-    check(f"mount {target}", LIBC.mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3]))
+    check(
+        f"mount {target}",
+        LIBC.mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3]),
+    )
 
 
 def make_read_only(target: str) -> None:
@@ -54,15 +59,20 @@ def make_read_only(target: str) -> None:
     Raises:
         Refused: when it is refused.
     """
-    wanted = (ctypes.c_uint64 * 4)(MS_RDONLY | MS_NOSUID, 0, 0, 0)  # the attributes to set have the same numbers
+    wanted = (ctypes.c_uint64 * 4)(
+        MS_RDONLY | MS_NOSUID, 0, 0, 0
+    )  # the attributes to set have the same numbers
     if LIBC.syscall(_MOUNT_SETATTR, _AT_FDCWD, target.encode(), _AT_RECURSIVE, wanted, 32) == 0:
         return
-    for place, flags in _mounts_below(target):  # before Linux 5.12: one by one, with the flags that each has
+    for place, flags in _mounts_below(
+        target
+    ):  # before Linux 5.12: one by one, with the flags that each has
         mount(None, place, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | flags)
 
 
 def pivot_root(new: str) -> None:
-    """Makes `new`, a mount, the root of this mount namespace; what was there before can no longer be reached.
+    """Makes `new`, a mount, the root of this mount namespace; what was there before can no longer
+    be reached.
 
     Raises:
         Refused: when it is refused.
@@ -75,7 +85,13 @@ def pivot_root(new: str) -> None:
 
 def _mounts_below(target: str) -> list[tuple[str, int]]:
     """Each mount at or below `target` with those of its flags that a remount must repeat."""
-    names = {"nodev": MS_NODEV, "noexec": MS_NOEXEC, "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21}
+    names = {
+        "nodev": MS_NODEV,
+        "noexec": MS_NOEXEC,
+        "noatime": 1024,
+        "nodiratime": 2048,
+        "relatime": 1 << 21,
+    }
     found: list[tuple[str, int]] = []
     for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
         fields = os.fsdecode(line).split()

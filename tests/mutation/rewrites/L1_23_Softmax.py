@@ -14,7 +14,9 @@ class Model(nn.Module):
         for start in range(0, columns, BLOCK):
             part = x[:, start : start + BLOCK]
             higher = torch.maximum(most, part.amax(dim=1, keepdim=True))
-            total = total * torch.exp(most - higher) + torch.exp(part - higher).sum(dim=1, keepdim=True)
+            total = total * torch.exp(most - higher) + torch.exp(part - higher).sum(
+                dim=1, keepdim=True
+            )
             most = higher
         y = torch.empty_like(x)
         for start in range(0, columns, BLOCK):

@@ -12,5 +12,7 @@ class Model(nn.Module):
         y = torch.empty_like(flat)
         for start in range(0, flat.numel(), BLOCK * 64):
             part = flat[start : start + BLOCK * 64]
-            y[start : start + BLOCK * 64] = 0.5 * part * (1.0 + torch.erf(part * 0.7071067811865476))
+            y[start : start + BLOCK * 64] = (
+                0.5 * part * (1.0 + torch.erf(part * 0.7071067811865476))
+            )
         return y.view(x.shape)

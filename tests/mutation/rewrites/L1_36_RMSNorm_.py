@@ -3,7 +3,9 @@ import torch.nn as nn
 
 
 class Model(nn.Module):
-    """The features of a position one after the other, as a thread for each position would take them."""
+    """The features of a position one after the other, as a thread for each position would take
+    them.
+    """
 
     def __init__(self, num_features: int, eps: float = 1e-5):
         super().__init__()

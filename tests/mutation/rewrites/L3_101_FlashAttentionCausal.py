@@ -25,7 +25,9 @@ class Model(nn.Module):
                 columns = torch.arange(j, j + key.shape[2])
                 scores = (query @ key.transpose(-2, -1)) * scale
                 scores = scores.masked_fill(columns > rows[:, None], float("-inf"))
-                higher = torch.maximum(most, scores.amax(dim=-1, keepdim=True)) if key.shape[2] else most
+                higher = (
+                    torch.maximum(most, scores.amax(dim=-1, keepdim=True)) if key.shape[2] else most
+                )
                 weights = torch.exp(scores - higher)
                 kept = torch.exp(most - higher)
                 total = total * kept + weights.sum(dim=-1, keepdim=True)
