@@ -11,10 +11,10 @@ from episodes import another, correct, problem_file
 from stub_server import Answer, delta, serve
 from typer.testing import CliRunner, Result
 
-from kevin_env import cli_play
 from kevin_env.app import arguments
 from kevin_env.app.evaluate.config import read_config
 from kevin_env.cli import app
+from kevin_env.cli import play as cli_play
 from kevin_env.env import KevinEnv
 from kevin_env.judge import ScriptedPool
 from kevin_env.recorder import read_trajectories

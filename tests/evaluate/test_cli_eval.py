@@ -261,7 +261,7 @@ def test_text_of_models_does_not_reach_the_terminal(tmp_path: Path) -> None:
 
 
 def test_help_brings_nothing_heavy() -> None:
-    code = "import sys, kevin_env.cli_eval; print([m for m in ('torch', 'openai', 'tomli_w') if m in sys.modules])"
+    code = "import sys, kevin_env.cli.evaluate; print([m for m in ('torch', 'openai', 'tomli_w') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kevin_env.cli_options import TRAJECTORIES, Json, Plain
+from kevin_env.cli.options import TRAJECTORIES, Json, Plain
 
 FileOrFolder = Annotated[
     Path, typer.Argument(metavar="FILE|FOLDER", help="A trajectory file, or a folder of them.")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kevin_env.cli_options import Json, print_json
+from kevin_env.cli.options import Json, print_json
 
 index = typer.Typer(
     help="Build an index of kernels to retrieve examples from, or query it.", rich_markup_mode=None

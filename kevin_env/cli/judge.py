@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kevin_env.cli_options import (
+from kevin_env.cli.options import (
     Baseline,
     BuildTimeout,
     CallTimeout,

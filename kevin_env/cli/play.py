@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from kevin_env.cli_options import (
+from kevin_env.cli.options import (
     TRAJECTORIES,
     Baseline,
     BuildTimeout,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kevin_env.cli_options import CallTimeout, Plain, Precision, print_json
+from kevin_env.cli.options import CallTimeout, Plain, Precision, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console

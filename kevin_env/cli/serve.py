@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kevin_env.cli_options import (
+from kevin_env.cli.options import (
     Baseline,
     BuildTimeout,
     CallTimeout,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kevin_env.cli_options import print_json
+from kevin_env.cli.options import print_json
 
 RunOrFile = Annotated[
     Path, typer.Argument(metavar="RUN|FILE", help="A run folder of eval, or a trajectory file.")

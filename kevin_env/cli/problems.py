@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kevin_env.cli_options import Device, Inputs, Json, print_json
+from kevin_env.cli.options import Device, Inputs, Json, print_json
 
 problems = typer.Typer(
     help="List the problems, or look for what is wrong with them.", rich_markup_mode=None

@@ -11,15 +11,8 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from kevin_env.cli_eval import evaluate
-from kevin_env.cli_index import index
-from kevin_env.cli_judge import judge
-from kevin_env.cli_options import Device, Json, Plain, print_json
-from kevin_env.cli_play import play
-from kevin_env.cli_problems import problems
-from kevin_env.cli_replay import export, import_file, replay
-from kevin_env.cli_report import report
-from kevin_env.cli_serve import serve
+from kevin_env.cli import evaluate, index, judge, play, problems, replay, report, serve
+from kevin_env.cli.options import Device, Json, Plain, print_json
 
 
 class _Commands(typer.core.TyperGroup):
@@ -55,8 +48,8 @@ def main() -> None:
     app()
 
 
-app.add_typer(problems, name="problems")
-app.add_typer(index, name="index")
+app.add_typer(problems.problems, name="problems")
+app.add_typer(index.index, name="index")
 
 
 @app.command()
@@ -73,14 +66,14 @@ def show(problem: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = 
         show_problem(make_console(), found)
 
 
-app.command()(judge)
-app.command()(play)
-app.command("eval")(evaluate)
-app.command()(replay)
-app.command()(report)
-app.command()(export)
-app.command("import")(import_file)
-app.command()(serve)
+app.command()(judge.judge)
+app.command()(play.play)
+app.command("eval")(evaluate.evaluate)
+app.command()(replay.replay)
+app.command()(report.report)
+app.command()(replay.export)
+app.command("import")(replay.import_file)
+app.command()(serve.serve)
 
 
 @app.command()
