@@ -142,7 +142,7 @@ def extension_entries(device: str) -> list[Entry]:
     the quick problems, a different one each time: the extension is built and loaded, not called.
     """
     problems = sorted((FOLDER / "problems").glob("*.py"))
-    files = sorted((FOLDER.parent / "extensions" / RUNS_ON[device][0]).glob("*.py"))
+    files = sorted((FOLDER.parent / "extension" / RUNS_ON[device][0]).glob("*.py"))
     return [
         Fresh(
             file,
@@ -158,7 +158,7 @@ def extension_entries(device: str) -> list[Entry]:
 
 def is_built_only(entry: Entry) -> bool:
     """Whether it is one of `extension_entries`."""
-    return entry.path.parent.parent.name == "extensions"
+    return entry.path.parent.parent.name == "extension"
 
 
 def is_right(entry: Entry, outcome: Outcome) -> bool:

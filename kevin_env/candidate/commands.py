@@ -5,7 +5,6 @@ submission is confined.
 import ctypes
 import faulthandler
 import os
-import shutil
 import signal
 import sys
 import time
@@ -15,18 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 MOST_FILES = 64
-NICENESS = 10
-"""How much lower the priority of compilers is than that of who is timed."""
 STEP = 0.005
 """Seconds between two looks at what is waited for."""
-
-
-def gently(command: list[str]) -> list[str]:
-    """The command at a lower priority, where that can be had: whoever is timed meanwhile comes
-    first.
-    """
-    nice = shutil.which("nice")
-    return [nice, "-n", str(NICENESS), *command] if nice else command
 
 
 def flush() -> None:

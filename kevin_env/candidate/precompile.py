@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from kevin_env.candidate import commands, imagined
+from kevin_env.extension.ninja import NICENESS
 
 if TYPE_CHECKING:
     from kevin_env.candidate.runtime import Runtime
@@ -172,7 +173,7 @@ def _try(
 ) -> int:
     """In a copy: constructs the model for a case and calls it once."""
     _hush()
-    os.nice(commands.NICENESS)
+    os.nice(NICENESS)
     runtime.channel.close()  # else the judge would not see the end of the process that it talks to
     try:
         with imagined.imagine(properties, compilations.compile_kernel), torch.no_grad():

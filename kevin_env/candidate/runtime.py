@@ -17,11 +17,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from kevin_env import extension
 from kevin_env.candidate import (
     allocations,
     commands,
     cuda,
-    extension,
     failure,
     precompile,
     profiling,

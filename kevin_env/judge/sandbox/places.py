@@ -30,13 +30,14 @@ on PYTHONPATH.
 
 @functools.cache
 def readable() -> tuple[Path, ...]:
-    """The system, this Python, CUDA. Of a source checkout of ours only the candidate's own package."""
+    """The system, this Python, CUDA. Of a source checkout of ours only what a candidate imports."""
     places = {Path(p) for p in (*SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix)}
     for entry in (Path(p) for p in sys.path if p and Path(p).is_absolute()):
-        own = entry / "kevin_env" / "candidate"
-        places.add(
-            own if own.is_dir() and entry.name not in ("site-packages", "dist-packages") else entry
+        own = {entry / "kevin_env" / name for name in ("candidate", "extension")}
+        checkout = entry.name not in ("site-packages", "dist-packages") and all(
+            place.is_dir() for place in own
         )
+        places |= own if checkout else {entry}
     places |= {
         Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)
     }

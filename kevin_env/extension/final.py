@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kevin_env.candidate.extension.declarations import Piece, cut
-from kevin_env.candidate.extension.plain import Names, names_of
-from kevin_env.candidate.extension.sources import HEADERS
+from kevin_env.extension.declarations import Piece, cut
+from kevin_env.extension.plain import Names, names_of
+from kevin_env.extension.sources import HEADERS
 
 _SEVERE = re.compile(r"^(?P<file>/[^\s:()]+)\((?P<line>\d+)\): error: ")
 """As nvcc tells it: with a line and no column."""

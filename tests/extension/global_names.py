@@ -1,7 +1,7 @@
-"""Names that torch's full headers declare globally: what `kevin_env/candidate/extension/names.txt`
+"""Names that torch's full headers declare globally: what `kevin_env/extension/names.txt`
 is made from.
 
-    python tests/global_names.py    # adds the names that this machine's headers have and the file lacks
+    python tests/extension/global_names.py    # adds the names that this machine's headers have and the file lacks
 
 Headers are preprocessed, not compiled, and their text is cut into declarations at global scope.
 What the file has was found with torch 2.11 and 2.13 and nvcc 13.0. That nothing is missed was once
@@ -19,8 +19,8 @@ from pathlib import Path
 
 import torch
 
-from kevin_env.candidate.extension import plain, sources
-from kevin_env.candidate.extension.sources import HEADERS
+from kevin_env.extension import plain, sources
+from kevin_env.extension.sources import HEADERS
 
 TORCH = Path(torch.__file__).parent / "include"
 FOLDERS = [TORCH, TORCH / "torch/csrc/api/include", Path(sysconfig.get_paths()["include"])]

@@ -5,6 +5,7 @@ it, which includes all of torch's headers, has been compiled to the end.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,10 +14,18 @@ from typing import NoReturn
 
 from torch.utils import cpp_extension
 
-from kevin_env.candidate.commands import gently
-
+NICENESS = 10
+"""How much lower the priority of compilers is than that of who is timed."""
 GRACE = 0.2
 """Seconds for ninja to print what the compiler that failed has said."""
+
+
+def gently(command: list[str]) -> list[str]:
+    """The command at a lower priority, where that can be had: whoever is timed meanwhile comes
+    first.
+    """
+    nice = shutil.which("nice")
+    return [nice, "-n", str(NICENESS), *command] if nice else command
 
 
 def run_ninja_build(build_directory: str, verbose: bool, error_prefix: str) -> None:

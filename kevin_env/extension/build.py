@@ -14,10 +14,9 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from kevin_env.candidate.commands import gently
-from kevin_env.candidate.extension.ninja import raise_error, run_ninja_build
-from kevin_env.candidate.extension.sources import HEADERS, Needs, read_sources
-from kevin_env.candidate.extension.stubs import add_stubs, link_flags
+from kevin_env.extension.ninja import gently, raise_error, run_ninja_build
+from kevin_env.extension.sources import HEADERS, Needs, read_sources
+from kevin_env.extension.stubs import add_stubs, link_flags
 
 TESTED = ("2.11", "2.13")
 """Versions of torch that both ways were compared on; with any other one the full headers serve."""
@@ -148,7 +147,7 @@ def _build_short(request: Request) -> bool:
 
 
 def _final_errors(request: Request, output: bytes) -> str | None:
-    from kevin_env.candidate.extension.final import final_errors
+    from kevin_env.extension.final import final_errors
 
     flags = [*request["extra_cflags"], *request["extra_cuda_cflags"]]
     return final_errors(

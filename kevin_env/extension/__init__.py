@@ -6,6 +6,6 @@ export. They are tried first; when anything fails, the extension is built as tor
 only what that says is ever shown.
 """
 
-from kevin_env.candidate.extension.build import ShortPath, install
+from kevin_env.extension.build import ShortPath, install
 
 __all__ = ["ShortPath", "install"]

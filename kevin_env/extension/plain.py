@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kevin_env.candidate.extension.declarations import Piece, Token
+from kevin_env.extension.declarations import Piece, Token
 
 NAMES = Path(__file__).with_name("names.txt")
 _WORDS = {

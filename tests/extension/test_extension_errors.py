@@ -12,9 +12,9 @@ import extension_traps
 import global_names
 import pytest
 
-from kevin_env.candidate.extension import build, plain
-from kevin_env.candidate.extension.declarations import cut
-from kevin_env.candidate.extension.final import final_errors
+from kevin_env.extension import build, plain
+from kevin_env.extension.declarations import cut
+from kevin_env.extension.final import final_errors
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.pool import LocalPool
 from kevin_env.outcome import CompileError

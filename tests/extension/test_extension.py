@@ -4,7 +4,9 @@ for the rest.
 
 import importlib.util
 import inspect
+import os
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +17,11 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from kevin_env.candidate.extension import ShortPath, build, install
-from kevin_env.candidate.extension.ninja import run_ninja_build
-from kevin_env.candidate.extension.sources import HEADERS, read_sources
+from kevin_env.extension import ShortPath, build, install
+from kevin_env.extension.ninja import NICENESS, gently, run_ninja_build
+from kevin_env.extension.sources import HEADERS, read_sources
 
-FOLDER = Path(__file__).parent / "extensions"
+FOLDER = Path(__file__).parent
 CPP = sorted(path.stem for path in (FOLDER / "cpp").glob("*.py"))
 CUDA = sorted(path.stem for path in (FOLDER / "cuda").glob("*.py"))
 FULL = ("errors_of_all_kinds",)
@@ -269,6 +271,11 @@ def test_a_compiler_that_fails_ends_the_others(
     assert b"\nbroken\n" in raised.value.__cause__.output
     assert ("\nbroken\n" in str(raised.value)) is not verbose
     assert ("\nbroken\n" in capfd.readouterr().out) is verbose
+
+
+def test_compilers_let_others_go_first() -> None:
+    asked = gently([sys.executable, "-c", "import os; print(os.nice(0))"])
+    assert int(subprocess.check_output(asked)) == min(19, os.nice(0) + NICENESS)
 
 
 def test_no_header_is_precompiled_beside_those_of_torch(path: ShortPath) -> None:
