@@ -17,15 +17,16 @@ from pathlib import Path
 
 from resultfile import Row, device_name, plain_row, write_result
 
-from kevin_env.app.rejudge import Report, Terms, read_run, rejudge
 from kevin_env.app.rejudge.comparison import (
     DIFFERENT,
     HEADINGS,
     Agreement,
+    Report,
     agreeing,
     counts,
     row_of,
 )
+from kevin_env.app.rejudge.run import Terms, read_run, rejudge
 from kevin_env.app.screen import make_console
 from kevin_env.judge import Options
 from kevin_env.judge.pool import LocalPool

@@ -15,10 +15,9 @@ from episodes import REPLY, WRONG, correct, problem_file
 from rich.console import Console
 
 from kevin_env.app.evaluate.config import EvalConfig, parse_config
-from kevin_env.app.evaluate.evaluation import resolve
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.players import Player, make_player
-from kevin_env.app.evaluate.session import Ended, evaluate
+from kevin_env.app.evaluate.session import Ended, evaluate, resolve
 from kevin_env.judge import ScriptedPool, Submission
 from kevin_env.judge.scripted import SCRIPTED_CPU, Answer
 from kevin_env.outcome import CompileError
@@ -153,7 +152,7 @@ def _main(config: Path, seconds: float) -> int:
         time.sleep(seconds)
         return by_number(problem, submission)
 
-    from kevin_env.app.evaluate.values import read_values
+    from kevin_env.app.evaluate.config import read_values
 
     evaluated = run_aloud(read_values(config), slowly)
     return evaluated.code

@@ -10,9 +10,8 @@ import pytest
 from trajectories import BROKEN, RIGHT, evil, timed, trajectory, turn, write
 from typer.testing import CliRunner
 
-from kevin_env.app.convert.atif import from_atif, to_atif
-from kevin_env.app.convert.kernelbench import FLAG
-from kevin_env.app.kernelbench_run import outcome_of
+from kevin_env.app.convert.formats import from_atif, to_atif
+from kevin_env.app.kernelbench_run import FLAG, outcome_of
 from kevin_env.app.replay.library import Library
 from kevin_env.cli import app
 from kevin_env.record import Trajectory

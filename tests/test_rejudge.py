@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from kevin_env import kernelbench
 from kevin_env.app.kernelbench_run import read_samples
-from kevin_env.app.rejudge import RECORD, REPORT, Report, Terms, read_run, rejudge
+from kevin_env.app.rejudge.comparison import REPORT, Report
+from kevin_env.app.rejudge.run import RECORD, Terms, read_run, rejudge
 from kevin_env.cli import app
 from kevin_env.judge import JudgeError, Options, ScriptedPool
 from kevin_env.problem import ProblemError

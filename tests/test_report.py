@@ -242,7 +242,7 @@ def test_turns_from_before_there_were_rooflines_have_none(tmp_path: Path) -> Non
 
 
 def test_a_plot_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kevin_env.app.report.roofline.MOST_MARKS", 2)
+    monkeypatch.setattr("kevin_env.app.report.summary.MOST_MARKS", 2)
     plot = told(tmp_path, *ROOFLINES).roofline
     assert plot is not None and (len(plot.marks), plot.left_out) == (2, 4)
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate.values import read_values
+from kevin_env.app.evaluate.config import read_values
 from kevin_env.context import require_context
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.choice import device_names

@@ -119,8 +119,8 @@ def _read(
 ) -> "tuple[EvalConfig, tuple[Problem, ...]]":
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.config import read_config
-    from kevin_env.app.evaluate.evaluation import resolve
     from kevin_env.app.evaluate.folder import RunFolder
+    from kevin_env.app.evaluate.session import resolve
 
     if resume is None:
         return resolve(read_config(file, overrides, flags))
@@ -134,7 +134,7 @@ def _read(
 
 
 def _outline(config: "EvalConfig", problems: "tuple[Problem, ...]", as_json: bool) -> None:
-    from kevin_env.app.evaluate.evaluation import outline
+    from kevin_env.app.evaluate.session import outline
 
     told = outline(config, problems)
     if as_json:
@@ -180,7 +180,7 @@ def _run_log(
 ) -> "AbstractContextManager[RunLog | None]":
     """What follows the run for TensorBoard; the folder must be locked, and begun."""
     from kevin_env.app.errors import BadInput
-    from kevin_env.app.evaluate.evaluation import outline
+    from kevin_env.app.evaluate.session import outline
     from kevin_env.integrations.run_log import RunLog
 
     if not config.tensorboard:
@@ -197,7 +197,7 @@ def _figures(
     """Figures of what was recorded. Of the configuration only prices count."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.config import read_prices
-    from kevin_env.app.evaluate.evaluation import figures_of
+    from kevin_env.app.evaluate.session import figures_of
     from kevin_env.app.screen import show
 
     if given:

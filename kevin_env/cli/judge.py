@@ -132,7 +132,8 @@ def _judge_run(
     from kevin_env.app.arguments import open_pool
     from kevin_env.app.errors import JUDGE_FAILED
     from kevin_env.app.judging import options_of
-    from kevin_env.app.rejudge import Report, Terms, read_run, rejudge
+    from kevin_env.app.rejudge.comparison import Report
+    from kevin_env.app.rejudge.run import Terms, read_run, rejudge
     from kevin_env.app.screen import make_console, show
 
     errors = make_console(stream="stderr")

@@ -20,7 +20,7 @@ from statistics import fmean
 
 from kevin_env.advantage import returns_of, settings_of
 from kevin_env.app.evaluate.figures import Baseline, Figure, GroupMetrics, RunMetrics
-from kevin_env.app.evaluate.problems import RATES, share
+from kevin_env.app.evaluate.samples import RATES, share
 from kevin_env.record import Trajectory, Turn
 from kevin_env.score import SCORES, at_bound
 from kevin_env.turn import as_scored

@@ -14,9 +14,8 @@ from trajectories import RIGHT, timed, trajectory, turn
 
 import kevin_env.recorder
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate.baselines import Compared
 from kevin_env.app.evaluate.config import parse_config
-from kevin_env.app.evaluate.folder import RunFolder, read_episodes, without_texts
+from kevin_env.app.evaluate.folder import Compared, RunFolder, read_episodes, without_texts
 from kevin_env.app.evaluate.metrics import measure
 from kevin_env.judge.scripted import SCRIPTED_CPU
 from kevin_env.recorder import BadLine, partial_path

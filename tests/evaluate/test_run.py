@@ -25,12 +25,12 @@ from evaluations import (
 )
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate import players, seat
-from kevin_env.app.evaluate.baselines import as_submission
+from kevin_env.app.evaluate import players
+from kevin_env.app.evaluate import run as run_module
 from kevin_env.app.evaluate.config import parse_config
-from kevin_env.app.evaluate.folder import RunFolder
+from kevin_env.app.evaluate.folder import RunFolder, as_submission
 from kevin_env.app.evaluate.players import make_player
-from kevin_env.app.evaluate.seat import Pacer
+from kevin_env.app.evaluate.run import Pacer
 from kevin_env.app.evaluate.workers import Workers
 from kevin_env.judge import JudgeError
 from kevin_env.outcome import Correct
@@ -43,7 +43,7 @@ BEAM = {"samples": 6, "turns": 6, "search": {"kind": "beam", "keep": 2, "rounds"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judges that fail are asked again at once."""
-    monkeypatch.setattr(seat, "RETRY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(run_module, "RETRY_SECONDS", (0.0, 0.0))
 
 
 def always(*replies: Any):
@@ -143,7 +143,7 @@ def test_ctrl_c_waits_for_turns_that_are_running_and_says_how_to_go_on(tmp_path:
 
 @pytest.mark.timeout(45)
 def test_a_second_ctrl_c_waits_for_nothing_and_blames_nobody(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(seat, "RETRY_SECONDS", ())
+    monkeypatch.setattr(run_module, "RETRY_SECONDS", ())
     asked, over = threading.Semaphore(0), threading.Event()
 
     def judge(problem, submission):

@@ -13,11 +13,16 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from kevin_env.app.convert.atif import from_atif, to_atif
-from kevin_env.app.convert.inspect_log import write_inspect
-from kevin_env.app.convert.kernelbench import is_run, read_run
-from kevin_env.app.convert.samples import chat, turn_samples, write_csv
+from kevin_env.app.convert.formats import (
+    chat,
+    from_atif,
+    to_atif,
+    turn_samples,
+    write_csv,
+    write_inspect,
+)
 from kevin_env.app.errors import BadInput
+from kevin_env.app.kernelbench_run import is_run, read_run
 from kevin_env.app.writing import whole, write_text
 from kevin_env.record import Trajectory
 

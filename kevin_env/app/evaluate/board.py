@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from kevin_env.app.evaluate.baselines import Compared
+from kevin_env.app.evaluate.folder import Compared
+from kevin_env.app.evaluate.run import Waiting
 from kevin_env.app.evaluate.search import AGAIN, Shape
-from kevin_env.app.evaluate.watch import Waiting
 from kevin_env.app.replay.pieces import DIM, join, text, verdict
 from kevin_env.record import StopReason, Trajectory, Turn
 from kevin_env.render import speedup_text

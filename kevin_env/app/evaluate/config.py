@@ -9,21 +9,28 @@
 Unknown keys are errors. A key (password) has no place in it: it comes from the environment alone.
 """
 
+import difflib
 import os
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, cast, get_args
 from urllib.parse import urlsplit
 
 import tomli_w
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate.explain import explain
 from kevin_env.app.evaluate.figures import Prices
 from kevin_env.app.evaluate.search import Search, Serial
-from kevin_env.app.evaluate.values import read_values
 from kevin_env.context import require_context
 from kevin_env.outcome import Frozen
 from kevin_env.settings import Settings
@@ -238,3 +245,121 @@ def _require_no_secret(value: Any, name: str = "") -> None:
         raise ValueError(
             f"{name} holds a key, and would be kept in config.toml; put it in OPENAI_API_KEY instead"
         )
+
+
+def read_values(
+    file: Path | None, overrides: Sequence[str] = (), flags: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The values of a file, changed by flags and then by overrides.
+
+    Args:
+        file: TOML.
+        overrides: such as `settings.max_turns=8`. What is no TOML value is text.
+        flags: values by dotted key; None leaves a key as it is.
+
+    Raises:
+        BadInput: in one line, if one cannot be read.
+    """
+    values = _read_toml(file) if file else {}
+    for key, value in (flags or {}).items():
+        if value is not None:
+            _put(values, key, value)
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if not equals or not key.strip():
+            raise BadInput(f"-o {override}: write -o key=value, such as -o settings.max_turns=8")
+        _put(values, key.strip(), _value(text))
+    return values
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot read {file}: {error}") from error
+
+
+def _value(text: str) -> Any:
+    """A TOML value; any other text is itself."""
+    if "\n" not in text:
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            pass
+    return text
+
+
+def _put(values: dict[str, Any], key: str, value: Any) -> None:
+    *tables, name = key.split(".")
+    for number, table in enumerate(tables, start=1):
+        inner = values.setdefault(table, {})
+        if not isinstance(inner, dict):
+            raise BadInput(f"{key}: {'.'.join(tables[:number])} is no table")
+        values = cast("dict[str, Any]", inner)
+    values[name] = value
+
+
+_LONGEST = 60
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """What is wrong, by its dotted key: the known keys for an unknown one, else what the first
+    wrong value may be.
+    """
+    errors = error.errors(include_url=False)
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    keys, parent = _walk(first["loc"], model)
+    name = ".".join(keys)
+    if first["type"] == "extra_forbidden":
+        known = sorted(parent.model_fields)
+        near = difflib.get_close_matches(keys[-1], known, n=1)
+        guess = f"did you mean {near[0]}? There are" if near else "there are"
+        where = f" under {'.'.join(keys[:-1])}" if keys[1:] else ""
+        return f"unknown key {name}; {guess} {', '.join(known)}{where}{_where_keys_go(name)}"
+    if first["type"] == "missing":
+        return f"{name} is missing; set it in the file or with -o {name}=..."
+    said = [
+        each["msg"].removeprefix("Value error, ")
+        for each in errors
+        if _walk(each["loc"], model)[0] == keys
+    ]
+    wrong = " or ".join(dict.fromkeys(said))
+    return f"{name}{_shown(name, first['input'])}: {wrong}" if name else wrong
+
+
+def _walk(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], type[BaseModel]]:
+    """The keys of a place without the tags of unions, and the model that holds the last one."""
+    keys: list[str] = []
+    holder, inside = model, [model]
+    for part in loc:
+        tagged = [each for each in inside if str(part) in get_args(_kind(each))]
+        if tagged:
+            inside = tagged
+        elif inside and isinstance(part, str):
+            keys.append(part)
+            holder = next((each for each in inside if part in each.model_fields), inside[0])
+            field = holder.model_fields.get(part)
+            inside = _models(field.annotation) if field else []
+    return keys, holder
+
+
+def _kind(model: type[BaseModel]) -> Any:
+    field = model.model_fields.get("kind")
+    return field.annotation if field else None
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    every = [annotation, *get_args(annotation)]
+    return [each for each in every if isinstance(each, type) and issubclass(each, BaseModel)]
+
+
+def _shown(name: str, value: Any) -> str:
+    """The value, unless somebody may have put a key there."""
+    text = repr(value)
+    return f" = {text}" if len(text) <= _LONGEST and not name.startswith("policy") else ""
+
+
+def _where_keys_go(name: str) -> str:
+    return (
+        "; a key is read from OPENAI_API_KEY alone" if "key" in name.split(".")[-1].lower() else ""
+    )

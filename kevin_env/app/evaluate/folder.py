@@ -16,10 +16,30 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate.baselines import Compared
 from kevin_env.app.evaluate.config import EvalConfig, read_config
+from kevin_env.judge.api import DeviceInfo, JudgePool, Options, Submission
+from kevin_env.outcome import Frozen, Printable, interval_of, speedup_of
+from kevin_env.parsing import as_submission
+from kevin_env.problem import Problem
 from kevin_env.record import Trajectory, Turn
 from kevin_env.recorder import BadLine, Recorder, read_trajectories
+from kevin_env.settings import Settings
+
+
+class Compared(Frozen):
+    """T_compile / T_eager of a problem's reference: a speedup against eager times this is one
+    against torch.compile.
+    """
+
+    sha256: str
+    """Of the problem."""
+    ratio: float | None
+    """None when it could not be told; `why` says so."""
+    interval: tuple[float, float] | None = None
+    """95 %."""
+    why: Printable = ""
+    device: DeviceInfo
+
 
 _COMPARED = TypeAdapter(dict[str, Compared])
 _NO_TEXTS: dict[str, Any] = {
@@ -175,3 +195,27 @@ def without_texts(trajectory: Trajectory) -> Trajectory:
 
 def _without_texts(turn: Turn) -> Turn:
     return turn.model_copy(update=_NO_TEXTS)
+
+
+def compare(problem: Problem, settings: Settings, pool: JudgePool) -> Compared:
+    """Measures one problem.
+
+    Raises:
+        ProblemError: if its reference fails.
+        JudgeError: if the judge fails.
+    """
+    options = Options(
+        device=settings.device, baseline="compile", inputs=settings.inputs, call_timeout=settings.call_timeout,
+        build_timeout=settings.build_timeout, retry_noisy=True,
+    )  # fmt: skip
+    submission = Submission(code=as_submission(problem.source))
+    judgement = pool.submit(problem, submission, options).result()
+    outcome = judgement.outcome
+    ratio = speedup_of(outcome)
+    return Compared(
+        sha256=problem.sha256,
+        ratio=ratio,
+        interval=interval_of(outcome),
+        why="" if ratio else f"{outcome.category}/{outcome.kind}: {outcome.message}",
+        device=judgement.device,
+    )

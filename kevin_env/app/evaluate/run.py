@@ -1,20 +1,229 @@
-"""Plays what is missing of an evaluation: many episodes at once, each turn on disk as soon as it
-has been judged.
-"""
+"""What a run tells to whoever looks on."""
 
 import functools
 import threading
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
 
 from kevin_env.advantage import returns_of
-from kevin_env.app.evaluate.baselines import compare
-from kevin_env.app.evaluate.search import Past, Play, plan
-from kevin_env.app.evaluate.seat import Pacer, Seat, Setup, Stopped, retried
+from kevin_env.app.evaluate.config import EvalConfig
+from kevin_env.app.evaluate.figures import RunMetrics
+from kevin_env.app.evaluate.folder import Compared, RunFolder, compare
+from kevin_env.app.evaluate.players import Player, policy_name
+from kevin_env.app.evaluate.search import Past, Play, Shape, fork, plan
 from kevin_env.app.evaluate.workers import Workers
-from kevin_env.judge.api import JudgeError, Options
+from kevin_env.episode import Episode
+from kevin_env.judge.api import JudgeError, JudgePool, Options
+from kevin_env.policies.base import PolicyError
 from kevin_env.problem import Problem, ProblemError
-from kevin_env.record import StopReason, Trajectory
+from kevin_env.record import StopReason, Trajectory, Turn
+from kevin_env.settings import Settings
+
+Waiting = Literal["model", "judge"]
+
+
+class Watch(Protocol):
+    """Is told what happens, from several threads."""
+
+    def waits(self, problem: str, sample: int, whom: Waiting | None) -> None:
+        """A sample waits for the model or the judge, or for nobody any more."""
+        ...
+
+    def turn(self, problem: str, sample: int, turn: Turn) -> None:
+        """A turn has been judged."""
+        ...
+
+    def ended(self, problem: str, sample: int, turns: int, reason: StopReason, why: str) -> None:
+        """A sample ended with that many turns. `why` is empty unless something failed."""
+        ...
+
+    def compared(self, problem: str, compared: Compared) -> None:
+        """torch.compile has been compared with eager."""
+        ...
+
+    def failed(self, problem: str, why: str) -> None:
+        """A problem cannot be played at all."""
+        ...
+
+    def trouble(self, message: str) -> None:
+        """Something else that a person should know."""
+        ...
+
+
+class Log(Protocol):
+    """Keeps what becomes of a run for whoever looks at it elsewhere."""
+
+    def follow(self) -> None:
+        """Episodes may have ended. Called from several threads.
+
+        Raises:
+            OSError: if it cannot be kept.
+        """
+        ...
+
+    def conclude(self, metrics: RunMetrics) -> None:
+        """The figures of what there is.
+
+        Raises:
+            OSError: if they cannot be kept.
+        """
+        ...
+
+
+RETRY_SECONDS = (1.0, 5.0)
+"""Pauses after which a judge that failed is asked again."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a run needs."""
+
+    config: EvalConfig
+    problems: Sequence[Problem]
+    folder: RunFolder
+    pool: JudgePool
+    player: Player
+    watch: Watch
+    log: Log | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """Of the search."""
+        return self.config.search.shape(self.config.samples, self.config.settings.max_turns)
+
+    @property
+    def settings(self) -> Settings:
+        """Of each episode."""
+        return self.config.settings.model_copy(update={"max_turns": self.shape.turns})
+
+
+class Stopped(Exception):
+    """No further turn is to be begun; what there is stays as it is, to be taken up later."""
+
+
+class Seat:
+    """Plays one sample.
+
+    Args:
+        setup: of the run.
+        workers: whose thread this is.
+        pacer: says when the model may be asked.
+        problem: what is to be solved.
+        play: which sample, and how far.
+    """
+
+    def __init__(
+        self, setup: Setup, workers: Workers, pacer: "Pacer", problem: Problem, play: Play
+    ) -> None:
+        self.setup = setup
+        self.problem = problem
+        self.play = play
+        self._workers = workers
+        self._pacer = pacer
+
+    def open(self) -> Episode:
+        """The episode, new or taken up.
+
+        Raises:
+            Stopped: if the run is stopped meanwhile.
+            JudgeError: if the judge fails again and again.
+            ProblemError: if the reference fails, or the problem is not there as it was recorded.
+        """
+        return retried(self._open, self._workers)
+
+    def take_turns(self, episode: Episode) -> str:
+        """Plays on, and says why it ended early, if something failed.
+
+        Raises:
+            Stopped: if the run is stopped meanwhile.
+            ProblemError: if the reference fails.
+        """
+        try:
+            policy = self.setup.player(self.problem, self.play.sample, len(episode.turns))
+            while not episode.done and len(episode.turns) < self.play.until:
+                self._waits("model")
+                self._pacer.wait()
+                reply = policy.reply(episode.messages)
+                self._waits("judge")
+                turn = retried(lambda reply=reply: episode.submit(reply), self._workers)
+                self.setup.watch.turn(self.problem.id, self.play.sample, turn)
+        except (PolicyError, JudgeError) as error:
+            if self._workers.abandoned.is_set():  # nobody knows whose failure it is
+                raise Stopped from error
+            episode.finish(error.stop_reason if isinstance(error, PolicyError) else "judge_error")
+            return str(error) or type(error).__name__
+        return ""
+
+    def _open(self) -> Episode:
+        own, play = self.setup, self.play
+        if play.past is None:
+            episode = Episode(
+                self.problem, own.pool, own.settings,
+                recorder=own.folder.recorder, model=policy_name(own.config), sample=play.sample,
+            )  # fmt: skip
+        else:
+            trajectory = own.folder.recorder.episode(play.past.episode_id)
+            if play.fork_at is not None:
+                trajectory = fork(trajectory, play.fork_at, play.sample)
+            episode = Episode.resume(trajectory, own.pool, recorder=own.folder.recorder)
+        episode.start()
+        return episode
+
+    def _waits(self, whom: Waiting) -> None:
+        stop = self._workers.stopping if whom == "model" else self._workers.abandoned
+        if stop.is_set():
+            raise Stopped
+        self.setup.watch.waits(self.problem.id, self.play.sample, whom)
+
+
+class Pacer:
+    """Spreads requests evenly over a minute.
+
+    Args:
+        per_minute: how many; None: as they come.
+        workers: whose threads wait.
+    """
+
+    def __init__(self, per_minute: float | None, workers: Workers) -> None:
+        self._seconds = 60 / per_minute if per_minute else 0.0
+        self._workers = workers
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait(self) -> None:
+        """Waits until the next request may be sent.
+
+        Raises:
+            Stopped: if the run is stopped meanwhile.
+        """
+        with self._lock:
+            now = time.monotonic()
+            at = max(now, self._next)
+            self._next = at + self._seconds
+        if at > now and not self._workers.pause(at - now):
+            raise Stopped
+
+
+def retried(attempt: Callable[[], T], workers: Workers) -> T:
+    """Asks a judge that failed again, a few times.
+
+    Raises:
+        Stopped: if the run is stopped meanwhile.
+        JudgeError: if it goes on failing.
+    """
+    for pause in RETRY_SECONDS:
+        try:
+            return attempt()
+        except JudgeError:
+            if not workers.pause(pause):
+                raise Stopped from None
+    return attempt()
+
 
 LEAST_STRIKES = 3
 """Fewer failures in a row than this never end a run."""

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from kevin_env.app.convert.samples import inert
+from kevin_env.app.convert.formats import inert
 from kevin_env.app.evaluate.figures import (
     BASELINES,
     THRESHOLDS,

@@ -3,59 +3,25 @@
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
-from kevin_env.app.rejudge.run import Kernel
+from kevin_env.app.rejudge.run import DIFFERENT, HEADINGS, Agreement, Kernel, Terms, agreement_of
 from kevin_env.app.replay.markdown import inline
-from kevin_env.app.report.markdown import markdown_table
 from kevin_env.app.report.summary import grid_of
+from kevin_env.app.report.write import markdown_table
 from kevin_env.app.screen import shown
+from kevin_env.app.writing import write_text
 from kevin_env.outcome import Correct, Incorrect, Outcome, RuntimeFailure, interval_of, speedup_of
 from kevin_env.render import speedup_text
 
-Agreement = Literal[
-    "both_accept",
-    "both_refuse",
-    "only_kernelbench_accepts",
-    "only_kevin_env_accepts",
-    "no_verdict",
-    "not_judged",
-]
-"""`no_verdict`: KernelBench has none. `not_judged`: the judge or the reference failed, or there is
-no such problem.
-"""
-HEADINGS: dict[Agreement, str] = {
-    "both_accept": "both accept",
-    "both_refuse": "both refuse",
-    "only_kernelbench_accepts": "only KernelBench accepts",
-    "only_kevin_env_accepts": "only kevin-env accepts",
-    "no_verdict": "no KernelBench verdict",
-    "not_judged": "not judged",
-}
-DIFFERENT: tuple[Agreement, ...] = ("only_kernelbench_accepts", "only_kevin_env_accepts")
+REPORT = "kevin_report.md"
 REASON = 200
 """Characters of a message that are shown."""
-_BOTH: dict[tuple[bool, bool], Agreement] = {
-    (True, True): "both_accept",
-    (False, False): "both_refuse",
-    (True, False): "only_kernelbench_accepts",
-    (False, True): "only_kevin_env_accepts",
-}
-
-
-def agreement_of(kernel: Kernel) -> Agreement:
-    """How the two verdicts on a kernel compare. To accept is to find all outputs right, whatever
-    the time.
-    """
-    if kernel.entry is None:
-        return "not_judged"
-    if kernel.sample.verdict is None:
-        return "no_verdict"
-    return _BOTH[
-        kernel.sample.verdict.category == "correct", kernel.entry.outcome.category == "correct"
-    ]
 
 
 def counts(kernels: Iterable[Kernel]) -> dict[int, Counter[Agreement]]:
@@ -253,3 +219,38 @@ def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -
 
 def _name(kernel: Kernel) -> str:
     return kernel.sample.file.name.removesuffix("_kernel.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All kernels of a run with both verdicts, and what ours hold for."""
+
+    run: str
+    terms: Terms
+    kernels: Sequence[Kernel]
+
+    @property
+    def unjudged(self) -> int:
+        """How many kernels have no verdict of ours."""
+        return sum(kernel.entry is None for kernel in self.kernels)
+
+    def row(self) -> dict[str, Any]:
+        """The object of `judge --kernelbench-run --json`."""
+        return {"run": self.run, **self.terms.model_dump(), **comparison(self.kernels)}
+
+    def print(self, console: Console) -> None:
+        """Prints the tables."""
+        for table in tables(self.kernels):
+            console.print(table)
+
+    def write(self, folder: Path) -> Path:
+        """Writes the report as Markdown to a folder and returns its path.
+
+        Raises:
+            BadInput: if it cannot be written.
+        """
+        facts = [f"{name}: {value}" for name, value in self.terms.model_dump().items()]
+        write_text(
+            folder / REPORT, comparison_markdown(f"KernelBench run {self.run}", facts, self.kernels)
+        )
+        return folder / REPORT

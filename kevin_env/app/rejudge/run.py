@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kevin_env import kernelbench
-from kevin_env.app.kernelbench_run import Sample
+from kevin_env.app.kernelbench_run import Sample, read_samples
+from kevin_env.app.screen import show
 from kevin_env.extract import extract_file
 from kevin_env.judge.api import JudgeError, JudgePool, Options, Seconds
 from kevin_env.outcome import Frozen, Outcome, printable
@@ -23,6 +26,7 @@ from kevin_env.rules import Rules
 from kevin_env.settings import Settings
 from kevin_env.turn import Verdict, begin_verdict
 
+RECORD = "kevin_verdicts.jsonl"
 AT_ONCE = 64
 """Kernels handed to the judges at once: more than they take, so that none waits for work."""
 
@@ -75,6 +79,47 @@ class Kernel:
     entry: Entry | None = None
     error: str = ""
     """Why there is no verdict of ours."""
+
+
+Agreement = Literal[
+    "both_accept",
+    "both_refuse",
+    "only_kernelbench_accepts",
+    "only_kevin_env_accepts",
+    "no_verdict",
+    "not_judged",
+]
+"""`no_verdict`: KernelBench has none. `not_judged`: the judge or the reference failed, or there is
+no such problem.
+"""
+HEADINGS: dict[Agreement, str] = {
+    "both_accept": "both accept",
+    "both_refuse": "both refuse",
+    "only_kernelbench_accepts": "only KernelBench accepts",
+    "only_kevin_env_accepts": "only kevin-env accepts",
+    "no_verdict": "no KernelBench verdict",
+    "not_judged": "not judged",
+}
+DIFFERENT: tuple[Agreement, ...] = ("only_kernelbench_accepts", "only_kevin_env_accepts")
+_BOTH: dict[tuple[bool, bool], Agreement] = {
+    (True, True): "both_accept",
+    (False, False): "both_refuse",
+    (True, False): "only_kernelbench_accepts",
+    (False, True): "only_kevin_env_accepts",
+}
+
+
+def agreement_of(kernel: Kernel) -> Agreement:
+    """How the two verdicts on a kernel compare. To accept is to find all outputs right, whatever
+    the time.
+    """
+    if kernel.entry is None:
+        return "not_judged"
+    if kernel.sample.verdict is None:
+        return "no_verdict"
+    return _BOTH[
+        kernel.sample.verdict.category == "correct", kernel.entry.outcome.category == "correct"
+    ]
 
 
 def read_kernels(samples: Sequence[Sample]) -> list[Kernel]:
@@ -205,3 +250,63 @@ def _key(kernel: Kernel, problem: Problem, terms: Terms) -> Key:
 
 def _level(level: int) -> list[Problem]:
     return load_kernelbench(f"{kernelbench.PREFIX}level{level}")
+
+
+def read_run(folder: Path, console: Console) -> list[Kernel]:
+    """The kernels of a run folder as KernelBench writes it, with their problems; `console` shows
+    what is left out.
+
+    Raises:
+        BadInput: if the folder has no kernels, or cannot be read.
+        ProblemError: if KernelBench's problems are not there.
+    """
+    return read_kernels(read_samples(folder, lambda line: show(console, line, "yellow")))
+
+
+def rejudge(
+    kernels: Sequence[Kernel],
+    out: Path,
+    pool: JudgePool,
+    options: Options,
+    terms: Terms,
+    console: Console,
+) -> list[Kernel]:
+    """Judges the kernels that have no verdict in `out` yet, and shows progress; gives all of them
+    in the same order.
+
+    Args:
+        kernels: As `read_run` gives them.
+        out: Folder where verdicts are kept; made if missing.
+        pool: Judges the kernels.
+        options: How to judge, in agreement with `terms`.
+        terms: What the verdicts hold for.
+        console: Shows progress.
+
+    Raises:
+        OSError: if `out` cannot be written.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task("", total=len(kernels))
+
+        def done(kernel: Kernel) -> None:
+            line = f"{kernel.sample.file.name}: {_ending(kernel)}"
+            progress.update(task, advance=1, description=line)
+            if not console.is_terminal:
+                show(console, line)
+
+        return judge_kernels(kernels, pool, options, terms, out / RECORD, done)
+
+
+def _ending(kernel: Kernel) -> str:
+    ours = kernel.entry.outcome if kernel.entry else None
+    verdict = f"{ours.category}/{ours.kind}" if ours else kernel.error
+    return f"{verdict} ({HEADINGS[agreement_of(kernel)]})"

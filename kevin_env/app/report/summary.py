@@ -7,14 +7,24 @@ from itertools import chain, pairwise
 
 from rich.table import Table
 
-from kevin_env.app.evaluate.evaluation import Recorded
 from kevin_env.app.evaluate.figures import Baseline, ProblemMetrics, RunMetrics
 from kevin_env.app.evaluate.samples import Attempts, Played, Sample, gather
+from kevin_env.app.evaluate.session import Recorded
 from kevin_env.app.evaluate.tables import first_baseline, largest_k, metric_tables, notes
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.rows import MARKS
-from kevin_env.app.report.roofline import Held, roofline_plot
-from kevin_env.app.report.values import Bin, Grid, Hack, Kind, Line, Place, ProblemLine, Report
+from kevin_env.app.report.values import (
+    Bin,
+    Grid,
+    Hack,
+    Kind,
+    Line,
+    Mark,
+    Place,
+    ProblemLine,
+    Report,
+    RooflinePlot,
+)
 from kevin_env.judge.flags import flag_name
 from kevin_env.outcome import Category, held_roofline, is_hack
 from kevin_env.record import Trajectory
@@ -35,6 +45,10 @@ Pages = Mapping[tuple[str, str], str]
 """The page that shows a trajectory, by problem and episode id. Those that are not there are in the
 report itself.
 """
+
+
+Held = tuple[str, int, Place, Roofline]
+"""A problem, a turn of it from 1, where that is shown, and its time against the roofline."""
 
 
 def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages) -> Report:
@@ -239,4 +253,42 @@ def _line(attempts: Attempts, sample: Sample, baseline: Baseline, pages: Pages) 
         best_turn=sample.best_turn,
         stop=sample.trajectory.stop_reason or "running",
         counts=any(sample is each for each in attempts.samples),
+    )
+
+
+MOST_MARKS = 2000
+"""Turns that a plot shows."""
+
+
+def roofline_plot(turns: Iterable[Held]) -> RooflinePlot | None:
+    """The plot of turns; None where there is nothing to show."""
+    found, left_out = [], 0
+    for problem, turn, place, held in turns:
+        if held.intensity and held.rate and len(found) < MOST_MARKS:
+            found.append((held, _mark(problem, turn, place, held, held.intensity)))
+        else:
+            left_out += 1
+    if not found:
+        return None
+    memory, compute = (
+        [getattr(held, name) for held, _ in found] for name in ("memory_ceiling", "compute_ceiling")
+    )
+    return RooflinePlot(
+        marks=tuple(mark for _, mark in found),
+        memory=(min(memory), max(memory)),
+        compute=(min(compute), max(compute)),
+        left_out=left_out,
+    )
+
+
+def _mark(problem: str, turn: int, place: Place, held: Roofline, intensity: float) -> Mark:
+    return Mark(
+        problem=problem,
+        turn=turn,
+        place=place,
+        intensity=intensity,
+        rate=held.rate,
+        bandwidth=held.bandwidth,
+        fraction=held.fraction,
+        bound=held.bound,
     )

@@ -1,0 +1,296 @@
+"""Episodes for trainers and spreadsheets: chats, a training sample a turn, a row a turn."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TextIO
+
+from kevin_env.advantage import returns_of, samples_of
+from kevin_env.app.replay.code import clean
+from kevin_env.app.replay.numbers_panes import STAGES
+from kevin_env.record import Trajectory, Turn
+
+COLUMNS = (
+    *(
+        "episode_id",
+        "problem",
+        "level",
+        "model",
+        "turn",
+        "category",
+        "kind",
+        "speedup",
+        "speedup_low",
+        "speedup_high",
+    ),
+    *(
+        "score",
+        "return",
+        "stop_reason",
+        "message",
+        *(f"seconds_{stage}" for stage in STAGES),
+        "prompt_tokens",
+    ),
+    *("completion_tokens", "reasoning_tokens"),
+)
+
+
+def chat(episode: Trajectory) -> dict[str, Any]:
+    """The episode as one growing chat: the first prompt, then replies and feedback in turns.
+
+    What was sent later may have been shortened (`context`); `turn_samples` has every prompt as it
+    was sent.
+    """
+    messages: list[dict[str, str]] = []
+    for turn in episode.turns:
+        if not messages:
+            messages += [message.model_dump() for message in turn.messages]
+        messages += [
+            {"role": "assistant", "content": turn.reply},
+            {"role": "user", "content": turn.feedback},
+        ]
+    # Nobody answers the last feedback.
+    return {"messages": messages[:-1]}
+
+
+def turn_samples(episode: Trajectory) -> Iterator[dict[str, Any]]:
+    """One training sample a turn: the prompt as sent, the reply with its reasoning, its score and
+    its return.
+    """
+    return (sample.model_dump(mode="json", by_alias=True) for sample in samples_of(episode))
+
+
+def write_csv(episodes: Iterable[Trajectory], stream: TextIO) -> None:
+    """A row a turn, with a heading. Text that a spreadsheet would take for a formula begins with an
+    apostrophe.
+    """
+    writer = csv.DictWriter(stream, COLUMNS)
+    writer.writeheader()
+    for episode in episodes:
+        writer.writerows(_rows(episode))
+
+
+def _rows(episode: Trajectory) -> Iterator[dict[str, Any]]:
+    for turn, value in zip(episode.turns, returns_of(episode), strict=True):
+        low, high = turn.speedup_interval or (None, None)
+        tokens = turn.usage.model_dump() if turn.usage else {}
+        yield {
+            "episode_id": inert(episode.episode_id),
+            "problem": inert(episode.problem.id),
+            "level": episode.problem.level,
+            "model": inert(episode.model),
+            "turn": turn.turn,
+            "category": turn.category,
+            "kind": turn.kind,
+            "speedup": turn.speedup,
+            "speedup_low": low,
+            "speedup_high": high,
+            "score": turn.score,
+            "return": value,
+            "stop_reason": episode.stop_reason,
+            "message": inert(turn.outcome.message),
+            **{f"seconds_{stage}": getattr(turn.seconds, stage) for stage in STAGES},
+            **{
+                name: tokens.get(name)
+                for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens")
+            },
+        }
+
+
+def inert(text: str) -> str:
+    """Untrusted text for a cell: clean, and no formula in a spreadsheet."""
+    text = clean(text)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+
+
+VERSION = "ATIF-v1.6"
+_OURS = "kevin_env"
+_IN_STEP = {"reply", "reasoning", "feedback"}
+
+
+def to_atif(episode: Trajectory) -> dict[str, Any]:
+    """An episode as an ATIF document: what was sent first, then a step a turn, with its feedback as
+    observation.
+    """
+    first = episode.turns[0].messages if episode.turns else ()
+    steps = [
+        {"source": "system" if m.role == "system" else "user", "message": m.content} for m in first
+    ]
+    steps = steps or [{"source": "user", "message": episode.problem.id}]
+    steps += [_step(turn, episode.model) for turn in episode.turns]
+    ours = episode.model_dump(mode="json", exclude={"turns"}) | {"returns": returns_of(episode)}
+    ours["returns_recorded"] = len(episode.returns) == len(episode.turns)
+    return {
+        "schema_version": VERSION,
+        "session_id": episode.episode_id,
+        "agent": {"name": "kevin-env", "version": _version(), "model_name": episode.model or None},
+        "steps": [{"step_id": number} | step for number, step in enumerate(steps, start=1)],
+        "final_metrics": _totals(episode),
+        "extra": {_OURS: ours},
+    }
+
+
+def from_atif(document: Any) -> Trajectory:
+    """The episode of a document that `to_atif` made.
+
+    Raises:
+        ValueError: in one line, if it is none. ATIF of others has no verdicts on kernels, so there
+            is nothing to show.
+    """
+    if not isinstance(document, dict) or not str(document.get("schema_version", "")).startswith(
+        "ATIF"
+    ):
+        raise ValueError("is not ATIF")
+    ours = (document.get("extra") or {}).get(_OURS)
+    if not isinstance(ours, dict):
+        raise ValueError("is ATIF without verdicts on kernels: kevin-env did not write it")
+    turns = [_turn(step) for step in document.get("steps", []) if step.get("source") == "agent"]
+    recorded = ours.pop("returns_recorded", True)
+    return Trajectory.model_validate(
+        ours | {"turns": turns} | ({} if recorded else {"returns": ()}), extra="ignore"
+    )
+
+
+def _step(turn: Turn, model: str) -> dict[str, Any]:
+    usage = turn.usage
+    metrics = (
+        {
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "cost_usd": usage.cost,
+        }
+        if usage
+        else None
+    )
+    step = {
+        "source": "agent",
+        "model_name": model or None,
+        "message": turn.reply,
+        "reasoning_content": turn.reasoning,
+        "observation": {"results": [{"content": turn.feedback}]},
+        "metrics": metrics,
+        "extra": {_OURS: turn.model_dump(mode="json", exclude=_IN_STEP)},
+    }
+    return {name: value for name, value in step.items() if value is not None}
+
+
+def _turn(step: dict[str, Any]) -> Turn:
+    ours = (step.get("extra") or {}).get(_OURS)
+    if not isinstance(ours, dict):
+        raise ValueError(f"step {step.get('step_id')} has no verdict of ours")
+    results = (step.get("observation") or {}).get("results") or [{}]
+    said = {"reply": step.get("message"), "reasoning": step.get("reasoning_content")}
+    return Turn.model_validate(
+        ours | said | {"feedback": results[0].get("content")}, extra="ignore"
+    )
+
+
+def _totals(episode: Trajectory) -> dict[str, Any]:
+    usages = [turn.usage for turn in episode.turns if turn.usage]
+    counted = {
+        "total_prompt_tokens": [usage.prompt_tokens for usage in usages],
+        "total_completion_tokens": [usage.completion_tokens for usage in usages],
+        "total_cached_tokens": [usage.cached_tokens for usage in usages],
+        "total_cost_usd": [usage.cost for usage in usages],
+    }
+    totals = {
+        name: sum(v for v in values if v is not None)
+        for name, values in counted.items()
+        if any(values)
+    }
+    return totals | {"total_steps": len(episode.turns)}
+
+
+def _version() -> str:
+    try:
+        return version("kevin-env")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+LOG_VERSION = 2
+
+
+def write_inspect(episodes: Iterable[Trajectory], stream: TextIO) -> None:
+    """One log of all episodes, as JSON; Inspect wants the file's name to end in `.json`."""
+    read = list(episodes)
+    models = sorted({episode.model or "unknown" for episode in read})
+    epochs: Counter[str] = Counter()
+    samples: list[dict[str, Any]] = []
+    for episode in read:
+        epochs[episode.problem.id] += 1
+        samples.append(_sample(episode, epochs[episode.problem.id]))
+    problems = sorted(epochs)
+    log = {
+        "version": LOG_VERSION,
+        "status": "success",
+        "eval": {
+            "created": read[0].created,
+            "task": "kevin-env",
+            "dataset": {
+                "name": "kevin-env",
+                "samples": len(problems),
+                "sample_ids": problems,
+                "shuffled": False,
+            },
+            "model": models[0] if len(models) == 1 else "several",
+            "config": {"epochs": max(epochs.values())},
+            "metadata": {"models": models},
+        },
+        "samples": samples,
+    }
+    json.dump(log, stream, allow_nan=False)
+    stream.write("\n")
+
+
+def _sample(episode: Trajectory, epoch: int) -> dict[str, Any]:
+    messages = chat(episode)["messages"] if episode.turns else []
+    model, last = episode.model or "unknown", episode.turns[-1] if episode.turns else None
+    return {
+        "id": episode.problem.id,
+        "epoch": epoch,
+        "uuid": episode.episode_id,
+        "input": [message.model_dump() for message in episode.turns[0].messages]
+        if last
+        else episode.problem.id,
+        "target": "",
+        "messages": messages,
+        "output": {
+            "model": model,
+            "choices": [_choice(last.reply, last.truncated)] if last else [],
+        },
+        "scores": _scores(episode),
+        "metadata": episode.model_dump(
+            mode="json", include={"episode_id", "config", "hardware", "stop_reason", "model"}
+        ),
+    }
+
+
+def _choice(reply: str, truncated: bool) -> dict[str, Any]:
+    return {
+        "message": {"role": "assistant", "content": reply},
+        "stop_reason": "max_tokens" if truncated else "stop",
+    }
+
+
+def _scores(episode: Trajectory) -> dict[str, Any]:
+    """The return of the first turn, the best speedup (0 for none) and whether any kernel was right;
+    turns beside it.
+    """
+    returns = returns_of(episode)
+    turns = [
+        turn.model_dump(mode="json", include={"turn", "category", "kind", "speedup", "score"})
+        for turn in episode.turns
+    ]
+    best = max((turn.speedup or 0.0 for turn in episode.turns), default=0.0)
+    return {
+        "return": {
+            "value": returns[0] if returns else 0.0,
+            "metadata": {"returns": returns, "turns": turns},
+        },
+        "best_speedup": {"value": best},
+        "correct": {"value": any(turn.category == "correct" for turn in episode.turns)},
+    }
