@@ -1,15 +1,15 @@
-# Every target makes .venv when it is missing or when what it is made from has changed.
+# Every target creates .venv if it is missing, and updates it if pyproject.toml or constraints.txt changed.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Those that need nothing but this machine; DEVICE=cuda where it has a GPU.
+# Benchmarks that need nothing but this machine; DEVICE=cuda on a GPU.
 FIGURES := turn_latency throughput timing_fidelity feedback_cost
 DEVICE ?= cpu
-# Tests start hundreds of processes: each would compile all modules again where Python is kept from writing bytecode.
+# Tests start hundreds of processes; without bytecode files each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all check fmt bench clean integrations
+.PHONY: demo test test-all check fmt bench attacks docs clean integrations
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -25,17 +25,17 @@ check: $(STAMP)
 	$(BIN)/pyright --threads 2 -p .
 	$(BIN)/lint-imports
 
-# Tests that share something stay in one process.
+# Tests that share resources are grouped in one process.
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 10
 
 test: check
 	$(PYTEST) -m "not full" --ignore tests/integrations
 
-# What `test` leaves out: the whole corpus, all problems, trainers and servers, all headers, browser and wheel.
+# The tests that `test` leaves out: whole corpus, all problems, trainers, servers, headers, browser, wheel.
 test-all: $(STAMP)
 	$(PYTEST) -m full
 
-# Trainers whose pins exclude each other, each tested in an environment of its own.
+# Trainers with conflicting pins, each tested in its own environment.
 integrations: integration-skyrl integration-tinker integration-trl integration-verifiers
 
 integration-%: $(STAMP)
@@ -50,6 +50,15 @@ fmt: $(STAMP)
 
 bench: $(STAMP)
 	for script in $(FIGURES); do $(BIN)/python benchmarks/$$script.py --device $(DEVICE) || exit 1; done
+
+# Every attack and honest kernel of tests/submissions, judged on DEVICE; fails if one is misjudged.
+attacks: $(STAMP)
+	$(BIN)/python benchmarks/attacks.py --device $(DEVICE)
+
+# Regenerates what tests/test_docs.py checks: the figures and the picture of the replay screen.
+docs: $(STAMP)
+	$(BIN)/kevin-env replay examples/demo.h200.jsonl --turn 5 --size 118x26 --export docs/replay.svg
+	$(BIN)/python benchmarks/figures.py
 
 clean:
 	rm -rf $(VENV) build dist

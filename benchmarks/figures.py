@@ -1,0 +1,178 @@
+"""Writes docs/figures.md and the figures in README.md from the files in `results`.
+
+The page is `figures.md.j2`; a figure in it is an expression over the results, such as
+`R["peers.cpu"].of("kernrl: attacks: rewarded")`.
+
+    python benchmarks/figures.py [--check]
+"""
+
+import argparse
+import json
+import re
+import statistics
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from resultfile import Row
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent
+EARLIER_CLOCK = {
+    "eval_solutions.h200": "2026-11-22",
+    "feedback_cost.cpu": "2026-11-22",
+    "feedback_cost.h200": "2026-11-22",
+    "solutions.h200": "2026-11-22",
+    "throughput.cpu": "2026-11-23",
+    "throughput.h200": "2026-11-24",
+    "throughput.h200x2": "2026-11-22",
+    "trl_tiny.h200": "2026-11-22",
+    "turn_latency.cpu": "2026-11-23",
+    "turn_latency.h200": "2026-11-25",  # before the chain, which is from the same day
+}
+"""Times taken before the present clocks, and when. A later measurement is not superseded."""
+SCRIPTS = {"trl_tiny": "examples/train_trl_tiny.py", "tests": "make test test-all"}
+"""How to repeat a measurement that is not a benchmark."""
+
+
+class Result:
+    """One file of results, by its name without `.json`."""
+
+    def __init__(self, file: Path) -> None:
+        read = json.loads(file.read_text())
+        self.name, self.date = file.stem, read["date"]
+        self.rows: dict[str, Row] = {row["name"]: row for row in read["rows"]}
+        device, _, count = read["device"].upper().partition("X")
+        self.device = f"{count} {device}" if count else device
+        self.superseded = EARLIER_CLOCK.get(self.name) == self.date
+
+    @property
+    def source(self) -> str:
+        """File, device and date, and the script to repeat it with."""
+        stem = self.name.split(".")[0]
+        script = SCRIPTS.get(stem, f"benchmarks/{stem}.py")
+        note = " **Superseded**: measured with an earlier clock." if self.superseded else ""
+        file = f"[`{self.name}.json`](../benchmarks/results/{self.name}.json)"
+        return f"{file}, {self.device}, {self.date}; `{script}`.{note}"
+
+    def __getitem__(self, name: str) -> Any:
+        return self.rows[name]["value"] if name in self.rows else 0
+
+    def n(self, name: str) -> int:
+        """What a row counts: its total."""
+        return self.rows[name]["n"]
+
+    def of(self, name: str) -> str:
+        """A count and its total, such as `0 of 158`."""
+        return f"{self[name]:g} of {self.n(name)}"
+
+    def beginning(self, prefix: str) -> dict[str, Row]:
+        """The rows whose names begin so, by the rest of their names."""
+        return {
+            name.removeprefix(prefix): row
+            for name, row in self.rows.items()
+            if name.startswith(prefix)
+        }
+
+
+def seconds(value: float) -> str:
+    """Three digits, in s, ms or us; nothing for 0."""
+    for unit, scale in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= scale:
+            scaled = value / scale
+            return f"{scaled:.0f} {unit}" if scaled >= 100 else f"{scaled:.3g} {unit}"
+    return ""
+
+
+def percent(value: float, digits: int = 0) -> str:
+    return f"{value * 100:.{digits}f}%"
+
+
+def megabytes(value: float) -> str:
+    return f"{value / 1e6:.0f} MB"
+
+
+def largest(result: Result) -> dict[str, str]:
+    """The largest difference of each metric of `profiles`, with its unit."""
+    found: dict[str, tuple[float, str]] = {}
+    for name, row in result.rows.items():
+        if (unit := row.get("difference_in")) in ("relative", "points"):
+            metric = name.split(": ", 1)[1]
+            found[metric] = max((abs(row["difference"]), unit), found.get(metric, (0, "")))
+    return {
+        metric: percent(value, 1) if unit == "relative" else f"{value:.1f} points"
+        for metric, (value, unit) in found.items()
+        if value
+    }
+
+
+def only_memory(row: Row) -> bool:
+    """Whether the lint's only finding on a problem is that it takes too much memory."""
+    findings = row.get("findings") or []
+    return bool(findings) and all(each.startswith("memory:") for each in findings)
+
+
+def flow(text: str) -> str:
+    """Paragraphs and list items in lines of 100 columns; tables and titles as they are."""
+    parts = re.split(r"(\n\n|\n(?=- ))", re.sub(r"\n{3,}", "\n\n", text.strip()))
+    for place in range(0, len(parts), 2):
+        if parts[place][0] not in "|#<":
+            indent = "  " if parts[place].startswith("- ") else ""
+            parts[place] = textwrap.fill(
+                parts[place],
+                100,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return "".join(parts) + "\n"
+
+
+def render(template: str) -> str:
+    """A template of this folder, filled in from all results."""
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"seconds": seconds, "percent": percent, "megabytes": megabytes}
+    environment.tests["only_memory"] = only_memory
+    results = {file.stem: Result(file) for file in sorted((FOLDER / "results").glob("*.json"))}
+    helpers = {"largest": largest, "median": statistics.median}
+    return flow(environment.get_template(template).render(R=results, **helpers))
+
+
+def readme(text: str) -> str:
+    """README.md with its figures replaced by those of the results."""
+    blocks = re.split(r"^## (\w+)\n", render("readme_figures.md.j2"), flags=re.MULTILINE)[1:]
+    for name, block in zip(blocks[::2], blocks[1::2], strict=True):
+        mark, end = f"<!-- figures: {name} -->\n", "<!-- end -->"
+        before, found, rest = text.partition(mark)
+        if not found:
+            raise SystemExit(f"README.md has no {mark.strip()}")
+        text = before + mark + block.strip() + "\n" + end + rest.partition(end)[2]
+    return text
+
+
+def documents() -> dict[Path, str]:
+    """Each file with figures, and what it should say."""
+    page = ROOT / "README.md"
+    return {
+        ROOT / "docs" / "figures.md": render("figures.md.j2"),
+        page: readme(page.read_text()),
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Writes docs/figures.md and README's figures.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if out of date")
+    check = parser.parse_args().check
+    for file, text in documents().items():
+        if not file.exists() or file.read_text() != text:
+            if check:
+                raise SystemExit(f"{file.name} is not current: run `make docs`")
+            file.write_text(text)
+            print(f"wrote {file}")

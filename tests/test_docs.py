@@ -1,0 +1,88 @@
+"""README and docs: figures, picture and links are current, and the code in README runs."""
+
+import html
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kevin_env.cli import app
+from kevin_env.judge.pool import LocalPool
+
+ROOT = Path(__file__).parent.parent
+EPISODE = "examples/demo.h200.jsonl"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def svg_text(file: Path) -> str:
+    """The words of an SVG, without their layout."""
+    body = re.sub(r"<style.*?</style>", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def replay(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["replay", *arguments])
+    assert not result.exit_code, result.output
+    return result.output
+
+
+def test_figures_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+    for file, text in importlib.import_module("figures").documents().items():
+        assert file.read_text(encoding="utf-8") == text, f"{file.name}: run `make docs`"
+
+
+def test_the_picture_is_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [line] = re.findall(r"kevin-env replay (.* --export) docs/replay.svg", makefile())
+    monkeypatch.chdir(ROOT)
+    replay(*line.split(), str(tmp_path / "new.svg"))
+    assert svg_text(ROOT / "docs" / "replay.svg") == svg_text(tmp_path / "new.svg"), (
+        "run `make docs`"
+    )
+
+
+def test_the_table_in_readme_is_that_of_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    [table] = re.findall(r"```\n(.*?)```", readme(), re.DOTALL)
+    assert len(rows := table.splitlines()) == 6
+    shown = [line.split() for line in replay(EPISODE, "--plain").splitlines()]
+    assert [row for row in rows if row.split() not in shown] == []
+
+
+def test_readme_is_short() -> None:
+    assert len(readme().splitlines()) <= 90
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, title = link.partition("#")
+        if "://" in path:
+            continue
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not title or title in anchors(target), link
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's titles, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+def test_the_loop_in_readme_runs(pool: LocalPool, capsys: pytest.CaptureFixture[str]) -> None:
+    [code] = re.findall(r"```python\n(.*?)```", readme(), re.DOTALL)
+    here = code.replace("max_turns=4", 'max_turns=4, device="cpu", pool=pool')
+    exec(here, {"my_model": lambda messages: "no code", "pool": pool})
+    assert capsys.readouterr().out == "(0.0, 0.0, 0.0, 0.0)\n"
+
+
+def readme() -> str:
+    return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def makefile() -> str:
+    return (ROOT / "Makefile").read_text(encoding="utf-8")
