@@ -143,16 +143,6 @@ def resolve_context(context: str | ContextPolicy) -> ContextPolicy:
     )
 
 
-def require_context(settings: Settings) -> None:
-    """Checks what prompts are made with.
-
-    Raises:
-        ValueError: if there is no such context, or the tokenizer cannot be loaded.
-    """
-    resolve_context(settings.context)
-    load_counter(settings.tokenizer)
-
-
 def resolve_language(
     language: Literal["auto", "cuda", "triton", "cpp"], device: DeviceInfo
 ) -> Literal["cuda", "triton", "cpp"]:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from kevin_env.context import build_messages, require_context, resolve_language, with_remark
+from kevin_env.context import build_messages, load_counter, resolve_language, with_remark
 from kevin_env.judge.api import Facts, JudgePool, OnStage
 from kevin_env.problem import Problem
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
@@ -60,7 +60,7 @@ class Episode:
         self.problem = problem
         self.pool = pool
         self.settings = settings or Settings()
-        require_context(self.settings)
+        load_counter(self.settings.tokenizer)
         self.recorder, self.model, self.sample, self._build = recorder, model, sample, build
         self.parent: str | None = None
         self.turns: tuple[Turn, ...] = ()

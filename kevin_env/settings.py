@@ -1,10 +1,17 @@
-"""What an episode is played by, as one frozen value."""
+"""The settings of an episode, the single source of their names, defaults and help."""
 
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_serializer, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.choice import DEVICES
@@ -12,6 +19,7 @@ from kevin_env.outcome import Correct, Frozen, Outcome, speedup_of
 from kevin_env.profile import ProfileKind
 from kevin_env.rules import Rules
 from kevin_env.score import (
+    SCORES,
     Bound,
     Noisy,
     ReturnsKind,
@@ -26,132 +34,161 @@ Language = Literal["auto", "cuda", "triton", "cpp"]
 Templates = Literal["default", "kevin-paper"]
 
 _EXAMPLES = re.compile(r"zero|one|few|retrieved(:[1-9]\d?)?")
+_CONTEXTS = re.compile(r"kevin|full|best_last|(last_n|top_w)(:0*[1-9][0-9]*)?")
 
 
-def _told(error: Any) -> str:
-    """What is wrong, without what only a programmer reads."""
-    if error["type"] == "string_pattern_mismatch":  # the device's: no other has a pattern
+def _explain(error: Any) -> str:
+    if error["type"] == "string_pattern_mismatch":  # only `device` has a pattern
         return "give 'auto', 'cpu', 'cuda', 'cuda:1' or 'cuda:0,1'"
     return error["msg"].removeprefix("Value error, ")
 
 
 class Settings(Frozen):
-    """How an episode is played. Everything here goes into the record."""
+    """How an episode is played.
+
+    `gym.make`, the command line and the table `settings` of an evaluation derive their arguments
+    from these fields, and records hold them as `config`. The first paragraph below a field is its
+    help on the command line.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     max_turns: int = Field(default=4, ge=1)
+    """Number of turns in an episode."""
     gamma: float = Field(default=0.4, ge=0, le=1)
-    """Discount of the returns, from one turn to the next."""
+    """Discount of the returns from one turn to the next, 0 to 1."""
     returns: ReturnsKind = "sum"
-    device: str = Field(default="auto", pattern=rf"^({DEVICES})$")
-    """`auto` (a GPU when there is one), `cpu`, `cuda`, `cuda:1`, or several of one kind as
-    `cuda:0,1`.
+    """Whether a return is the sum or the maximum of the discounted scores."""
+    device: str = Field(
+        default="auto",
+        pattern=rf"^({DEVICES})$",
+        examples=["auto", "cpu", "cuda", "cuda:1", "cuda:0,1"],
+    )
+    """Device that judges; auto is a GPU if there is one.
+
+    `cuda:0,1` spreads the work over several GPUs of one kind.
     """
     language: Language = "auto"
-    """What the prompt asks for. `auto`: Triton on a GPU, C++ without."""
+    """Language that the prompt asks for; auto is Triton on a GPU and C++ on a CPU."""
     rules: Rules = "kernel"
-    """`kernel`: own kernels do all computing. `partial`: at least one runs, the rest may be torch.
-    `open`: any code.
-    """
+    """Code that is allowed: custom kernels only, at least one custom kernel, or any code."""
     glue: float = Field(default=0.0, ge=0, lt=1)
-    """Under the rules `kernel`, torch may also compute on fewer elements than this share of the
-    largest tensor among inputs, weights and outputs: 0.01 admits the mean of partial sums. 0 admits
-    none, as the rules are by default.
+    """Under the rules "kernel", let torch compute on tensors below this share of the largest one.
+
+    The share is of the elements of the largest tensor among inputs, weights and outputs: 0.01
+    allows the mean of partial sums.
     """
-    score: str | Score = "kevin"
-    """A name in `kevin_env.score.SCORES`, a `WeightedSum`, recorded by its formula, or a function
-    of an outcome, by its name.
+    score: str | Score = Field(default="kevin", examples=[*SCORES])
+    """Score of a turn.
+
+    A name in `kevin_env.score.SCORES`; a `WeightedSum`, recorded by its formula; or a function from
+    an `Outcome` to a finite number, recorded by its name.
     """
     bound: Bound = "median"
-    """Which end of a speedup the score pays: its median, or the lower end of its interval."""
+    """End of the speedup's interval that the score pays."""
     pay_repeats: bool = False
-    """Whether code that an earlier turn gave is paid its score again, as in the paper. By default
-    it earns no more than it had: see `kevin_env.score.earned`.
+    """Pay again for code that an earlier turn of the episode submitted, as the paper does.
+
+    By default repeated code earns only what exceeds its score so far: see `kevin_env.score.earned`.
     """
     noisy: Noisy = "lower"
-    """What a speedup with a wide interval is paid by: the `lower` end; `retry`: the same, after the
-    judge has measured it again up to twice; `floor`: nothing, as a correct kernel without a
-    speedup.
+    """Pay a noisy speedup by its lower end, by its lower end after retries, or not at all.
+
+    `retry` measures up to twice again; `floor` pays for a correct kernel without a speedup.
     """
     templates: Templates = "default"
-    """What prompts and feedback are written with. `kevin-paper`: the words of Kevin (arXiv
-    2507.11948), which ask for CUDA and show one example or none.
+    """Templates of prompts and feedback; kevin-paper has the wording of the paper.
+
+    `kevin-paper` (arXiv 2507.11948) asks for CUDA and allows `examples` to be `zero` or `one`.
     """
-    context: str = "kevin"
-    """Which earlier turns the prompt shows."""
+    context: str = Field(
+        default="kevin", examples=["kevin", "full", "last_n:3", "top_w:4", "best_last"]
+    )
+    """Earlier turns in the prompt: all that fit, all, the last N, the W best, or last and best."""
     context_tokens: int = Field(default=32_768, ge=1)
-    """Tokens of a whole prompt. Earlier turns that do not fit lose their code first; the task is
-    never cut.
+    """Limit of a prompt in tokens.
+
+    Earlier turns that do not fit lose their code first. The task is never cut.
     """
     tokenizer: str = ""
-    """Counts the tokens of prompts and, for scores that depend on lengths, of replies: a
-    `tokenizer.json` or a name on the Hugging Face Hub. Empty: four characters are one token of a
-    prompt, and a reply has those of its usage.
+    """Tokenizer that counts tokens: a tokenizer.json or a name on the Hugging Face Hub.
+
+    It counts prompts and, for scores that depend on lengths, replies. Without one, a prompt has one
+    token for four characters, and a reply the tokens of its usage.
     """
     hints: bool = False
-    """Whether feedback goes beyond facts."""
-    examples: str | bool = "one"
-    """What the first prompt shows: `zero`, `one` (in the form that is asked for), `few` (two more,
-    with references), or `retrieved` (one, and three from `index` for references like the task's;
-    `retrieved:5`: five). True is one, False zero.
+    """Add advice to the feedback."""
+    examples: str | bool = Field(
+        default="one", examples=["zero", "one", "few", "retrieved", "retrieved:5"]
+    )
+    """Examples in the first prompt.
+
+    `one` is a worked example in the language asked for. `few` adds two references with kernels,
+    `retrieved` three from `index` whose references are similar to the task's (`retrieved:5`: five).
+    True is `one`, False is `zero`.
     """
     index: str = ""
-    """The folder of the index from which examples are retrieved; `kevin-env index build` makes one.
-    """
+    """Folder of the index to retrieve examples from; `kevin-env index build` writes one."""
     baseline: Literal["eager", "compile"] = "eager"
-    """What the speedup is relative to."""
+    """Reference that the speedup is relative to: PyTorch eager or torch.compile."""
     inputs: Literal["varied", "shipped"] = "varied"
-    """Whether inputs are also drawn in other ways than the problem's own."""
+    """Input distributions to check: several, or only the one that the problem ships."""
     call_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds that constructing `ModelNew`, and any one call of it, may take. None: the larger of 2
-    s and 200 times the reference's time, and 30 s more for constructing it and for the first call
-    in each case.
+    """Seconds for one call; by default 2, or 200 times the reference's time if that is more.
+
+    It also limits the constructor. By default, the constructor and the first call in each case get
+    30 s more.
     """
     build_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)
-    """Seconds that importing the submission, compilers included, may take."""
+    """Seconds to import a submission, compilers included."""
     precision: float | None = Field(default=None, gt=0, lt=1)
-    """Half-width of the speedup's 95 % interval, relative to it, that timing tries to reach, such
-    as 0.005 for studies. None: 0.02 on a GPU, 0.05 on a CPU.
-    """
+    """Relative half-width of the speedup's 95 % interval to reach; by default 0.02 (CPU: 0.05)."""
     profile: ProfileKind = "none"
-    """What feedback on a right answer tells besides its time. `kernels`: where the time goes.
-    `ncu`: also what Nsight Compute counts, which takes seconds.
-    """
+    """Profile of a correct kernel for the feedback: time per kernel, or also Nsight Compute."""
     sanitize: bool = False
-    """Whether compute-sanitizer looks for the cause of an illegal access or of an output that
-    changes between calls.
-    """
-    stop_on: Literal["correct"] | Annotated[float, Field(gt=0)] | None = None
-    """What ends the episode early: a correct kernel, or one with at least this speedup."""
+    """Run compute-sanitizer on illegal accesses and on outputs that change between calls."""
+    stop_on: Literal["correct"] | Annotated[float, Field(gt=0)] | None = Field(
+        default=None, examples=["correct", "SPEEDUP"]
+    )
+    """End the episode at the first correct kernel, or at the first with this speedup."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Settings from keywords or from a record's `config`.
+        """Settings from keywords, or from the `config` of a record.
 
         Raises:
-            ValueError: in one line, naming the setting, what is wrong and what it may be.
+            ValueError: if one is unknown or out of range, in one line that names it.
         """
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             errors = error.errors()
-            if not errors[0]["loc"]:  # settings that do not go together
-                raise ValueError(_told(errors[0])) from error
+            if not errors[0]["loc"]:  # two settings that exclude each other
+                raise ValueError(_explain(errors[0])) from error
             name = str(errors[0]["loc"][0])
             if errors[0]["type"] == "extra_forbidden":
                 raise ValueError(
                     f"unknown setting {name!r}; there are {', '.join(cls.model_fields)}"
                 ) from error
-            wrong = " or ".join(_told(each) for each in errors if each["loc"][0] == name)
+            wrong = " or ".join(_explain(each) for each in errors if each["loc"][0] == name)
             raise ValueError(f"setting {name}={values.get(name)!r}: {wrong}") from error
 
     def options(self, secret: str | None = None) -> Options:
-        """How a submission is to be judged, on inputs drawn from `secret`."""
+        """Options of the judge, with inputs drawn from `secret`."""
         return Options(
-            device=self.device, baseline=self.baseline, rules=self.rules, glue=self.glue, inputs=self.inputs,
-            profile=self.profile, secret=secret,
-            sanitize=self.sanitize, call_timeout=self.call_timeout, build_timeout=self.build_timeout,
-            precision=self.precision, retry_noisy=self.noisy == "retry",
-        )  # fmt: skip
+            device=self.device,
+            baseline=self.baseline,
+            rules=self.rules,
+            glue=self.glue,
+            inputs=self.inputs,
+            profile=self.profile,
+            secret=secret,
+            sanitize=self.sanitize,
+            call_timeout=self.call_timeout,
+            build_timeout=self.build_timeout,
+            precision=self.precision,
+            retry_noisy=self.noisy == "retry",
+        )
 
     def ends_with(self, outcome: Outcome) -> bool:
         """Whether this outcome ends the episode early."""
@@ -173,18 +210,23 @@ class Settings(Frozen):
     @field_validator("stop_on", mode="before")
     @classmethod
     def _no_switch(cls, stop_on: object) -> object:
-        if isinstance(stop_on, bool):  # True would count as a speedup of 1
+        if isinstance(stop_on, bool):  # else True would be a speedup of 1
             raise ValueError("give 'correct', a speedup, or None")
         return stop_on
+
+    @field_validator("context")
+    @classmethod
+    def _known_context(cls, context: str) -> str:
+        if not _CONTEXTS.fullmatch(context):
+            raise ValueError("give kevin, full, last_n:N, top_w:N or best_last, with N from 1")
+        return context
 
     @field_validator("examples")
     @classmethod
     def _known_examples(cls, examples: str | bool) -> str:
         name = ("one" if examples else "zero") if isinstance(examples, bool) else examples
         if not _EXAMPLES.fullmatch(name):
-            raise ValueError(
-                "give zero, one, few, retrieved, or retrieved:5 for another number than three"
-            )
+            raise ValueError("give zero, one, few, retrieved, or retrieved:N for N examples")
         return name
 
     @field_validator("score")
@@ -199,7 +241,7 @@ class Settings(Frozen):
             self.language != "cuda" or self.examples not in ("zero", "one")
         ):
             raise ValueError(
-                "templates='kevin-paper' needs language='cuda' (or 'auto') and examples='zero' or 'one'"
+                "templates='kevin-paper' needs language 'cuda' or 'auto' and examples 'zero' or 'one'"
             )
         return self
 

@@ -6,6 +6,7 @@ import sys
 import time
 from concurrent.futures import Future
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +74,14 @@ def rows(files: list[Path], folder: Path, answers: Any, **more: Any) -> list[dic
         return [result.row() for result in judge(requests, pool)]
 
 
+def test_help_and_version() -> None:
+    assert run("--version") == (0, f"kevin-env {version('kevin-env')}\n", "")
+    code, short, _ = run("-h")
+    assert code == 0 and short == run("--help")[1] and "doctor" in short and short.count("...") == 1
+    assert all(value in run("play", "-h")[1] for value in ("--stop-on", "auto|cuda|triton|cpp"))
+
+
 def test_help_needs_nothing_heavy() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "kevin_env", "--help"], capture_output=True, text=True, check=True
-    )
-    assert "doctor" in done.stdout
     code = "import sys, kevin_env.cli; print([m for m in ('torch', 'triton', 'openai', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("[]", "['rich']")  # some versions of typer bring rich

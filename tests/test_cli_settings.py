@@ -15,6 +15,7 @@ from kevin_env.app import arguments
 from kevin_env.app.evaluate.config import read_config
 from kevin_env.cli import app
 from kevin_env.cli import play as cli_play
+from kevin_env.cli.options import EPISODE
 from kevin_env.env import KevinEnv
 from kevin_env.judge import ScriptedPool
 from kevin_env.recorder import read_trajectories
@@ -37,45 +38,11 @@ OVERRIDES = [
     for word in ("-o", f"settings.{name}={str(value).lower()}")
 ]
 FLAGS = [
-    *(
-        "--turns",
-        "3",
-        "--device",
-        "cpu",
-        "--language",
-        "cuda",
-        "--rules",
-        "open",
-        "--glue",
-        "0.05",
-        "--score",
-        "kernrl",
-        "--hints",
-    ),
-    *(
-        "--templates",
-        "kevin-paper",
-        "--examples",
-        "zero",
-        "--index",
-        "kernels",
-        "--baseline",
-        "compile",
-    ),
-    *("--inputs", "shipped", "--profile", "kernels", "--sanitize", "--noisy", "retry"),
-    *("--call-timeout", "7.5", "--build-timeout", "90", "--precision", "0.01"),
+    word
+    for name, value in OTHER.items()
+    for word in (f"--{name.replace('_', '-').replace('max-', '')}", str(value))
+    if value and word != "True"
 ]
-NO_FLAG = {
-    "gamma",
-    "returns",
-    "bound",
-    "pay_repeats",
-    "context",
-    "context_tokens",
-    "tokenizer",
-    "stop_on",
-}
-BY_FLAG = {name: OTHER[name] for name in OTHER.keys() - NO_FLAG}
 
 
 class Seen(Exception):
@@ -133,7 +100,7 @@ def test_the_environment_has_every_setting_by_its_name_and_default() -> None:
     }
     assert given.keys() - Settings.model_fields.keys() == {"problem", "pool", "render_mode"}
     assert {name: given[name] for name in Settings.model_fields} == Settings().model_dump()
-    assert OTHER.keys() == Settings.model_fields.keys()
+    assert OTHER.keys() == Settings.model_fields.keys() == set(EPISODE)
 
 
 @pytest.mark.parametrize("command", ["play", "eval", pytest.param("serve", marks=pytest.mark.full)])
@@ -143,10 +110,8 @@ def test_every_command_takes_every_setting(command: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("command", ["play", "serve"])
-def test_the_options_that_have_a_word_of_their_own(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert settings_of(command, FLAGS, monkeypatch) == Settings.of(BY_FLAG)
+def test_every_setting_is_an_option(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings_of(command, FLAGS, monkeypatch) == Settings.of(OTHER)
     override = ["-o", "settings.max_turns=7"]
     assert settings_of(command, [*override, *FLAGS], monkeypatch).max_turns == 7, (
         "an override goes before an option"

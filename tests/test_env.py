@@ -17,13 +17,12 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorSta
 import kevin_env  # noqa: F401  (registers Kevin-v0)
 from kevin_env.curriculum import Curriculum, MixedDifficulty
 from kevin_env.difficulty import measured
-from kevin_env.env import KevinEnv
+from kevin_env.env import KevinEnv, UnicodeText
 from kevin_env.judge import JudgeError, Options, ScriptedPool
 from kevin_env.judge.api import Facts
 from kevin_env.outcome import CompileError
 from kevin_env.problem import Problem, ProblemError, list_problems, load_problem
 from kevin_env.selection import find_problems
-from kevin_env.spaces import UnicodeText
 
 
 def problem(name: str = "double") -> Problem:

@@ -260,7 +260,7 @@ def test_results_that_fit_several_levels_or_no_kernel_are_left_out(tmp_path: Pat
             ["{run}/a.py", "--problem", "L1_23_Softmax", "--out", "{run}"],
             "--out is for --kernelbench-run",
         ),
-        ([], "say what to judge"),
+        ([], "give files to judge"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import read_values
-from kevin_env.context import require_context
+from kevin_env.context import load_counter
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.choice import device_names
 from kevin_env.judge.pool import LocalPool
@@ -57,7 +57,7 @@ def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> S
             )
     try:
         settings = Settings.of(values | read_values(None, overrides or ()).get("settings", {}))
-        require_context(settings)
+        load_counter(settings.tokenizer)
     except ValueError as error:
         raise BadInput(str(error)) from error
     return settings

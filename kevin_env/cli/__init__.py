@@ -1,22 +1,22 @@
-"""The command line. Reads arguments and says what went wrong in one line; what is done is in
-`kevin_env.app`.
+"""The command line. It reads arguments and reports errors; the work is done in `kevin_env.app`.
 
-Results go to stdout, everything else to stderr; exit codes are in `kevin_env.app.errors`. All is
-imported where it is used, so that `--help` is quick.
+Results go to stdout, everything else to stderr. `kevin_env.app.errors` has the exit codes. Commands
+import what they need themselves, so that `--help` is quick.
 """
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import typer.core
 
-from kevin_env.cli import evaluate, index, judge, play, problems, replay, report, serve
-from kevin_env.cli.options import Device, Json, Plain, print_json
+from kevin_env.cli import evaluate, index, judge, play, problems, serve, trajectories
+from kevin_env.cli.options import Given, Json, Plain, print_json, settings_options
 
 
 class _Commands(typer.core.TyperGroup):
-    """Turns what is known to go wrong into one line and an exit code."""
+    """Turns known errors into one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -35,11 +35,11 @@ class _Commands(typer.core.TyperGroup):
 
 app = typer.Typer(
     name="kevin-env",
-    help="Refine GPU kernels over several turns: judge submissions, play episodes, look at them again.",
     cls=_Commands,
     no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,  # they would show local variables, and with them keys
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,  # they print local variables, which may hold keys
 )
 
 
@@ -48,47 +48,36 @@ def main() -> None:
     app()
 
 
-app.add_typer(problems.problems, name="problems")
-app.add_typer(index.index, name="index")
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kevin-env {version('kevin-env')}")
+        raise typer.Exit
 
 
-@app.command()
-def show(problem: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
-    """Show one problem: its task and its reference. ID may be a path to a KernelBench-style file."""
-    from kevin_env.app.catalogue import problem_row, show_problem
-    from kevin_env.app.screen import make_console
-    from kevin_env.problem import load_problem
-
-    found = load_problem(problem)
-    if as_json:
-        print_json(problem_row(found) | {"statement": found.statement, "source": found.source})
-    else:
-        show_problem(make_console(), found)
-
-
-app.command()(judge.judge)
-app.command()(play.play)
-app.command("eval")(evaluate.evaluate)
-app.command()(replay.replay)
-app.command()(report.report)
-app.command()(replay.export)
-app.command("import")(replay.import_file)
-app.command()(serve.serve)
-
-
-@app.command()
-def demo(
-    device: Device = "auto",
-    out: Annotated[
-        Path | None, typer.Option(help="Keep the episode in this trajectory file.")
-    ] = None,
-    plain: Plain = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the trajectory as one line of JSON.")
+@app.callback()
+def common(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
-    """Play a real episode with prepared replies: errors, a wrong answer, a right one and a faster
-    one.
+    """Refine GPU kernels over several turns."""
+
+
+@settings_options(("device",))
+def demo(
+    settings: Given,
+    out: Annotated[Path | None, typer.Option(help="Trajectory file to append to.")] = None,
+    plain: Plain = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the trajectory as a line of JSON.")
+    ] = False,
+) -> None:
+    """Play a real episode with prepared replies.
+
+    They give a compile error, a runtime error, a wrong answer, a right one and a faster one.
     """
     from kevin_env.app.arguments import open_pool, read_settings
     from kevin_env.app.demo import demo
@@ -97,7 +86,7 @@ def demo(
     from kevin_env.app.screen import make_console
     from kevin_env.recorder import Recorder
 
-    read_settings(device=device)
+    device = read_settings(**settings).device
     recorder = Recorder(out) if out else None
     if recorder:
         recorder.require()
@@ -109,9 +98,8 @@ def demo(
     raise typer.Exit(episode_code(trajectory.stop_reason))
 
 
-@app.command()
 def doctor(as_json: Json = False) -> None:
-    """Look at what this machine has for judging kernels, and say what to do about what is missing."""
+    """Check what this machine has for judging kernels."""
     from kevin_env.app.arguments import open_pool
     from kevin_env.app.doctor import checks, show_check, works
     from kevin_env.app.screen import make_console
@@ -125,3 +113,18 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         print_json([check.model_dump() for check in found])
     raise typer.Exit(0 if works(found) else 1)
+
+
+app.command()(demo)
+app.command()(play.play)
+app.command()(trajectories.replay)
+app.command("eval")(evaluate.evaluate)
+app.command()(trajectories.report)
+app.command()(judge.judge)
+app.add_typer(problems.problems, name="problems")
+app.command()(problems.show)
+app.command()(trajectories.export)
+app.command("import")(trajectories.import_file)
+app.command()(serve.serve)
+app.add_typer(index.index, name="index")
+app.command()(doctor)

@@ -1,4 +1,4 @@
-"""`kevin-env eval`: many problems, samples and turns against a policy, and the figures of them."""
+"""`kevin-env eval`: a policy on many problems, samples and turns, and its metrics."""
 
 import functools
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kevin_env.cli.options import CallTimeout, Plain, Precision, print_json
+from kevin_env.cli.options import (
+    EPISODE,
+    Given,
+    Override,
+    Plain,
+    print_json,
+    settings_options,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,69 +25,52 @@ if TYPE_CHECKING:
     from kevin_env.integrations.run_log import RunLog
     from kevin_env.problem import Problem
 
-Override = Annotated[
-    list[str] | None,
-    typer.Option("--override", "-o", metavar="KEY=VALUE", help="Such as -o settings.gamma=0.8."),
-]
 
-
+@settings_options(EPISODE)
 def evaluate(
+    settings: Given,
     config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG.toml]", help="What to evaluate.")
+        Path | None, typer.Argument(metavar="CONFIG.toml", help="Configuration of the evaluation.")
     ] = None,
     override: Override = None,
     model: Annotated[
-        str | None, typer.Option(help="Its name at the endpoint, or local:FOLDER.")
+        str | None, typer.Option(help="Model name at the endpoint, or local:FOLDER.")
     ] = None,
     base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")
+        str | None, typer.Option(help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.")
     ] = None,
     problems: Annotated[
         list[str] | None,
-        typer.Option(help="Ids, levels such as L1, held_out, kernelbench:level1, paths."),
+        typer.Option(help="IDs, levels such as L1, held_out, kernelbench:level1, or paths."),
     ] = None,
-    samples: Annotated[int | None, typer.Option(help="How often each problem is played.")] = None,
-    turns: Annotated[int | None, typer.Option(help="How many turns a sample has.")] = None,
-    device: Annotated[
-        str | None, typer.Option(help="cpu, cuda, cuda:1, cuda:0,1, or auto.")
-    ] = None,
-    noisy: Annotated[
-        str | None, typer.Option(help="What pays for a noisy speedup: lower, retry or floor.")
-    ] = None,
-    call_timeout: CallTimeout = None,
-    build_timeout: Annotated[
-        float | None, typer.Option(help="Seconds for importing a submission.")
-    ] = None,
-    precision: Precision = None,
+    samples: Annotated[int | None, typer.Option(help="Number of samples per problem.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The run folder; else a new one in runs/.")
+        Path | None, typer.Option(help="Run folder; by default a new one in runs/.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Go on with this run folder.")
+        Path | None, typer.Option(metavar="RUN", help="Continue this run folder.")
     ] = None,
     recorded: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="FILE|FOLDER", help="Play nothing: the figures of what is there."
+            "--from", metavar="FILE|FOLDER", help="Compute the metrics of recorded trajectories."
         ),
     ] = None,
     tensorboard: Annotated[
         bool,
-        typer.Option(
-            "--tensorboard", help="Log as it goes on, to RUN/tensorboard; needs that extra."
-        ),
+        typer.Option("--tensorboard", help="Log to RUN/tensorboard; needs the extra tensorboard."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be played.")
+        bool, typer.Option("--dry-run", help="Print the configuration and play nothing.")
     ] = False,
     plain: Plain = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
 ) -> None:
-    """Play many problems, samples and turns against a model, and report the figures that papers do.
+    """Evaluate a model on many problems.
 
-    All there is to configure stands in the TOML file; flags override the file, -o overrides both. A
-    run that was stopped or killed goes on with --resume RUN. $OPENAI_API_KEY, also from .env, is
-    the key where one is needed.
+    A TOML file configures everything; options override the file, and -o overrides both. --resume
+    continues a run that was stopped or killed. The key of the endpoint is $OPENAI_API_KEY, from the
+    environment or a file .env.
     """
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.screen import make_console
@@ -90,15 +80,10 @@ def evaluate(
         "policy.base_url": base_url,
         "problems": ",".join(problems) if problems else None,
         "samples": samples,
-        "settings.max_turns": turns,
-        "settings.device": device,
-        "settings.noisy": noisy,
-        "settings.call_timeout": call_timeout,
-        "settings.build_timeout": build_timeout,
-        "settings.precision": precision,
         "out": str(out) if out else None,
         "tensorboard": tensorboard or None,
     }
+    flags |= {f"settings.{name}": value for name, value in settings.items()}
     console = make_console(plain, "stderr")
     if recorded is not None:
         given = sorted(key for key, value in flags.items() if value)
@@ -126,22 +111,22 @@ def _read(
         return resolve(read_config(file, overrides, flags))
     if file or flags["out"]:
         raise BadInput(
-            f"--resume {resume} has its own config.toml and is its own --out: leave out the others"
+            f"--resume {resume} has its own config.toml and output: leave out CONFIG.toml and --out"
         )
     folder = RunFolder(resume)
-    folder.config()  # says what is wrong with it alone
+    folder.config()  # raises if the file itself is bad
     return resolve(read_config(folder.config_file, overrides, flags | {"out": str(resume)}))
 
 
 def _outline(config: "EvalConfig", problems: "tuple[Problem, ...]", as_json: bool) -> None:
     from kevin_env.app.evaluate.session import outline
 
-    told = outline(config, problems)
+    planned = outline(config, problems)
     if as_json:
-        print_json(told | {"config": config.model_dump(mode="json")})
+        print_json(planned | {"config": config.model_dump(mode="json")})
         return
     typer.echo(config.toml())
-    for key, value in told.items():
+    for key, value in planned.items():
         typer.echo(f"# {key}: {'-' if value is None else value}")
 
 
@@ -164,7 +149,7 @@ def _evaluate(
 
 
 def _require_tensorboard(config: "EvalConfig") -> None:
-    """Raises BadInput if it is asked for and not there, before anything is written."""
+    """Raises BadInput if TensorBoard is not installed, before anything is written."""
     from kevin_env.app.errors import BadInput
     from kevin_env.integrations.tensorboard import require_tensorboard
 
@@ -178,7 +163,7 @@ def _require_tensorboard(config: "EvalConfig") -> None:
 def _run_log(
     config: "EvalConfig", problems: "tuple[Problem, ...]", folder: "RunFolder"
 ) -> "AbstractContextManager[RunLog | None]":
-    """What follows the run for TensorBoard; the folder must be locked, and begun."""
+    """Logs the run for TensorBoard. The folder must be locked and begun."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.session import outline
     from kevin_env.integrations.run_log import RunLog
@@ -194,7 +179,7 @@ def _run_log(
 def _figures(
     path: Path, file: Path | None, overrides: list[str], given: list[str], console: "Console"
 ) -> "RunMetrics":
-    """Figures of what was recorded. Of the configuration only prices count."""
+    """Metrics of recorded trajectories; of the configuration, only prices matter."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.config import read_prices
     from kevin_env.app.evaluate.session import figures_of

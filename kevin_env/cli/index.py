@@ -1,4 +1,4 @@
-"""`kevin-env index`: makes the index that prompts retrieve examples from, and looks into it."""
+"""`kevin-env index`: builds and queries the index that prompts retrieve examples from."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,9 +7,7 @@ import typer
 
 from kevin_env.cli.options import Json, print_json
 
-index = typer.Typer(
-    help="Build an index of kernels to retrieve examples from, or query it.", rich_markup_mode=None
-)
+index = typer.Typer(help="Build or query an index of example kernels.")
 
 
 @index.command("build")
@@ -18,25 +16,26 @@ def build_index(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="solutions; kernelbook or archive, from the Hub; or with a parquet file or folder, kernelbook:FILE.",
+            help="solutions; kernelbook or archive (from the Hub); or kernelbook:PARQUET.",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option(help="The folder to write. An index that is there is replaced.")
-    ],
+    out: Annotated[Path, typer.Option(help="Folder to write; an existing index is replaced.")],
     model: Annotated[
         str | None,
         typer.Option(
-            help="Of sentence-transformers, by name or folder; token-hash takes no model."
+            help="Model of sentence-transformers, by name or folder; token-hash needs none."
         ),
     ] = None,
     device: Annotated[
         str,
-        typer.Option(help="Where the model embeds: cpu or cuda. Queries are embedded on the CPU."),
+        typer.Option(metavar="cpu|cuda", help="Device that embeds; queries always use the CPU."),
     ] = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Build an index of references and kernels. Needs the extra retrieval."""
+    """Build an index of references and their kernels.
+
+    Needs the extra retrieval.
+    """
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.indexing import build_index as build
     from kevin_env.app.indexing import counted, show_built
@@ -55,16 +54,18 @@ def build_index(
 
 @index.command("query")
 def query_index(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The index.")],
-    problem: Annotated[str, typer.Argument(metavar="ID", help="A problem: an id, or a path.")],
-    language: Annotated[str, typer.Option(help="triton, cuda or cpp.")] = "triton",
-    number: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 3,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index.")],
+    problem: Annotated[str, typer.Argument(metavar="ID", help="Problem ID or file.")],
+    language: Annotated[
+        str, typer.Option(metavar="triton|cuda|cpp", help="Language of the kernels.")
+    ] = "triton",
+    number: Annotated[int, typer.Option("-k", help="Number of results.", min=1)] = 3,
     as_json: Json = False,
 ) -> None:
-    """Show what a prompt for a problem would be offered: the likest, without its own solutions and
-    their copies.
+    """Show the examples that a prompt would retrieve.
 
-    Kernels of held-out problems are shown for held-out problems alone.
+    Solutions of the problem itself and near copies are left out. Kernels of held-out problems are
+    shown for held-out problems only.
     """
     from kevin_env.app.env_file import load_env_file
     from kevin_env.app.indexing import found_row, show_found

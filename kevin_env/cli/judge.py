@@ -1,102 +1,69 @@
-"""`kevin-env judge`: judges submissions, recorded turns, or a whole run of KernelBench."""
+"""`kevin-env judge`: judges submissions, recorded turns, or a whole KernelBench run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kevin_env.cli.options import (
-    Baseline,
-    BuildTimeout,
-    CallTimeout,
-    Device,
-    Glue,
-    Inputs,
-    Noisy,
-    Precision,
-    Profile,
-    Sanitize,
-    print_json,
-)
+from kevin_env.cli.options import JUDGE, Given, RequireSandbox, print_json, settings_options
 
 if TYPE_CHECKING:
     from kevin_env.settings import Settings
 
-Files = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl)."),
-]
-Run = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Judge all kernels of a KernelBench run again."),
-]
-RulesOrDefault = Annotated[
-    str | None,
-    typer.Option(
-        help="kernel: own kernels do the computing. partial: at least one runs. open: any code, the default for "
-        "--kernelbench-run."
-    ),
-]
 
-
+@settings_options(JUDGE)
 def judge(
-    files: Files = None,
+    settings: Given,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE...", help="Submissions (.py) or trajectories (.jsonl)."),
+    ] = None,
     problem: Annotated[
-        str | None, typer.Option(help="What is answered: an id, or a path. Trajectories know.")
+        str | None, typer.Option(help="Problem ID or file; optional for trajectories.")
     ] = None,
-    turn: Annotated[
-        int | None, typer.Option(help="Of a trajectory: the turn to judge again.")
-    ] = None,
+    turn: Annotated[int | None, typer.Option(help="Turn of the trajectory to judge again.")] = None,
     episode: Annotated[
-        str, typer.Option(help="Of a trajectory with several episodes: how its id begins.")
+        str, typer.Option(help="Episode of the trajectory file, by the first letters of its ID.")
     ] = "",
-    kernelbench_run: Run = None,
+    kernelbench_run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Judge all kernels of a KernelBench run, by default with --rules open.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results of --kernelbench-run.")
     ] = None,
-    device: Device = "auto",
-    rules: RulesOrDefault = None,
-    glue: Glue = 0.0,
-    baseline: Baseline = "eager",
-    inputs: Inputs = "varied",
-    noisy: Noisy = "lower",
-    call_timeout: CallTimeout = None,
-    build_timeout: BuildTimeout = 300.0,
-    precision: Precision = None,
-    profile: Profile = "none",
-    sanitize: Sanitize = False,
-    require_sandbox: Annotated[
-        bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")
-    ] = False,
+    require_sandbox: RequireSandbox = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object a line; one for a run.")
+        bool, typer.Option("--json", help="Print one JSON object per file, or one for a run.")
     ] = False,
 ) -> None:
-    """Compile, run, check and time submissions. Exits with 0 whatever the verdicts are.
+    """Compile, run, check and time submissions.
 
-    With --kernelbench-run: judges every kernel of a run folder, writes kevin_verdicts.jsonl and
-    kevin_report.md there (or to --out), and prints how KernelBench's verdicts and ours compare. A
-    second start judges only what is missing.
+    The exit code is 0 whatever the verdicts are.
+
+    With --kernelbench-run, writes kevin_verdicts.jsonl and kevin_report.md to the folder of the run
+    (or to --out) and prints how the verdicts compare with KernelBench's. Run it again to judge only
+    what is missing.
     """
     from kevin_env.app.arguments import read_settings
     from kevin_env.app.errors import BadInput
 
-    default = "open" if kernelbench_run else "kernel"
-    settings = read_settings(
-        device=device, rules=rules or default, glue=glue, baseline=baseline, inputs=inputs, noisy=noisy,
-        call_timeout=call_timeout, build_timeout=build_timeout, precision=precision, profile=profile, sanitize=sanitize,
-    )  # fmt: skip
+    default = {"rules": "open"} if kernelbench_run else {}
+    chosen = read_settings(**{**default, **settings})
     if kernelbench_run is None:
         if out is not None:
             raise BadInput("--out is for --kernelbench-run")
-        _judge_files(files or [], problem, (turn, episode), settings, require_sandbox, as_json)
-    elif files or problem or turn is not None or episode or profile != "none":
+        _judge_files(files or [], problem, (turn, episode), chosen, require_sandbox, as_json)
+    elif files or problem or turn is not None or episode or chosen.profile != "none":
         raise BadInput(
             "--kernelbench-run judges all kernels of its folder against KernelBench's problems: "
             "leave out FILE, --problem, --turn, --episode and --profile"
         )
     else:
-        _judge_run(kernelbench_run, out or kernelbench_run, settings, require_sandbox, as_json)
+        _judge_run(kernelbench_run, out or kernelbench_run, chosen, require_sandbox, as_json)
 
 
 def _judge_files(
@@ -113,7 +80,7 @@ def _judge_files(
     from kevin_env.app.screen import make_console
 
     if not files:
-        raise BadInput("say what to judge: files, or --kernelbench-run FOLDER")
+        raise BadInput("give files to judge, or --kernelbench-run FOLDER")
     requests = read_requests(files, problem, turn, settings, require_sandbox)
     console, failed = make_console(), False
     with open_pool(settings.device) as pool:

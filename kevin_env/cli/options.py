@@ -1,101 +1,143 @@
-"""Options that several commands have, and how they print JSON."""
+"""Options that several commands share. Those of an episode are derived from `Settings`."""
 
+import functools
+import inspect
 import json
 import math
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
+from pydantic.fields import FieldInfo
+
+from kevin_env.settings import Settings
 
 TRAJECTORIES = Path("trajectories.jsonl")
-"""Where trajectories go when no file is named."""
+"""Default trajectory file."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Turns = Annotated[int, typer.Option(help="How many turns an episode has.")]
-Device = Annotated[
-    str,
-    typer.Option(help="cpu, cuda, cuda:1, several as cuda:0,1, or auto: a GPU when there is one."),
-]
-Language = Annotated[str, typer.Option(help="What to write in: auto, cuda, triton or cpp.")]
-Rules = Annotated[
-    str,
-    typer.Option(
-        help="kernel: own kernels do the computing. partial: at least one runs. open: any code."
-    ),
-]
-Glue = Annotated[
-    float,
-    typer.Option(
-        help="With --rules kernel: share of the largest tensor's elements that torch may compute on."
-    ),
-]
-Inputs = Annotated[
-    str, typer.Option(help="varied: further distributions too. shipped: the problem's own alone.")
-]
-Baseline = Annotated[str, typer.Option(help="What the speedup is relative to: eager or compile.")]
-Score = Annotated[str, typer.Option(help="What a turn is worth: kevin, kernrl, ...")]
-Noisy = Annotated[
-    str, typer.Option(help="Pay a noisy speedup by its lower end, after a retry, or not: floor.")
-]
-CallTimeout = Annotated[
-    float | None,
-    typer.Option(help="Seconds for one call; else the larger of 2 and 200 times the reference's."),
-]
-BuildTimeout = Annotated[
-    float, typer.Option(help="Seconds for importing a submission, compilers included.")
-]
-Precision = Annotated[
-    float | None,
-    typer.Option(
-        help="Half-width of the speedup's interval to reach, such as 0.005; else 0.02, or 0.05."
-    ),
-]
-Templates = Annotated[
-    str, typer.Option(help="Words of the prompts: default, or kevin-paper for the paper's own.")
-]
-Hints = Annotated[bool, typer.Option("--hints", help="Let feedback go beyond facts.")]
-Examples = Annotated[
-    str,
-    typer.Option(
-        help="In the first prompt: zero, one, few, retrieved, or retrieved:5 for other than three."
-    ),
-]
-Index = Annotated[str, typer.Option(metavar="FOLDER", help="Where examples are retrieved from.")]
-SettingOverride = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--override", "-o", metavar="KEY=VALUE", help="Any setting, such as -o settings.gamma=0.8."
-    ),
-]
-Profile = Annotated[
-    str,
-    typer.Option(help="What to look into after timing: none, kernels, or ncu (Nsight Compute)."),
-]
-Sanitize = Annotated[
+Plain = Annotated[bool, typer.Option("--plain", help="Print without colours or live display.")]
+RequireSandbox = Annotated[
     bool,
     typer.Option(
-        "--sanitize", help="Let compute-sanitizer look into illegal accesses and changing outputs."
+        "--require-sandbox", help="Refuse to run if a protection of the sandbox is missing."
     ),
 ]
-Plain = Annotated[
-    bool, typer.Option("--plain", help="No colours and no live display, also on a terminal.")
+Override = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--override",
+        "-o",
+        metavar="KEY=VALUE",
+        help="Set any value, such as -o settings.gamma=0.8.",
+    ),
 ]
+
+PANELS = {
+    "Episode": ("max_turns", "stop_on", "gamma", "returns"),
+    "Prompt": (
+        *("language", "templates", "context", "context_tokens", "tokenizer"),
+        *("hints", "examples", "index"),
+    ),
+    "Score": ("score", "bound", "pay_repeats", "noisy"),
+    "Judge": (
+        *("device", "rules", "glue", "baseline", "inputs", "call_timeout", "build_timeout"),
+        *("precision", "profile", "sanitize"),
+    ),
+}
+"""All settings, by the group of options that shows them."""
+
+EPISODE = tuple(name for names in PANELS.values() for name in names)
+JUDGE = (*PANELS["Judge"], "noisy")
+
+_MOST_IN_A_COLUMN = 8
+
+Given = Mapping[str, Any]
+"""Settings from the command line, by name, without those left at their defaults."""
+
+
+def settings_options(names: Iterable[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds an option for each of these settings to a command.
+
+    The command gets the settings that were given as the keyword `settings`.
+    """
+    options = {name: _option(name) for name in names}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        parameters = [each for each in signature.parameters.values() if each.name != "settings"]
+        ctx = inspect.Parameter(
+            "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+        )
+        parameters = [ctx, *parameters, *options.values()]
+
+        @functools.wraps(command)
+        def run(ctx: typer.Context, **arguments: Any) -> None:
+            values = {name: arguments.pop(name) for name in options}
+            settings = {name: value for name, value in values.items() if _is_given(ctx, name)}
+            command(**arguments, settings=settings)
+
+        vars(run)["__signature__"] = signature.replace(parameters=parameters)
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return decorate
 
 
 def finite(value: float | None) -> float | None:
-    """Refuses infinity and NaN."""
+    """Rejects infinity and NaN."""
     if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is no number")
+        raise typer.BadParameter(f"{value} is not a finite number")
     return value
 
 
 def positive(value: float) -> float:
-    """Refuses what is not above 0 as well."""
+    """Rejects everything but positive finite numbers."""
     if not value > 0:
-        raise typer.BadParameter(f"{value:g} is not more than 0")
+        raise typer.BadParameter(f"{value:g} is not greater than 0")
     return finite(value) or value
 
 
 def print_json(value: Any) -> None:
-    """One line of JSON on stdout, without NaN and Infinity."""
+    """Prints one line of JSON to stdout, without NaN and Infinity."""
     typer.echo(json.dumps(value, allow_nan=False))
+
+
+def _option(name: str) -> inspect.Parameter:
+    field = Settings.model_fields[name]
+    default, values = field.default, _values(field)
+    text = (field.description or "").partition("\n\n")[0].replace("\n", " ")
+    wide = len(values) > _MOST_IN_A_COLUMN
+    option = typer.Option(
+        "--turns" if name == "max_turns" else f"--{name.replace('_', '-')}",
+        help=f"{text.removesuffix('.')}: {', '.join(values)}." if wide else text,
+        metavar="NAME" if wide else "|".join(values) or None,
+        show_default=default is not None and default is not False and default != "",
+        rich_help_panel=next(panel for panel, names in PANELS.items() if name in names),
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[_type(field), option],
+    )
+
+
+def _type(field: FieldInfo) -> Any:
+    """The type that the command line reads; `Settings` validates the values themselves."""
+    kinds = {*(get_args(field.annotation) or (field.annotation,))} - {types.NoneType}
+    kind: Any = kinds.pop() if len(kinds) == 1 and kinds < {bool, int, float} else str
+    return kind if field.default is not None else kind | None
+
+
+def _values(field: FieldInfo) -> Sequence[str]:
+    """The values to list in the help; none for free values."""
+    literals = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    return [str(value) for value in literals or field.examples or ()]
+
+
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"

@@ -1,4 +1,4 @@
-"""`kevin-env play`: a model, or a person, plays one problem."""
+"""`kevin-env play`: a model or a person plays one problem."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,30 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from kevin_env.cli.options import (
+    EPISODE,
     TRAJECTORIES,
-    Baseline,
-    BuildTimeout,
-    CallTimeout,
-    Device,
-    Examples,
-    Glue,
-    Hints,
-    Index,
-    Inputs,
-    Language,
-    Noisy,
+    Given,
+    Override,
     Plain,
-    Precision,
-    Profile,
-    Rules,
-    Sanitize,
-    Score,
-    SettingOverride,
-    Templates,
-    Turns,
     finite,
     positive,
     print_json,
+    settings_options,
 )
 
 if TYPE_CHECKING:
@@ -42,73 +27,72 @@ if TYPE_CHECKING:
     from kevin_env.record import Trajectory
     from kevin_env.settings import Settings
 
+MODEL = "Model"
+"""The group of options that a model is asked with."""
 
+
+@settings_options(EPISODE)
 def play(
-    context: typer.Context,
-    problem: Annotated[str | None, typer.Option(help="An id, or a path.")] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Its name at the endpoint; `local:FOLDER`; or `human`.")
-    ] = None,
-    human: Annotated[
-        bool, typer.Option("--human", help="Play yourself, as --model human.")
-    ] = False,
-    base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint; else $OPENAI_BASE_URL.")
-    ] = None,
-    turns: Turns = 4,
-    samples: Annotated[int, typer.Option(help="How many episodes to play side by side.")] = 1,
-    device: Device = "auto",
-    language: Language = "auto",
-    rules: Rules = "kernel",
-    glue: Glue = 0.0,
-    score: Score = "kevin",
-    baseline: Baseline = "eager",
-    inputs: Inputs = "varied",
-    noisy: Noisy = "lower",
-    call_timeout: CallTimeout = None,
-    build_timeout: BuildTimeout = 300.0,
-    precision: Precision = None,
-    templates: Templates = "default",
-    hints: Hints = False,
-    profile: Profile = "none",
-    sanitize: Sanitize = False,
-    examples: Examples = "one",
-    index: Index = "",
-    override: SettingOverride = None,
-    temperature: Annotated[
-        float | None, typer.Option(help="Sent only when given, as the next four.", callback=finite)
-    ] = None,
-    top_p: Annotated[
-        float | None, typer.Option(help="Share of the probability sampled from.", callback=finite)
-    ] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Most tokens of one reply.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Best effort at the endpoint; each sample has its own.")
-    ] = None,
-    extra_body: Annotated[
-        str | None, typer.Option(help="More fields of the request, as a JSON object.")
-    ] = None,
-    timeout: Annotated[
-        float, typer.Option(help="Seconds to wait for the endpoint.", callback=positive)
-    ] = 600.0,
+    settings: Given,
+    problem: Annotated[str | None, typer.Option(help="Problem ID or file.")] = None,
+    human: Annotated[bool, typer.Option("--human", help="Play yourself.")] = False,
+    samples: Annotated[int, typer.Option(help="Number of episodes to play side by side.")] = 1,
     out: Annotated[
-        Path | None, typer.Option(help=f"Trajectory file to append to; else {TRAJECTORIES}.")
+        Path | None, typer.Option(help=f"Trajectory file to append to; by default {TRAJECTORIES}.")
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(
-            help="Take up this file's last episode or samples, with problem and settings."
-        ),
+        typer.Option(help="Continue the last episode, or samples, of this trajectory file."),
     ] = None,
+    override: Override = None,
     plain: Plain = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print each trajectory as one line of JSON.")
+        bool, typer.Option("--json", help="Print each trajectory as a line of JSON.")
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model name at the endpoint, local:FOLDER, or human.", rich_help_panel=MODEL
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="OpenAI-compatible endpoint; by default $OPENAI_BASE_URL.", rich_help_panel=MODEL
+        ),
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(help="Sampling temperature.", callback=finite, rich_help_panel=MODEL),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(help="Nucleus sampling probability.", callback=finite, rich_help_panel=MODEL),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Limit of a reply in tokens.", rich_help_panel=MODEL)
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Sampling seed of the first sample; the others count on.", rich_help_panel=MODEL
+        ),
+    ] = None,
+    extra_body: Annotated[
+        str | None,
+        typer.Option(help="More fields of the request, as a JSON object.", rich_help_panel=MODEL),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            help="Seconds to wait for the endpoint.", callback=positive, rich_help_panel=MODEL
+        ),
+    ] = 600.0,
 ) -> None:
-    """Let a model, or yourself, play an episode. $OPENAI_API_KEY, also from .env, is the key where
-    one is needed.
+    """Play an episode with a model, or yourself.
 
-    On a terminal it is a screen with keys (? shows them), else lines.
+    On a terminal it opens a screen (? shows the keys); otherwise it prints lines. The key of the
+    endpoint is $OPENAI_API_KEY, from the environment or a file .env.
     """
     from kevin_env.app.arguments import read_policy, read_settings
     from kevin_env.app.env_file import load_env_file
@@ -117,47 +101,39 @@ def play(
 
     load_env_file()
     _require(problem, resume, samples, human, model)
-    settings = read_settings(
-        override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
-        inputs=inputs, templates=templates, hints=hints, examples=examples, index=index, profile=profile,
-        sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout, precision=precision,
-        glue=glue,
-    )  # fmt: skip
-    starts = _starts(problem, resume, samples, settings)
+    chosen = read_settings(override, **settings)
+    starts = _starts(problem, resume, samples, chosen)
     if resume is not None:
-        settings = recorded_settings(
-            resume, cast("Trajectory", starts[0]), _asked(context, override, settings)
-        )
+        asked = _asked(settings, override, chosen)
+        chosen = recorded_settings(resume, cast("Trajectory", starts[0]), asked)
     name = "human" if human else model or getattr(starts[0], "model", "")
     if name == "human" and len(starts) > 1:
         raise BadInput("you cannot play several samples at once: leave out --samples")
-    parameters = {
-        "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed, "timeout": timeout
-    }  # fmt: skip
-    policy = read_policy(name, base_url, extra_body, **parameters)
-    _Play(policy, settings, out or resume or TRAJECTORIES, plain, as_json).run(starts)
+    policy = read_policy(
+        name,
+        base_url,
+        extra_body,
+        temperature=temperature,
+        top_p=top_p,
+        max_tokens=max_tokens,
+        seed=seed,
+        timeout=timeout,
+    )
+    _Play(policy, chosen, out or resume or TRAJECTORIES, plain, as_json).run(starts)
 
 
-def _asked(
-    context: typer.Context, override: Sequence[str] | None, settings: "Settings"
-) -> dict[str, Any]:
-    """The settings that were given on the command line, by name and as records hold them."""
-    options = {"max_turns" if name == "turns" else name: name for name in context.params}
-    given = {word.partition("=")[0].strip().removeprefix("settings.") for word in override or ()}
+def _asked(given: Given, override: Sequence[str] | None, settings: "Settings") -> dict[str, Any]:
+    """The settings that options or overrides set, as records hold them."""
+    keys = (word.partition("=")[0].strip() for word in override or ())
+    names = {*given, *(key.removeprefix("settings.") for key in keys)}
     values = settings.model_dump(mode="json")
-    for name, option in options.items():
-        source = context.get_parameter_source(option)
-        if source is not None and source.name == "COMMANDLINE":
-            given.add(name)
-    return {name: value for name, value in values.items() if name in given}
+    return {name: value for name, value in values.items() if name in names}
 
 
 def _starts(
     problem: str | None, resume: Path | None, samples: int, settings: "Settings"
 ) -> "Sequence[Problem | Trajectory]":
-    """What is played: a problem, as often as there are samples, or what was recorded, with its own
-    settings.
-    """
+    """The problem, once per sample, or the recorded episodes to continue."""
     from kevin_env.app.arguments import require_examples
     from kevin_env.app.play.opening import last_episodes
     from kevin_env.problem import load_problem
@@ -178,14 +154,14 @@ def _require(
     if samples < 1:
         raise BadInput(f"--samples {samples}: give 1 or more")
     if resume is not None and samples > 1:
-        raise BadInput("--resume takes up what the file holds: leave out --samples")
+        raise BadInput("--resume continues the samples of the file: leave out --samples")
     if human and model not in (None, "human"):
         raise BadInput(f"give either --human or --model {model}")
 
 
 @dataclass(frozen=True)
 class _Play:
-    """What is the same for one episode and for many."""
+    """What one episode and several samples have in common."""
 
     policy: "Policy"
     settings: "Settings"
@@ -194,7 +170,7 @@ class _Play:
     as_json: bool
 
     def run(self, starts: "Sequence[Problem | Trajectory]") -> None:
-        """Plays them, prints what was asked for, and exits with the code of the worst ending."""
+        """Plays all, prints the results, and exits with the largest exit code."""
         from kevin_env.app.arguments import open_pool
         from kevin_env.app.errors import INTERRUPTED, episode_code
         from kevin_env.app.play.opening import open_episode
@@ -255,7 +231,7 @@ class _Play:
         )
 
     def _on_screen(self) -> bool:
-        """Whether there is a terminal to be taken over."""
+        """Whether stdin and stdout are a terminal that the screen can use."""
         import sys
 
         from kevin_env.app.screen import make_console

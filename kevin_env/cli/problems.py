@@ -1,14 +1,12 @@
-"""`kevin-env problems`: lists the problems, and looks for what is wrong with them."""
+"""`kevin-env problems` and `show`: lists, lints and shows problems."""
 
 from typing import Annotated
 
 import typer
 
-from kevin_env.cli.options import Device, Inputs, Json, print_json
+from kevin_env.cli.options import Given, Json, print_json, settings_options
 
-problems = typer.Typer(
-    help="List the problems, or look for what is wrong with them.", rich_markup_mode=None
-)
+problems = typer.Typer(help="List or lint problems.")
 
 
 @problems.callback(invoke_without_command=True)
@@ -16,18 +14,23 @@ def list_problems(
     context: typer.Context,
     level: Annotated[int | None, typer.Option(help="Only this level, 1 to 10.")] = None,
     tag: Annotated[
-        str | None, typer.Option(help="Only with this tag: a family, a trait, a bound or a dtype.")
+        str | None, typer.Option(help="Only this tag: a family, trait, bound or dtype.")
     ] = None,
     split: Annotated[
-        str | None, typer.Option(help="Only this side of the split: train or held_out.")
+        str | None,
+        typer.Option(metavar="train|held_out", help="Only this side of the split."),
     ] = None,
-    split_seed: Annotated[int, typer.Option(help="The seed of the split.")] = 0,
+    split_seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
     order: Annotated[
-        str, typer.Option(help="level, or difficulty as measured, the easiest first.")
+        str,
+        typer.Option(
+            metavar="level|difficulty",
+            help="Sort by level, or by measured difficulty from easy to hard.",
+        ),
     ] = "level",
     as_json: Json = False,
 ) -> None:
-    """List the problems."""
+    """List problems."""
     from kevin_env.app.catalogue import choose_problems, problem_row, problems_table
     from kevin_env.app.screen import make_console
     from kevin_env.selection import our_sides
@@ -43,24 +46,23 @@ def list_problems(
 
 
 @problems.command("lint")
+@settings_options(("device", "inputs"))
 def lint_problems(
+    settings: Given,
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ID|PATH|kernelbench:...]...",
-            help="Ids, files, folders, or a level such as L1; kernelbench: for all of it. Ours when left out.",
+            metavar="ID|PATH|kernelbench:...",
+            help="IDs, levels such as L1, files, folders, or kernelbench:; by default all.",
         ),
     ] = None,
     level: Annotated[int | None, typer.Option(help="Only problems of this level.")] = None,
-    device: Device = "auto",
-    inputs: Inputs = "varied",
     as_json: Json = False,
 ) -> None:
-    """Look for what makes a problem unfit: trivial answers that pass, inputs that do not matter, a
-    failing reference.
+    """Check that problems are fit to train on.
 
-    Exits with 0 when all are fit, with 1 when one is not, with 3 when the judge itself failed for
-    one.
+    Looks for trivial answers that pass, inputs that do not matter, and failing references. The exit
+    code is 0 if all problems are fit, 1 if one is not, and 3 if the judge itself failed.
     """
     from kevin_env.app.arguments import open_pool, read_settings
     from kevin_env.app.catalogue import named_problems
@@ -68,14 +70,30 @@ def lint_problems(
     from kevin_env.app.screen import make_console
     from kevin_env.judge.api import Options
 
-    settings = read_settings(device=device, inputs=inputs)
-    chosen = named_problems(names or [], level)
-    with open_pool(device) as pool:
-        options = Options(device=settings.device, inputs=settings.inputs)
-        linted = list(lint(chosen, pool, options, make_console(stream="stderr")))
-    linted.sort(key=lambda each: chosen.index(each.problem))
+    chosen = read_settings(**settings)
+    named = named_problems(names or [], level)
+    with open_pool(chosen.device) as pool:
+        options = Options(device=chosen.device, inputs=chosen.inputs)
+        linted = list(lint(named, pool, options, make_console(stream="stderr")))
+    linted.sort(key=lambda each: named.index(each.problem))
     if as_json:
         print_json([each.row() for each in linted])
     else:
         show_lint(make_console(), linted)
     raise typer.Exit(exit_code(linted))
+
+
+def show(problem: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
+    """Show one problem: its task and reference.
+
+    ID may be a path to a KernelBench-style file.
+    """
+    from kevin_env.app.catalogue import problem_row, show_problem
+    from kevin_env.app.screen import make_console
+    from kevin_env.problem import load_problem
+
+    found = load_problem(problem)
+    if as_json:
+        print_json(problem_row(found) | {"statement": found.statement, "source": found.source})
+    else:
+        show_problem(make_console(), found)

@@ -1,75 +1,52 @@
-"""The command that serves the environment to OpenEnv's clients."""
+"""`kevin-env serve`: episodes for OpenEnv clients."""
 
 from typing import Annotated
 
 import typer
 
-from kevin_env.cli.options import (
-    Baseline,
-    BuildTimeout,
-    CallTimeout,
-    Device,
-    Examples,
-    Glue,
-    Hints,
-    Index,
-    Inputs,
-    Language,
-    Noisy,
-    Precision,
-    Profile,
-    Rules,
-    Sanitize,
-    Score,
-    SettingOverride,
-    Templates,
-    Turns,
-)
+from kevin_env.cli.options import EPISODE, Given, Override, RequireSandbox, settings_options
+
+SERVER = "Server"
 
 
+@settings_options(EPISODE)
 def serve(
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; 0.0.0.0 is all of them.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8000,
+    settings: Given,
     problem: Annotated[
         list[str] | None,
-        typer.Option(
-            help="What is offered: ids, levels such as L1, files, folders. Ours when left out."
-        ),
+        typer.Option(help="Problems to offer: IDs, levels, files, folders; by default all."),
     ] = None,
-    turns: Turns = 4,
-    device: Device = "auto",
-    language: Language = "auto",
-    rules: Rules = "kernel",
-    glue: Glue = 0.0,
-    score: Score = "kevin",
-    baseline: Baseline = "eager",
-    inputs: Inputs = "varied",
-    noisy: Noisy = "lower",
-    call_timeout: CallTimeout = None,
-    build_timeout: BuildTimeout = 300.0,
-    precision: Precision = None,
-    templates: Templates = "default",
-    hints: Hints = False,
-    profile: Profile = "none",
-    sanitize: Sanitize = False,
-    examples: Examples = "one",
-    index: Index = "",
-    override: SettingOverride = None,
-    sessions: Annotated[int, typer.Option(help="Most sessions at once.", min=1)] = 32,
+    override: Override = None,
+    require_sandbox: RequireSandbox = False,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 is all.", rich_help_panel=SERVER)
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            help="Port to listen on; 0 picks a free one.",
+            min=0,
+            max=65535,
+            rich_help_panel=SERVER,
+        ),
+    ] = 8000,
+    sessions: Annotated[
+        int, typer.Option(help="Limit of concurrent sessions.", min=1, rich_help_panel=SERVER)
+    ] = 32,
     step_timeout: Annotated[
-        float, typer.Option(help="Seconds that a step may take, waiting included.", min=1)
+        float,
+        typer.Option(help="Seconds for one step, waiting included.", min=1, rich_help_panel=SERVER),
     ] = 900,
     idle_timeout: Annotated[
-        float, typer.Option(help="Seconds after which a silent session ends.", min=1)
+        float,
+        typer.Option(
+            help="Seconds after which an idle session ends.", min=1, rich_help_panel=SERVER
+        ),
     ] = 1800,
-    require_sandbox: Annotated[
-        bool, typer.Option("--require-sandbox", help="Refuse when a protection fails.")
-    ] = False,
 ) -> None:
-    """Serve episodes to OpenEnv clients over HTTP and WebSocket, until Ctrl-C. Needs the extra
-    openenv.
+    """Serve episodes to OpenEnv clients.
+
+    Speaks HTTP and WebSocket until Ctrl-C. Needs the extra openenv.
     """
     from kevin_env.app.arguments import open_pool, read_settings, require_examples
     from kevin_env.app.env_file import load_env_file
@@ -77,36 +54,26 @@ def serve(
     from kevin_env.selection import find_problems
 
     try:
+        from kevin_env.integrations.openenv import server as openenv
         from kevin_env.integrations.openenv.limits import ServerLimits
-        from kevin_env.integrations.openenv.server import (
-            RequireSandbox,
-            listen,
-            make_app,
-            make_server,
-        )
     except ImportError as error:
         raise BadInput(str(error)) from error
     load_env_file()
-    settings = read_settings(
-        override, max_turns=turns, device=device, language=language, rules=rules, score=score, baseline=baseline,
-        inputs=inputs, templates=templates, hints=hints, examples=examples, index=index, profile=profile,
-        sanitize=sanitize, noisy=noisy, call_timeout=call_timeout, build_timeout=build_timeout, precision=precision,
-        glue=glue,
-    )  # fmt: skip
-    require_examples(settings)
+    chosen = read_settings(override, **settings)
+    require_examples(chosen)
     problems = find_problems(problem) if problem else None
     try:
         limits = ServerLimits(
             sessions=sessions, step_timeout=step_timeout, idle_timeout=idle_timeout
         )
-        sock = listen(host, port)
+        sock = openenv.listen(host, port)
     except OSError as error:
         raise BadInput(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
     except ValueError as error:
         raise BadInput("give --step-timeout and --idle-timeout in seconds") from error
-    with sock, open_pool(settings.device) as pool:
-        judges = RequireSandbox(pool) if require_sandbox else pool
-        served = make_app(judges, settings, problems=problems, limits=limits)
-        server = make_server(served, limits, before_stop=pool.close)
-        typer.echo(f"serving on http://{host}:{sock.getsockname()[1]}; Ctrl-C ends it", err=True)
+    with sock, open_pool(chosen.device) as pool:
+        judges = openenv.RequireSandbox(pool) if require_sandbox else pool
+        served = openenv.make_app(judges, chosen, problems=problems, limits=limits)
+        server = openenv.make_server(served, limits, before_stop=pool.close)
+        typer.echo(f"serving on http://{host}:{sock.getsockname()[1]}; Ctrl-C stops it", err=True)
         server.run(sockets=[sock])

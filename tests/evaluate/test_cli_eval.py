@@ -185,7 +185,7 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
         (["{folder}/eval.toml", "-o", "policy.replies={folder}/nowhere"], "no folder"),
         (["{folder}/eval.toml", "--turns", "4"], "no reply for turn 4"),
         (["--resume", "{folder}"], "is no run folder"),
-        (["--resume", "{folder}", "--out", "{folder}/a"], "leave out the others"),
+        (["--resume", "{folder}", "--out", "{folder}/a"], "leave out CONFIG.toml"),
         (["--from", "{folder}/nope.jsonl"], "cannot read"),
         (["--from", "{folder}/problems"], "no trajectory with a turn"),
         (["--from", "{folder}/eval.toml", "--samples", "3"], "leave out what sets samples"),

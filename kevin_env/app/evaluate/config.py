@@ -31,7 +31,7 @@ from pydantic import (
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.figures import Prices
 from kevin_env.app.evaluate.search import Search, Serial
-from kevin_env.context import require_context
+from kevin_env.context import load_counter
 from kevin_env.outcome import Frozen
 from kevin_env.settings import Settings
 
@@ -168,7 +168,7 @@ class EvalConfig(Frozen):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         self.search.require_fits(self.samples, self.settings.max_turns)
-        require_context(self.settings)
+        load_counter(self.settings.tokenizer)
         if "eager" not in self.baselines:
             raise ValueError('baselines: eager is always one of them; write ["eager", "compile"]')
         if isinstance(self.policy, Human) and self.concurrency != 1:

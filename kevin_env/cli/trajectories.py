@@ -1,19 +1,19 @@
-"""The commands that show and convert trajectories: replay, export, import."""
+"""The commands that show, convert and report trajectories: replay, export, import, report."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kevin_env.cli.options import TRAJECTORIES, Json, Plain
+from kevin_env.cli.options import TRAJECTORIES, Json, Plain, print_json
 
 FileOrFolder = Annotated[
-    Path, typer.Argument(metavar="FILE|FOLDER", help="A trajectory file, or a folder of them.")
+    Path, typer.Argument(metavar="FILE|FOLDER", help="Trajectory file, or a folder of them.")
 ]
-Episode = Annotated[str, typer.Option(help="Only the trajectory whose id begins so.")]
+Episode = Annotated[str, typer.Option(help="Only the episode whose ID starts with this.")]
 Filter = Annotated[
     str,
-    typer.Option("--filter", help="Only these, such as 'L3 category:compile speedup>1.5 -qwen'."),
+    typer.Option("--filter", help="Only matches, such as 'L3 category:compile speedup>1.5 -qwen'."),
 ]
 
 
@@ -21,22 +21,23 @@ def replay(
     file: FileOrFolder,
     turn: Annotated[int | None, typer.Option(help="Only this turn of every episode.")] = None,
     diff: Annotated[
-        tuple[int, int] | None, typer.Option(help="What changed from one turn to another.")
+        tuple[int, int] | None, typer.Option(help="Show the changes between two turns.")
     ] = None,
     episode: Episode = "",
     words: Filter = "",
-    follow: Annotated[bool, typer.Option("--follow", help="Watch the file as it grows.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Follow the file as it grows.")] = False,
     export: Annotated[
-        Path | None, typer.Option(help="Write OUT.html, .md, .svg or .txt instead.")
+        Path | None, typer.Option(help="Write a file instead: .html, .md, .svg or .txt.")
     ] = None,
     size: Annotated[
-        str, typer.Option(help="Of a screen written to .svg or .txt, columns x rows.")
+        str, typer.Option(metavar="COLUMNSxROWS", help="Screen size of an .svg or .txt export.")
     ] = "140x42",
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
-    """Look at trajectories turn by turn: code, diffs, verdicts, scores, feedback and returns. ?
-    shows the keys.
+    """Browse trajectories turn by turn.
+
+    Shows code, diffs, verdicts, scores, feedback and returns. On a terminal, ? shows the keys.
     """
     import sys
 
@@ -73,15 +74,20 @@ def replay(
 def export(
     file: FileOrFolder,
     to: Annotated[
-        str, typer.Option(help="atif, chat, inspect, csv, or turns: a training sample a turn.")
+        str,
+        typer.Option(
+            metavar="atif|chat|inspect|csv|turns",
+            help="Format to convert to; turns is one training sample per turn.",
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="File, or folder for one file an episode; else stdout.")
+        Path | None,
+        typer.Option(help="File, or folder for one file per episode; by default stdout."),
     ] = None,
     episode: Episode = "",
     words: Filter = "",
 ) -> None:
-    """Convert trajectories to other formats."""
+    """Convert trajectories to another format."""
     from kevin_env.app.convert import convert
     from kevin_env.app.replay import plain as text
     from kevin_env.app.replay.library import Library
@@ -95,21 +101,58 @@ def export(
 def import_file(
     path: Annotated[
         Path,
-        typer.Argument(metavar="PATH", help="A KernelBench run folder, or ATIF: a file or folder."),
+        typer.Argument(metavar="PATH", help="KernelBench run folder, or ATIF file or folder."),
     ],
     out: Annotated[Path, typer.Option(help="Trajectory file to append to.")] = TRAJECTORIES,
 ) -> None:
-    """Read other formats into a trajectory file."""
+    """Convert KernelBench runs or ATIF to a trajectory file."""
     from kevin_env.app.convert import read_foreign
     from kevin_env.app.errors import BadInput
     from kevin_env.app.screen import make_console, show
     from kevin_env.recorder import Recorder
 
     if out.exists() and path.exists() and out.samefile(path):
-        raise BadInput(f"{out} is what is to be read: give --out another file")
+        raise BadInput(f"{out} is both input and output: give another --out")
     recorder, count, errors = Recorder(out), 0, make_console(stream="stderr")
     for each in read_foreign(path, lambda words: show(errors, words, "red")):
         recorder.finish(each)
         count += 1
     many = f"{count} {'trajectory' if count == 1 else 'trajectories'}"
     typer.echo(f"{many} from {path} appended to {out}; kevin-env replay {out} shows them", err=True)
+
+
+def report(
+    path: Annotated[
+        Path, typer.Argument(metavar="RUN|FILE", help="Run folder of eval, or trajectory file.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write: .html, or .md for tables only; by default report.html in RUN."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
+) -> None:
+    """Write an HTML report of a run.
+
+    Shows metrics with intervals, charts, hacks, failures and every trajectory. The report is one
+    self-contained file; beyond 300 trajectories or 30 MB, these are in pages next to it.
+    """
+    from rich.progress import Progress
+
+    from kevin_env.app.report.write import default_file, read_run, write_report
+    from kevin_env.app.screen import make_console, show
+
+    errors = make_console(stream="stderr")
+    run = read_run(path, lambda line: show(errors, f"left out: {line}", "yellow"))
+    if as_json:
+        print_json(run.metrics.model_dump(mode="json"))
+    if out is not None or not as_json:
+        with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
+            pages = progress.add_task("pages", total=None)
+            written = write_report(
+                run,
+                out or default_file(path),
+                lambda number, of: progress.update(pages, completed=number, total=of),
+            )
+        typer.echo(f"wrote {written}", err=True)
