@@ -34,7 +34,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kevin_env.candidate import tree
 from kevin_env.difficulty import Measured, Measurements, Source
-from kevin_env.judge.reference import Case
+from kevin_env.judge.inputs.reference import Case
 from kevin_env.problem import Problem, list_problems
 
 RESULTS = Path(__file__).parent / "results"

@@ -18,9 +18,9 @@ from corpus import Entry
 
 from kevin_env.frozen import printable
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import timed_case
-from kevin_env.judge.overrides import source_of
-from kevin_env.judge.trouble import Trouble
+from kevin_env.judge.inputs.cases import timed_case
+from kevin_env.judge.inputs.overrides import source_of
+from kevin_env.judge.workers.errors import Trouble
 
 SECONDS = 120.0
 TOLD = 200

@@ -105,12 +105,12 @@ def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
     """
     import torch
 
-    from kevin_env.judge.cases import timed_case
-    from kevin_env.judge.ceilings import CeilingStore
     from kevin_env.judge.device import identity, resolve
+    from kevin_env.judge.inputs.cases import timed_case
+    from kevin_env.judge.inputs.reference import Case
     from kevin_env.judge.lease import Lease
-    from kevin_env.judge.reference import Case
-    from kevin_env.judge.work import find_work
+    from kevin_env.judge.roofline.ceilings import CeilingStore
+    from kevin_env.judge.roofline.work import find_work
     from kevin_env.roofline import Arithmetic, Work
 
     place = resolve(device)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from kevin_env.judge.usage import descendants
+from kevin_env.judge.workers.usage import descendants
 
 SAMPLE_SECONDS = 0.1
 
@@ -131,7 +131,9 @@ def processes_of_judge(client: int) -> dict[str, list[int]]:
         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
         if "kevin_env.judge.server" in words:
             found["judge"].append(pid)
-        elif "kevin_env.judge.forkserver" in words:  # keepers and candidates are forks of it
+        elif (
+            "kevin_env.judge.workers.forkserver" in words
+        ):  # keepers and candidates are forks of it
             found["candidates" if found["fork server"] else "fork server"].append(pid)
     return found
 

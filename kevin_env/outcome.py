@@ -178,7 +178,7 @@ class Correct(Ending):
     speedup_interval: tuple[float, float] | None = None
     """95 % confidence interval of `speedup`: what further judgements of the same code on this
     machine would tell. It covers variation between the calls of one judgement and between
-    judgements (`kevin_env.judge.timing`).
+    judgements (`kevin_env.judge.timing.estimates`).
     """
     reference_seconds: float | None = None
     submission_seconds: float | None = None

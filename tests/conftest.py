@@ -14,10 +14,10 @@ import pytest
 from judges import QUICK, SECRET, Lent
 
 from kevin_env.judge.choice import gpu_present
-from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.remote import STEADY
 from kevin_env.judge.sandbox.levels import LevelName
+from kevin_env.judge.workers.launcher import ForkServer
 
 if TYPE_CHECKING:
     from kevin_env.judge.bench import Bench

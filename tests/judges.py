@@ -5,15 +5,15 @@ process.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kevin_env.judge.launcher import ForkServer
-from kevin_env.judge.pace import Pace
+from kevin_env.judge.timing.pace import Pace
+from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.outcome import Correct
 
 if TYPE_CHECKING:  # these take torch
     from kevin_env.judge.stopwatch import Stopwatch
+    from kevin_env.judge.timing.unverified import Unverified
     from kevin_env.judge.trial import Trial
-    from kevin_env.judge.unverified import Unverified
-    from kevin_env.judge.worker import Worker
+    from kevin_env.judge.workers.worker import Worker
 
 SECRET = "the-judges-own-secret-b07d1c"
 """In the environment of every fork server, where no submission may read it."""

@@ -138,7 +138,7 @@ def test_the_first_prompt_about_a_softmax_takes_at_most_1500_tokens(language):
     """
     import torch
 
-    from kevin_env.judge.facts import find_facts
+    from kevin_env.judge.inputs.facts import find_facts
 
     softmax = load_problem("L1_23_Softmax")
     found = find_facts(softmax, torch.device("cpu"), FACTS.device, Options())

@@ -10,21 +10,21 @@ from functools import cached_property
 import torch
 
 from kevin_env.judge.api import DeviceInfo, JudgeError
-from kevin_env.judge.calibration import stream_seconds
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
-from kevin_env.judge.cases import Nature
-from kevin_env.judge.ceilings import CeilingStore
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
-from kevin_env.judge.devicememory import DeviceMemory, limit_of, nvml_usage
-from kevin_env.judge.launcher import ForkServer
+from kevin_env.judge.inputs.cases import Nature
+from kevin_env.judge.inputs.shapes import Sketches, largest_call
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.pace import PACES, Pace
-from kevin_env.judge.partners import Partners, ours
-from kevin_env.judge.pauses import asleep
-from kevin_env.judge.rooflines import Rooflines
-from kevin_env.judge.sketch import Sketches, largest_call
-from kevin_env.judge.trouble import Trouble
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.roofline.ceilings import CeilingStore
+from kevin_env.judge.roofline.roofline import Rooflines
+from kevin_env.judge.timing.calibration import stream_seconds
+from kevin_env.judge.timing.pace import PACES, Pace
+from kevin_env.judge.workers.baselines import Partners, ours
+from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.memory_watch import DeviceMemory, limit_of, nvml_usage
+from kevin_env.judge.workers.pauses import asleep
+from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
 
 MEMORY_SHARE = 0.6

@@ -12,7 +12,7 @@ GIB = 1 << 30
 CONTEXT = 3 * GIB // 4
 """Device memory of one process that has a CUDA context and nothing else: 720 MB on an H200."""
 PARTNERS, MOST_PARTNERS = 3, 8
-"""How many partners a judge keeps (`kevin_env.judge.partners`), and on a GPU with room for many
+"""How many partners a judge keeps (`kevin_env.judge.workers.baselines`), and on a GPU with room for many
 contexts.
 """
 ROOMY = 40

@@ -24,8 +24,8 @@ from kevin_env.judge.api import (
 )
 from kevin_env.judge.choice import Balance, device_names
 from kevin_env.judge.lint.report import Limits, LintReport
-from kevin_env.judge.pace import Pace
 from kevin_env.judge.remote import JudgeGone, Remote, fail, wanted
+from kevin_env.judge.timing.pace import Pace
 from kevin_env.problem import Problem
 
 TRIES = 4

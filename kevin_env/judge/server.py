@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from kevin_env.candidate.wire import Channel, Closed, TooLong
 from kevin_env.judge.api import JudgeError, Options, Submission
-from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.lint.report import Limits
-from kevin_env.judge.pace import Pace
 from kevin_env.judge.sandbox.privileges import have_descriptors
+from kevin_env.judge.timing.pace import Pace
+from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.problem import Problem, ProblemError
 
 if TYPE_CHECKING:
-    from kevin_env.judge.asked import Cancellation
+    from kevin_env.judge.job import Cancellation
     from kevin_env.judge.judge import Judge
 
 THREADS = 32
@@ -119,7 +119,7 @@ class Server:
 
     def _take(self, message: dict[str, Any], judge: "Judge", threads: ThreadPoolExecutor) -> None:
         """A request, or the word that nobody waits for the answer to one any more."""
-        from kevin_env.judge.asked import Cancellation
+        from kevin_env.judge.job import Cancellation
 
         if "cancel" not in message:
             self._wanted[message["id"]] = Cancellation()
@@ -179,7 +179,7 @@ class Server:
         options = Options.model_validate(request["options"])
         foresee(judge.bench, options)
         if request["do"] == "describe":
-            from kevin_env.judge.facts import find_facts
+            from kevin_env.judge.inputs.facts import find_facts
 
             with judge.bench.lease.shared():
                 facts = find_facts(problem, judge.device, judge.info, options)

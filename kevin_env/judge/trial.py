@@ -11,10 +11,15 @@ from typing import Any, TypeVar
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import Limits, Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import (
+from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
+from kevin_env.judge.device import finish, kept_memory
+from kevin_env.judge.handshake.answer import Answer
+from kevin_env.judge.handshake.claims import read_paired
+from kevin_env.judge.handshake.gate import Drawn, Gate, Player
+from kevin_env.judge.handshake.memory import Image, SharedRegion, image_size
+from kevin_env.judge.inputs.cases import (
     Nature,
     construction,
     handed_over,
@@ -24,19 +29,14 @@ from kevin_env.judge.cases import (
     seconds_of,
     usable_distributions,
 )
-from kevin_env.judge.chain import GpuGate
-from kevin_env.judge.check import Allowed, check_answer, unwritten
-from kevin_env.judge.claims import read_paired
-from kevin_env.judge.device import finish, kept_memory
-from kevin_env.judge.gate import Drawn, Gate, Player
-from kevin_env.judge.memory import Image, SharedRegion, image_size
-from kevin_env.judge.patience import Patience
-from kevin_env.judge.plant import plant, planted
-from kevin_env.judge.reference import Case, Expected, seed_from
-from kevin_env.judge.sketch import precompile
-from kevin_env.judge.trouble import Broken, Ended, Failed, TimedOut
+from kevin_env.judge.inputs.outliers import plant, planted
+from kevin_env.judge.inputs.reference import Case, Expected, seed_from
+from kevin_env.judge.inputs.shapes import precompile
+from kevin_env.judge.timing.chain import GpuGate
 from kevin_env.judge.verdict import Place
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut
+from kevin_env.judge.workers.patience import Patience
+from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Incorrect, RulesViolation
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.rules.recorded import Record, recording, violation

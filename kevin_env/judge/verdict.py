@@ -14,7 +14,7 @@ from kevin_env.judge.diagnostics import (
     traceback_of,
     without_paths,
 )
-from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut, Trouble
+from kevin_env.judge.workers.errors import Broken, Ended, Failed, Failure, TimedOut, Trouble
 from kevin_env.outcome import CompileError, Outcome, RuntimeFailure
 
 Step = Literal["build", "construct", "call"]
@@ -80,7 +80,7 @@ def may_be_others_doing(outcome: Outcome, shot: bool, limited: bool, beside: boo
 
     It may lack memory that they hold, be ended for a limit that follows from what they left, or be
     killed because the machine's memory is used up. A timeout is its own: it is not counted as time
-    when it waits for a processor (`kevin_env.judge.patience`), and a call may take many times what
+    when it waits for a processor (`kevin_env.judge.workers.patience`), and a call may take many times what
     the reference takes.
 
     Args:

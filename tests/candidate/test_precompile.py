@@ -118,7 +118,7 @@ def test_copies_of_a_warm_process_do_not_compile_the_c_of_triton_again(
     code = f"""
 import os
 from triton.backends.nvidia.driver import CudaUtils
-from kevin_env.judge.warm import warm_triton
+from kevin_env.judge.workers.warm import warm_triton
 warm_triton(90)
 os.environ |= {{"PATH": "", "TRITON_CACHE_DIR": {str(tmp_path)!r}}}
 if os.fork() == 0:

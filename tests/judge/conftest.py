@@ -9,11 +9,11 @@ from judges import QUICK, Lent
 from loaded import MEMORY, SECONDS, Ran, Submit
 
 from kevin_env.judge.judge import Clock, Judge
-from kevin_env.judge.launcher import ForkServer
-from kevin_env.judge.pace import Pace
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.trouble import Trouble
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.timing.pace import Pace
+from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.worker import Worker
 
 
 @pytest.fixture(scope="module")

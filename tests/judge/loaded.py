@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kevin_env.judge.trouble import Trouble
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.worker import Worker
 
 MEMORY = 4 << 30
 SECONDS = 20.0

@@ -10,8 +10,8 @@ import torch
 from mutation.arithmetic import Replaced, convolved, running, summed_by  # pyright: ignore[reportMissingImports]
 from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
 
-from kevin_env.judge.accumulator import OneAccumulator
-from kevin_env.judge.verify import compare
+from kevin_env.judge.compare.accumulator import OneAccumulator
+from kevin_env.judge.compare.verify import compare
 
 Body = Callable[..., torch.Tensor]
 LONG = 1 << 14

@@ -14,14 +14,14 @@ import pytest
 import torch
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.asked import Cancellation, Cancelled
-from kevin_env.judge.devicememory import SHARE, DeviceMemory
+from kevin_env.judge.inputs.overrides import source_of
+from kevin_env.judge.job import Cancellation, Cancelled
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.overrides import source_of
 from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
-from kevin_env.judge.usage import descendants
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.memory_watch import SHARE, DeviceMemory
+from kevin_env.judge.workers.usage import descendants
+from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem, load_problem
 
 SOFTMAX = load_problem(str(Path(__file__).parent.parent / "submissions/problems/softmax.py"))
@@ -62,7 +62,7 @@ def judge(a_judge: Callable[..., Judge]) -> Iterator[Judge]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kevin_env.judge.bench.host_memory", lambda: 0)
         patch.setattr("kevin_env.judge.bench.SUBMISSION", LIMIT)
-        patch.setattr("kevin_env.judge.room.PATIENCE", 0.0)
+        patch.setattr("kevin_env.judge.crowding.PATIENCE", 0.0)
         yield a_judge()
 
 
@@ -145,7 +145,7 @@ def test_nor_is_it_for_memory_that_it_was_never_given(
         assert trial.worker.waiting and not judge.bench.timing.locked()
         return next(left)
 
-    monkeypatch.setattr("kevin_env.judge.room.cramped", cramped)
+    monkeypatch.setattr("kevin_env.judge.crowding.cramped", cramped)
     monkeypatch.setattr(judge.bench.lease, "idle", lambda: True)
     options = Options(device="cpu", inputs="shipped")
     if blamed:
@@ -300,7 +300,7 @@ def test_where_a_partner_lacks_memory_the_submission_is_judged_again_alone(
             return source_of(problem, case)
         return f"{source_of(problem, case)}\n\nclass Model(Model):\n    def forward(self, x):\n        raise {lacking}"
 
-    monkeypatch.setattr("kevin_env.judge.contest.source_of", failing_at_first)
+    monkeypatch.setattr("kevin_env.judge.timing.session.source_of", failing_at_first)
     monkeypatch.setattr(judge.bench.partners, "_taken", lambda key: None)
     if ends is None:
         with pytest.raises(JudgeError, match="a process of the judge's own failed: Failed"):

@@ -24,7 +24,7 @@ from kevin_env.judge.capacity import (
     cores,
     host_memory,
 )
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.worker import Worker
 
 H200 = Machine(cores=16, memory=120 * GIB, device_memory=139 * GIB)
 CONSUMER = Machine(cores=16, memory=28 * GIB, device_memory=24 * GIB)

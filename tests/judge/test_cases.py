@@ -1,9 +1,15 @@
 import torch
 
-from kevin_env.judge.cases import CPU_BYTES, open_cases, plan, timed_case, usable_distributions
-from kevin_env.judge.distributions import DISTRIBUTIONS
-from kevin_env.judge.pace import PACES
-from kevin_env.judge.reference import Case
+from kevin_env.judge.inputs.cases import (
+    CPU_BYTES,
+    open_cases,
+    plan,
+    timed_case,
+    usable_distributions,
+)
+from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
+from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.timing.pace import PACES
 from kevin_env.problem import Problem, ProblemError, load_problem
 
 PACE = PACES["cpu"]

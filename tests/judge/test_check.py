@@ -7,12 +7,12 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.candidate.allocations import POISON
 from kevin_env.candidate.region import extent, spec_of
-from kevin_env.judge.answer import Answer
-from kevin_env.judge.check import Allowed, check_answer, unwritten
-from kevin_env.judge.claims import CallClaim, Output, TensorClaim
-from kevin_env.judge.pieces import PIECE
-from kevin_env.judge.reference import Case, Expected
-from kevin_env.judge.trouble import Broken
+from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
+from kevin_env.judge.compare.chunked import PIECE
+from kevin_env.judge.handshake.answer import Answer
+from kevin_env.judge.handshake.claims import CallClaim, Output, TensorClaim
+from kevin_env.judge.inputs.reference import Case, Expected
+from kevin_env.judge.workers.errors import Broken
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem
 

@@ -13,12 +13,18 @@ import torch
 
 from kevin_env.candidate import cuda, tree
 from kevin_env.candidate.region import Region, spec_of
-from kevin_env.judge import claims
-from kevin_env.judge.answer import Answer
-from kevin_env.judge.check import check_answer
-from kevin_env.judge.claims import Mappings, Output, TensorClaim, read_claims, require_skeletons
-from kevin_env.judge.reference import Case, Expected
-from kevin_env.judge.trouble import Broken
+from kevin_env.judge.compare.check import check_answer
+from kevin_env.judge.handshake import claims
+from kevin_env.judge.handshake.answer import Answer
+from kevin_env.judge.handshake.claims import (
+    Mappings,
+    Output,
+    TensorClaim,
+    read_claims,
+    require_skeletons,
+)
+from kevin_env.judge.inputs.reference import Case, Expected
+from kevin_env.judge.workers.errors import Broken
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import Problem
 

@@ -11,18 +11,18 @@ import pytest
 import torch
 
 from kevin_env.candidate.region import spec_of
-from kevin_env.judge import gate
-from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import JudgeError, Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.chain import WARM_SECONDS, GpuGate
-from kevin_env.judge.claims import Distant, Output, TensorClaim
-from kevin_env.judge.gate import Player
-from kevin_env.judge.memory import Image, SharedRegion
-from kevin_env.judge.reference import Case
+from kevin_env.judge.handshake import gate
+from kevin_env.judge.handshake.answer import Answer
+from kevin_env.judge.handshake.claims import Distant, Output, TensorClaim
+from kevin_env.judge.handshake.gate import Player
+from kevin_env.judge.handshake.memory import Image, SharedRegion
+from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.timing.chain import WARM_SECONDS, GpuGate
 from kevin_env.judge.trial import KEPT, Trial
-from kevin_env.judge.trouble import Broken, TimedOut
-from kevin_env.judge.usage import descendants
+from kevin_env.judge.workers.errors import Broken, TimedOut
+from kevin_env.judge.workers.usage import descendants
 from kevin_env.problem import load_problem
 
 CPU = torch.device("cpu")

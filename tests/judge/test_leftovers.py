@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from kevin_env.judge import leftovers
-from kevin_env.judge.leftovers import PREFIX, Folder, sweep
 from kevin_env.judge.sandbox import groups
 from kevin_env.judge.sandbox.groups import Group
+from kevin_env.judge.workers import leftovers
+from kevin_env.judge.workers.leftovers import PREFIX, Folder, sweep
 
 KILLED = """
 import os, signal
-from kevin_env.judge.leftovers import Folder
+from kevin_env.judge.workers.leftovers import Folder
 from kevin_env.judge.sandbox.groups import Group
 folder = Folder()
 (folder.path / "large").write_text("x")

@@ -20,13 +20,13 @@ from judges import QUICK, Lent
 from loaded import Submit
 
 from kevin_env.judge.api import JudgeError, Options, Submission
+from kevin_env.judge.handshake.memory import SharedRegion
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.launcher import ForkServer
-from kevin_env.judge.memory import SharedRegion
 from kevin_env.judge.sandbox import calls, groups, levels
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.trouble import Ended
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.errors import Ended
+from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import Problem
 
 STRONG: tuple[LevelName, ...] = ("root", "user", "container", "landlock")

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.judge import measure
-from kevin_env.judge.answer import Answer
 from kevin_env.judge.api import JudgeError, Options
 from kevin_env.judge.bench import ROOM
-from kevin_env.judge.chain import GpuGate
-from kevin_env.judge.claims import CallClaim
-from kevin_env.judge.contest import Contest
-from kevin_env.judge.gate import OFTEN, Player
-from kevin_env.judge.measure import (
+from kevin_env.judge.handshake.answer import Answer
+from kevin_env.judge.handshake.claims import CallClaim
+from kevin_env.judge.handshake.gate import OFTEN, Player
+from kevin_env.judge.timing import measure
+from kevin_env.judge.timing.chain import GpuGate
+from kevin_env.judge.timing.estimates import LEAST, Speedup
+from kevin_env.judge.timing.measure import (
     CHAIN_SECONDS,
     DISTURBED,
     LINKS,
@@ -29,9 +29,9 @@ from kevin_env.judge.measure import (
     Chains,
     enough,
 )
-from kevin_env.judge.pace import PACES, Pace
-from kevin_env.judge.timing import LEAST, Speedup
-from kevin_env.judge.unverified import Wrong
+from kevin_env.judge.timing.pace import PACES, Pace
+from kevin_env.judge.timing.session import Contest
+from kevin_env.judge.timing.unverified import Wrong
 
 US = 1e-6
 KNOWN, CONSTANT = 130 * US, 285 * US

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from kevin_env.candidate.allocations import POISON
-from kevin_env.judge.memory import ALIGNMENT, Image, SharedRegion, image_size
+from kevin_env.judge.handshake.memory import ALIGNMENT, Image, SharedRegion, image_size
 
 CPU = torch.device("cpu")
 TENSORS = [

@@ -194,7 +194,7 @@ def test_a_fork_server_that_dies_is_replaced(pool: LocalPool) -> None:
     assert judged(pool, WRONG).outcome.category == "correctness"
     (server,) = judges()
     os.kill(
-        min(named(descendants(server), "kevin_env.judge.forkserver")), signal.SIGKILL
+        min(named(descendants(server), "kevin_env.judge.workers.forkserver")), signal.SIGKILL
     )  # others are its forks
     for _ in range(2):  # a spare that waits is still good; the next candidate needs the new one
         assert judged(pool, WRONG).outcome.category == "correctness"
@@ -282,7 +282,9 @@ def test_no_process_outlives_a_client_that_does_not_close_its_pool(
     assert process.stdout.readline() == "correctness\n"
     wait_for("kevin-busy", below=process.pid)
     ours = descendants(process.pid)
-    assert named(ours, "kevin_env.judge.server") and named(ours, "kevin_env.judge.forkserver")
+    assert named(ours, "kevin_env.judge.server") and named(
+        ours, "kevin_env.judge.workers.forkserver"
+    )
     if end == "exit":
         process.stdin.write("\n")
         process.stdin.flush()

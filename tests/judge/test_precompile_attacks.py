@@ -16,12 +16,12 @@ from loaded import Ran, Submit
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import inform
-from kevin_env.judge.keeper import MAX_PROCESSES
-from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.sandbox.levels import LevelName
 from kevin_env.judge.trial import Trial
-from kevin_env.judge.trouble import Ended
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.errors import Ended
+from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.supervisor import MAX_PROCESSES
+from kevin_env.judge.workers.worker import Worker
 
 SECONDS, LATE = 20.0, 3.0
 """For copies that end by themselves, and for those that do not."""

@@ -19,9 +19,9 @@ from loaded import MEMORY
 from test_probe_ncu import SOFTMAX, SOURCE, raw
 
 from kevin_env.judge import JudgeError, Options, Submission
-from kevin_env.judge.asked import Cancellation
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.launcher import ForkServer
+from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.job import Cancellation
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.probe import ahead, ncu
 from kevin_env.judge.probe.counting import NAME, Part, parts_of, run_parts
@@ -29,11 +29,11 @@ from kevin_env.judge.probe.look import Look
 from kevin_env.judge.probe.outside import Outside
 from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import Ran
-from kevin_env.judge.reference import Case
 from kevin_env.judge.server import Server
-from kevin_env.judge.trouble import Ended, Failed
-from kevin_env.judge.usage import descendants
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.errors import Ended, Failed
+from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.usage import descendants
+from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct
 from kevin_env.problem import load_problem
 

@@ -13,13 +13,13 @@ from corpus import FOLDER
 from loaded import MEMORY
 
 from kevin_env.judge.api import Options
-from kevin_env.judge.launcher import ForkServer
+from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.probe.code import read_sass
 from kevin_env.judge.probe.target import DIFFERENT, Target
 from kevin_env.judge.probe.tools import find_tool, run
-from kevin_env.judge.reference import Case
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.worker import Worker
 from kevin_env.problem import load_problem
 
 LINEAR = load_problem(str(FOLDER / "problems" / "linear.py"))

@@ -16,9 +16,9 @@ from judges import SECRET
 from loaded import Submit
 
 import kevin_env
-from kevin_env.judge.launcher import ForkServer
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.worker import Worker
 
 LEVELS: tuple[LevelName, ...] = ("root", "user", "container", "landlock")
 PACKAGE = Path(kevin_env.__file__).parent

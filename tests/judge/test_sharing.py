@@ -16,13 +16,13 @@ import pytest
 from leasing import taken
 
 from kevin_env.judge import Options, Submission
-from kevin_env.judge.contest import Contest
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.measure import measure
+from kevin_env.judge.timing.measure import measure
+from kevin_env.judge.timing.session import Contest
 from kevin_env.judge.trial import Trial
-from kevin_env.judge.usage import descendants
 from kevin_env.judge.verdict import may_be_others_doing
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.usage import descendants
+from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, RuntimeFailure
 from kevin_env.problem import load_problem
 

@@ -13,14 +13,14 @@ import pytest
 import torch
 from loaded import SECONDS, Submit
 
-from kevin_env.judge import stopping
-from kevin_env.judge.keeper import STRIKES
-from kevin_env.judge.memory import SharedRegion
+from kevin_env.judge.handshake.memory import SharedRegion
 from kevin_env.judge.sandbox.calls import NUMBERS
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.trouble import Ended
-from kevin_env.judge.usage import descendants
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers import stopping
+from kevin_env.judge.workers.errors import Ended
+from kevin_env.judge.workers.supervisor import STRIKES
+from kevin_env.judge.workers.usage import descendants
+from kevin_env.judge.workers.worker import Worker
 
 FIRST, SECOND = (1 << 22) + 1, (1 << 22) + 2
 """Numbers that no process has."""
@@ -40,8 +40,8 @@ becomes nothing else.
 STOPS = """
 import os, subprocess, sys, time
 from kevin_env.judge.sandbox.privileges import become_subreaper
-from kevin_env.judge.stopping import kill_all, stop_all, watched
-from kevin_env.judge.usage import arrivals
+from kevin_env.judge.workers.stopping import kill_all, stop_all, watched
+from kevin_env.judge.workers.usage import arrivals
 become_subreaper()
 subprocess.Popen(sys.argv[1:])
 while len(watched(False)) < 2:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kevin_env.judge.usage import (
+from kevin_env.judge.workers.usage import (
     ancestors,
     arrivals,
     descendants,

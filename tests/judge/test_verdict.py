@@ -2,8 +2,8 @@ import signal
 
 import pytest
 
-from kevin_env.judge.trouble import Broken, Ended, Failed, Failure, TimedOut, Trouble
 from kevin_env.judge.verdict import Place, Step, verdict
+from kevin_env.judge.workers.errors import Broken, Ended, Failed, Failure, TimedOut, Trouble
 
 STEPS: tuple[Step, ...] = ("build", "construct", "call")
 GCC = "/tmp/kevin-x/extensions/k/main.cpp:3:1: error: expected ';'\n    3 | int x\n      | ^"

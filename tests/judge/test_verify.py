@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from kevin_env.judge.verify import budget, compare, near
+from kevin_env.judge.compare.verify import budget, compare, near
 
 INF, NAN = float("inf"), float("nan")
 

@@ -10,8 +10,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from kevin_env.judge.pieces import PIECE
-from kevin_env.judge.verify import Tolerance, all_finite, compare, near, tolerance_of
+from kevin_env.judge.compare.chunked import PIECE
+from kevin_env.judge.compare.verify import Tolerance, all_finite, compare, near, tolerance_of
 
 INF, NAN = float("inf"), float("nan")
 

@@ -14,14 +14,15 @@ import torch
 from loaded import Submit
 
 from kevin_env.candidate.wire import LIMIT
-from kevin_env.judge import keeper, lifeline
 from kevin_env.judge.api import JudgeError
-from kevin_env.judge.launcher import ForkServer
-from kevin_env.judge.memory import SharedRegion
-from kevin_env.judge.patience import Patience
+from kevin_env.judge.handshake.memory import SharedRegion
 from kevin_env.judge.sandbox import privileges
-from kevin_env.judge.trouble import Broken, Ended, Failed, TimedOut
-from kevin_env.judge.worker import LOG_HEAD, LOG_TAIL, Worker
+from kevin_env.judge.workers import supervisor as keeper
+from kevin_env.judge.workers import supervisor_channel as lifeline
+from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut
+from kevin_env.judge.workers.launcher import ForkServer
+from kevin_env.judge.workers.patience import Patience
+from kevin_env.judge.workers.worker import LOG_HEAD, LOG_TAIL, Worker
 
 CHANNEL = """
 import os, socket

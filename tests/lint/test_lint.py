@@ -5,14 +5,14 @@ import torch
 from judges import QUICK
 
 from kevin_env.judge.api import JudgeError, Options, Submission
-from kevin_env.judge.cases import plan
-from kevin_env.judge.distributions import DISTRIBUTIONS
+from kevin_env.judge.compare.verify import budget, compare, tolerance_of
+from kevin_env.judge.inputs.cases import plan
+from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
+from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lint.own import as_submission
 from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.lint.target import InputSet, Target
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.reference import Case
-from kevin_env.judge.verify import budget, compare, tolerance_of
 from kevin_env.problem import Problem
 
 GENEROUS = Limits(cpu_seconds=20)

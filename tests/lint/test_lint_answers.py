@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from kevin_env.judge.compare.chunked import PIECE
 from kevin_env.judge.lint.answers import Answer, Scene, trivial_answers
 from kevin_env.judge.lint.elements import elements
 from kevin_env.judge.lint.means import mean_of, means_along, spread_of_all, wide
-from kevin_env.judge.pieces import PIECE
 
 
 def answers(expected: torch.Tensor, *inputs: torch.Tensor) -> dict[str, Answer]:

@@ -15,14 +15,14 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
 import kevin_env
-from kevin_env.judge.accumulator import OneAccumulator
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
+from kevin_env.judge.compare.accumulator import OneAccumulator
+from kevin_env.judge.compare.chunked import PIECE
 from kevin_env.judge.lint.examine import examine
 from kevin_env.judge.lint.influence import _exchanged
 from kevin_env.judge.lint.report import Limits, LintReport
-from kevin_env.judge.pieces import PIECE
-from kevin_env.judge.work import Light
+from kevin_env.judge.roofline.work import Light
 from kevin_env.problem import Problem
 
 SIDE = 1024

@@ -15,7 +15,7 @@ import torch
 from torch._decomp import get_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kevin_env.judge import accumulator
+from kevin_env.judge.compare import accumulator
 
 from .rounding import Rounding
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kevin_env.candidate.weights import hand_over
-from kevin_env.judge.reference import Case, seed_from
+from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.problem import Problem
 
 from .jury import Mutant

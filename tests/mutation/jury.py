@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.verify import budget, compare
+from kevin_env.judge.compare.verify import budget, compare
 from kevin_env.problem import ProblemError
 
 from .samples import Sample

@@ -12,9 +12,9 @@ from functools import partial
 
 import torch
 
+from kevin_env.judge.compare.chunked import pieces, size_of
 from kevin_env.judge.lint.elements import Elements, elements, parts_of
 from kevin_env.judge.lint.means import mean_of, means_along, spread_of_all, wide
-from kevin_env.judge.pieces import pieces, size_of
 
 
 @dataclass(frozen=True)

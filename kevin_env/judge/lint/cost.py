@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from kevin_env.judge.device import event_seconds
+from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lint.report import Cost
 from kevin_env.judge.lint.target import InputSet
-from kevin_env.judge.reference import Case
-from kevin_env.judge.work import Counting
+from kevin_env.judge.roofline.work import Counting
 
 CALLS = 5
 GPU_CALLS = 20

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from kevin_env.judge.pieces import most_of
+from kevin_env.judge.compare.chunked import most_of
 
 Elements = Callable[[slice], torch.Tensor]
 """Gives some elements of a tensor, all in one row. The slice has a start, an end and a step, within

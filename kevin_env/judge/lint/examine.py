@@ -7,8 +7,10 @@ import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import open_cases, timed_case
-from kevin_env.judge.guards import RANDOM, let_go
+from kevin_env.judge.compare.verify import FEW
+from kevin_env.judge.inputs.cases import open_cases, timed_case
+from kevin_env.judge.inputs.guards import RANDOM, let_go
+from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.lint.cost import draw_watched, measure
 from kevin_env.judge.lint.deadline import Deadline, TooSlow
 from kevin_env.judge.lint.influence import find_inert, input_names
@@ -21,8 +23,6 @@ from kevin_env.judge.lint.survivors import (
     outlive_first,
 )
 from kevin_env.judge.lint.target import SECRET, InputSet
-from kevin_env.judge.reference import Case, seed_from
-from kevin_env.judge.verify import FEW
 from kevin_env.problem import Problem, ProblemError
 
 LEAST_VARYING = 0.05

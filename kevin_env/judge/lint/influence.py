@@ -7,10 +7,10 @@ import inspect
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.judge.compare.chunked import pieces, size_of
+from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lint.means import spread_of_all
 from kevin_env.judge.lint.target import InputSet, inputs_of
-from kevin_env.judge.pieces import pieces, size_of
-from kevin_env.judge.reference import Case
 from kevin_env.problem import ProblemError
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from kevin_env.judge.pieces import most_of, pieces, spread_of
+from kevin_env.judge.compare.chunked import most_of, pieces, spread_of
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:

@@ -4,8 +4,8 @@ from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.lint.target import SECRET
 from kevin_env.judge.trial import Trial
-from kevin_env.judge.trouble import Trouble
 from kevin_env.judge.verdict import verdict
+from kevin_env.judge.workers.errors import Trouble
 from kevin_env.outcome import Outcome
 from kevin_env.parsing import as_submission
 from kevin_env.problem import Problem

@@ -7,10 +7,10 @@ from functools import partial
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.check import alike, oracles_of
+from kevin_env.judge.compare.check import alike, oracles_of
+from kevin_env.judge.compare.verify import all_finite, budget, wrong_elements
+from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.lint.elements import SAMPLE, Elements, elements, parts_of
-from kevin_env.judge.reference import Case, seed_from
-from kevin_env.judge.verify import all_finite, budget, wrong_elements
 
 SECRET = "lint"
 """What the inputs of a lint are drawn from: it is to say the same tomorrow."""

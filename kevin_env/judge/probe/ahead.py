@@ -11,8 +11,8 @@ from kevin_env.judge.probe import ncu
 from kevin_env.judge.probe.counting import NAME, START_SECONDS
 from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import find_tool
-from kevin_env.judge.trouble import Trouble
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.errors import Trouble
+from kevin_env.judge.workers.worker import Worker
 
 
 def take(bench: Bench, tool: str, options: Options) -> Target:

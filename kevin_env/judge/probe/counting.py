@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.lease import Lease
-from kevin_env.judge.pauses import asleep, ended_on_trouble
 from kevin_env.judge.probe import ncu
 from kevin_env.judge.probe.refusals import refusal
 from kevin_env.judge.probe.tables import hot_lines
 from kevin_env.judge.probe.target import Target
 from kevin_env.judge.probe.tools import Ran, Runner
+from kevin_env.judge.workers.pauses import asleep, ended_on_trouble
 from kevin_env.profile import NcuDigest
 
 NCU_SECONDS = 30.0

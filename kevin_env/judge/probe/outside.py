@@ -10,14 +10,14 @@ import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.cases import nature_key, timed_case
+from kevin_env.judge.inputs.cases import nature_key, timed_case
+from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.probe import ahead, ncu, sanitizer
 from kevin_env.judge.probe.counting import CALLS, parts_of, read_tables, run_parts
 from kevin_env.judge.probe.refusals import TRUSTED, refusal
 from kevin_env.judge.probe.target import DIFFERENT, Step, Target
 from kevin_env.judge.probe.tools import Ran, Runner, ToolName, find_tool, run
-from kevin_env.judge.reference import Case, seed_from
-from kevin_env.judge.trouble import Trouble
+from kevin_env.judge.workers.errors import Trouble
 from kevin_env.outcome import Incorrect, Outcome, RuntimeFailure
 from kevin_env.problem import Problem
 from kevin_env.profile import NcuDigest, SanitizerDigest

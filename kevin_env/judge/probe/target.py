@@ -16,12 +16,12 @@ import torch
 from kevin_env import candidate
 from kevin_env.candidate.replay import DIFFERENT as DIFFERENT
 from kevin_env.judge.api import Options
-from kevin_env.judge.cases import construction, handed_over
-from kevin_env.judge.memory import Image, SharedRegion
-from kevin_env.judge.plant import plant, planted
+from kevin_env.judge.handshake.memory import Image, SharedRegion
+from kevin_env.judge.inputs.cases import construction, handed_over
+from kevin_env.judge.inputs.outliers import plant, planted
+from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.probe.tools import OUTPUT_LIMIT, Ran
-from kevin_env.judge.reference import Case
-from kevin_env.judge.worker import Worker
+from kevin_env.judge.workers.worker import Worker
 
 LINES = {"NVCC_APPEND_FLAGS": "-lineinfo"}
 """Has nvcc keep line numbers; the machine code stays the same. Triton always keeps them."""

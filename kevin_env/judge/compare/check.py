@@ -1,0 +1,209 @@
+"""One call's outputs against what the reference gives: structure first, then every tensor."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.candidate.allocations import POISON
+from kevin_env.judge.compare.chunked import counts_of
+from kevin_env.judge.compare.containers import count_of, described, in_order_of, shape_of
+from kevin_env.judge.compare.mismatch import Mismatch
+from kevin_env.judge.compare.pattern import region_of
+from kevin_env.judge.compare.verify import Tolerance, find_pattern, find_wrong, near, tolerance_of
+from kevin_env.judge.handshake.answer import Answer
+from kevin_env.judge.handshake.claims import Output
+from kevin_env.judge.inputs.reference import Case, Expected
+from kevin_env.judge.workers.errors import Broken
+from kevin_env.outcome import Difference, Incorrect, Pattern
+
+Allowed = dict[tuple[str, int], Tolerance]
+"""What was allowed on an earlier input set, by its name and the number of the output tensor."""
+CLOSE = 0.5
+"""An output that is within this share of what was allowed on an earlier set of the same case and
+distribution is right; the oracle, which takes ten times as long, is asked about every other.
+"""
+
+
+def check_answer(
+    answer: Answer, expected: Expected, case: Case, input_set: str, allowed: Allowed
+) -> Incorrect | None:  # fmt: skip
+    """What is wrong with a call, or None. `allowed` is read and added to."""
+    if not answer.unchanged:
+        return _incorrect(
+            Mismatch("inputs_changed", "the call modified its inputs, or memory next to them"),
+            input_set,
+        )
+    if answer.early:
+        text = "the call was reported finished while its output was still being written"
+        return _incorrect(Mismatch("early_done", text), input_set)
+    if answer.claim.unsupported is not None:
+        return _incorrect(Mismatch("type", answer.claim.unsupported), input_set)
+    skeleton, references = tree.take_apart(expected.output)
+    claimed = in_order_of(skeleton, answer.claim.skeleton)
+    theirs, ours = tree.leaves(claimed), tree.leaves(skeleton)
+    if len(theirs) != len(ours):
+        return _incorrect(
+            Mismatch("arity", f"expected {count_of(ours)}, got {count_of(theirs)}"), input_set
+        )
+    if shape_of(claimed) != shape_of(skeleton):
+        text = f"expected {described(skeleton)}, got {described(claimed)}"
+        return _incorrect(Mismatch("type", text), input_set)
+    for (path, leaf), (_, given) in zip(ours, theirs, strict=True):
+        wrong = None
+        if "t" in leaf:
+            target = _Target(expected, references, leaf["t"], case, (input_set, leaf["t"]))
+            wrong = _tensor_wrong(answer.outputs[given["t"]], target, allowed)
+        elif repr(leaf) != repr(given):  # True is not 1
+            wrong = Mismatch("values", f"expected {described(leaf)}, got {described(given)}")
+        if wrong is not None:
+            return _incorrect(wrong, input_set, path)
+    return None
+
+
+@dataclass(frozen=True)
+class _Target:
+    """One tensor of what is expected."""
+
+    expected: Expected
+    references: list[torch.Tensor]
+    place: int
+    case: Case
+    name: tuple[str, int]
+
+    @property
+    def reference(self) -> torch.Tensor:
+        return self.references[self.place]
+
+    def plainly_right(self, tensor: torch.Tensor, allowed: Allowed) -> bool:
+        """Whether nothing is wrong, as far as that is plain without the oracle."""
+        known = allowed.get(self.name)
+        return known is not None and near(
+            tensor, self.reference, CLOSE * known.worst, CLOSE * known.rms
+        )
+
+    def compare(self, tensor: torch.Tensor, allowed: Allowed) -> Mismatch | None:
+        """Compares with the oracle."""
+        oracle = oracles_of(self.expected, self.references)[self.place]
+        tolerance = tolerance_of(self.reference, oracle, self.case.tolerance, self.case.precision)
+        wrong, tolerance = find_wrong(tensor, self.reference, oracle, tolerance, self.plain)
+        if wrong is not None:
+            return replace(
+                wrong, pattern=find_pattern(wrong, tensor, self.reference, oracle, tolerance)
+            )
+        if self.reference.is_floating_point():
+            allowed.setdefault(self.name, tolerance)
+        return None
+
+    def plain(self) -> torch.Tensor | None:
+        """The reference's output with plain accumulators, where it can be had."""
+        return alike(self.expected.plain, self.references)[self.place]
+
+
+def _tensor_wrong(output: Output, target: _Target, allowed: Allowed) -> Mismatch | None:
+    if (wrong := _wrong_form(output, target)) is not None:
+        return wrong
+    tensor = output.tensor()
+    if tensor is None:
+        raise Broken("an output of the right size was said to be too large to be told")
+    return None if target.plainly_right(tensor, allowed) else target.compare(tensor, allowed)
+
+
+def _wrong_form(output: Output, target: _Target) -> Mismatch | None:
+    claim, reference, case = output.claim, target.reference, target.case
+    if claim.device != case.device.type:
+        return Mismatch(
+            "device", f"expected a tensor on {case.device.type}, got one on {claim.device}"
+        )
+    if claim.layout is not None:
+        return Mismatch("type", f"expected a strided tensor, got layout {claim.layout}")
+    if claim.shape != list(reference.shape):
+        return Mismatch("shape", f"expected shape {list(reference.shape)}, got {claim.shape}")
+    if claim.dtype != (name := str(reference.dtype).removeprefix("torch.")):
+        return Mismatch("dtype", f"expected {name}, got {claim.dtype}")
+    return None
+
+
+def unwritten(before: Answer, call: Answer, wrong: Incorrect) -> Incorrect | None:
+    """What is wrong with a call whose output holds bytes that memory was filled with beforehand;
+    None without any.
+
+    Args:
+        before: A call on the same inputs, without that filling.
+        call: The call.
+        wrong: What the comparison says of it.
+    """
+    places = {path: leaf["t"] for path, leaf in tree.leaves(call.claim.skeleton) if "t" in leaf}
+    place = places.get(wrong.output)
+    if wrong.kind not in ("values", "not_finite") or place is None:
+        return None
+    now, then = (each.outputs[place].tensor() for each in (call, before))
+    if now is None or then is None or now.shape != then.shape or now.dtype != then.dtype:
+        return None
+    count = sum(counts_of(_left_as_filled, now, then))
+    if count == 0:
+        return None
+    shown: list[Difference] = []
+    for each in wrong.differences:
+        at = each.index[: now.dim()]  # that of a complex element ends with which of its parts
+        shown.append(
+            each.model_copy(update={"got": "uninitialized"})
+            if _left_as_filled(now[at], then[at])
+            else each
+        )
+    some = f"{count} of {now.numel()} elements ({100 * count / now.numel():.3g} %) hold"
+    which = "the output holds" if count == now.numel() else some
+    what = f"{which} uninitialized memory: never written, or computed from uninitialized memory"
+    where = region_of(_left_as_filled, now, then)
+    pattern = Pattern(where=where) if where else None
+    told = Mismatch(
+        "not_written", what, count, now.numel(), differences=tuple(shown), pattern=pattern
+    )
+    return _incorrect(told, wrong.input_set, wrong.output).model_copy(
+        update={"passed": wrong.passed}
+    )
+
+
+def _left_as_filled(now: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
+    """Elements that are as memory was filled. A -1 may also be an answer: of integers those count
+    that were not so.
+    """
+    now_bytes, then_bytes = (
+        each.contiguous().unsqueeze(-1).view(torch.uint8) for each in (now, then)
+    )
+    filled = (now_bytes == POISON).all(-1)
+    return (
+        filled
+        if now.is_floating_point() or now.is_complex()
+        else filled & (now_bytes != then_bytes).any(-1)
+    )
+
+
+def oracles_of(expected: Expected, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    """The oracle's tensors, each only where it really is float64 of the same shape."""
+    double = (torch.float64, torch.complex128)
+    return [
+        o if o is not None and o.dtype in double else None
+        for o in alike(expected.oracle, references)
+    ]
+
+
+def alike(output: Any | None, references: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    """The tensors of another output of the reference, each only where its shape is the same."""
+    found = [] if output is None else tree.take_apart(output)[1]
+    if len(found) != len(references):
+        return [None] * len(references)
+    return [o if o.shape == r.shape else None for o, r in zip(found, references, strict=True)]
+
+
+def _incorrect(wrong: Mismatch, input_set: str, path: str = "") -> Incorrect:
+    return Incorrect.model_validate({
+        "kind": wrong.kind, "message": wrong.message, "input_set": input_set, "output": path, "wrong": wrong.wrong,
+        "total": wrong.total, "worst_error": _finite(wrong.worst_error), "tolerance": _finite(wrong.tolerance),
+        "differences": wrong.differences, "pattern": wrong.pattern,
+    })  # fmt: skip
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and abs(value) < float("inf") else None

@@ -1,0 +1,1 @@
+"""How inputs reach a candidate, and how its outputs reach the judge."""

@@ -1,0 +1,233 @@
+"""The gate through which inputs reach a candidate, and its outputs the judge.
+
+The judge draws an input in memory of its own. The candidate gets ready for it; the judge writes it
+where the candidate can see it and lets it begin; when it says that it is through, the judge looks
+at the output. Only then is the whole output taken, to be compared.
+
+On a CPU the candidate stands still while the input is written, and the clock starts as it goes on;
+it is stopped again for the look, which stops the clock. On a GPU the candidate queues its calls
+behind a word of device memory that the judge writes when the input is there: see
+`kevin_env.judge.timing.chain`, whose links these are.
+"""
+
+import itertools
+import random
+import time
+from dataclasses import dataclass
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.candidate.allocations import POISON
+from kevin_env.judge.api import JudgeError
+from kevin_env.judge.device import finish
+from kevin_env.judge.handshake.answer import Answer
+from kevin_env.judge.handshake.claims import (
+    CallClaim,
+    Mappings,
+    Output,
+    read_claims,
+    require_skeletons,
+)
+from kevin_env.judge.handshake.launch_flags import Words
+from kevin_env.judge.handshake.memory import Image, SharedRegion
+from kevin_env.judge.workers.patience import Patience
+from kevin_env.judge.workers.worker import Worker
+
+FLUSH_FACTOR = 2
+"""How many times the L2 is overwritten before a call that is timed."""
+CLAIMED_FACTOR = 8
+CLAIMED_SLACK = 1 << 30
+"""How many times the bytes of right answers an output may have, and how many bytes beyond that, to
+be taken.
+"""
+QUEUE_SECONDS = 0.1
+"""For queueing a call, which takes some milliseconds at most where no kernel has to be compiled or
+loaded. Who takes longer waits for the device in its call, or has more kernels than the device's
+queue: then the word is written. A first call is not waited for: CUDA loads a kernel at its first
+launch, and that waits for what was queued before.
+"""
+OFTEN = 2
+"""Calls in a row that were not queued, after which none is waited for."""
+
+
+@dataclass
+class Player:
+    """A worker at a gate, with what the judge has mapped of its memory.
+
+    Attributes:
+        worker: It.
+        mappings: Of that gate and of its own memory.
+        ours: Whether it runs trusted code. Its outputs are then looked at as everybody's are, but
+            not taken.
+        words: Through which it and the judge take turns on a GPU.
+        first: Whether it has not been called at this gate yet.
+        late: How many of its last calls in a row were not queued in time.
+        unordered: Whether it works on streams that do not wait for torch's current one, so that its
+            inputs have to be there before it is called.
+        claim: What its last call that its host drove gave.
+    """
+
+    worker: Worker
+    mappings: Mappings
+    ours: bool
+    words: Words | None = None
+    first: bool = True
+    late: int = 0
+    unordered: bool = False
+    claim: CallClaim | None = None
+
+    @property
+    def host_driven(self) -> bool:
+        """Whether its calls cannot be queued: they need their host while the device works."""
+        return self.unordered or self.late >= OFTEN
+
+    def close(self) -> None:
+        """Unmaps what is mapped of its memory, and takes the words back."""
+        self.mappings.close()
+        if self.words is not None:
+            self.words.close()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An input set: its structure, its private bytes, the seed that a random model gets with it,
+    and its name.
+
+    `draws`: whether the reference draws from that seed. It is told with the call then, and not
+    before.
+    """
+
+    skeleton: tree.Skeleton
+    image: Image
+    seed: int
+    input_set: str = ""
+    draws: bool = False
+
+
+class Gate:
+    """The gate of one trial: its inbox and outbox on one device. `answer_bytes`: of one call's
+    right answer.
+    """
+
+    def __init__(
+        self,
+        device: torch.device,
+        inbox: SharedRegion,
+        outbox: SharedRegion,
+        l2: int,
+        answer_bytes: int,
+    ) -> None:
+        self.device = device
+        self.answer_bytes = answer_bytes
+        self.inbox = inbox
+        self.outbox = outbox
+        self.random = random.SystemRandom()
+        self._scratch = torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device)
+        self._used = True
+        """Whether the outbox may hold an answer. It hardly ever does: outputs are read where they
+        are.
+        """
+
+    def admit(self, worker: Worker, timeout: float | Patience, ours: bool) -> Player:
+        """Lends the regions to a worker."""
+        worker.share("inbox", self.inbox, timeout)
+        worker.share("outbox", self.outbox, timeout)
+        seconds = timeout.seconds if isinstance(timeout, Patience) else timeout
+        words = Words(worker, self.device, seconds) if self.device.type == "cuda" else None
+        return Player(
+            worker, Mappings(self.inbox, self.outbox, self.device, worker.memory), ours, words
+        )
+
+    def stage(self, player: Player, drawn: Drawn, timeout: float | Patience) -> None:
+        """Gets a player ready for inputs of one form.
+
+        Raises:
+            JudgeError: when it is at another gate.
+        """
+        if player.mappings.inbox is not self.inbox:
+            raise JudgeError("a player was called at a gate that it has left")
+        seed = None if drawn.draws else drawn.seed
+        player.worker.ask(
+            "stage",
+            timeout,
+            meanwhile=self.poison,
+            inputs=drawn.skeleton,
+            specs=drawn.image.specs,
+            seed=seed,
+        )
+        player.worker.settle()
+        finish(self.device)
+        player.mappings.next_pass()
+
+    def poison(self) -> None:
+        """Overwrites answers in the outbox; on a GPU that is only queued."""
+        if self._used:
+            self.outbox.bytes.fill_(POISON)
+
+    def flush(self) -> None:
+        """Has a GPU overwrite its L2; only queued."""
+        self._scratch.zero_()
+
+    def claims(
+        self, player: Player, answer: dict[str, object], count: int
+    ) -> tuple[list[CallClaim], list[list[Output]]]:
+        """What a player says of its calls, and where their outputs are.
+
+        Raises:
+            Broken: when that cannot be.
+        """
+        claims = read_claims(answer, count)
+        self._note_use(claims)
+        return claims, [
+            [player.mappings.resolve(claim) for claim in call.tensors] for call in claims
+        ]
+
+    def _note_use(self, claims: list[CallClaim]) -> None:
+        self._used = any(claim.place == "outbox" for call in claims for claim in call.tensors)
+
+    def call(self, player: Player, drawn: Drawn, timeout: float | Patience) -> Answer:
+        """One call on a CPU, timed.
+
+        Args:
+            player: Whose model.
+            drawn: Its inputs.
+            timeout: As of `Worker.ask`.
+
+        Raises:
+            Trouble: when the candidate does not answer as it should.
+            JudgeError: when it is at another gate.
+        """
+        self.stage(player, drawn, timeout)
+        worker, began = player.worker, [0, 0]
+
+        def show() -> None:
+            began[0] = time.perf_counter_ns()
+            worker.freeze(True)
+            drawn.image.write_to(self.inbox)
+            began[1] = time.perf_counter_ns()
+
+        answer = worker.ask("go", timeout, frozen=True, before=show, seeds=seeds_of([drawn]))
+        start = began[1] if worker.stood_still else began[0]  # who ran on could work ahead
+        (claim,), (placed,) = self.claims(player, answer, 1)
+        worker.freeze(True)  # what is looked at from here on is as it was then
+        stop = time.perf_counter_ns()
+        require_skeletons([claim])
+        taken = placed if player.ours else [output.taken() for output in self.takeable(placed)]
+        unchanged = player.ours or drawn.image.unchanged_in(self.inbox)
+        worker.freeze(False)
+        return Answer(claim, taken, placed, (stop - start) / 1e9, unchanged)
+
+    def takeable(self, placed: list[Output]) -> list[Output]:
+        """The same outputs; where far more is claimed than right answers have, some without their
+        bytes.
+        """
+        sizes = itertools.accumulate(output.size for output in placed)
+        most = CLAIMED_FACTOR * self.answer_bytes + CLAIMED_SLACK
+        return [output if size <= most else Output(output.claim, None)
+                for output, size in zip(placed, sizes, strict=True)]  # fmt: skip
+
+
+def seeds_of(sets: list[Drawn]) -> list[int | None]:
+    """What is told with each call."""
+    return [drawn.seed if drawn.draws else None for drawn in sets]

@@ -1,0 +1,1 @@
+"""Input sets of a problem, and the reference that runs on them."""

@@ -1,0 +1,114 @@
+"""The distributions that inputs are drawn from, beside what `get_inputs` draws itself.
+
+A value is drawn anew as a random function of the value that `get_inputs` drew: equal entries stay
+equal, wherever they lie, and zeros stay zero. The rest of an input's structure is imposed on the
+result.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from kevin_env.judge.compare.chunked import pieces
+from kevin_env.judge.inputs.structure import Structure
+
+DISTRIBUTIONS = {
+    "own": "as `get_inputs` draws them",
+    "signed": "standard normal",
+    "wide": "normal with standard deviation 400, in clusters of width 4 around multiples of 100",
+    "offset": "normal around 4 with standard deviation 1",
+}
+"""Name and description of each distribution that floating-point inputs are drawn from.
+
+Each shows other faults. Narrow arithmetic shows where rounding float32 sums hides it least: where
+their partial sums are small, since signs cancel or, where there is one sign only, since few entries
+are not zero.
+"""
+APART, WIDTH = 100.0, 4.0
+"""Of the clusters of `wide`. The largest numbers of a row share a cluster, so that more than one
+term of a softmax counts, and lie in another one than those of most other rows.
+"""
+TERMS = 32
+"""Terms that are not zero in a product of two sparse inputs, whose factors are as long as their
+longest dimension.
+"""
+
+
+def described(distribution: str, structures: Sequence[Structure]) -> str:
+    """A distribution in words, for inputs of these structures."""
+    text, drawn = DISTRIBUTIONS[distribution], [each for each in structures if not each.kept]
+    if distribution == "own":
+        return text
+    if any(math.isfinite(each.bounds[0]) or math.isfinite(each.bounds[1]) for each in drawn):
+        text += ", mapped into the range of the input"
+    if distribution == "signed" and any(each.one_sided for each in drawn):
+        text += "; inputs with values of one sign only have many zeros"
+    return text
+
+
+def redraw(tensor: torch.Tensor, distribution: str, structure: Structure, key: int) -> torch.Tensor:
+    """A tensor of the same shape, dtype and structure from another distribution.
+
+    Args:
+        tensor: What `get_inputs` drew; left as it is.
+        distribution: One of `DISTRIBUTIONS`.
+        structure: Of this input.
+        key: Decides the values.
+    """
+    if distribution == "own" or structure.kept:
+        return tensor
+    new = torch.empty_like(tensor)
+    sparse = distribution == "signed" and structure.one_sided
+    density = min(0.5, math.sqrt(TERMS / max((1, *tensor.shape)))) if sparse else 1.0
+    for own, place in pieces(tensor, new):
+        place.copy_(_redrawn(own.float(), distribution, structure, key, density))
+    for d in structure.summing:
+        new = (new.float() / new.sum(d, keepdim=True, dtype=torch.float32)).to(new.dtype)
+    return (
+        new
+        if structure.descending is None
+        else new.sort(dim=-1, descending=structure.descending).values
+    )
+
+
+def within(values: torch.Tensor, structure: Structure) -> torch.Tensor:
+    """Values of any sign and size, mapped to those that a structure admits."""
+    low, high = structure.bounds
+    if math.isfinite(low) and math.isfinite(high):
+        return low + (high - low) / 2 * (1 + values / (1 + values.abs()))
+    if low >= 0:
+        return values.abs().clamp(min=low)
+    return values.abs().neg().clamp(max=high) if high <= 0 else values
+
+
+def _redrawn(
+    own: torch.Tensor, distribution: str, structure: Structure, key: int, density: float
+) -> torch.Tensor:  # fmt: skip
+    hashed = _hashed(own, key)
+    # 23 bits and a half are a float32, and never 0 or 1
+    drawn = torch.erfinv(((hashed >> 40) & 0x7FFFFF).float().add_(0.5).mul_(2**-22).sub_(1)).mul_(
+        math.sqrt(2)
+    )
+    if distribution == "wide" and math.inf in map(abs, structure.bounds):
+        centres = drawn.mul_(400 / APART).round()
+        drawn = drawn.sub_(centres).mul_(WIDTH).add_(centres, alpha=APART)
+    elif distribution == "wide":
+        drawn *= 4  # which reaches both ends of a range
+    elif distribution == "offset":
+        drawn += 4
+    dropped = (own == 0) | (
+        hashed & 0xFFFF >= density * 0x10000
+    )  # which no other use of the hash looks at
+    return within(drawn, structure).masked_fill_(dropped, 0)
+
+
+def _hashed(values: torch.Tensor, key: int) -> torch.Tensor:
+    """64 bits for each float32 value: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014),
+    shifts signed.
+    """
+    bits = values.contiguous().view(torch.int32).long()
+    bits.add_(key % (1 << 62)).mul_(-0x61C8864680B583EB)
+    for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
+        bits.bitwise_xor_(bits >> shift).mul_(factor)
+    return bits.bitwise_xor_(bits >> 31)

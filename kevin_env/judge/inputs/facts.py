@@ -1,0 +1,127 @@
+"""What the prompt says of a problem on a device, found by running the reference once per case."""
+
+import inspect
+from typing import Any
+
+import torch
+
+from kevin_env.candidate import tree
+from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
+from kevin_env.judge.compare import verify
+from kevin_env.judge.inputs import outliers as plant
+from kevin_env.judge.inputs.cases import open_cases, seconds_of, usable_distributions
+from kevin_env.judge.inputs.distributions import described
+from kevin_env.judge.inputs.overrides import overrides_of
+from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.inputs.structure import Structure
+from kevin_env.problem import Problem
+
+SEED = 1
+
+
+def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options: Options) -> Facts:
+    """The facts of a problem that is judged with these options.
+
+    Raises:
+        ProblemError: when its reference fails.
+    """
+    cases: list[CaseFacts] = []
+    for case in open_cases(problem, device):
+        case.draw_weights(SEED)
+        usable = usable_distributions(case, SEED, options.inputs)
+        overrides = {} if case.name == "main" else overrides_of(problem)[case.name]
+        drawn = case.draw_inputs("own", SEED)
+        output = tree.take_apart(case.expect(*drawn, SEED).output)[1]
+        cases.append(_case_facts(case, drawn, output, overrides))
+    timed = case
+    return Facts(
+        device=info,
+        cases=tuple(reversed(cases)),
+        distributions=tuple(f"{name}: {_told(name, usable, timed.structures)}" for name in usable),
+        tolerance=_tolerance(timed, output),
+        precision=timed.precision,
+        weights=tuple(f"{name}: {_label(tensor)}" for name, tensor in timed.state().items()),
+        limits=options.limits(seconds_of(timed, *drawn)),
+    )
+
+
+def _told(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
+    return (
+        plant.TOLD if plant.planted(distribution, usable) else described(distribution, structures)
+    )
+
+
+def _case_facts(
+    case: Case, drawn: tuple[tree.Skeleton, list[torch.Tensor]], outputs: list[torch.Tensor],
+    overrides: dict[str, Any],
+) -> CaseFacts:  # fmt: skip
+    skeleton, tensors = drawn
+    stated = [structure.stated() for structure in case.structures]
+    names = list(inspect.signature(case.module.Model.forward).parameters)[1:]
+    inputs = tree.put_together(skeleton, tensors)
+    told = [_input_facts(_name(names, i), value, tensors, stated) for i, value in enumerate(inputs)]
+    return CaseFacts(
+        name=case.name,
+        overrides=overrides,
+        inputs=tuple(told),
+        outputs=tuple(_label(tensor) for tensor in outputs),
+    )
+
+
+def _input_facts(
+    name: str, value: Any, tensors: list[torch.Tensor], stated: list[tuple[str, ...]]
+) -> InputFacts:
+    if not isinstance(value, torch.Tensor):
+        return InputFacts(name=name, dtype=type(value).__name__)
+    index = next(i for i, tensor in enumerate(tensors) if tensor is value)
+    low = high = None
+    if value.numel() and not (value.is_floating_point() or value.is_complex()):
+        low, high = float(value.min()), float(value.max())  # the same in each distribution
+    shape, structure = tuple(value.shape), stated[index]
+    return InputFacts(
+        name=name, dtype=_dtype(value), shape=shape, low=low, high=high, structure=structure
+    )
+
+
+def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
+    """How outputs are compared, for the kinds of numbers that they have."""
+    dtypes = dict.fromkeys(tensor.dtype for tensor in output)
+    floating = [dtype for dtype in dtypes if dtype.is_floating_point or dtype.is_complex]
+    exact = ["Integers and bools must be exact."] if len(floating) < len(dtypes) else []
+    return " ".join([*exact, *(_tolerance_of(case, dtype, len(dtypes) > 1) for dtype in floating)])
+
+
+def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
+    kind = torch.float32 if dtype.is_complex else dtype
+    multiple, share = verify.allowance(kind, case.precision)
+    eps, factor = torch.finfo(kind).eps, case.tolerance
+    text = (
+        f"{'Per ' + str(dtype).removeprefix('torch.') + ' element' if named else 'Per element'}, abs(y - y64) <= "
+        f"max({multiple * factor:g} x the reference's largest error, {share / eps * factor:g} eps x std(output)), "
+        "where y64 is computed in float64."
+    )
+    if kind == torch.float32:
+        text += f" {verify.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum is always allowed."
+    if case.precision != "ieee":
+        return text
+    many, least = (
+        (verify.RMS_MULTIPLE, verify.RMS_ULPS)
+        if kind in verify.REFERENCE_MULTIPLE
+        else (verify.LOW_RMS_MULTIPLE, verify.LOW_RMS_ULPS)
+    )
+    return (
+        f"{text} Over {verify.MANY} or more elements, RMS error <= max({many * factor:g} x the reference's RMS error, "
+        f"{least * factor:g} eps x std(output))."
+    )
+
+
+def _name(names: list[str], index: int) -> str:
+    return names[index] if index < len(names) else f"input {index}"
+
+
+def _label(tensor: torch.Tensor) -> str:
+    return f"{_dtype(tensor)}{list(tensor.shape)}"
+
+
+def _dtype(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")

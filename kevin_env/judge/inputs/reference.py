@@ -1,0 +1,381 @@
+"""The reference of a problem, run by the judge: its cases, its inputs, its weights and what it
+expects.
+
+The only place that executes a problem's code. Everything random comes from a secret, an index and
+nothing else, so that a recorded turn can be judged again on the same inputs.
+"""
+
+import copy
+import hashlib
+import itertools
+import linecache
+import sys
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn, no_grad
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from kevin_env.candidate import tree
+from kevin_env.candidate.creation import Creation
+from kevin_env.candidate.seeding import reseed, seed_torch
+from kevin_env.judge.compare.accumulator import OneAccumulator
+from kevin_env.judge.compare.chunked import pieces
+from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, redraw
+from kevin_env.judge.inputs.guards import RANDOM, lacks_memory, precision, reference_code, seeded
+from kevin_env.judge.inputs.overrides import apply_overrides, overrides_of
+from kevin_env.judge.inputs.process_state import Generators, Surroundings
+from kevin_env.judge.inputs.randomness import differ, generators, rounded_otherwise
+from kevin_env.judge.inputs.structure import Structure, look
+from kevin_env.problem import Problem, ProblemError
+
+FURTHER_CALLS = 4
+"""Calls of a reference whose first two outputs differ by rounding alone, to be sure that it draws
+nothing at random.
+"""
+PRECISIONS = ("ieee", "tf32")
+"""Of float32 matrix products and convolutions of a reference."""
+_NUMBERS = itertools.count()
+"""Of the modules that references are run in: each case has its own."""
+DRAWS = 3
+"""Input sets that structures are found from; `MANY_DRAWS` where they are small."""
+MANY_DRAWS = 32
+SMALL = 1 << 14
+"""Elements of an input set that is small."""
+LEANING = 0x9000
+"""The first bits that bfloat16 and that TF32 and float16 lack: they are set in positive weights and
+cleared in negative ones, so that rounding to any of these raises every weight. Errors of either
+sign average out in long sums, these do not.
+"""
+NARROWED = 0xFFFF
+"""The bits that bfloat16 lacks. A weight that has none of them set is left as it is."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the reference gives for one input set.
+
+    Attributes:
+        output: Its output in its own precision, a tree of tensors.
+    """
+
+    output: Any
+    _make_oracle: Callable[[], Any | None]
+    _make_plain: Callable[[], Any | None] = lambda: None
+
+    @cached_property
+    def oracle(self) -> Any | None:
+        """The same from float64 arithmetic, when it is first asked for; None where it cannot be
+        had.
+
+        Raises:
+            torch.OutOfMemoryError: when there is no room for it, and the case needs it.
+        """
+        return self._make_oracle()
+
+    @cached_property
+    def plain(self) -> Any | None:
+        """The output with the error of one accumulator for each sum; None where it cannot be had.
+
+        See `accumulator`.
+        """
+        return self._make_plain()
+
+
+class Case:
+    """One input case of a problem on one device: the module with the case's constants, and its
+    model.
+
+    Attributes:
+        needs_oracle: Whether it is an error that there is no room for the oracle; else there is
+            none then.
+        surroundings: What stands round all of the problem's code, so that it need not be entered
+            for each call.
+
+    Raises:
+        ProblemError: when the reference's own code fails.
+    """
+
+    def __init__(self, problem: Problem, name: str, device: torch.device) -> None:
+        self.name = name
+        self.problem = problem.id
+        self._sha256 = problem.sha256
+        self.device = device
+        self.surroundings = Surroundings()
+        self.module = _module(f"problem_{problem.sha256[:12]}_{name}_{next(_NUMBERS)}", self)
+        _execute(self.module, problem, name, device, self.surroundings)
+        self.precision: str = getattr(self.module, "PRECISION", "ieee")
+        if self.precision not in PRECISIONS:
+            raise ProblemError(
+                f"{problem.id}: PRECISION is {self.precision!r}; known are {', '.join(PRECISIONS)}"
+            )
+        with reference_code(problem.id, "TOLERANCE"):
+            self.tolerance = float(getattr(self.module, "TOLERANCE", 1.0))
+        with reference_code(problem.id, "get_init_inputs"), self.surroundings, Generators():
+            self.init_inputs: list[Any] = self.module.get_init_inputs()
+        self.model: nn.Module
+        self._names: list[str] = []
+        self.stochastic = False
+        self.needs_oracle = False
+        self._oracle: nn.Module | None = None
+
+    def draw_weights(self, seed: int) -> None:
+        """Constructs the model anew. Parameters of one or two values get some noise: norm scales,
+        biases, identities.
+
+        Float32 parameters are moved within the bits that bfloat16 lacks: see `LEANING`.
+
+        Raises:
+            torch.OutOfMemoryError: when there is no room for it, or for an oracle that is needed.
+        """
+        with reference_code(self.problem, "Model"), seeded(seed, self.device), no_grad():
+            with Creation() as creation, self.surroundings:
+                model = self.module.Model(*self.init_inputs)
+            self._names = creation.names(model)
+            self.model = model.to(self.device)
+            for parameter in self.model.parameters():
+                if parameter.is_floating_point() and parameter.numel() and not parameter.is_meta:
+                    _vary(parameter)
+                    if parameter.dtype == torch.float32 and self.precision == "ieee":
+                        _lean(parameter)
+        self._oracle = self._if_possible(lambda: copy.deepcopy(self.model).double())
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """The model's parameters and buffers by name, in the order in which they were created."""
+        state = self.model.state_dict()
+        return {name: state[name] for name in self._names}
+
+    def parameters(self) -> list[str]:
+        """Which names of `state` are parameters, in its order; the others are buffers."""
+        own = {name for name, _ in self.model.named_parameters()}
+        return [name for name in self._names if name in own]
+
+    def draw_inputs(self, distribution: str, seed: int) -> tuple[tree.Skeleton, list[torch.Tensor]]:
+        """One input set, on the device: its structure and its tensors."""
+        with reference_code(self.problem, "get_inputs"), seeded(seed, self.device), no_grad():
+            with self.surroundings:
+                skeleton, tensors = tree.take_apart(list(self.module.get_inputs()))
+            tensors = [tensor.to(self.device) for tensor in tensors]
+        if distribution == "own":
+            return skeleton, tensors
+        with reference_code(self.problem, "get_inputs"):  # which may draw another number of tensors
+            return skeleton, [
+                redraw(t, distribution, s, seed)
+                for t, s in zip(tensors, self.structures, strict=True)
+            ]
+
+    @cached_property
+    def structures(self) -> tuple[Structure, ...]:
+        """What the draws of each input have in common, from the same draws each time."""
+        found = self._look(0)
+        small = sum(each.count for each in found) <= SMALL
+        with reference_code(self.problem, "get_inputs"):
+            for i in range(1, MANY_DRAWS if small else DRAWS):
+                found = tuple(a.merged(b) for a, b in zip(found, self._look(i), strict=True))
+        return found
+
+    def _look(self, number: int) -> tuple[Structure, ...]:
+        _, tensors = self.draw_inputs(
+            "own", seed_from(self._sha256, self.name, "structure", number)
+        )
+        return tuple(map(look, tensors))
+
+    def expect(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Expected:
+        """The reference's output for these inputs, and the oracle's.
+
+        Args:
+            skeleton: The structure of the inputs.
+            tensors: The inputs; left as they are.
+            seed: For a reference that draws at random while it runs.
+        """
+        make = partial(self.answer, skeleton, tensors, seed)
+        oracle, plain = (
+            partial(of, skeleton, tensors, seed) for of in (self._oracle_output, self._plain_output)
+        )
+        return Expected(make(), oracle, plain)
+
+    def answer(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int) -> Any:
+        """The reference's output alone; the arguments are those of `expect`."""
+        copies = [tensor.clone() for tensor in tensors]  # a reference may write to its inputs
+        return self._run(self.model, skeleton, copies, seed)
+
+    def runner(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> Callable[[], Any]:
+        """A call of the reference, ready to be counted or timed. It may write to the tensors."""
+        arguments = tree.put_together(skeleton, tensors)
+
+        def call() -> Any:
+            with (
+                reference_code(self.problem, "forward"),
+                precision(self.precision),
+                no_grad(),
+                self.surroundings,
+            ):
+                return self.model(*arguments)
+
+        return call
+
+    def find_randomness(self, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> None:
+        """Notes whether the reference draws at random while it runs; no oracle can follow that.
+
+        That outputs differ does not show it: some of cuDNN's kernels add in the order in which
+        their blocks end. It does where torch's generators have moved, or where any of
+        `FURTHER_CALLS` differs by more than rounding. Two draws alone may be close by chance: two
+        uniform ones are within 1 % of each other in one of a hundred runs.
+        """
+        with RANDOM:
+            seed_torch(2)
+            before = generators(self.device)
+            other = tree.take_apart(self.answer(skeleton, tensors, 2))[1]
+            moved = differ(before, generators(self.device))
+        one = tree.take_apart(self.answer(skeleton, tensors, 1))[1]
+        if not differ(one, other):
+            self.stochastic = False
+            return
+        further = (
+            tree.take_apart(self.answer(skeleton, tensors, 1))[1] for _ in range(FURTHER_CALLS)
+        )
+        calls = itertools.chain([other], further)
+        self.stochastic = moved or not all(all(map(rounded_otherwise, one, call)) for call in calls)
+
+    def _oracle_output(
+        self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int
+    ) -> Any | None:
+        oracle = self._oracle
+        if oracle is None or self.stochastic:
+            return None
+        output = self._if_possible(
+            lambda: self._run(oracle, skeleton, [_doubled(t) for t in tensors], seed)
+        )
+        self._oracle = None if output is None else oracle
+        return output
+
+    def _plain_output(
+        self, skeleton: tree.Skeleton, tensors: list[torch.Tensor], seed: int
+    ) -> Any | None:
+        if self.stochastic:
+            return None
+        try:
+            with sdpa_kernel(SDPBackend.MATH), OneAccumulator():
+                return self.answer(skeleton, tensors, seed)
+        except Exception:  # no room, or an operator that does not run so
+            return None
+
+    def _if_possible(self, make: Callable[[], Any]) -> Any | None:
+        """A part of the oracle; None for a reference that holds what cannot be copied, or that
+        insists on a dtype.
+        """
+        try:
+            return make()
+        except Exception as error:
+            if self.needs_oracle and lacks_memory(error):
+                raise torch.OutOfMemoryError(str(error)) from error
+            return None
+
+    def _run(
+        self, model: nn.Module, skeleton: tree.Skeleton, given: list[torch.Tensor], seed: int
+    ) -> Any:
+        with (
+            reference_code(self.problem, "forward"),
+            precision(self.precision),
+            no_grad(),
+            self.surroundings,
+        ):
+            reseed(seed)
+            return model(*tree.put_together(skeleton, given))
+
+
+def seed_from(secret: str, *parts: object) -> int:
+    """A 63-bit seed from the secret and what it is for."""
+    text = "/".join((secret, *map(str, parts)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def distributions_of(case: Case) -> list[str]:
+    """The distributions that the problem names, else all; its own alone where each input is kept as
+    it is drawn.
+    """
+    named = getattr(case.module, "DISTRIBUTIONS", tuple(DISTRIBUTIONS))
+    unknown = set(named) - set(DISTRIBUTIONS)
+    if unknown:
+        raise ProblemError(
+            f"DISTRIBUTIONS names {', '.join(sorted(unknown))}; known are {', '.join(DISTRIBUTIONS)}"
+        )
+    return [
+        d for d in named if d == "own" or not all(structure.kept for structure in case.structures)
+    ]
+
+
+def _module(name: str, owner: object) -> ModuleType:
+    """A module that can be found by its name, as its classes may have to be, for as long as its
+    owner is there.
+    """
+    module = sys.modules[name] = ModuleType(name)
+    weakref.finalize(owner, _forget, module)
+    return module
+
+
+def _forget(module: ModuleType) -> None:
+    sys.modules.pop(module.__name__, None)
+    module.__dict__.clear()  # its functions refer to it, and tensors of its own would wait for the next collection
+
+
+def _execute(
+    module: ModuleType,
+    problem: Problem,
+    case: str,
+    device: torch.device,
+    surroundings: Surroundings,
+) -> None:
+    overrides = {} if case == "main" else overrides_of(problem)[case]
+    code = apply_overrides(problem.source, overrides)
+    file = f"<problem {problem.id}, case {case}>"
+    linecache.cache[file] = (
+        len(problem.source),
+        None,
+        problem.source.splitlines(keepends=True),
+        file,
+    )
+    with reference_code(problem.id, "the module"), torch.device(device), surroundings, Generators():
+        exec(compile(code, file, "exec"), module.__dict__)
+
+
+def _doubled(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy, in float64 where it is of numbers that are not whole."""
+    wide = (
+        torch.complex128
+        if tensor.is_complex()
+        else torch.float64
+        if tensor.is_floating_point()
+        else tensor.dtype
+    )
+    return tensor.to(wide, copy=True)
+
+
+def _vary(parameter: torch.Tensor) -> None:
+    """Adds noise where nobody would have to read the parameter; to a single number so that it keeps
+    its sign.
+    """
+    if parameter.numel() == 1:
+        parameter.mul_(1 + 0.1 * torch.rand_like(parameter)).add_(
+            0.1 * torch.rand_like(parameter) * (parameter == 0)
+        )
+    elif _has_two_values(parameter):
+        parameter.add_(torch.randn_like(parameter), alpha=0.1)
+
+
+def _lean(parameter: torch.Tensor) -> None:
+    for (bits,) in pieces(parameter.view(torch.int32)):
+        leaning = torch.where(bits < 0, bits & ~LEANING, bits | LEANING)
+        bits.copy_(torch.where((bits & NARROWED) == 0, bits, leaning))
+
+
+def _has_two_values(tensor: torch.Tensor) -> bool:
+    """Whether it is constant, or made of two values."""
+    flat = tensor.flatten()
+    other = flat[(flat != flat[0]).to(torch.uint8).argmax()]
+    return bool(((flat == flat[0]) | (flat == other)).all())

@@ -1,0 +1,1 @@
+"""What the hardware allows at most, and what a call does."""

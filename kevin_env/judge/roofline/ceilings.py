@@ -1,0 +1,227 @@
+"""What this device reaches at most: memory and arithmetic, measured by trusted code, kept in a file
+of the user's.
+
+Measured when first needed, alone on the device, in a fraction of a second; the best of several
+tries, since what disturbs only ever lengthens. On a GPU memory is read far beyond the L2, as the
+judge's inputs lie cold. On a CPU what was just written lies in its caches, so that the rate is that
+of a working set of the task's own size.
+"""
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+import torch
+from pydantic import Field
+
+from kevin_env.frozen import Frozen
+from kevin_env.judge.api import DeviceInfo
+from kevin_env.judge.device import event_seconds, identity
+from kevin_env.judge.inputs.guards import precision
+from kevin_env.judge.lease import Lease
+from kevin_env.roofline import Arithmetic, Ceilings, Positive, Work
+
+GPU_SET = 1 << 30
+"""Bytes that are read on a GPU; far more than any L2 holds."""
+CPU_SETS = tuple(1 << power for power in (20, 22, 24, 26))
+"""Working sets on a CPU, of which the one that just holds a task counts."""
+TRIES = 5
+"""Of which the median is one figure on a GPU."""
+SECONDS = 0.04
+"""How long tries go on for each figure: a GPU's clocks take some milliseconds to rise."""
+CPU_SIDE = 384
+GPU_SIDES: Mapping[Arithmetic, int] = {"fp32": 4096, "fp64": 4096}
+GPU_SIDE = 8192
+"""Of the square matrices that are multiplied; smaller where a product takes longer."""
+PLAIN: Arithmetic = "fp32"
+
+_DTYPES: Mapping[Arithmetic, torch.dtype] = {
+    "fp32": torch.float32,
+    "tf32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "fp64": torch.float64,
+}
+
+
+class Measured(Frozen):
+    """The file: on what it was measured, bytes a second by working set, and FLOPs a second."""
+
+    key: dict[str, str]
+    reading: dict[int, Positive] = Field(default_factory=dict[int, float])
+    copying: dict[int, Positive] = Field(default_factory=dict[int, float])
+    rates: dict[Arithmetic, Positive] = Field(default_factory=dict[Arithmetic, float])
+
+
+class CeilingStore:
+    """The ceilings of one device, each found once.
+
+    Not safe for threads. Do not hold the lease.
+
+    Args:
+        device: Of the judge.
+        info: Its limits.
+        lease: Of that device; held alone while something is measured.
+    """
+
+    def __init__(self, device: torch.device, info: DeviceInfo, lease: Lease) -> None:
+        self._device = device
+        self._threads = info.processors
+        self._lease = lease
+        names = {"device": identity(device), "name": info.name, "processors": str(info.processors)}
+        key = names | {name: info.versions.get(name, "") for name in ("driver", "torch")}
+        self._file = (
+            _folder() / f"ceilings-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
+        )
+        self._found = _read(self._file, key)
+        self._own: set[int | str] = set()
+
+    def of(self, work: Work, again: bool = False) -> Ceilings:
+        """The ceilings for such work.
+
+        Args:
+            work: Says how large a working set is, and which arithmetic it needs.
+            again: Whether what this process has not measured itself is measured once more. The
+                higher figures count.
+        """
+        size = self._set(work)
+        self._measure([size], dict.fromkeys((PLAIN, *work.products)), again)
+        found = self._found
+        return Ceilings(reading=found.reading[size], copying=found.copying[size], rates=found.rates)
+
+    def find_all(self) -> None:
+        """Measures what is not known of a GPU, before there is a submission whose work could go on
+        meanwhile.
+
+        A process can be stopped, what it has queued on a GPU cannot. Without room it is left to who
+        needs it.
+        """
+        with contextlib.suppress(torch.OutOfMemoryError):
+            self._measure([GPU_SET], _DTYPES)
+
+    def _set(self, work: Work) -> int:
+        if self._device.type == "cuda":
+            return GPU_SET
+        return next((size for size in CPU_SETS if size >= work.bytes), CPU_SETS[-1])
+
+    def _measure(
+        self, sizes: Iterable[int], kinds: Iterable[Arithmetic], again: bool = False
+    ) -> None:
+        """Measures what of these is not known, `again`: not known from this process."""
+        found = self._found
+        known = self._own if again else {*found.reading, *found.rates}
+        sizes, kinds = (
+            [each for each in sizes if each not in known],
+            [each for each in kinds if each not in known],
+        )
+        if not sizes and not kinds:
+            return
+        reading, copying, rates = dict(found.reading), dict(found.copying), dict(found.rates)
+        with self._lease.exclusive(), _all_threads(self._device, self._threads):
+            for size in sizes:
+                read, copied = memory_rates(self._device, size)
+                reading[size], copying[size] = (
+                    max(read, reading.get(size, 0)),
+                    max(copied, copying.get(size, 0)),
+                )
+            for kind in kinds:
+                rates[kind] = max(product_rate(self._device, kind), rates.get(kind, 0))
+            if self._device.type == "cuda":
+                torch.cuda.empty_cache()
+        self._own |= {*sizes, *kinds}
+        self._found = Measured(key=found.key, reading=reading, copying=copying, rates=rates)
+        _write(self._file, self._found)
+
+
+def memory_rates(device: torch.device, size: int) -> tuple[float, float]:
+    """Bytes a second of reading `size` bytes, and of copying half as many to as many others."""
+    data = torch.ones(size // 4, device=device)
+    here, there = data[: size // 8], data[size // 8 :]
+    return size / _seconds(device, data.sum), size / _seconds(device, lambda: there.copy_(here))
+
+
+def product_rate(device: torch.device, kind: Arithmetic) -> float:
+    """FLOPs a second of a product of square matrices.
+
+    On a CPU the fastest of several: not every layout has a quick path of each type, and a kernel
+    may convert its operands to float32.
+    """
+    side = GPU_SIDES.get(kind, GPU_SIDE) if device.type == "cuda" else CPU_SIDE
+    with precision(
+        "tf32" if kind == "tf32" else "ieee"
+    ):  # nobody else draws or sets flags meanwhile
+        a, b = (torch.randn(side, side, device=device).to(_DTYPES[kind]) for _ in range(2))
+        if device.type == "cuda":
+            return 2 * side**3 / _seconds(device, lambda: a @ b)
+        wide = [t.to(torch.promote_types(t.dtype, torch.float32)) for t in (a, b)]
+        shortest = min(
+            _seconds(device, call)
+            for call in (lambda: a @ b, lambda: a @ b.T, lambda: wide[0] @ wide[1])
+        )
+        return 2 * side**3 / shortest
+
+
+def _seconds(device: torch.device, call: Callable[[], object]) -> float:
+    """The shortest call of those that begin within `SECONDS`."""
+    one = (
+        (lambda: event_seconds(call, TRIES)) if device.type == "cuda" else (lambda: _clocked(call))
+    )
+    began = time.perf_counter()
+    best = one()
+    while time.perf_counter() - began < SECONDS:
+        best = min(best, one())
+    return best
+
+
+def _clocked(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+@contextlib.contextmanager
+def _all_threads(device: torch.device, threads: int) -> Iterator[None]:
+    """Lets torch use as many threads as a candidate may, whatever it was started with."""
+    before = torch.get_num_threads()
+    if device.type == "cpu":
+        torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _folder() -> Path:
+    """The user's folder for what can be found again. Only an absolute path counts (XDG Base
+    Directory).
+    """
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        return (Path(named) if named.startswith("/") else Path.home() / ".cache") / "kevin-env"
+    except RuntimeError:  # a user whom the system does not know
+        return Path(tempfile.gettempdir()) / f"kevin-env-{os.getuid()}"
+
+
+def _read(file: Path, key: dict[str, str]) -> Measured:
+    with contextlib.suppress(OSError, ValueError):
+        found = Measured.model_validate_json(file.read_bytes())
+        if found.key == key and found.reading.keys() == found.copying.keys():
+            return found
+    return Measured(key=key)
+
+
+def _write(file: Path, found: Measured) -> None:
+    """Whole or not at all, and not at all where it cannot be: the next judge measures for itself."""
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        page = tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False)  # noqa: SIM115
+        try:
+            with page:
+                page.write(found.model_dump_json())
+            Path(page.name).replace(file)
+        except OSError:
+            Path(page.name).unlink()

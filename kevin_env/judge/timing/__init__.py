@@ -1,0 +1,1 @@
+"""The clock: chains of calls on a GPU, alternating calls on a CPU."""

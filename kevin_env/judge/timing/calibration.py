@@ -1,0 +1,58 @@
+"""A kernel of known length, and a call of nothing: what a timed call costs beside the model's own
+work.
+"""
+
+import statistics
+from pathlib import Path
+
+import torch
+
+from kevin_env.candidate import null as model
+from kevin_env.candidate import tree
+from kevin_env.judge.handshake.gate import FLUSH_FACTOR
+from kevin_env.judge.workers.baselines import PARTNER_SECONDS
+from kevin_env.judge.workers.worker import Worker
+
+BYTES = 64 << 20
+"""Read, and as many written. Memory is streamed, as a kernel that spins meets no cold TLB after a
+change of contexts: with one, links of kernels that read memory came out 3 to 7 us too long.
+"""
+CALLS = 15
+HEAD_START = 1_000_000
+"""Clock cycles, half a millisecond, for which the queue is kept busy, so that its host is ahead of
+it.
+"""
+
+
+def null_code() -> str:
+    """The source of the null model."""
+    return Path(str(model.__file__)).read_text(encoding="utf-8")
+
+
+def construct_null(null: Worker, on_gpu: bool) -> None:
+    """Gives the null model what it streams; on a CPU nothing."""
+    init = tree.take_apart([BYTES if on_gpu else 0])[0]
+    null.ask(
+        "construct", PARTNER_SECONDS, init=init, tensors=[], state={}, parameters=[], seed=0,
+        compiled=False, precision="ieee",
+    )  # fmt: skip
+
+
+def stream_seconds(device: torch.device, l2: int) -> float:
+    """How long the null model's kernel takes on a GPU with a cold L2, by events in this process.
+    Hold the device.
+    """
+    call, scratch = (
+        model.ModelNew(BYTES, device),
+        torch.empty(FLUSH_FACTOR * l2, dtype=torch.uint8, device=device),
+    )
+    events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(CALLS)]
+    call()
+    torch.cuda._sleep(HEAD_START)  # pyright: ignore[reportPrivateUsage]
+    for start, stop in events:
+        scratch.zero_()
+        start.record()
+        call()
+        stop.record()
+    torch.cuda.synchronize(device)
+    return statistics.median(start.elapsed_time(stop) for start, stop in events) / 1e3

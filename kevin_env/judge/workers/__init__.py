@@ -1,0 +1,1 @@
+"""The processes that run submissions and references: fork server, supervisor, worker."""

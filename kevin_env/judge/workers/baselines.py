@@ -1,0 +1,192 @@
+"""The two partners of every timed submission: the reference and the null model.
+
+They run behind the same gate as a submission, in processes of their own that no submission ever
+touches, and what goes wrong with them is the judge's failure. One that is not in use is kept for
+the next submission to the same problem; it lets go of model and memory when the next one is lent,
+or when none has been in use for a while.
+"""
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kevin_env.judge.api import JudgeError
+from kevin_env.judge.lease import Lease
+from kevin_env.judge.workers.errors import Failed, Trouble
+from kevin_env.judge.workers.idle import Idle
+from kevin_env.judge.workers.worker import Worker
+
+PARTNER_SECONDS = 600.0
+IDLE_SECONDS = 10.0
+"""After which what the last calls left is given back, up to 16 GB of a GPU: a policy that lives
+there may need it.
+"""
+
+
+class NoRoom(JudgeError):
+    """A process of the judge's own lacked memory, which others may hold."""
+
+
+class ours:
+    """Whatever goes wrong with a process that runs no submission is the judge's failure.
+
+    No generator: since Python 3.12 one that does not pass an error on leaves it, and the tensors in
+    its frames, in a cycle until the next collection.
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Trouble):
+            lacked = isinstance(error, Failed) and error.failure.kind == "out_of_memory"
+            text = f"a process of the judge's own failed: {type(error).__name__}: {error}"
+            raise (NoRoom if lacked else JudgeError)(text) from error
+
+
+@dataclass
+class Partner:
+    """A process that runs trusted code, for one contest.
+
+    Attributes:
+        worker: It.
+        loaded: Whether it has loaded the code that it is wanted for.
+        fresh: Whether it has loaded nothing yet.
+    """
+
+    worker: Worker
+    loaded: bool = False
+    fresh: bool = False
+
+    def load(self, code: str, entry: str) -> None:
+        """Has it load this code, in place of any other. Hold the shared lease.
+
+        Raises:
+            JudgeError: when that fails.
+        """
+        if self.loaded:
+            return
+        with ours():
+            if not self.fresh:
+                self.worker.ask("forget", PARTNER_SECONDS)
+            path = self.worker.folder / f"{secrets.token_hex(8)}.py"
+            self.worker.ask("load", PARTNER_SECONDS, path=str(path), code=code, entry=entry)
+        self.loaded = True
+
+
+class Partners:
+    """Processes that run trusted code; safe to use from many threads.
+
+    Args:
+        start: Gives a warm candidate.
+        most: How many there may be, but for those in use.
+        lease: Of the device.
+    """
+
+    def __init__(self, start: Callable[[], Worker], most: int, lease: Lease) -> None:
+        self._start = start
+        self._most = most
+        self._lease = lease
+        self._idle = Idle(IDLE_SECONDS, self.rest)
+        self._free: list[tuple[str, Worker]] = []
+        self._tired: set[Worker] = set()
+        self._used = 0
+        self._closed = False
+        self._lock = threading.Lock()
+        self._resting = threading.Lock()
+        """Held while some of those that are free are asked to rest, and are not among the free."""
+
+    @contextmanager
+    def lent(self, key: str) -> Iterator[Partner]:
+        """A process for one contest. Hold no lease when it starts: a new one makes a context.
+
+        One that has loaded what the key stands for, if it is free; else a new one, or if there are
+        too many the one that was used longest ago. After an error of the judge's it is ended: the
+        next contest gets another.
+
+        Raises:
+            JudgeError: when it does not start.
+        """
+        with self._idle, self._counted():
+            partner = self._taken(key) or Partner(self._start(), fresh=True)
+            sound = True
+            try:
+                yield partner
+            except (JudgeError, torch.OutOfMemoryError):  # what it holds is what the judge lacks
+                sound = False
+                raise
+            finally:
+                name = key if partner.loaded else ""
+                self._keep(name, partner.worker, tired=True) if sound else partner.worker.close()
+
+    def rest(self) -> None:
+        """Has those that were used and are free let go of what they hold. Hold no lease."""
+        with self._lease.shared():
+            self.rest_now()
+
+    def end_free(self) -> None:
+        """Ends those that are free: each holds a context."""
+        with self._resting, self._lock:
+            free, self._free = self._free, []
+            self._tired.clear()
+        for _, worker in free:
+            worker.close()
+
+    def close(self) -> None:
+        """Ends those that are free, and the others when they are given back."""
+        self._idle.close()
+        self._closed = True
+        self.end_free()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self._used += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._used -= 1
+
+    def _taken(self, key: str) -> Partner | None:
+        """One that is free; None where one is to be started."""
+        with self._resting, self._lock:
+            dead = [
+                each for each in self._free if not each[1].waiting
+            ]  # ended by something outside
+            self._free = [each for each in self._free if each not in dead]
+            place = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
+            if place is None and self._free and self._used + len(self._free) > self._most:
+                place = 0
+            name, found = (key, None) if place is None else self._free.pop(place)
+        for _, worker in dead:
+            worker.close()
+        return None if found is None else Partner(found, loaded=name == key)
+
+    def _keep(self, key: str, worker: Worker, tired: bool) -> None:
+        with self._lock:
+            if not self._closed:
+                self._free.append((key, worker))
+                self._tired |= {worker} if tired else set()
+                return
+        worker.close()
+
+    def rest_now(self) -> None:
+        """As `rest`; hold the shared lease."""
+        with self._resting:
+            with self._lock:
+                tired = [each for each in self._free if each[1] in self._tired]
+                self._free = [each for each in self._free if each[1] not in self._tired]
+                self._tired.clear()
+            for key, worker in tired:
+                try:
+                    worker.ask("rest", PARTNER_SECONDS)
+                except Trouble:  # whoever needs it next gets another
+                    worker.close()
+                else:
+                    self._keep(key, worker, tired=False)

@@ -1,0 +1,165 @@
+"""What a candidate's processes use of the machine, as /proc tells it. Bytes."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from kevin_env.judge.workers.patience import Ran
+
+MAX_MEASURED = 64
+"""Of more processes than this no exact share of their memory is found: that takes milliseconds for
+each.
+"""
+MEASURED = 16 << 30
+"""Nor of more resident bytes: their pages are looked at one by one, 0.1 s a GiB, and who maps the
+same ones again and again has as many as it likes.
+"""
+MAX_FILES = 100_000
+
+
+def children() -> dict[int, list[int]]:
+    """Every process's children, by its number."""
+    found: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                found.setdefault(_parent(entry.name), []).append(int(entry.name))
+    return found
+
+
+def descendants(of: int) -> Iterator[int]:
+    """Every process below one."""
+    below = children()
+    todo = [of]
+    while todo:
+        found = below.get(todo.pop(), [])
+        yield from found
+        todo += found
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    """Every process above one, the nearest first."""
+    with contextlib.suppress(OSError, ValueError):
+        while pid > 1:
+            pid = _parent(pid)
+            yield pid
+
+
+def more_memory_than(allowed: int, processes: list[int]) -> bool:
+    """Whether processes hold more than that together; what they share counts once, where that is
+    soon found out.
+    """
+    resident = sum(map(_resident, processes))
+    if resident <= allowed:
+        return False
+    many = len(processes) > MAX_MEASURED or resident > MEASURED
+    return many or sum(map(_proportional, processes)) > allowed
+
+
+def threads(processes: list[int]) -> int:
+    """How many threads processes have together."""
+    total = 0
+    for pid in processes:
+        with contextlib.suppress(OSError, ValueError):
+            total += int(_after_name(pid)[17])
+    return total
+
+
+def run_time(processes: list[int]) -> int:
+    """Nanoseconds for which all their threads have run so far."""
+    return sum(ran for ran, _, _ in _scheduled(processes).values())
+
+
+def scheduled(processes: list[int]) -> Ran:
+    """For how long all their threads have run so far, and been ready to run without a processor."""
+    found = _scheduled(processes).values()
+    return Ran(sum(ran for ran, _, _ in found) / 1e9, sum(waited for _, waited, _ in found) / 1e9)
+
+
+def faults(processes: list[int]) -> tuple[int, int]:
+    """The number of processes and of their page faults so far. A process that waits for a kernel
+    has no new ones.
+    """
+    total = 0
+    for pid in processes:
+        with contextlib.suppress(OSError, ValueError):
+            fields = _after_name(pid)
+            total += int(fields[7]) + int(fields[9])
+    return len(processes), total
+
+
+def arrivals(processes: list[int]) -> dict[str, int]:
+    """How often each of their threads has been given a processor so far, by its place in /proc."""
+    return {thread: count for thread, (_, _, count) in _scheduled(processes).items()}
+
+
+def stored(place: Path, in_memory: bool) -> int:
+    """Bytes in a file system that is held in memory, or on disk in a folder."""
+    if in_memory:
+        with contextlib.suppress(OSError):
+            found = os.statvfs(place)
+            return (found.f_blocks - found.f_bfree) * found.f_frsize
+        return 0
+    total = 0
+    for count, (folder, _, files) in enumerate(os.walk(place)):
+        if count + len(files) > MAX_FILES:
+            return 1 << 62
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(f"{folder}/{name}").st_blocks * 512
+    return total
+
+
+def _scheduled(processes: list[int]) -> dict[str, tuple[int, int, int]]:
+    """Nanoseconds for which each of their threads has run, and waited for a processor; how often it
+    was given one.
+    """
+    found: dict[str, tuple[int, int, int]] = {}
+    for pid in processes:
+        with contextlib.suppress(OSError):
+            for thread in os.scandir(f"/proc/{pid}/task"):
+                with (
+                    contextlib.suppress(
+                        OSError, ValueError
+                    ),  # a thread that has just ended tells nothing
+                    open(f"{thread.path}/schedstat", "rb", buffering=0) as file,  # noqa: PTH123 (it has to be quick)
+                ):
+                    ran, waited, count = map(int, file.read(64).split())
+                    found[thread.path] = ran, waited, count
+    return found
+
+
+def _parent(pid: int | str) -> int:
+    return int(_after_name(pid)[1])
+
+
+def _after_name(pid: int | str) -> list[bytes]:
+    """What the kernel tells of a process in one line, from its state on: the name before it may
+    hold any bytes.
+    """
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+
+
+def _resident(pid: int) -> int:
+    """Resident bytes that are in no file on disk. What a fork shares with its parent counts twice."""
+    with contextlib.suppress(OSError, ValueError):
+        return sum(_told(pid, "status", b"RssAnon:", b"RssShmem:"))
+    return 0
+
+
+def _proportional(pid: int) -> int:
+    """As `_resident`, each page divided by the number of processes that share it."""
+    with contextlib.suppress(OSError, ValueError):
+        found = _told(pid, "smaps_rollup", b"Pss_Anon:", b"Pss_Shmem:")
+        if found:
+            return sum(found)
+    return _resident(pid)
+
+
+def _told(pid: int, file: str, *names: bytes) -> list[int]:
+    """The sizes that stand under these names. A process's own name, which it chooses, can hold all
+    but a newline.
+    """
+    lines = Path(f"/proc/{pid}/{file}").read_bytes().split(b"\n")
+    return [int(line.split()[1]) << 10 for line in lines if line.startswith(names)]

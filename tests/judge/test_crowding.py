@@ -1,0 +1,106 @@
+"""Who is judged alone on a crowded device gives others time, and blames no submission for what
+these keep.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from kevin_env.judge import crowding as room
+from kevin_env.judge.handshake.gate import Player
+from kevin_env.judge.stopwatch import Stopwatch
+
+
+def test_whoever_lets_others_have_the_device_stands_still_before_they_do() -> None:
+    steps = list[str]()
+
+    @contextmanager
+    def shared() -> Iterator[None]:
+        steps.append("held")
+        yield
+        steps.append("given back")
+
+    def freeze(frozen: bool, wait: bool = True) -> None:
+        steps.append(
+            f"{'stopped' if frozen else 'goes on'}{'' if wait or not frozen else ' later'}"
+        )
+
+    worker = SimpleNamespace(freeze=freeze)
+    trial: Any = SimpleNamespace(
+        worker=worker, bench=SimpleNamespace(lease=SimpleNamespace(shared=shared))
+    )
+    with room.leased(trial, Stopwatch(lambda stage: None)) as give_way:
+        steps.clear()
+        give_way()
+        assert steps == ["stopped", "given back", "held", "goes on"]
+
+
+class Crowded:
+    """Stands where a bench does whose device is crowded for so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks, self.asked, self.rested = looks, 0, 0
+        self.partners = SimpleNamespace(rest=self.rest)
+
+    def rest(self) -> None:
+        self.rested += 1
+
+    def crowded(self, worker: Any) -> bool:
+        self.asked += 1
+        return self.asked <= self.looks
+
+
+@pytest.mark.parametrize(
+    ("looks", "patience", "stays", "rests"),
+    [(0, 10, False, 0), (4, 10, False, 1), (9999, 0.1, True, 1)],
+)
+def test_others_have_time_to_give_memory_back_and_the_judges_own_partners_give_theirs(
+    monkeypatch: pytest.MonkeyPatch, looks: int, patience: float, stays: bool, rests: int
+) -> None:
+    monkeypatch.setattr(room, "PATIENCE", patience)
+    monkeypatch.setattr(room, "LOOK", 0.01)
+    bench: Any = Crowded(looks)
+    assert room.stays_crowded(bench, None) is stays  # type: ignore[arg-type]
+    assert bench.rested == rests
+
+
+@pytest.mark.parametrize(
+    ("device", "free", "held", "mapped", "short"),
+    [
+        ("cuda", 1000, 700, (), True),
+        ("cuda", 1000, 750, (), False),
+        ("cuda", 0, 1750, (), False),
+        ("cuda", 1000, 500, [(750, False)], False),
+        ("cuda", 1000, 500, [(600, False), (1000, True)], True),
+        ("cpu", 0, 0, (), False),
+    ],
+    ids=[
+        "too little",
+        "enough",
+        "hoards it",
+        "has let go of what is mapped",
+        "partners map it",
+        "no device memory",
+    ],
+)
+def test_a_submission_must_have_room_for_its_outputs_and_weights_three_times(
+    monkeypatch: pytest.MonkeyPatch,
+    device: str,
+    free: int,
+    held: int,
+    mapped: list[tuple[int, bool]],
+    short: bool,
+) -> None:
+    """All in MiB: of a linear layer with 64 of weights and outputs of 256, and 768 for its context."""
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (free << 20, 1 << 40))
+    kept = [Player(None, SimpleNamespace(size=size << 20), ours) for size, ours in mapped]  # type: ignore[arg-type]
+    model = torch.nn.Linear(4096, 4096, bias=False, device="meta")
+    trial: Any = SimpleNamespace(
+        bench=SimpleNamespace(device=torch.device(device), held=lambda worker: held << 20), worker=None, kept=kept,
+        case=SimpleNamespace(model=model), gate=SimpleNamespace(answer_bytes=256 << 20),
+    )  # fmt: skip
+    assert room.cramped(trial) is short
