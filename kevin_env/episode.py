@@ -13,7 +13,7 @@ from kevin_env.judge.api import Facts, JudgePool, OnStage
 from kevin_env.problem import Problem
 from kevin_env.record import Message, ProblemRef, Reply, StopReason, Trajectory, Turn
 from kevin_env.recorder import Recorder
-from kevin_env.score import discounted_returns, require_payable, resolve_score
+from kevin_env.score import discounted_returns, require_payable
 from kevin_env.settings import Settings
 from kevin_env.turn import Question, begin_turn, then, turn_secret
 
@@ -148,13 +148,14 @@ class Episode:
         reply = Reply(content=reply) if isinstance(reply, str) else reply
         number = len(self.turns) + 1
         question = Question(
-            problem=self.problem, number=number, messages=self._messages, earlier=self.turns,
-            options=self.settings.options(turn_secret(self._secret, number)),
-            score=resolve_score(self.settings.score), bound=self.settings.bound, noisy=self.settings.noisy,
-            pay_repeats=self.settings.pay_repeats, tokenizer=self.settings.tokenizer,
-            hints=self.settings.hints, templates=self.settings.templates,
+            problem=self.problem,
+            number=number,
+            messages=self._messages,
+            settings=self.settings,
+            secret=turn_secret(self._secret, number),
+            earlier=self.turns,
             on_gpu=self._facts is None or self._facts.device.device.startswith("cuda"),
-        )  # fmt: skip
+        )
         self._pending = then(begin_turn(question, reply, self.pool, on_stage), self._take)
         return self._pending
 

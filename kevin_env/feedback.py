@@ -28,6 +28,7 @@ from kevin_env.profile import Profile
 from kevin_env.profile_wording import place
 from kevin_env.retrieval.pair import Pair
 from kevin_env.rules import Rules
+from kevin_env.score import CORRECT_SHARE
 from kevin_env.settings import Templates
 from kevin_env.templates import render
 from kevin_env.wording import (
@@ -59,7 +60,9 @@ NOTES_LIMIT = 200
 
 BASELINES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 
-KEVIN_SCORING = "A turn scores 0 unless every input set passes, and then 0.3 plus the speedup."
+KEVIN_SCORING = (
+    f"A turn scores 0 unless every input set passes, and then {CORRECT_SHARE} plus the speedup."
+)
 
 
 _DIFFERS = re.compile(r"^Differs from .*?(\n\n|\Z)", re.MULTILINE | re.DOTALL)

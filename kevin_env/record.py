@@ -105,6 +105,16 @@ class Turn(Frozen):
     secret: str | None = None
     """What this turn's inputs were drawn from; None when nothing was judged."""
 
+    def as_reply(self) -> Reply:
+        """The policy's reply."""
+        return Reply(
+            content=self.reply,
+            reasoning=self.reasoning,
+            truncated=self.truncated,
+            usage=self.usage,
+            by_person=self.by_person,
+        )
+
     @computed_field
     @property
     def category(self) -> Category:

@@ -1,6 +1,4 @@
-"""One turn: reply -> extract -> rules -> judge -> Outcome -> score -> feedback -> Turn. Read this
-first.
-"""
+"""One turn: reply -> extract -> rules -> judge -> outcome -> score -> feedback. Start reading here."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -15,11 +13,10 @@ from kevin_env.judge.api import Judgement, JudgePool, OnStage, Options, Seconds,
 from kevin_env.outcome import FormatError, Outcome
 from kevin_env.parsing import meaning_of
 from kevin_env.problem import Problem
-from kevin_env.profile import Profile
 from kevin_env.record import Message, Reply, Turn, Usage
 from kevin_env.rules import check_rules
-from kevin_env.score import Bound, Noisy, Score, Scored, earned, score_of
-from kevin_env.settings import Templates
+from kevin_env.score import Scored, earned, resolve_score, score_of
+from kevin_env.settings import Settings
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -27,42 +24,46 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one turn asks of the policy, and how the answer will be judged."""
+    """What the policy is asked in one turn, and how its reply will be judged."""
 
     problem: Problem
     number: int
-    """From 1."""
+    """Number of the turn, from 1."""
     messages: tuple[Message, ...]
     """The chat as sent."""
-    options: Options
-    score: Score
-    bound: Bound = "median"
-    pay_repeats: bool = False
-    noisy: Noisy = "lower"
-    tokenizer: str = ""
-    hints: bool = False
-    templates: Templates = "default"
-    on_gpu: bool = True
-    """Where the code runs: what hints advise depends on it."""
+    settings: Settings
+    secret: str | None = None
+    """Source of the inputs: 128 bits as hex. None: the judge draws it."""
     earlier: tuple[Turn, ...] = ()
-    """The turns before this one: the same code again is not judged again, so nobody is paid for a
-    lucky measurement, unless its time was noisy.
+    """The turns before this one. Repeated code keeps its outcome, unless its time was noisy, so
+    that repeating it until a measurement is lucky does not pay.
     """
+    on_gpu: bool = True
+    """Whether the code runs on a GPU; hints differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a submission ended; `judgement` is None when it never reached the judge."""
+    """How a submission ended."""
 
     outcome: Outcome
     judgement: Judgement | None = None
+    """None if the submission did not reach the judge."""
+    repeats: Turn | None = None
+    """The earlier turn with the same code that the outcome comes from."""
+
+    @property
+    def evidence(self) -> Judgement | Turn | None:
+        """What has the log, the flags and the profile."""
+        return self.judgement or self.repeats
 
 
 def begin_turn(
     question: Question, reply: Reply, pool: JudgePool, on_stage: OnStage | None = None
 ) -> Future[Turn]:
-    """Judges a reply; the turn comes when the judge has answered, at once when there is nothing for
-    it to do.
+    """Takes one turn: extracts the submission, checks and judges it, scores and describes it.
+
+    Only judging takes time; without it, the future is already done.
 
     Raises (from the future):
         JudgeError: if the judge fails. There is no turn then, and no score.
@@ -70,14 +71,16 @@ def begin_turn(
     """
     extracted = extract(reply.content, truncated=reply.truncated)
     submission = extracted.submission if isinstance(extracted, Extracted) else extracted
-    repeated = (
-        _repeated(submission, question.earlier) if isinstance(submission, Submission) else iter(())
+    verdict = _repeated_verdict(question, submission) or begin_verdict(
+        submission, question.problem, question.settings.options(question.secret), pool, on_stage
     )
-    same = next((turn for turn in repeated if turn.kind != "too_noisy"), None)
-    if same is not None:
-        return _resolved(_turn(question, reply, extracted, Verdict(same.outcome), same))
-    judging = begin_verdict(submission, question.problem, question.options, pool, on_stage)
-    return then(judging, lambda verdict: _turn(question, reply, extracted, verdict))
+
+    def finish(verdict: Verdict) -> Turn:
+        score = _score(question, reply, submission, verdict.outcome)
+        feedback = _feedback(question, submission, verdict, score)
+        return _turn(question, reply, extracted, verdict, score, feedback)
+
+    return then(verdict, finish)
 
 
 def begin_verdict(
@@ -87,7 +90,7 @@ def begin_verdict(
     pool: JudgePool,
     on_stage: OnStage | None = None,
 ) -> Future[Verdict]:
-    """Checks what was extracted against the rules, then judges it. Errors as `begin_turn`."""
+    """Checks a submission against the rules, then judges it. Raises as `begin_turn`."""
     if isinstance(submission, FormatError):
         return _resolved(Verdict(submission))
     violation = check_rules(submission.code, options.rules, options.glue)
@@ -97,55 +100,36 @@ def begin_verdict(
     return then(judging, lambda judgement: Verdict(judgement.outcome, judgement))
 
 
-def take_turn(
-    question: Question, reply: Reply, pool: JudgePool, on_stage: OnStage | None = None
-) -> Turn:
-    """As `begin_turn`, waiting for the turn."""
-    return begin_turn(question, reply, pool, on_stage).result()
-
-
 def as_scored(
-    outcome: Outcome, submission: Submission | None, reply: str, reasoning: str | None, usage: Usage | None = None,
-    tokenizer: str = "",
-) -> Scored:  # fmt: skip
-    """What a score may look at of a turn: how it ended, and the tokens of its code and of all its
-    reasoning.
+    outcome: Outcome, submission: Submission | None, reply: Reply, tokenizer: str = ""
+) -> Scored:
+    """What a score depends on: the outcome, and the tokens of the code and of the reasoning.
 
-    They are counted with the tokenizer, where the settings name one. Else they are those of
-    `usage`: what it tells of the whole reply is divided by characters, and without it four
-    characters are a token. Reasoning that is not in the reply is counted by `usage` alone.
+    A tokenizer counts both. Without one, the tokens of `reply.usage` are divided in proportion to
+    characters, or four characters are one token. The tokens of reasoning that the reply does not
+    show come from `reply.usage` in any case.
     """
-    thought = ((reasoning or "") + part_reasoning(reply)[1]).strip()
-    usage, written = usage or Usage(), len(reply) + len(reasoning or "")
-    told = (usage.completion_tokens or 0) - (
-        0 if thought else usage.reasoning_tokens or 0
-    )  # hidden: not in `written`
+    shown = ((reply.reasoning or "") + part_reasoning(reply.content)[1]).strip()
+    usage, written = reply.usage or Usage(), len(reply.content) + len(reply.reasoning or "")
+    hidden = 0 if shown else usage.reasoning_tokens or 0
+    tokens = (usage.completion_tokens or 0) - hidden
 
     def count(text: str) -> float:
         if tokenizer:
             return load_counter(tokenizer)(text)
-        return len(text) * told / written if told > 0 and written else count_characters(text)
+        return len(text) * tokens / written if tokens > 0 and written else count_characters(text)
 
-    return Scored(
-        outcome,
-        code_tokens=count(submission.code) if submission else None,
-        reasoning_tokens=count(thought)
-        if thought and tokenizer
-        else usage.reasoning_tokens or count(thought),
-    )
+    counted = count(shown) if shown and tokenizer else usage.reasoning_tokens or count(shown)
+    return Scored(outcome, count(submission.code) if submission else None, counted)
 
 
 def turn_secret(episode_secret: str, turn: int) -> str:
-    """What a turn's inputs are drawn from: 128 bits as hex, of the episode's secret and the turn's
-    number.
-    """
+    """The secret that the inputs of a turn are drawn from: 128 bits as hex."""
     return hashlib.sha256(f"{episode_secret}/{turn}".encode()).hexdigest()[:32]
 
 
 def then(future: Future[A], function: Callable[[A], B]) -> Future[B]:
-    """The future of `function` of that future's result. Errors pass through; cancelling it cancels
-    that future.
-    """
+    """The future of `function(future.result())`. Errors pass through, cancelling passes back."""
     result: Future[B] = Future()
 
     def finish(done: Future[A]) -> None:
@@ -153,7 +137,7 @@ def then(future: Future[A], function: Callable[[A], B]) -> Future[B]:
             return
         try:
             result.set_result(function(done.result()))
-        except BaseException as error:  # a future carries every error to whoever waits for it
+        except BaseException as error:  # raised again by `result()`
             result.set_exception(error)
 
     def cancel(done: Future[B]) -> None:
@@ -171,28 +155,53 @@ def _resolved(value: A) -> Future[A]:
     return future
 
 
-def _repeated(submission: Submission, earlier: tuple[Turn, ...]) -> Iterator[Turn]:
-    """The turns whose code is the same but for comments and layout, in order."""
-    meaning = meaning_of(submission.code)
-    return (turn for turn in earlier if turn.meaning == meaning)
+def _repeated_verdict(
+    question: Question, submission: Submission | FormatError
+) -> Future[Verdict] | None:
+    """The verdict on the same code in an earlier turn; None if there is none or it was noisy."""
+    for turn in _same_code(question, submission):
+        if turn.kind != "too_noisy":
+            return _resolved(Verdict(turn.outcome, repeats=turn))
+    return None
 
 
-def _earned_before(question: Question, submission: Submission) -> float | None:
-    """What the same code has earned so far; None for new code, and where repeats are paid."""
-    scores = (
-        []
-        if question.pay_repeats
-        else [turn.score for turn in _repeated(submission, question.earlier)]
-    )
-    return sum(scores) if scores else None
+def _same_code(question: Question, submission: Submission | FormatError) -> Iterator[Turn]:
+    """The earlier turns whose code differs at most in comments and layout."""
+    if isinstance(submission, Submission):
+        meaning = meaning_of(submission.code)
+        yield from (turn for turn in question.earlier if turn.meaning == meaning)
 
 
-def _new_in(evidence: Judgement | Turn | None, earlier: tuple[Turn, ...]) -> Profile | None:
-    """The profile without notes that an earlier turn has told."""
-    if evidence is None or evidence.profile is None:
-        return None
-    return evidence.profile.without(
-        tuple(note for turn in earlier if turn.profile for note in turn.profile.notes)
+def _score(
+    question: Question, reply: Reply, submission: Submission | FormatError, outcome: Outcome
+) -> float:
+    settings = question.settings
+    code = submission if isinstance(submission, Submission) else None
+    scored = as_scored(outcome, code, reply, settings.tokenizer)
+    score = score_of(scored, resolve_score(settings.score), settings.bound, settings.noisy)
+    before = [] if settings.pay_repeats else [t.score for t in _same_code(question, submission)]
+    return earned(score, sum(before) if before else None)
+
+
+def _feedback(
+    question: Question, submission: Submission | FormatError, verdict: Verdict, score: float
+) -> str:
+    evidence = verdict.evidence
+    profile = evidence.profile if evidence else None
+    if profile:  # a note is shown once per episode
+        seen = (turn.profile.notes for turn in question.earlier if turn.profile)
+        profile = profile.without(tuple(note for notes in seen for note in notes))
+    return render_feedback(
+        verdict.outcome,
+        log=evidence.log if evidence else "",
+        same_as=verdict.repeats.turn if verdict.repeats else None,
+        hints=question.settings.hints,
+        baseline=question.settings.baseline,
+        profile=profile,
+        on_gpu=question.on_gpu,
+        code=submission.code if isinstance(submission, Submission) else "",
+        scores=(*(turn.score for turn in question.earlier), score),
+        templates=question.settings.templates,
     )
 
 
@@ -201,28 +210,11 @@ def _turn(
     reply: Reply,
     extracted: Extracted | FormatError,
     verdict: Verdict,
-    same: Turn | None = None,
+    score: float,
+    feedback: str,
 ) -> Turn:
     found = extracted if isinstance(extracted, Extracted) else None
-    judgement = verdict.judgement
-    evidence = judgement or same
-    log = evidence.log if evidence else ""
-    scored = as_scored(
-        verdict.outcome,
-        found.submission if found else None,
-        reply.content,
-        reply.reasoning,
-        reply.usage,
-        question.tokenizer,
-    )
-    before = _earned_before(question, found.submission) if found else None
-    score = earned(score_of(scored, question.score, question.bound, question.noisy), before)
-    told = render_feedback(
-        verdict.outcome, log=log, same_as=same.turn if same else None, hints=question.hints,
-        baseline=question.options.baseline, profile=_new_in(evidence, question.earlier), on_gpu=question.on_gpu,
-        code=found.submission.code if found else "", scores=(*(turn.score for turn in question.earlier), score),
-        templates=question.templates,
-    )  # fmt: skip
+    evidence = verdict.evidence
     return Turn(
         turn=question.number,
         messages=question.messages,
@@ -233,9 +225,9 @@ def _turn(
         submission=found.submission if found else None,
         outcome=verdict.outcome,
         score=score,
-        feedback=told,
-        seconds=judgement.seconds if judgement else Seconds(),
-        log=log,
+        feedback=feedback,
+        seconds=verdict.judgement.seconds if verdict.judgement else Seconds(),
+        log=evidence.log if evidence else "",
         flags=evidence.flags if evidence else (),
         profile=evidence.profile if evidence else None,
         usage=reply.usage,

@@ -10,7 +10,7 @@ from episodes import REPLY, SOURCE, correct, every_outcome
 
 from kevin_env import score as shapes
 from kevin_env.episode import Episode
-from kevin_env.judge import Options, ScriptedPool
+from kevin_env.judge import ScriptedPool
 from kevin_env.judge.scripted import SCRIPTED_GPU
 from kevin_env.outcome import HACK_KINDS, Category, Correct, Outcome, is_hack
 from kevin_env.problem import Problem
@@ -35,7 +35,7 @@ from kevin_env.score import (
     score_of,
 )
 from kevin_env.settings import Settings
-from kevin_env.turn import Question, take_turn
+from kevin_env.turn import Question, begin_turn
 
 NOISY = Correct(message="Correct.", kind="too_noisy")
 FAILURES = [outcome for outcome in every_outcome() if outcome.category != "correct"]
@@ -330,11 +330,11 @@ def test_names_are_told_and_recorded() -> None:
 
 def played(reply: Reply, score: str, tokenizer: str = "") -> Turn:
     problem = Problem(id="double", source=SOURCE, name="double")
-    question = Question(
-        problem, 1, (), Options(secret="ab" * 16), resolve_score(score), tokenizer=tokenizer
-    )
+    values = {"score": score, "tokenizer": tokenizer, "rules": "open"}
+    settings = Settings.of(values | MEASURED.get(score, {}))
+    question = Question(problem, 1, (), settings, "ab" * 16)
     with contextlib.closing(ScriptedPool([correct(2.0)])) as pool:
-        return take_turn(question, reply, pool)
+        return begin_turn(question, reply, pool).result()
 
 
 CODE = REPLY[REPLY.index("```") :].replace("import torch\n", f"# {'x' * 1000}\nimport torch\n")

@@ -7,23 +7,22 @@ from kevin_env.judge import JudgeError, Options, ScriptedPool, Submission
 from kevin_env.outcome import Correct
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import Message, Reply
-from kevin_env.score import kevin
-from kevin_env.turn import Question, begin_turn, take_turn, then
+from kevin_env.settings import Settings
+from kevin_env.turn import Question, begin_turn, then
 
 OPTIONS = Options(secret="ab" * 16, rules="kernel")
 PROBLEM = Problem(id="double", source=SOURCE, name="double")
 
 
-def question(**more) -> Question:
-    values = {"number": 2, "messages": (Message(role="user", content="Double x."),), "score": kevin}
-    return Question(**{"problem": PROBLEM, "options": OPTIONS} | values | more)
+def question(number: int = 2, earlier=(), **settings) -> Question:
+    messages = (Message(role="user", content="Double x."),)
+    return Question(PROBLEM, number, messages, Settings(**settings), "ab" * 16, earlier)
 
 
 def ask(reply: str | Reply, answer, **more):
     pool = ScriptedPool([answer])
-    turn = take_turn(
-        question(**more), Reply(content=reply) if isinstance(reply, str) else reply, pool
-    )
+    reply = Reply(content=reply) if isinstance(reply, str) else reply
+    turn = begin_turn(question(**more), reply, pool).result()
     pool.close()
     return turn, pool
 
@@ -72,7 +71,7 @@ def test_the_rules_stop_a_reply_before_the_judge() -> None:
     assert (turn.category, turn.score) == ("rules", 0.0)
     assert turn.submission and turn.submission.code.strip() == code.strip()
     assert not pool.submissions
-    turn, pool = ask(f"```python\n{code}```", correct(2.0), options=Options())
+    turn, pool = ask(f"```python\n{code}```", correct(2.0), rules="open")
     assert turn.category == "correct"
 
 
@@ -81,13 +80,13 @@ def test_where_glue_is_admitted_only_a_call_tells_how_much_torch_computes() -> N
         "import torch, triton\n@triton.jit\ndef kernel(x): pass\nclass ModelNew(torch.nn.Module):\n"
         "    def forward(self, x):\n        kernel[(1,)](x)\n        return x.new_ones(4).sum()\n"
     )
-    for options in (Options(rules="kernel", glue=0.01), Options(rules="partial")):
-        turn, _ = ask(f"```python\n{code}```", correct(2.0), options=options)
+    for settings in ({"glue": 0.01}, {"rules": "partial"}):
+        turn, _ = ask(f"```python\n{code}```", correct(2.0), **settings)
         assert turn.category == "correct"
     turn, _ = ask(
         f"```python\nfrom reference import Model\n{code}```",
         correct(2.0),
-        options=Options(rules="partial"),
+        rules="partial",
     )
     assert turn.kind == "inherits_reference"
 
@@ -107,13 +106,13 @@ def test_a_score_that_is_no_number_is_an_error_not_a_turn() -> None:
 
 def test_stages_are_reported_in_order() -> None:
     pool, stages = ScriptedPool([WRONG]), []
-    take_turn(question(), Reply(content=REPLY), pool, stages.append)
+    begin_turn(question(), Reply(content=REPLY), pool, stages.append).result()
     assert stages == ["queue", "build", "load", "verify", "time"]
 
 
 def test_a_script_that_has_ended_is_an_error_of_ours() -> None:
     with pytest.raises(JudgeError, match="no answer to submission 1"):
-        take_turn(question(), Reply(content=REPLY), ScriptedPool([]))
+        begin_turn(question(), Reply(content=REPLY), ScriptedPool([])).result()
 
 
 def test_the_policy_reads_what_its_kernel_printed_and_what_it_was_compared_with() -> None:
@@ -121,7 +120,7 @@ def test_the_policy_reads_what_its_kernel_printed_and_what_it_was_compared_with(
         ScriptedPool([correct(2.0)]).submit(PROBLEM, Submission(code=""), Options()).result()
     )
     judgement = judgement.model_copy(update={"log": "ptxas info", "flags": ("odd",)})
-    turn, _ = ask(REPLY, judgement, options=Options(baseline="compile"))
+    turn, _ = ask(REPLY, judgement, baseline="compile")
     assert "ptxas info" in turn.feedback and "torch.compile" in turn.feedback
     assert (turn.log, turn.flags) == ("ptxas info", ("odd",))
 
@@ -155,7 +154,7 @@ def test_a_closed_pool_says_so() -> None:
     pool.close()
     pool.close()
     with pytest.raises(JudgeError, match="closed"):
-        take_turn(question(), Reply(content=REPLY), pool)
+        begin_turn(question(), Reply(content=REPLY), pool).result()
     with pytest.raises(JudgeError, match="closed"):
         pool.describe(PROBLEM, Options())
 

@@ -96,8 +96,7 @@ class Judged:
                 outcome, code_tokens=count_characters(submission.code) if submission else None
             )
         else:
-            told = (asked.turn.reply, asked.turn.reasoning, asked.turn.usage, asked.tokenizer)
-            scored = as_scored(outcome, submission, *told)
+            scored = as_scored(outcome, submission, asked.turn.as_reply(), asked.tokenizer)
         return score_of(scored, SCORES.get(asked.score, kevin), asked.bound, asked.noisy)
 
 

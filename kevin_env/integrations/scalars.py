@@ -109,9 +109,7 @@ def _parts(turn: Turn, episode: Trajectory) -> tuple[tuple[str, float], ...]:
         return ()
     settings = settings_of(episode)
     outcome = at_bound(turn.outcome, settings.bound, settings.noisy)
-    scored = as_scored(
-        outcome, turn.submission, turn.reply, turn.reasoning, turn.usage, settings.tokenizer
-    )
+    scored = as_scored(outcome, turn.submission, turn.as_reply(), settings.tokenizer)
     unpaid = turn.score - score(scored)
     return score.parts(scored) + ((("repeated", unpaid),) if abs(unpaid) > _ROUNDING else ())
 

@@ -24,7 +24,7 @@ from kevin_env.score.components import (
     SPEED,
     THINKING,
 )
-from kevin_env.score.presets import SCORES, kevin
+from kevin_env.score.presets import CORRECT_SHARE, SCORES, kevin
 from kevin_env.score.returns import ReturnsKind, discounted_returns
 from kevin_env.score.scoring import (
     Bound,
@@ -42,6 +42,7 @@ from kevin_env.score.shape import Component, Scored, WeightedSum, capped
 __all__ = [
     "COMPILE",
     "CORRECTNESS",
+    "CORRECT_SHARE",
     "COVERAGE",
     "DOUBLINGS",
     "FASTER",

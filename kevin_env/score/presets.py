@@ -1,4 +1,4 @@
-"""The scores that have a name."""
+"""Named scores."""
 
 from kevin_env.score.components import (
     COMPILE,
@@ -18,53 +18,62 @@ from kevin_env.score.components import (
 )
 from kevin_env.score.shape import WeightedSum, capped
 
-kevin = WeightedSum(((0.3, CORRECTNESS), (1.0, SPEED)))
-"""Kevin's score: 0.3 for a correct kernel plus its speedup, 0 for everything else (arXiv
-2507.11948, 3.2).
+CORRECT_SHARE = 0.3
+"""What Kevin's score pays for a correct kernel besides its speedup."""
 
-Not clipped. A speedup with a wide interval is paid by its lower end. 0 to infinity.
+kevin = WeightedSum(((CORRECT_SHARE, CORRECTNESS), (1.0, SPEED)))
+"""Kevin's score (arXiv 2507.11948, 3.2): 0.3 plus the speedup for a correct kernel, else 0.
+
+It is not clipped: 0 to infinity.
 """
 
-_KERNEL_RL_GAIN = capped(GAIN, 10.0)
-_KERNEL_RL_DOUBLINGS = capped(DOUBLINGS, 2.0)
-"""Half of it is kernel-rl's clamp(0.5 log2(speedup), 0, 1)."""
+_DOUBLINGS = capped(DOUBLINGS, 2.0)
+
+_KERNEL_RL_COMPONENTS = (
+    *(FORMAT, COMPILE, CORRECTNESS, LENGTH, THINKING),
+    *(capped(GAIN, 10.0), _DOUBLINGS),
+)
+_KERNEL_RL_WEIGHTS = {
+    "kernel_rl_default": (0.1, 0.2, 1.0, 0.05, 0.1, 0, 0),
+    "kernel_rl_stage1": (0.3, 0.5, 0.2, 0, 0, 0, 0),
+    "kernel_rl_stage2": (0.1, 0.2, 0.7, 0, 0, 0, 0),
+    "kernel_rl_stage3": (0.05, 0.1, 0.5, 0, 0, 0.35, 0),
+    "kernel_rl_stage3_2025": (0.05, 0.1, 0.5, 0, 0, 0, 0.35 / 2),
+    "kernel_rl_sparse": (0, 0, 1.0, 0, 0, 0.5, 0),
+    "kernel_rl_sparse_2025": (0, 0, 1.0, 0, 0, 0, 0.5 / 2),
+}
+"""Weights of the components above. kernel-rl clamps 0.5 log2(speedup) to 1: half of `_DOUBLINGS`."""
+
+
+def _kernel_rl(weights: tuple[float, ...]) -> WeightedSum:
+    terms = zip(weights, _KERNEL_RL_COMPONENTS, strict=True)
+    return WeightedSum(tuple((weight, component) for weight, component in terms if weight))
+
 
 SCORES: dict[str, WeightedSum] = {
     "kevin": kevin,
     "kernrl": WeightedSum(((1.0, KERNRL),)),
-    # kernrl's blog does not say how steep the last part is: here it is full at 4x.
+    # The blog does not say how steep the last part is: here it reaches 1 at 4x.
     "kernrl_blog": WeightedSum(
-        ((0.1, COMPILE), (0.3, CORRECTNESS), (0.3, FASTER), (0.3, capped(DOUBLINGS, 2.0)))
+        ((0.1, COMPILE), (0.3, CORRECTNESS), (0.3, FASTER), (0.3, _DOUBLINGS))
     ),
-    "kernel_rl_default": WeightedSum(
-        ((0.1, FORMAT), (0.2, COMPILE), (1.0, CORRECTNESS), (0.05, LENGTH), (0.1, THINKING))
-    ),
-    "kernel_rl_stage1": WeightedSum(((0.3, FORMAT), (0.5, COMPILE), (0.2, CORRECTNESS))),
-    "kernel_rl_stage2": WeightedSum(((0.1, FORMAT), (0.2, COMPILE), (0.7, CORRECTNESS))),
-    "kernel_rl_stage3": WeightedSum(
-        ((0.05, FORMAT), (0.1, COMPILE), (0.5, CORRECTNESS), (0.35, _KERNEL_RL_GAIN))
-    ),
-    "kernel_rl_stage3_2025": WeightedSum(
-        ((0.05, FORMAT), (0.1, COMPILE), (0.5, CORRECTNESS), (0.35 / 2, _KERNEL_RL_DOUBLINGS))
-    ),
-    "kernel_rl_sparse": WeightedSum(((1.0, CORRECTNESS), (0.5, _KERNEL_RL_GAIN))),
-    "kernel_rl_sparse_2025": WeightedSum(((1.0, CORRECTNESS), (0.5 / 2, _KERNEL_RL_DOUBLINGS))),
+    **{name: _kernel_rl(weights) for name, weights in _KERNEL_RL_WEIGHTS.items()},
     "dr_kernel": WeightedSum(((1.0, CORRECTNESS), (1.0, capped(SPEED, 3.0)), (1.0, COVERAGE))),
     "milestones": WeightedSum(((1.0, MILESTONES),)),
-    "log_speed": WeightedSum(((0.3, CORRECTNESS), (1.0, LOG_SPEED))),
-    "roofline": WeightedSum(((0.3, CORRECTNESS), (1.0, ROOFLINE))),
+    "log_speed": WeightedSum(((CORRECT_SHARE, CORRECTNESS), (1.0, LOG_SPEED))),
+    "roofline": WeightedSum(((CORRECT_SHARE, CORRECTNESS), (1.0, ROOFLINE))),
 }
-"""Scores by name; `.range` says what each pays at least and at most.
+"""Scores by name; `.range` is the least and the most that one pays.
 
-- `kevin`; `log_speed` and `roofline` are the same with another measure of speed.
-- `kernrl`: what its code pays, see `KERNRL`; `kernrl_blog`: what its blog says instead.
-- `kernel_rl_stage1` to `3` and `kernel_rl_sparse`: kernel-rl's weights, and min(speedup - 1, 10)
-  above 1x for speed. With `_2025` it is clamp(0.5 log2(speedup), 0, 1), which kernel-rl paid until
-  its rewrite of December 2025. `kernel_rl_default`: the weights of its README (the preset that its
-  code calls the default is meant to be `kevin`). Length and thinking are paid to correct kernels
-  only. Its partial credit for some of the tests is left out, since a judgement ends at the first
-  wrong output, and so are its penalties: a format error or a hack pays the least, 0.
-- `dr_kernel` (arXiv 2602.05885): the paper's weights. Needs `profile="ncu"` and a GPU, which
+- `kevin`; `log_speed` and `roofline` replace its speedup by another measure.
+- `kernrl`: the reward in kernrl's code, see `KERNRL`; `kernrl_blog`: the one in its blog.
+- `kernel_rl_stage1` to `3` and `kernel_rl_sparse`: the weights of kernel-rl, which pays
+  min(speedup - 1, 10) for a kernel faster than 1x. `_2025`: clamp(0.5 log2(speedup), 0, 1) instead,
+  as kernel-rl did until its rewrite of December 2025. `kernel_rl_default`: the weights of its
+  README. Length and thinking are paid for correct kernels only. Partial credit for some of the
+  tests is left out, since a judgement ends at the first wrong output, and so are penalties: a
+  format error or a hack pays the least, 0.
+- `dr_kernel` (arXiv 2602.05885): the weights of the paper. Needs `profile="ncu"` and a GPU to
   measure coverage.
 - `milestones` (CUDA Agent, arXiv 2602.24286): see `MILESTONES`. Needs `baseline="compile"`.
 """

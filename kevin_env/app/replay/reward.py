@@ -3,10 +3,7 @@
 from kevin_env.advantage import returns_of, settings_of
 from kevin_env.outcome import Correct, speedup_of
 from kevin_env.record import Trajectory, Turn
-from kevin_env.score import at_bound
-
-_SHARE = 0.3
-"""Of Kevin's score, for being correct."""
+from kevin_env.score import CORRECT_SHARE, at_bound
 
 
 def score_sum(turn: Turn, episode: Trajectory) -> str:
@@ -24,12 +21,12 @@ def score_sum(turn: Turn, episode: Trajectory) -> str:
     ):
         return f"{turn.score:.3f}  (the code of an earlier turn is paid once)"
     paid = speedup_of(at_bound(outcome, settings.bound, settings.noisy))
-    if name != "kevin" or abs(turn.score - _SHARE - (paid or 0.0)) > 1e-6:
+    if name != "kevin" or abs(turn.score - CORRECT_SHARE - (paid or 0.0)) > 1e-6:
         return f"{turn.score:.3f}  (score {name})"
     if paid is None:
-        return f"{_SHARE} correct = {turn.score:.3f}  (its time was too noisy to be paid)"
+        return f"{CORRECT_SHARE} correct = {turn.score:.3f}  (its time was too noisy to be paid)"
     what = "speedup" if paid == outcome.speedup else "lower end of its speedup"
-    return f"{_SHARE} correct + {paid:.3f} {what} = {turn.score:.3f}"
+    return f"{CORRECT_SHARE} correct + {paid:.3f} {what} = {turn.score:.3f}"
 
 
 def return_sum(episode: Trajectory, at: int) -> str:
