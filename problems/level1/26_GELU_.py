@@ -4,7 +4,7 @@
 
 x and y are (batch_size, dim), float32, contiguous. The tanh approximation differs by up to 5e-4 and is not accepted.
 batch_size and dim vary between cases. There are no parameters.
-Differs from KernelBench: inputs are signed, so that both tails are met; dim is smaller.
+Differs from KernelBench: inputs are signed, so that both tails occur; dim is smaller.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""Layer normalisation over all dimensions but the first, with weight and bias of every element.
+"""Layer normalisation over all dimensions but the first, with a weight and a bias per element.
 
     y[b, i] = (x[b, i] - mean[b]) / sqrt(var[b] + 1e-5) * weight[i] + bias[i]
 

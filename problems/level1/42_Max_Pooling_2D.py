@@ -3,7 +3,7 @@
     y[b, c, i, j] = max over r, s in [0, kernel_size) of x[b, c, i * stride - padding + r * dilation,
                                                                j * stride - padding + s * dilation]
 
-Places outside the map take no part in the maximum (they are not zeros). x is (batch_size, channels, height, width),
+Positions outside the map do not count (they are not zeros). x is (batch_size, channels, height, width),
 y is (batch_size, channels, height_out, width_out) with
 
     height_out = (height + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1,    width_out likewise,

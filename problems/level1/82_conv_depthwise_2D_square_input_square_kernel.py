@@ -1,4 +1,4 @@
-"""Depthwise two-dimensional convolution (cross-correlation): every channel with a square kernel of its own.
+"""Depthwise two-dimensional convolution (cross-correlation): each channel has its own square kernel.
 
     y[b, c, i, j] = sum over r, s of conv2d.weight[c, 0, r, s] * x[b, c, i * stride - padding + r,
                                                                         j * stride - padding + s]

@@ -1,4 +1,4 @@
-"""Multiply two matrices whose sizes are no multiples of any tile: C = A B.
+"""Multiply two matrices whose sizes are not multiples of any tile size: C = A B.
 
     C[i, j] = sum over k of A[i, k] * B[k, j]
 

@@ -1,4 +1,4 @@
-"""Cross entropy between rows of scores and one right class each, averaged over the batch.
+"""Cross entropy between rows of scores and one correct class each, averaged over the batch.
 
     loss = 1 / batch_size * sum over b of (log(sum over c of exp(predictions[b, c])) - predictions[b, targets[b]])
 

@@ -5,7 +5,7 @@
 
 first is (batch_size, first_length), second is (batch_size, second_length), both uint8 with every symbol in 0..3;
 scores is (batch_size,), int32; all are contiguous. match = 2, mismatch = 1 and gap = 2 in every case, and they are the
-constructor's arguments in this order. second is first, moved round and with some symbols drawn anew, more in some
+constructor's arguments in this order. second is first, rotated and with some symbols redrawn, more in some
 pairs than in others. All three sizes vary between cases, and lengths are at most 1000. There are no parameters.
 """
 

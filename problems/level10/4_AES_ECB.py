@@ -1,4 +1,4 @@
-"""AES-128 encryption of a long text in ECB mode (FIPS 197): every 16 bytes by themselves, under one key.
+"""AES-128 encryption of a long text in ECB mode (FIPS 197): each 16 bytes independently, under one key.
 
     ciphertext[16 * i : 16 * i + 16] = AES-128(plaintext[16 * i : 16 * i + 16], key)
 

@@ -1,4 +1,4 @@
-"""A two-dimensional convolution, normalisation of every map by itself, and division by a constant.
+"""A two-dimensional convolution, instance normalisation of each map, and division by a constant.
 
     z[b, o, i, j] = sum over c, r, s of conv.weight[o, c, r, s] * x[b, c, i + r, j + s]
     y[b, o, i, j] = (z[b, o, i, j] - mean[b, o]) / sqrt(var[b, o] + 1e-5) / divide_by
@@ -7,7 +7,7 @@ where mean[b, o] and var[b, o] are the mean and the biased variance of the map z
 height, width), `conv.weight` is (out_channels, in_channels, kernel_size, kernel_size), y is (batch_size,
 out_channels, height - kernel_size + 1, width - kernel_size + 1), all float32 and contiguous. The constructor takes
 in_channels, out_channels, kernel_size and divide_by. The sizes and divide_by vary between cases.
-Differs from KernelBench: the convolution has no bias, since the normalisation would take it away; inputs are signed
+Differs from KernelBench: the convolution has no bias, since the normalisation would cancel it; inputs are signed
 and small, so that 1e-5 matters; the batch is smaller.
 """
 

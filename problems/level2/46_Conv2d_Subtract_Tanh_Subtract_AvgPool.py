@@ -9,7 +9,7 @@ kernel_size, kernel_size), `conv.bias` is (out_channels,). The convolution has n
 out_channels, (height - kernel_size + 1) // P, (width - kernel_size + 1) // P): rows and columns left over at the end
 are not used. All float32 and contiguous. The constructor takes in_channels, out_channels, kernel_size,
 subtract1_value, subtract2_value and kernel_size_pool. The sizes and both values vary between cases.
-Differs from KernelBench: inputs are signed; the batch and the channels are fewer.
+Differs from KernelBench: inputs are signed; the batch is smaller, with fewer channels.
 """
 
 import torch

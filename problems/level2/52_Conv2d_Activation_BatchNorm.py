@@ -5,11 +5,11 @@
     y[b, o, i, j] = (t[b, o, i, j] - mean[o]) / sqrt(var[o] + eps) * bn.weight[o] + bn.bias[o]
 
 where mean[o] and var[o] are the mean and the biased variance of t[b, o, i, j] over b, i and j: always those of the
-batch at hand, running statistics are not kept. z may be large, so exp(z) must not overflow. x is (batch_size,
+current batch; running statistics are not kept. z may be large, so exp(z) must not overflow. x is (batch_size,
 in_channels, height, width), `conv.weight` is (out_channels, in_channels, kernel_size, kernel_size); `conv.bias`,
 `bn.weight` and `bn.bias` are (out_channels,); y is (batch_size, out_channels, height - kernel_size + 1, width -
 kernel_size + 1). All float32 and contiguous. The constructor takes in_channels, out_channels, kernel_size, eps (1e-5)
-and momentum (it is of use to running statistics only). All sizes vary between cases; eps does not.
+and momentum (used by running statistics only). All sizes vary between cases; eps does not.
 Differs from KernelBench: no running statistics; inputs are signed and small, so that eps matters; fewer channels.
 """
 

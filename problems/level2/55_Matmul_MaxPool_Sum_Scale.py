@@ -1,4 +1,4 @@
-"""A linear layer, the maximum of every few neighbouring features, and their scaled sum.
+"""A linear layer, maxima of groups of neighbouring features, and their scaled sum.
 
     z = x W^T + bias
     y[b] = scale_factor * sum over i of max(z[b, P i], ..., z[b, P i + P - 1])
@@ -7,7 +7,7 @@ with P = kernel_size and i in [0, out_features // P): features left over at the 
 in_features), W (`matmul.weight`) is (out_features, in_features), bias (`matmul.bias`) is (out_features,), y is
 (batch_size,), all float32 and contiguous. The constructor takes in_features, out_features, kernel_size and
 scale_factor. All sizes and scale_factor vary between cases.
-Differs from KernelBench: inputs are signed, and the rows of x are of different size, because sums of so many maxima
+Differs from KernelBench: inputs are signed, and the rows of x differ in scale, because sums of so many maxima
 would otherwise be nearly equal; W is smaller, the batch larger.
 """
 

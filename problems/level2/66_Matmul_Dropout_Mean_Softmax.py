@@ -1,4 +1,4 @@
-"""A linear layer, dropout whose mask is a hash of place and seed, the mean of each row, and softmax over the batch.
+"""A linear layer, dropout whose mask is a hash of position and seed, the mean of each row, and softmax over the batch.
 
     z = x W^T + bias
     d[b, j] = z[b, j] / (1 - dropout_p) if hash((b * out_features + j) xor seed) >= floor(dropout_p * 2^32), else 0
@@ -10,11 +10,11 @@ hash(n) is the final mix of MurmurHash3 on unsigned 32-bit integers (products mo
     n ^= n >> 16;  n *= 2246822507;  n ^= n >> 13;  n *= 3266489909;  n ^= n >> 16
 
 x is (batch_size, in_features), W (`matmul.weight`) is (out_features, in_features), bias (`matmul.bias`) is
-(out_features,), y is (batch_size, 1), all float32 and contiguous; seed is (1,), int64, from 0 to 2^32 - 1, another one
+(out_features,), y is (batch_size, 1), all float32 and contiguous; seed is (1,), int64, from 0 to 2^32 - 1, different
 in each call. batch_size * out_features is below 2^32. The constructor takes in_features, out_features and dropout_p.
 The three sizes and dropout_p vary between cases.
 Differs from kernrl: its dropout is random, and its softmax over one number per row is always 1. Here the seed is given
-and the softmax runs over the batch; x is drawn with the root of out_features, and the bias wider, so that both show.
+and the softmax runs over the batch; x is drawn with the root of out_features, and the bias wider, so that both matter.
 """
 
 import torch

@@ -4,12 +4,12 @@
     y[b, o, i, j] = scaling_factor * ((z[b, o, i, j] - mean[o]) / sqrt(var[o] + 1e-5) * bn.weight[o] + bn.bias[o])
 
 where mean[o] and var[o] are the mean and the biased variance of z[b, o, i, j] over b, i and j: always those of the
-batch at hand, running statistics are not kept. x is (batch_size, in_channels, height, width), `conv.weight` is
+current batch; running statistics are not kept. x is (batch_size, in_channels, height, width), `conv.weight` is
 (out_channels, in_channels, kernel_size, kernel_size), `bn.weight` and `bn.bias` are (out_channels,), y is (batch_size,
 out_channels, height - kernel_size + 1, width - kernel_size + 1). All float32 and contiguous. The constructor takes
 in_channels, out_channels, kernel_size and scaling_factor. All sizes and scaling_factor vary between cases.
-Differs from KernelBench: no running statistics; the convolution has no bias, since the normalisation would take it
-away; inputs are signed and small, so that 1e-5 matters; the batch is smaller.
+Differs from KernelBench: no running statistics; the convolution has no bias, since the normalisation would cancel
+it; inputs are signed and small, so that 1e-5 matters; the batch is smaller.
 """
 
 import torch

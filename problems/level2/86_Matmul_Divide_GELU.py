@@ -6,7 +6,7 @@
 x is (batch_size, input_size), W (`linear.weight`) is (output_size, input_size), bias (`linear.bias`) is (output_size,),
 y is (batch_size, output_size), all float32 and contiguous. The tanh approximation of GELU is not accepted. The
 constructor takes input_size, output_size and divisor. The three sizes and divisor vary between cases.
-Differs from KernelBench: inputs are signed and wide, so that the curve of GELU is met after the division.
+Differs from KernelBench: inputs are signed and wide, so that the curved part of GELU matters after the division.
 """
 
 import torch

@@ -9,7 +9,7 @@ with P = pool_kernel_size and i in [0, out_features // P): features left over at
 (batch_size, in_features), W (`matmul.weight`) is (out_features, in_features), bias (`matmul.bias`) is (out_features,),
 y is (batch_size,), all float32 and contiguous. The constructor takes in_features, out_features, pool_kernel_size and
 scale_factor, which may be negative. All sizes and scale_factor vary between cases.
-Differs from KernelBench: inputs are signed and wider, and the rows of x are of different size, because the largest of
+Differs from KernelBench: inputs are signed and wider, and the rows of x differ in scale, because the largest of
 so many values would otherwise be nearly the same in every row.
 """
 

@@ -6,7 +6,7 @@
 
 x is (batch_size, in_features), W (`linear.weight`) is (out_features, in_features), bias (`linear.bias`) is
 (out_features,), y is (batch_size, out_features), all float32 and contiguous. The constructor takes in_features and
-out_features. g may be large, so the maximum has to be taken away. All three sizes vary between cases.
+out_features. g may be large, so the maximum must be subtracted. All three sizes vary between cases.
 Differs from KernelBench: inputs are signed and wider, so that the rows of y are far from constant.
 """
 

@@ -9,8 +9,8 @@ For each batch and head, with c = 1 / sqrt(head_dim) and sums over all rows i or
     dv[j] = sum over i of p[i, j] * do[i]
 
 `forward` takes (q, k, v, do) and returns the tuple (dq, dk, dv), each (batch_size, num_heads, seq_len, head_dim),
-float16, contiguous; do is the gradient by o. The reference computes in float32 and rounds each result once. All four
-sizes vary between cases. There are no parameters.
+float16, contiguous; do is the gradient with respect to o. The reference computes in float32 and rounds each result
+once. All four sizes vary between cases. There are no parameters.
 """
 
 import math

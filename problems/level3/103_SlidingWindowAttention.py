@@ -4,7 +4,7 @@
     o[b, h, i] = sum over j of exp(s[i, j]) * v[b, h, j] / (exp(sinks[h]) + sum over j of exp(s[i, j]))
 
 where j runs over the window i - window < j <= i (and j >= 0). The sink takes part of the weight and has no value.
-Scores and sinks may be large, so their maximum has to be taken away before the exponentials. q, k, v and o are
+Scores and sinks may be large, so their maximum must be subtracted before the exponentials. q, k, v and o are
 (batch_size, num_heads, seq_len, head_dim), float16; the parameter `sinks` is (num_heads,), float32; all contiguous.
 The constructor takes num_heads and window. The reference computes in float32 and rounds once, at the end. All five
 sizes vary between cases; the window may exceed the sequence.

@@ -7,10 +7,10 @@ With half = rotary_dim / 2, p = positions[b, t], and for every head and every i 
 
 and y = x in the features from rotary_dim on. x is q, of (batch_size, seq_len, num_heads, head_dim), and k, of
 (batch_size, seq_len, num_kv_heads, head_dim), both bfloat16. positions is (batch_size, seq_len), int64, each in
-[0, max_position), in no order. The buffers `cos` and `sin` are (max_position, half), float32, and hold the cosine and
-sine of p * 10000^(-i / half). All are contiguous. `forward` takes (q, k, positions) and returns (rotated q, rotated k),
-computed in float32 and rounded once. The constructor takes rotary_dim, even and at most head_dim, and max_position. All
-seven sizes vary between cases.
+[0, max_position), in no particular order. The buffers `cos` and `sin` are (max_position, half), float32, and hold the
+cosine and sine of p * 10000^(-i / half). All are contiguous. `forward` takes (q, k, positions) and returns (rotated
+q, rotated k), computed in float32 and rounded once. The constructor takes rotary_dim, even and at most head_dim, and
+max_position. All seven sizes vary between cases.
 """
 
 import torch

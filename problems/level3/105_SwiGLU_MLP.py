@@ -1,4 +1,4 @@
-"""The gated two-layer network of today's language models, in bfloat16.
+"""The gated two-layer MLP of current language models, in bfloat16.
 
     g = x `gate_proj.weight`^T,    u = x `up_proj.weight`^T
     y = (g / (1 + exp(-g)) * u) `down_proj.weight`^T

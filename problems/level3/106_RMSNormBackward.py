@@ -1,4 +1,4 @@
-"""Gradients of RMS normalisation over rows, by the input and by the weight. Two outputs.
+"""Gradients of RMS normalisation over rows, with respect to input and weight. Two outputs.
 
 The forward pass is y[b, i] = x[b, i] * r[b] * weight[i] with r[b] = 1 / sqrt(1e-5 + mean over i of x[b, i]^2). With
 n[b, i] = x[b, i] * r[b] and g[b, i] = dy[b, i] * weight[i]:

@@ -1,11 +1,11 @@
-"""Cross entropy of rows of logits over a large vocabulary, together with its gradient by the logits. Two outputs.
+"""Cross entropy of rows of logits over a large vocabulary, and its gradient with respect to the logits. Two outputs.
 
     loss = 1 / num_tokens * sum over t of (log(sum over c of exp(logits[t, c])) - logits[t, targets[t]])
     grad[t, c] = (exp(logits[t, c]) / sum over k of exp(logits[t, k]) - [c = targets[t]]) / num_tokens
 
 where [.] is 1 if true, else 0. logits and grad are (num_tokens, vocab_size), float32; targets is (num_tokens,), int64,
 every entry in [0, vocab_size); loss is a float32 scalar, of shape (); all contiguous. Logits may be large, so the
-maximum of a row has to be taken away before the exponential. `forward` takes (logits, targets) and returns (loss,
+maximum of a row must be subtracted before the exponential. `forward` takes (logits, targets) and returns (loss,
 grad). Both sizes vary between cases. There are no parameters.
 """
 

@@ -6,9 +6,9 @@
 
 p (param), g (grad), m (exp_avg), v (exp_avg_sq) and the three results are (num_parameters,), float32, contiguous; no
 entry of v is negative. `forward` takes (param, grad, exp_avg, exp_avg_sq) and returns (p', m', v') in new memory: the
-inputs stay as they are. The constructor takes lr, beta1, beta2, eps, weight_decay and step, an int >= 1: plain
-numbers. num_parameters, step, lr and beta2 vary between cases, the others do not. eps is larger than is usual, so that
-it counts.
+inputs are not modified. The constructor takes lr, beta1, beta2, eps, weight_decay and step, an int >= 1: plain
+numbers. num_parameters, step, lr and beta2 vary between cases, the others do not. eps is larger than usual, so that
+it matters.
 """
 
 import math

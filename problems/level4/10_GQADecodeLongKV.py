@@ -6,7 +6,7 @@ For batch b, query head h, kv head g = floor(h * num_kv_heads / num_heads), and 
     lse[b, h] = log(sum over t of exp(s[t]))
     o[b, h] = sum over t of exp(s[t] - lse[b, h]) * v[b, g, t]
 
-Scores may be large, so their maximum has to be taken away before the exponential. There are few queries and many keys:
+Scores may be large, so their maximum must be subtracted before the exponential. There are few queries and many keys:
 a kernel has to split the keys to use the whole device. q and o are (batch_size, num_heads, head_dim), k and v are
 (batch_size, num_kv_heads, kv_len, head_dim), all bfloat16; lse is (batch_size, num_heads), float32; all contiguous.
 num_kv_heads divides num_heads. `forward` takes (q, k, v) and returns (o, lse). The reference computes in float32 and

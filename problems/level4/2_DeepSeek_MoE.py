@@ -17,8 +17,8 @@ intermediate_size, n_routed_experts (E), num_experts_per_tok, n_group, topk_grou
 routed_scaling_factor. The sizes vary between cases. hidden_states are multiples of 1/8, gate.weight of 2^-7, the bias
 of 2^-18: float32 holds every choice value exactly in whatever order it is summed, and no two that are compared are
 equal.
-Differs from kernrl: that grid; experts are chosen by logits instead of sigmoids, so that rounding cannot decide; the
-layer works in training mode; at least one shared expert; fewer and narrower experts.
+Differs from kernrl: values on this grid; experts are chosen by logits instead of sigmoids, so that rounding cannot
+decide; the layer works in training mode; at least one shared expert; fewer and narrower experts.
 """
 
 import torch

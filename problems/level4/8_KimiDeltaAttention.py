@@ -9,7 +9,7 @@ Each head has a state S of (head_dim_qk, head_dim_v), zero before the first toke
     o_t = S_t^T q_t / sqrt(head_dim_qk)
     y_t = `o_proj` (layer_norm(o_t; `o_norm`) * sigmoid(`g_proj` x_t)),    heads side by side
 
-conv is causal and for each channel c by itself: conv(u)[t] = bias[c] + sum over j < 4 of weight[c, 0, j] * u[t - 3 +
+conv is causal, and separate for each channel c: conv(u)[t] = bias[c] + sum over j < 4 of weight[c, 0, j] * u[t - 3 +
 j], where u = 0 before the first token (`q_conv`, `k_conv`, `v_conv`); layer_norm is over the head_dim_v features of a
 head (eps 1e-5, weight and bias shared by the heads). x and y are (batch_size, seq_len, hidden_size); weights of
 projections are (outputs, inputs), a_proj and b_proj have biases; all float32 and contiguous. The constructor takes

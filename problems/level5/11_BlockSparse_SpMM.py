@@ -5,9 +5,9 @@
 
 blocks is (num_blocks, B, B) and dense is (block_columns * B, width), float32; block_cols is (num_blocks,) and
 block_row_ptrs is (block_rows + 1,), int64; Y is (block_rows * B, width), float32; all are contiguous. The constructor
-takes block_size. block_row_ptrs begins with 0, ends with num_blocks and never falls; rows of blocks have very different
-lengths, some may be empty. The block columns of one row are distinct and increase. All five sizes vary between cases.
-There are no parameters.
+takes block_size. block_row_ptrs begins with 0, ends with num_blocks and never decreases; rows of blocks have very
+different lengths, some may be empty. The block columns of one row are distinct and increase. All five sizes vary
+between cases. There are no parameters.
 """
 
 import torch

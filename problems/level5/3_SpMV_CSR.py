@@ -4,7 +4,7 @@
 
 values is (total_nnz,) and x is (num_cols,), float32; col_indices is (total_nnz,) and row_ptrs is (num_rows + 1,),
 int64; y is (num_rows,), float32; all are contiguous. The constructor takes num_rows and num_cols.
-row_ptrs begins with 0, ends with total_nnz and never falls. Rows have very different lengths: some are empty, the
+row_ptrs begins with 0, ends with total_nnz and never decreases. Rows have very different lengths: some are empty, the
 longest of the main case is about fifteen times the mean. The columns of one row are distinct and increase. The three
 sizes vary between cases. There are no parameters.
 Differs from kernrl: a larger matrix, more uneven rows, and a reference without a loop over rows.

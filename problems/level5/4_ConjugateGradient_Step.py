@@ -8,7 +8,7 @@ A is (matrix_size, matrix_size), symmetric and positive definite; x (the solutio
 search direction) are (matrix_size,); rsold is a scalar of shape (), r . r up to rounding. `forward` returns the tuple
 (x_new, r_new, p_new, rsnew), rsnew of shape (). All are float32 and contiguous. matrix_size varies between cases. There
 are no parameters.
-Differs from kernrl: a larger matrix, whose spectrum comes without an orthogonalisation, and a direction of its own.
+Differs from kernrl: a larger matrix, built without an orthogonalisation, and an independent direction.
 """
 
 import torch

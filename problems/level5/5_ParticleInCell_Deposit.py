@@ -6,11 +6,11 @@
 
 for every particle n, into a grid that begins as zeros. positions is (num_particles, 2), charges is (num_particles,),
 grid is (grid_size, grid_size), all float32 and contiguous; the constructor takes grid_size. Coordinates lie in
-[0, grid_size - 1], both ends included; particles come in no order. Both sizes vary between cases. There are no
-parameters.
+[0, grid_size - 1], both ends included; particles are in no particular order. Both sizes vary between cases. There are
+no parameters.
 Coordinates are multiples of 2^-5 and charges, which are signed, of 2^-6: all products and sums are exact in float32,
 so that the order of the additions does not matter and one particle lost or counted twice shows.
-Differs from kernrl: that grid of values, more particles, a reference without a loop over particles, and the share of a
+Differs from kernrl: values on this grid, more particles, a reference without a loop over particles, and the share of a
 particle on the last row or column, which belongs to that row or column.
 """
 

@@ -1,4 +1,4 @@
-"""Monte Carlo estimate of pi from given points: the share of them inside the unit circle. Two outputs.
+"""Monte Carlo estimate of pi from given points: the fraction inside the unit circle. Two outputs.
 
     hits = number of n with x^2 + y^2 <= 1,    (x, y) = random_points[n]
     pi_estimate = 4 * hits / num_samples
@@ -7,7 +7,7 @@ random_points is (num_samples, 2), float32, contiguous; pi_estimate is a float32
 shape (). `forward` returns the tuple (pi_estimate, hits). num_samples varies between cases. There are no parameters.
 Coordinates are odd multiples of 2^-12 between 0 and 1: x^2 + y^2 is then exact in float32 and never equal to 1, so that
 rounding does not decide what is inside.
-Differs from kernrl: that grid of points, more of them, and the exact count beside the estimate, which alone is nearly
+Differs from kernrl: points on this grid, more of them, and the exact count beside the estimate, which alone is nearly
 the same for all inputs.
 """
 

@@ -3,7 +3,7 @@
     histogram[v] = number of n with min(max(data[n], 0), 255) = v,    v in 0..255
 
 data is (num_pixels,), int64, contiguous; histogram is (256,), int64. Values outside of 0..255, of which there are a
-few, count in the nearest bin. Values that lie near each other in data are alike, as the pixels of an image are: runs
+few, count in the nearest bin. Neighbouring values in data are similar, as the pixels of an image are: runs
 of 4096 vary around a level of their own, so that many neighbours fall into the same few bins. num_pixels varies
 between cases. There are no parameters.
 Differs from kernrl: these values, because a histogram of uniform ones is nearly constant; more of them; exact counts.

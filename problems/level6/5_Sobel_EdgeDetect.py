@@ -10,7 +10,7 @@ constructor takes nothing. image, magnitude and angle are (image_height, image_w
 returns the tuple (magnitude, angle). The two sizes vary between cases.
 Pixels are signed multiples of 2^-14, so that gx and gy are exact in float32 in whatever order they are summed: the
 angle jumps from pi to -pi where gy crosses 0, and rounding must not decide it.
-Differs from kernrl: that grid of signed pixels, and a larger image.
+Differs from kernrl: signed pixels on this grid, and a larger image.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""Colours from RGB to YUV, pixel by pixel.
+"""Converts colours from RGB to YUV, pixel by pixel.
 
     yuv[i, j, a] = sum over b of conversion_matrix[a, b] * rgb[i, j, b]
 

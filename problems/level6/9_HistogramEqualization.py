@@ -6,7 +6,7 @@
     equalized[i, j] = table[image[i, j]]
 
 image and equalized are (image_height, image_width), uint8, contiguous. Mean and contrast differ from image to image;
-pixels near each other are alike. Both sizes vary between cases. There are no parameters.
+neighbouring pixels are similar. Both sizes vary between cases. There are no parameters.
 """
 
 import torch

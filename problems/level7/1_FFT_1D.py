@@ -3,8 +3,8 @@
     y[k] = sum over n of signal[n] * exp(-2 pi i k n / N),    k = 0 .. N - 1,    N = signal_length
 
 signal is (signal_length,), float32, contiguous; y is (signal_length,), complex64. It is not normalised, and the upper
-half of y, the conjugate of the lower one, is wanted too. signal_length varies between cases; its prime factors are 2,
-3, 5 and 7 only. There are no parameters.
+half of y, the conjugate of the lower one, is part of the output. signal_length varies between cases; its prime
+factors are 2, 3, 5 and 7 only. There are no parameters.
 Differs from kernrl: a longer signal.
 """
 

@@ -3,8 +3,8 @@
     y[k, l] = sum over r, c of image[r, c] * exp(-2 pi i (k r / H + l c / W)),    k < H,    l < W
 
 image is (image_height, image_width) = (H, W), float32, contiguous; y has the same shape and is complex64. It is not
-normalised, and the half of y that follows by symmetry, y[-k, -l] = conj(y[k, l]), is wanted too. Both sizes vary
-between cases; their prime factors are 2, 3, 5 and 7 only. There are no parameters.
+normalised, and the half of y that follows by symmetry, y[-k, -l] = conj(y[k, l]), is part of the output. Both sizes
+vary between cases; their prime factors are 2, 3, 5 and 7 only. There are no parameters.
 Differs from kernrl: a larger image.
 """
 

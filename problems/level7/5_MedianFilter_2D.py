@@ -6,7 +6,7 @@ p is the image, mirrored at its borders without repeating them: p[-1] is row 1, 
 image and y are (image_height, image_width), float32, contiguous. The constructor takes kernel_size, which is odd: the
 window has an odd number of pixels, and the median is the middle one in order. No pixel is NaN. All three sizes vary
 between cases; both sides of the image are longer than kernel_size // 2. There are no parameters.
-Differs from kernrl, whose reference does not run: a mirrored border as was meant there, signed pixels, a larger image.
+Differs from kernrl, whose reference does not run: a mirrored border as intended there, signed pixels, a larger image.
 """
 
 import torch

@@ -3,8 +3,8 @@
     y[b, k] = s[k] * sum over j of x[b, j] * cos(pi / length * (j + 1/2) * k)
     s[0] = sqrt(1 / length),    s[k] = sqrt(2 / length) for k > 0
 
-x and y are (batch_size, length), float32, contiguous. The transform is orthogonal: it keeps the norm of every row. It
-is written as a product with a matrix, which a fast transform (through an FFT of half the length) does without.
+x and y are (batch_size, length), float32, contiguous. The transform is orthogonal: it keeps the norm of every row. The
+reference multiplies by a matrix, which a fast transform (through an FFT of half the length) avoids.
 batch_size and length vary between cases; length may be any number. There are no parameters.
 """
 

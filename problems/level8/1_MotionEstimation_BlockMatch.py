@@ -8,8 +8,9 @@ every block, (H // B, W // B), int32; among equal costs the least dy wins, then 
 (frame_height, frame_width) = (H, W), uint8, contiguous; rows and columns beyond the last whole block are left out. The
 constructor takes block_size and search_range. Frame size, block_size, search_range and the number of grey levels vary
 between cases; with few levels many costs are equal. There are no parameters.
-Of three blocks about one has moved, but for a fifth of its pixels; one is new, so that its least cost is not far below
-the others; and one looks as if it had moved by its equal pixels alone, the rest of which are far off.
+About a third of the blocks have moved, except for a fifth of their pixels. A third are new, so their least cost is not
+far below the others. The rest would seem to have moved if only equal pixels counted, but their other pixels are far
+off.
 Differs from kernrl: pixels and results are integers, because rounding would choose between near-equal costs; blocks
 have really moved. The reference there loops over blocks in Python.
 """

@@ -8,7 +8,7 @@
 for U and V alike. y_full is (frame_height, frame_width) = (H, W), u_half and v_half are (H // 2, W // 2) = (h, w), all
 float32 and contiguous. `forward` returns the tuple (y, u_full, v_full), each (H, W), float32. The sizes vary between
 cases; with odd H or W the ratio is not quite 2. There are no parameters.
-Differs from kernrl: luma is stretched from video range, 16 to 235 of 255, and not handed back as it came; signed
+Differs from kernrl: luma is stretched from video range, 16 to 235 of 255, instead of returned unchanged; signed
 pixels, a larger frame.
 """
 

@@ -10,7 +10,7 @@ none lies between two bins by rounding. `forward` returns the tuple (is_scene_ch
 two float32 tensors, all without dimensions. The constructor takes sad_threshold and hist_threshold; no score comes near
 its threshold. The frame sizes vary between cases. There are no parameters.
 Differs from kernrl: bins of equal width; the edge measure, which was computed and not used, is left out; a third of the
-pairs each is one scene, a cut and a fade, with brightness drawn at random.
+pairs each show one scene, a cut or a fade, with brightness drawn at random.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""Embedding bag: the sums of the table's rows that ragged bags of indices name.
+"""Embedding bag: sums of table rows over ragged bags of indices.
 
     y[b, :] = sum over i in offsets[b] .. offsets[b + 1] - 1 of weight[indices[i], :],    0 for an empty bag
 

@@ -6,7 +6,7 @@ input is (array_size,), float32, contiguous, without NaN. y is a float32 scalar,
 cases. There are no parameters. Some inputs are negative throughout. Their largest element lies anywhere, but more
 often near the end than near the start, and in one of four at the very end.
 Differs from kernrl: these inputs and a longer vector. Among positive numbers a maximum that starts from 0 goes
-unseen, and among evenly spread ones so does a part left out.
+unnoticed, and among evenly spread ones so does a part left out.
 """
 
 import torch

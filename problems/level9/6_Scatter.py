@@ -1,11 +1,11 @@
-"""Scatter with collisions: values go to the places that indices name, and of several for one place the last stays.
+"""Scatter with collisions: values go to the positions in indices, and of several for one position the last wins.
 
     output[j] = values[i] for the largest i with indices[i] = j;    output[j] = 0 where there is none
 
 values is (num_values,), float32; indices is (num_values,), int64, every entry in [0, output_size), in random order;
 output is (output_size,), float32; all are contiguous. The constructor takes output_size. num_values and output_size
 vary between cases. There are no parameters.
-Differs from kernrl: the last of several values stays, where kernrl leaves it open; signed values, more of them.
+Differs from kernrl: the last of several values wins, which kernrl leaves open; signed values, more of them.
 """
 
 import torch

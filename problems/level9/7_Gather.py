@@ -1,4 +1,4 @@
-"""Gather: elements of a vector at the places that indices name.
+"""Gather: the elements of a vector at given indices.
 
     output[i] = source[indices[i]]
 

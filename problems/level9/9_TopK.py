@@ -1,4 +1,4 @@
-"""The k largest elements of each row, largest first, and where they stand. Two outputs.
+"""The k largest elements of each row, largest first, and their positions. Two outputs.
 
     values[b, j] = x[b, indices[b, j]],    values[b, 0] >= values[b, 1] >= ... >= every other element of the row;
     among equal elements the one further left comes first, and is taken first
