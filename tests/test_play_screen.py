@@ -27,7 +27,8 @@ from kevin_env.app.play.screens import render
 from kevin_env.app.play.state import State, Want, spent
 from kevin_env.app.play.tail import tail
 from kevin_env.app.replay.code import Line, fenced
-from kevin_env.app.replay.state import PANES, USUAL, Size
+from kevin_env.app.replay.panes import PANES
+from kevin_env.app.replay.state import USUAL, Size
 from kevin_env.judge.api import Seconds
 from kevin_env.record import Message, Trajectory, Turn
 

@@ -14,9 +14,8 @@ from rich.console import Console
 from trajectories import EVIL, trajectory, turn
 from typer.testing import CliRunner
 
-from kevin_env.app.replay.panes import lines_of_pane
-from kevin_env.app.replay.rows import row_of
-from kevin_env.app.replay.state import State, View
+from kevin_env.app.replay.panes import pane_lines
+from kevin_env.app.replay.pieces import Look
 from kevin_env.cli import app
 from kevin_env.episode import Episode
 from kevin_env.feedback import PROFILE_TOKENS, render_feedback
@@ -246,11 +245,10 @@ def test_records_without_profiles_are_read() -> None:
 def test_the_replay_shows_all_of_a_profile_and_where_it_was_taken() -> None:
     profile = Profile(kernels=KERNELS, ncu=NCU, code=(CODE,), sanitizer=RACE, notes=(NOTE,))
     episode = trajectory(turn(1, profile=profile, seconds=Seconds(build=1.0, profile=1.25)))
-    view = View(row_of(episode), episode)
     page = io.StringIO()
     console = Console(file=page, width=120)
     for pane in ("feedback", "timings"):
-        for line in lines_of_pane(State("t", views=(view,)), view, pane, 110):
+        for line in pane_lines(episode, 0, pane, Look(110)):
             console.print(line)
     text = " ".join(page.getvalue().split())
     assert (

@@ -213,6 +213,7 @@ def test_filters(words: str, found: str) -> None:
     ("sort", "order", "backwards"),
     [
         ("file", "abc", "cba"),
+        ("newest", "cba", "abc"),
         ("best", "cab", "acb"),
         ("return", "acb", "bca"),
         ("turns", "cab", "abc"),

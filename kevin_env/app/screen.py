@@ -84,6 +84,15 @@ def best_turn(turns: Sequence[Turn]) -> Turn | None:
     return max(timed, key=lambda turn: turn.speedup or 0.0, default=None)
 
 
+def best_at(turns: Sequence[Turn]) -> int:
+    """Where the fastest turn is, from 0; the last correct one when none was timed, else the last."""
+    best = best_turn(turns)
+    if best is not None:
+        return turns.index(best)
+    right = [n for n, turn in enumerate(turns) if turn.category == "correct"]
+    return right[-1] if right else max(len(turns) - 1, 0)
+
+
 def turns_table(turns: Sequence[Turn], returns: Sequence[float]) -> Table:
     """One row a turn: verdict, speedup with its interval, score, return and seconds."""
     table = Table()

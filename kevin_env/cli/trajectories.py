@@ -66,9 +66,9 @@ def replay(
     ):
         text.print_episodes(text.chosen(library, choice, errors), console)
     else:
-        from kevin_env.app.replay.loop import Replay
+        from kevin_env.app.tui.replay import ReplayApp
 
-        Replay(library, follow, words, episode).run(console)
+        ReplayApp(library, follow, words, episode).run()
 
 
 def export(

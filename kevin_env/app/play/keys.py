@@ -10,7 +10,7 @@ from dataclasses import replace
 from kevin_env.app.play.events import Event, happened
 from kevin_env.app.play.panes import most_scroll
 from kevin_env.app.play.state import Asking, State, Typing, Want
-from kevin_env.app.replay.state import PANES
+from kevin_env.app.replay.panes import PANES
 from kevin_env.outcome import printable
 
 Action = Callable[[State], State]

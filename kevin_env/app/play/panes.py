@@ -5,12 +5,10 @@ from rich.text import Text
 from kevin_env.app.play.layout import layout
 from kevin_env.app.play.state import State
 from kevin_env.app.play.tail import tail
+from kevin_env.app.replay import panes as of_turn
 from kevin_env.app.replay.code import Line
-from kevin_env.app.replay.panes import Look, lines_of_pane, prose
-from kevin_env.app.replay.pieces import DIM, coloured, paragraph, text, wrapped
-from kevin_env.app.replay.rows import row_of
-from kevin_env.app.replay.state import Pane, View
-from kevin_env.app.replay.state import State as ReplayState
+from kevin_env.app.replay.panes import Pane, prose
+from kevin_env.app.replay.pieces import DIM, Look, coloured, paragraph, text, wrapped
 
 
 def pane_lines(state: State, width: int, height: int) -> list[Text]:
@@ -29,8 +27,7 @@ def pane_lines(state: State, width: int, height: int) -> list[Text]:
 def turn_lines(state: State, pane: Pane, width: int) -> list[Text]:
     """A pane of the turn that is looked at, or of the last one."""
     at = len(state.turns) - 1 if state.at is None else state.at
-    view = View(row_of(state.episode), state.episode, max(at, 0))
-    return lines_of_pane(ReplayState(title="", views=(view,)), view, pane, width)
+    return of_turn.pane_lines(state.episode, max(at, 0), pane, Look(max(width, 8)))
 
 
 def pane_title(state: State) -> str:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from kevin_env.app.replay.state import USUAL, Pane, Size
+from kevin_env.app.replay.panes import Pane
+from kevin_env.app.replay.state import USUAL, Size
 from kevin_env.judge.api import Stage
 from kevin_env.record import Message, Trajectory, Turn
 

@@ -1,44 +1,62 @@
-"""Two versions of a kernel, line by line."""
+"""Two versions of a kernel, line by line: what changed, and what that looks like."""
 
 import difflib
 import functools
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from kevin_env.app.replay.code import lines_of
-from kevin_env.app.replay.state import Base, View
+from rich.style import Style
+from rich.text import Text
+
+from kevin_env.app.replay.code import code_lines, lines_of
+from kevin_env.app.replay.pieces import (
+    DIM,
+    Base,
+    Look,
+    coloured,
+    fit,
+    join,
+    paragraph,
+    speedup,
+    text,
+    wrapped,
+)
+from kevin_env.app.screen import best_turn
 from kevin_env.record import Turn
 
 CONTEXT = 3
 """Equal lines that are shown round a change."""
+ALIKE = 0.4
+"""How similar two lines must be for the changes within them to be marked."""
+
+_DIGITS = 4
+_TWO_COLUMNS = 60
+"""Width below which there is no room for two."""
+_SIGNS = {" ": "", "-": "bold red", "+": "bold green"}
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line of a diff. Numbers count from 1; a line that is on one side only has no number on
-    the other.
-    """
+    """One line of a diff. Numbers count from 1; a line on one side only has no other number."""
 
     tag: Literal[" ", "-", "+", "gap"]
     old: int | None = None
     new: int | None = None
     text: str = ""
     """The line; of a gap, how many equal lines are left out."""
+    changed: tuple[tuple[int, int], ...] = ()
+    """Where in the line it differs from the line that it replaces or is replaced by."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """One line of a diff in two columns; None where a side has none."""
-
-    old: DiffLine | None
-    new: DiffLine | None
+Pair = tuple[DiffLine | None, DiffLine | None]
+"""One line of a diff in two columns; None where a side has none."""
 
 
 @functools.lru_cache(maxsize=64)
 def diff_lines(old: str, new: str) -> tuple[DiffLine, ...]:
-    """What changes from one text to the other, with a little of what does not; empty when nothing
-    changes.
-    """
+    """What changes from one text to the other, with some context; empty when nothing changes."""
     before, after = lines_of(old), lines_of(new)
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     done: list[DiffLine] = []
@@ -50,20 +68,19 @@ def diff_lines(old: str, new: str) -> tuple[DiffLine, ...]:
             if tag == "equal":
                 done += [DiffLine(" ", a + n + 1, c + n + 1, before[a + n]) for n in range(b - a)]
             else:
-                done += [DiffLine("-", n + 1, None, before[n]) for n in range(a, b)]
-                done += [DiffLine("+", None, n + 1, after[n]) for n in range(c, d)]
+                done += _replaced(before[a:b], after[c:d], a, c)
         end = group[-1][2]
     if done and len(before) > end:
         done.append(_gap(len(before) - end))
     return tuple(done)
 
 
-def counts(lines: tuple[DiffLine, ...]) -> tuple[int, int]:
+def counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
     """How many lines were added, and how many removed."""
     return sum(line.tag == "+" for line in lines), sum(line.tag == "-" for line in lines)
 
 
-def in_pairs(lines: tuple[DiffLine, ...]) -> tuple[Pair, ...]:
+def in_pairs(lines: Sequence[DiffLine]) -> tuple[Pair, ...]:
     """A diff for two columns: lines that replace each other stand side by side."""
     done: list[Pair] = []
     removed: list[DiffLine] = []
@@ -77,29 +94,158 @@ def in_pairs(lines: tuple[DiffLine, ...]) -> tuple[Pair, ...]:
             done += _side_by_side(removed, added)
             removed, added = ([line], []) if line is not None and line.tag == "-" else ([], [])
             if line is not None and line.tag != "-":
-                done.append(Pair(line, line))
+                done.append((line, line))
     return tuple(done)
 
 
-def base_of(view: View, base: Base, other: View | None) -> tuple[str, Turn | None]:
-    """What a turn is compared with: its name, and the turn; None when there is no such turn."""
-    turns = view.episode.turns
+def base_of(
+    turns: Sequence[Turn], at: int, base: Base, other: Turn | None = None
+) -> tuple[str, Turn | None]:
+    """What the turn at index `at` is compared with: its name, and the turn if there is one."""
     if base == "other" and other is not None:
-        return "the other trajectory", other.turn
+        return "the other trajectory", other
     if isinstance(base, int):
         return f"turn {base}", next((turn for turn in turns if turn.turn == base), None)
-    earlier = [turn for turn in turns[: view.at] if turn.submission]
+    earlier = [turn for turn in turns[:at] if turn.submission]
     if base == "best":
-        timed = [turn for turn in earlier if turn.speedup is not None]
-        return "best before", max(timed, key=lambda turn: turn.speedup or 0.0, default=None)
+        return "best before", best_turn(earlier)
     return "previous", earlier[-1] if earlier else None
+
+
+def diff_pane(turns: Sequence[Turn], at: int, look: Look) -> list[Text]:
+    """What changed from another turn's kernel to that of the turn at index `at`."""
+    name, before = base_of(turns, at, look.base, look.other)
+    turn = turns[at]
+    if turn.submission is None:
+        return [text("this turn has no submission", DIM)]
+    if before is None or before.submission is None:
+        words = f"nothing to compare with: {name} has no submission; d chooses another, D a turn"
+        return paragraph(words, look.width, DIM)
+    lines = diff_lines(before.submission.code, turn.submission.code)
+    title = [_title(name, before, turn, lines), Text()]
+    if not lines:
+        return [*title, text("the two are the same", DIM)]
+    paint = _Painter(before.submission.code, turn.submission.code, look)
+    two = look.side_by_side and look.width >= _TWO_COLUMNS
+    return [*title, *(paint.two(lines) if two else paint.one(lines))]
+
+
+def _title(name: str, before: Turn, turn: Turn, lines: Sequence[DiffLine]) -> Text:
+    added, removed = counts(lines)
+    return join(
+        (f"{name}: turn {before.turn} ", "bold"),
+        (f"{before.category} {speedup(before.speedup)}".rstrip(), DIM),
+        (f"  →  turn {turn.turn} ", "bold"),
+        (f"{turn.category} {speedup(turn.speedup)}".rstrip(), DIM),
+        (f"   +{added}", "green"),
+        (f" -{removed}", "red"),
+    )
+
+
+class _Painter:
+    """Draws the lines of one diff: as code, tinted where a line went or came."""
+
+    def __init__(self, old: str, new: str, look: Look) -> None:
+        self._old, self._new, self._look = code_lines(old), code_lines(new), look
+
+    def one(self, lines: Sequence[DiffLine]) -> list[Text]:
+        """One column."""
+        done: list[Text] = []
+        for line in lines:
+            if line.tag == "gap":
+                done.append(_gap_text(line, self._look.width))
+            else:
+                numbers = f"{line.old or '':>{_DIGITS}} {line.new or '':>{_DIGITS}} "
+                done += self._drawn(line, numbers, self._look.width, self._look.wrap)
+        return done
+
+    def two(self, lines: Sequence[DiffLine]) -> list[Text]:
+        """Two columns, old and new."""
+        half = (self._look.width - 3) // 2
+        done: list[Text] = []
+        for old, new in in_pairs(lines):
+            if old is not None and old.tag == "gap":
+                done.append(_gap_text(old, self._look.width))
+                continue
+            left = self._drawn(old, f"{old.old or '':>{_DIGITS}} ", half) if old else []
+            right = self._drawn(new, f"{new.new or '':>{_DIGITS}} ", half) if new else []
+            for n in range(max(len(left), len(right))):
+                a, b = (side[n] if n < len(side) else Text(" " * half) for side in (left, right))
+                done.append(join(a, (" │ ", DIM), b))
+        return done
+
+    def _drawn(self, line: DiffLine, numbers: str, width: int, wrap: bool = True) -> list[Text]:
+        """A line with its numbers and sign, wrapped to the width and tinted over all of it."""
+        head = join((numbers, DIM), (f"{line.tag} ", _SIGNS[line.tag]))
+        whole = join(head, self._body(line))
+        hang = " " * (len(numbers) + 2)
+        parts = wrapped(whole, width, hang) if wrap else [whole]
+        tint = self._tint(line.tag)
+        if tint:
+            for part in parts:
+                part.pad_right(max(width - part.cell_len, 0))
+                part.stylize_before(tint)
+            return parts
+        return [fit(part, width) for part in parts] if wrap else parts
+
+    def _body(self, line: DiffLine) -> Text:
+        """The line as code, what changed within it marked."""
+        code, number = (self._old, line.old) if line.tag == "-" else (self._new, line.new)
+        at = (number or 1) - 1
+        body = coloured(code[at]) if at < len(code) else text(line.text)
+        style = self._tint(line.tag, strong=True) or Style(bold=True, underline=True)
+        for start, end in line.changed:
+            body.stylize(style, start, end)
+        return body
+
+    def _tint(self, tag: str, strong: bool = False) -> Style | None:
+        tints = self._look.tints
+        if tints is None or tag not in "+-":
+            return None
+        return Style(bgcolor=tints[("+-".index(tag)) + 2 * strong])
+
+
+def _gap_text(line: DiffLine, width: int) -> Text:
+    return fit(text(f"{'':>{2 * _DIGITS + 2}}⋯ {line.text}", DIM), width)
 
 
 def _gap(lines: int) -> DiffLine:
     return DiffLine("gap", text=f"{lines} equal line{'s' if lines > 1 else ''}")
 
 
+def _replaced(before: list[str], after: list[str], a: int, c: int) -> list[DiffLine]:
+    """Lines that went and lines that came; pairs that are alike are compared word by word."""
+    old = [DiffLine("-", a + n + 1, None, line) for n, line in enumerate(before)]
+    new = [DiffLine("+", None, c + n + 1, line) for n, line in enumerate(after)]
+    for n, (one, other) in enumerate(zip(old, new, strict=False)):
+        went, came = _within(one.text, other.text)
+        old[n], new[n] = replace(one, changed=went), replace(other, changed=came)
+    return old + new
+
+
+def _within(old: str, new: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+    """Where two lines differ, word by word; nowhere when they are not alike."""
+    a, b = (re.findall(r"\w+|\s+|[^\w\s]", line) for line in (old, new))
+    if max(len(a), len(b)) > 400 or _likeness(a, b) < ALIKE:
+        return (), ()
+    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
+    went: list[tuple[int, int]] = []
+    came: list[tuple[int, int]] = []
+    for tag, i, j, k, m in matcher.get_opcodes():
+        for words, first, last, spans in ((a, i, j, went), (b, k, m, came)):
+            if tag != "equal" and last > first:
+                start = sum(map(len, words[:first]))
+                spans.append((start, start + sum(map(len, words[first:last]))))
+    return tuple(went), tuple(came)
+
+
+def _likeness(a: list[str], b: list[str]) -> float:
+    """Of two lines, 0 to 1, apart from their spaces."""
+    words = ([word for word in line if not word.isspace()] for line in (a, b))
+    return difflib.SequenceMatcher(None, *words, autojunk=False).ratio()
+
+
 def _side_by_side(removed: list[DiffLine], added: list[DiffLine]) -> list[Pair]:
     length = max(len(removed), len(added))
     padded = [[*lines, *[None] * (length - len(lines))] for lines in (removed, added)]
-    return [Pair(old, new) for old, new in zip(*padded, strict=True)]
+    return list(zip(*padded, strict=True))

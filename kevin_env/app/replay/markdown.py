@@ -5,8 +5,6 @@ import re
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.diffs import base_of, diff_lines
 from kevin_env.app.replay.reward import formula, return_sum, returns_of, score_sum
-from kevin_env.app.replay.rows import row_of
-from kevin_env.app.replay.state import View
 from kevin_env.app.screen import COLUMNS
 from kevin_env.record import Trajectory
 from kevin_env.render import turn_cells
@@ -70,7 +68,7 @@ def _turn(episode: Trajectory, at: int) -> list[str]:
 
 def _changes(episode: Trajectory, at: int) -> list[str]:
     turn = episode.turns[at]
-    _, before = base_of(View(row_of(episode), episode, at), "previous", None)
+    _, before = base_of(episode.turns, at, "previous")
     if turn.submission is None or before is None or before.submission is None:
         return []
     lines = diff_lines(before.submission.code, turn.submission.code)

@@ -2,54 +2,44 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Literal, get_args
 
 from rich.text import Text
 
 from kevin_env.app.replay.code import clean, code_lines, fenced, lines_of
-from kevin_env.app.replay.diff_pane import diff_pane
+from kevin_env.app.replay.diffs import diff_pane
 from kevin_env.app.replay.numbers_panes import reward_pane, timings_pane
-from kevin_env.app.replay.pieces import DIM, coloured, join, paragraph, text, verdict, wrapped
-from kevin_env.app.replay.state import Pane, State, View
+from kevin_env.app.replay.pieces import (
+    DIM,
+    Look,
+    coloured,
+    join,
+    paragraph,
+    text,
+    verdict,
+    wrapped,
+)
 from kevin_env.outcome import CompileError, Ending, Incorrect, RuntimeFailure
 from kevin_env.profile_wording import profile_lines
-from kevin_env.record import Turn
+from kevin_env.record import Trajectory, Turn
 
+Pane = Literal["kernel", "diff", "feedback", "prompt", "reply", "timings", "reward"]
+PANES: tuple[Pane, ...] = get_args(Pane)
 _QUOTED = 8
 """Characters that a quoted line of source must have to be looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How panes are to be drawn."""
-
-    width: int
-    wrap: bool = True
-    reasoning: bool = True
-
-
-def pane_lines(state: State, view: View, width: int) -> list[Text]:
-    """All lines of the pane that is chosen, for the turn that is shown."""
-    return lines_of_pane(state, view, state.pane, width)
-
-
-def lines_of_pane(state: State, view: View, pane: Pane, width: int) -> list[Text]:
-    """All lines of any pane, for the turn that is shown."""
-    if view.turn is None:
+def pane_lines(episode: Trajectory, at: int, pane: Pane, look: Look) -> list[Text]:
+    """All lines of a pane, for the turn at index `at`."""
+    if at >= len(episode.turns):
         return [text("no turn has been judged yet", DIM)]
-    look = Look(max(width, 8), state.wrap, state.reasoning)
-    other = (
-        next((each for each in state.views if each is not view), None)
-        if len(state.views) == 2
-        else None
-    )
     if pane == "diff":
-        return diff_pane(view, state.base, other, look.width, state.side_by_side)
+        return diff_pane(episode.turns, at, look)
     if pane == "reward":
-        return reward_pane(view.episode, view.at, look.width)
+        return reward_pane(episode, at, look.width)
     if pane == "timings":
-        return timings_pane(view.episode, view.at, look.width)
-    return list(_PANES[pane](view.turn, look))
+        return timings_pane(episode, at, look.width)
+    return list(_PANES[pane](episode.turns[at], look))
 
 
 def error_lines(code: str, outcome: Ending) -> tuple[int, ...]:
@@ -72,7 +62,7 @@ def _kernel(turn: Turn, look: Look) -> tuple[Text, ...]:
     """
     if turn.submission is None:
         return (
-            text(f"no submission: {turn.outcome.message}", "magenta"),
+            *paragraph(f"no submission: {turn.outcome.message}", look.width, "magenta"),
             Text(),
             *prose(turn.reply, look),
         )

@@ -2,7 +2,7 @@
 clean text.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,7 @@ from kevin_env.app.replay.code import Kind, Line, clean
 from kevin_env.app.replay.rows import CATEGORIES
 from kevin_env.app.screen import COLOURS
 from kevin_env.outcome import Category
+from kevin_env.record import Turn
 
 CODE: dict[Kind, str] = {
     "": "",
@@ -25,6 +26,31 @@ CODE: dict[Kind, str] = {
     "decorator": "yellow",
 }
 """Only the terminal's own colours, which suit dark and light ones."""
+
+Base = Literal["previous", "best", "other"] | int
+"""What a diff starts from: the turn before, the fastest turn before, the other trajectory, or a
+turn by its number.
+"""
+Tints = tuple[str, str, str, str]
+"""Backgrounds of a diff: added and removed lines, then what was added and removed within them."""
+DARK: Tints = ("#12301c", "#3a1a1e", "#1f6b37", "#8a2d35")
+LIGHT: Tints = ("#dafbe1", "#ffebe9", "#9be9a8", "#ffb8b0")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How panes are drawn."""
+
+    width: int
+    wrap: bool = True
+    reasoning: bool = True
+    side_by_side: bool = False
+    base: Base = "previous"
+    other: Turn | None = None
+    """The turn of the other trajectory, when two are compared."""
+    tints: Tints | None = None
+    """None for the colours of the terminal alone."""
+
 
 DIM = "bright_black"
 GAP = 2
@@ -182,7 +208,7 @@ def that_fit(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
     return tuple(kept)
 
 
-def table_line(columns: Sequence[Column], cells: dict[str, Text]) -> Text:
+def table_line(columns: Sequence[Column], cells: Mapping[str, Text]) -> Text:
     """One line of a table; cells that no column shows are left out."""
     return Text(" " * GAP).join(
         [fit(cells.get(column.name, Text()), column.width, column.justify) for column in columns]

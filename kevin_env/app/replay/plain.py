@@ -11,12 +11,12 @@ from rich.text import Text
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.code import clean
-from kevin_env.app.replay.diff_pane import diff_pane
+from kevin_env.app.replay.diffs import diff_pane
 from kevin_env.app.replay.library import Library, holds
+from kevin_env.app.replay.pieces import Look
 from kevin_env.app.replay.query import EVERYTHING, Query
 from kevin_env.app.replay.reward import returns_of
-from kevin_env.app.replay.rows import Row, row_of
-from kevin_env.app.replay.state import View
+from kevin_env.app.replay.rows import Row
 from kevin_env.app.screen import show, show_code, turns_table, verdict_text
 from kevin_env.record import Trajectory, Turn
 from kevin_env.recorder import BadLine
@@ -125,8 +125,8 @@ def print_diff(episode: Trajectory, turns: tuple[int, int], console: Console) ->
     for number in turns:
         if number not in numbers:
             raise BadInput(f"there is no turn {number}; the episode has {len(numbers)}")
-    view = View(row_of(episode), episode, numbers.index(turns[1]))
-    for line in diff_pane(view, turns[0], None, console.width, side_by_side=False):
+    look = Look(console.width, base=turns[0])
+    for line in diff_pane(episode.turns, numbers.index(turns[1]), look):
         console.print(
             Text(line.plain.rstrip()) if not console.is_terminal else line, soft_wrap=True
         )

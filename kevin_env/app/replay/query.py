@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.rows import CATEGORIES, Row
 
-Sort = Literal["file", "problem", "model", "best", "return", "turns"]
+Sort = Literal["newest", "file", "problem", "model", "best", "return", "turns"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
 
 HELP = (
@@ -106,6 +106,9 @@ def chosen(
         numbers = [number for number in numbers if hits and number in hits]
     if sort == "file":
         return numbers[::-1] if reverse else numbers
+    if sort == "newest":
+        earlier = sorted(numbers, key=lambda number: rows[number].created)
+        return earlier if reverse else earlier[::-1]
     if sort in ("problem", "model"):
         return sorted(
             numbers, key=lambda number: _natural(_FIELDS[sort](rows[number])), reverse=reverse

@@ -1,0 +1,52 @@
+"""The columns of the list of episodes."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from kevin_env.app.replay.pieces import DIM, GAP, Column, marks, sparkline, speedup, text, that_fit
+from kevin_env.app.replay.rows import Row
+
+_NAMES = 44
+"""Columns that problem and model have at least, with the gaps round them, where there is room."""
+
+
+def list_columns(rows: Sequence[Row], shown: Sequence[int], width: int) -> tuple[Column, ...]:
+    """The columns there is room for; problem and model share what is left."""
+    longest = max((len(rows[n].marks) for n in shown[:200]), default=4)
+    turns = min(max(longest, 5), 8 if width < 100 else 16 if width < 160 else 32)
+    fixed = [
+        Column("turns", turns),
+        Column("best", 7, "right"),
+        Column("return", 7, "right"),
+        Column("recorded", 16),
+        Column("speedups", max(turns, 8)),
+        Column("ended", 11),
+        Column("id", 8),
+        Column("device", 16),
+    ]
+    number = Column("#", max(len(f"{len(rows):,}"), 3), "right")
+    kept = that_fit(fixed, width - number.width - min(_NAMES, width * 3 // 5))
+    left = width - sum(column.width + GAP for column in (number, *kept)) - GAP
+    problem = max(min(left * 3 // 5, 48), 8)
+    model = max(min(left - problem, 40), 6)
+    return (number, Column("problem", problem), Column("model", model), *kept)
+
+
+def list_cells(row: Row, number: int, columns: Sequence[Column]) -> dict[str, Text]:
+    """A row of the list."""
+    best, width = row.best, next((column.width for column in columns if column.name == "turns"), 0)
+    style = DIM if best is None else "bold green" if best >= 1 else ""
+    return {
+        "#": text(f"{number + 1:,}", DIM),
+        "problem": text(row.problem),
+        "model": text(row.model or "-", "" if row.model else DIM),
+        "turns": marks(row.marks, width),
+        "best": text(speedup(best) or "-", style),
+        "return": text("-", DIM) if row.value is None else text(f"{row.value:.3f}"),
+        "speedups": text(sparkline(row.speedups[-width:]), "cyan"),
+        "ended": text(row.stop_reason or "running", DIM if row.stop_reason else "cyan"),
+        "device": text(row.device, DIM),
+        "recorded": text(row.created[:16].replace("T", " "), DIM),
+        "id": text(row.episode_id[:8], DIM),
+    }

@@ -1,0 +1,254 @@
+"""What every screen has: help, notices, a line to type in, and themes."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult, ReturnType
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.screen import ModalScreen, Screen
+from textual.timer import Timer
+from textual.widgets import Footer, Input, Static
+
+from kevin_env.app.replay.pieces import DARK, DIM, LIGHT, Tints, join, paragraph, text
+from kevin_env.app.tui.widgets import Lines
+
+Pairs = Sequence[tuple[str, str]]
+_NOTICE = 4.0
+"""Seconds that a notice is shown."""
+
+SCROLLING: tuple[BindingType, ...] = (
+    Binding("j,down", "scroll(1)", "down", show=False),
+    Binding("k,up", "scroll(-1)", "up", show=False),
+    Binding("pagedown,space,ctrl+f", "scroll_pages(0.9)", "a page down", show=False),
+    Binding("pageup,ctrl+b", "scroll_pages(-0.9)", "a page up", show=False),
+    Binding("ctrl+d", "scroll_pages(0.5)", "half a page down", show=False),
+    Binding("ctrl+u", "scroll_pages(-0.5)", "half a page up", show=False),
+    Binding("g,home", "scroll(-1000000000)", "to the top", show=False),
+    Binding("G,end", "scroll(1000000000)", "to the end", show=False),
+)
+
+
+class KevinApp(App[ReturnType]):
+    """An application with our keys and colours."""
+
+    ENABLE_COMMAND_PALETTE = True
+    CSS = """
+    .bar { height: 1; width: 1fr; }
+    .title { height: 1; background: $panel; }
+    #ask, #notice { height: 1; display: none; dock: bottom; background: $boost; }
+    #ask Static { width: auto; text-style: bold; }
+    #ask Input { width: 1fr; border: none; height: 1; padding: 0; background: $boost; }
+    .-asking #ask, .-noticing #notice { display: block; }
+    .-asking Footer, .-noticing Footer { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("Q", "quit", "quit from anywhere", show=False),
+        Binding("ctrl+z", "suspend_process", "to the background", show=False),
+    ]
+    FOOT = True
+    """Whether the keys are shown at the foot."""
+
+    def __init__(self) -> None:
+        plain = bool(os.environ.get("NO_COLOR"))
+        super().__init__(ansi_color=plain)
+        if plain:
+            self.theme = "ansi-dark"
+        elif "TEXTUAL_THEME" not in os.environ and _is_light(os.environ.get("COLORFGBG", "")):
+            self.theme = "textual-light"
+
+    @property
+    def tints(self) -> Tints | None:
+        """Backgrounds of diffs under the chosen theme; none without colours."""
+        if self.no_color:
+            return None
+        return DARK if self.current_theme.dark else LIGHT
+
+    def say(self, words: str, wrong: bool = False) -> None:
+        """A notice that goes away."""
+        if words and isinstance(self.screen, AskScreen):
+            self.screen.notice(text(f" {words}", "bold red" if wrong else "bold yellow"))
+
+    def copy(self, words: str, what: str) -> None:
+        """Puts text on the clipboard, as far as the terminal supports that."""
+        self.copy_to_clipboard(words)
+        self.say(f"copied {what}, {len(words):,} characters")
+
+    def action_help_quit(self) -> None:
+        """Ctrl-C leaves, unless something is selected."""
+        self.exit()
+
+    def action_help(self) -> None:
+        """Shows the keys of the screen."""
+        self.push_screen(help_screen(self.screen))
+
+
+def _is_light(colours: str) -> bool:
+    """Whether $COLORFGBG names a light background."""
+    return colours.rpartition(";")[2] in ("7", "15")
+
+
+class _Line(Input):
+    """A line that Escape leaves."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "screen.leave_ask", "leave the line", show=False),
+    ]
+
+
+class AskScreen(Screen[Any]):
+    """A screen with a line at its foot in which something can be typed."""
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "app.help", "help", key_display="?"),
+    ]
+    help_sections: ClassVar[Sequence[tuple[str, Pairs]]] = ()
+    """Of the help, below the keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._done: Callable[[str], None] = lambda words: None
+        self._changed: Callable[[str], None] | None = None
+        self._before = ""
+        self._notice: Timer | None = None
+
+    def foot(self) -> ComposeResult:
+        """The line to type in, and the keys."""
+        with Horizontal(id="ask"):
+            yield Static()
+            yield _Line(compact=True, max_length=2000, select_on_focus=False)
+        yield Static(id="notice")
+        if self.app.FOOT:  # type: ignore[attr-defined]
+            yield Footer(compact=True, show_command_palette=False)
+
+    def notice(self, words: Text) -> None:
+        """Shows a line in place of the keys for some seconds."""
+        self.query_one("#notice", Static).update(words)
+        self.add_class("-noticing")
+        self._notice.stop() if self._notice else None
+        self._notice = self.set_timer(_NOTICE, lambda: self.remove_class("-noticing"))
+
+    def ask(
+        self,
+        what: str,
+        words: str,
+        done: Callable[[str], None],
+        changed: Callable[[str], None] | None = None,
+    ) -> None:
+        """Lets something be typed.
+
+        Args:
+            what: shown in front of the line.
+            words: what stands in it at first.
+            done: called with what was entered.
+            changed: called with each change, and with the first words when the line is left.
+        """
+        self._done, self._changed, self._before = done, changed, words
+        line = self.query_one(Input)
+        self.remove_class("-noticing")
+        self.add_class("-asking")
+        self.query_one("#ask Static", Static).update(text(f" {what}: "))
+        with line.prevent(Input.Changed):
+            line.value = words
+        line.cursor_position = len(words)
+        line.focus()
+
+    @property
+    def asking(self) -> bool:
+        """Whether something is being typed."""
+        return self.has_class("-asking")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Passes on what has been typed so far."""
+        if self._changed and self.asking:
+            self._changed(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Passes on what was entered."""
+        self._close()
+        self._done(event.value.strip())
+
+    def action_leave_ask(self) -> None:
+        """Leaves the line; nothing was entered."""
+        self._close()
+        if self._changed:
+            self._changed(self._before)
+
+    def _close(self) -> None:
+        self.remove_class("-asking")
+        self.set_focus(None)
+
+
+class TextScreen(ModalScreen[None]):
+    """A page of text over another screen."""
+
+    DEFAULT_CSS = """
+    TextScreen { align: center middle; }
+    TextScreen #box {
+        width: 90%; max-width: 110; height: 90%; padding: 0 1;
+        border: round $primary; background: $surface;
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter,question_mark", "app.pop_screen", "close", show=False),
+        *SCROLLING,
+    ]
+
+    def __init__(self, title: str, make: Callable[[int], Sequence[Text]]) -> None:
+        super().__init__()
+        self._title, self._make = title, make
+
+    def compose(self) -> ComposeResult:
+        """The page."""
+        page = Lines(id="box")
+        page.border_title, page.border_subtitle = self._title, "q closes"
+        yield page
+
+    def on_mount(self) -> None:
+        """Fills the page."""
+        self.query_one(Lines).show(self._make)
+
+    def action_scroll(self, by: int) -> None:
+        """Scrolls by lines."""
+        scroll(self.query_one(Lines), by)
+
+    def action_scroll_pages(self, share: float) -> None:
+        """Scrolls by a share of the page."""
+        page = self.query_one(Lines)
+        scroll(page, int(page.size.height * share))
+
+
+def scroll(lines: Lines, by: int) -> None:
+    """Scrolls at once, without an animation."""
+    lines.scroll_to(y=lines.scroll_offset.y + by, animate=False)
+
+
+def help_screen(screen: Screen[Any]) -> TextScreen:
+    """The keys of a screen, as its bindings say, and further sections."""
+    keys: dict[str, list[str]] = {}
+    for base in (AskScreen, type(screen), KevinApp):
+        for binding in Binding.make_bindings(vars(base).get("BINDINGS", ())):
+            known = keys.setdefault(binding.description, [])
+            known.append(screen.app.get_key_display(replace(binding, key_display=None)))
+    pairs = [(" ".join(known), words) for words, known in keys.items()]
+    pairs += [("^p", "all commands, themes among them"), ("^c", "copy what is selected, or quit")]
+    sections = (("Keys", pairs), *getattr(screen, "help_sections", ()))
+
+    def lines(width: int) -> list[Text]:
+        parts = ([text(title, "bold"), *_pairs(each, width), Text()] for title, each in sections)
+        return [line for part in parts for line in part]
+
+    return TextScreen("keys", lines)
+
+
+def _pairs(pairs: Pairs, width: int) -> list[Text]:
+    room = min(max(len(key) for key, _ in pairs) + 2, width // 2)
+    done: list[Text] = []
+    for key, words in pairs:
+        for number, line in enumerate(paragraph(words, width - room - 2, DIM)):
+            done.append(join("  ", (f"{'' if number else key:<{room}}", "cyan"), line))
+    return done

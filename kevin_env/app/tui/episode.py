@@ -1,0 +1,426 @@
+"""The turns of one episode beside what the chosen turn holds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Static
+
+from kevin_env.app.replay.code import lines_of
+from kevin_env.app.replay.panes import PANES, Pane, pane_lines
+from kevin_env.app.replay.pieces import (
+    DIM,
+    Base,
+    Column,
+    Look,
+    Tints,
+    bar,
+    join,
+    paragraph,
+    sparkline,
+    speedup,
+    text,
+    that_fit,
+    verdict,
+)
+from kevin_env.app.replay.reward import return_sum, returns_of, score_sum
+from kevin_env.app.replay.rows import MARKS
+from kevin_env.app.screen import COLOURS, best_at, best_turn
+from kevin_env.app.tui.widgets import Lines, Rows
+from kevin_env.record import Trajectory, Turn
+
+_VERDICT = 26
+_FRAME = 4
+"""Columns of the table of turns that are no cells: mark, gap and scrollbar."""
+_SIDE = (62, 76)
+"""Least and most columns of the turns beside the pane."""
+WIDE, VERY_WIDE = 132, 190
+"""Columns from which on the turns stand beside the pane, and a second pane beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How episodes are looked at; the same for two side by side."""
+
+    pane: Pane = "kernel"
+    base: Base = "previous"
+    wrap: bool = True
+    reasoning: bool = True
+    side_by_side: bool = False
+
+
+@dataclass(frozen=True)
+class Now:
+    """The turn that is being taken, shown below those that have been."""
+
+    cells: Mapping[str, Text]
+    """Its row of the table."""
+    title: str
+    make: Callable[[int], Sequence[Text]] = field(default=lambda width: ())
+    """What is shown of it."""
+
+
+class EpisodeView(Horizontal):
+    """An episode at one of its turns.
+
+    Args:
+        episode: as far as it has got.
+        at: the turn to begin with, from 0; the number of turns for the one that is being taken.
+        now: the turn that is being taken, if any.
+        paired: whether another episode stands beside it.
+    """
+
+    DEFAULT_CSS = """
+    EpisodeView #sums { height: 1fr; padding: 0 1; }
+    EpisodeView #brief { display: none; height: 1; color: $text-muted; }
+    EpisodeView #tabs, EpisodeView #beside-title { height: 1; background: $boost; }
+    EpisodeView #main { border-left: vkey $panel; }
+    EpisodeView #beside-box { width: 2fr; border-left: vkey $panel; display: none; }
+    EpisodeView #pane-box { width: 3fr; }
+    EpisodeView.-very-wide #beside-box { display: block; }
+    EpisodeView.-narrow { layout: vertical; }
+    EpisodeView.-narrow #side { width: 1fr; height: auto; max-height: 40%; }
+    EpisodeView.-narrow #main { border-left: none; }
+    EpisodeView.-narrow #sums { display: none; }
+    EpisodeView.-narrow #brief { display: block; }
+    EpisodeView.-paired { border-left: vkey $panel; }
+    EpisodeView.-plain #side { display: none; }
+    """
+
+    class Moved(Message):
+        """Another turn is shown."""
+
+    def __init__(
+        self, episode: Trajectory, at: int, now: Now | None = None, paired: bool = False
+    ) -> None:
+        super().__init__(classes="-narrow -paired" if paired else None)
+        self.episode, self.at, self.now, self.paired = episode, at, now, paired
+        self.options = Options()
+        self.other: Turn | None = None
+
+    def compose(self) -> ComposeResult:
+        """Turns, tabs and panes."""
+        with Vertical(id="side"):
+            yield Rows(id="turns")
+            yield Static(id="sums")
+            yield Static(id="brief")
+        with Horizontal(id="main"):
+            with Vertical(id="pane-box"):
+                yield Static(id="tabs")
+                yield Lines(id="pane")
+            with Vertical(id="beside-box"):
+                yield Static(text("feedback", "bold"), id="beside-title")
+                yield Lines(id="beside")
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn that is shown; None for the one that is being taken."""
+        turns = self.episode.turns
+        return turns[self.at] if self.at < len(turns) else None
+
+    @property
+    def pane(self) -> Lines:
+        """What is read."""
+        return self.query_one("#pane", Lines)
+
+    @property
+    def last(self) -> int:
+        """The last turn that can be shown, from 0."""
+        return max(len(self.episode.turns) - (self.now is None), 0)
+
+    def on_mount(self) -> None:
+        """Fills it."""
+        self.update()
+
+    def on_resize(self) -> None:
+        """Lays it out for the width."""
+        width = self.size.width
+        self.set_class(width < WIDE or self.paired, "-narrow")
+        self._table()
+        self._tabs()
+        self._beside()
+
+    def go_to(self, at: int) -> None:
+        """At that turn, from 0, or the nearest."""
+        self.at = min(max(at, 0), self.last)
+        self.update()
+        self.post_message(self.Moved())
+
+    def set(self, options: Options, keep: bool = False) -> None:
+        """Shows it with other options, from the top unless `keep`."""
+        self.options = options
+        self.update(keep)
+
+    def show(self, episode: Trajectory, now: Now | None = None) -> None:
+        """Shows more of it. At the last turn it goes on to the new last one."""
+        followed = self.at >= self.last
+        same = self.at < len(self.episode.turns)
+        self.episode, self.now = episode, now
+        at = self.last if followed else min(self.at, self.last)
+        moved, self.at = at != self.at, at
+        self.update(keep=not moved and same == (at < len(episode.turns)))
+
+    def update(self, keep: bool = False) -> None:
+        """Draws all of it anew; `keep` stays at the line."""
+        if not self.children:
+            return
+        self._table()
+        self._tabs()
+        self._beside()
+        if self.turn is None and self.now is not None:
+            self.pane.show(self.now.make, keep=keep)
+            return
+        at, pane, tints = self.at, self.options.pane, self._tints
+        gutter = _gutter(self.turn, pane) if not self.options.wrap else 0
+        self.pane.show(
+            lambda width: pane_lines(self.episode, at, pane, self._look(width, tints)), gutter, keep
+        )
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """Goes to the turn that was clicked."""
+        event.stop()
+        self.go_to(event.row)
+
+    @property
+    def _side(self) -> int:
+        return min(max(self.size.width - 80, _SIDE[0]), _SIDE[1])
+
+    @property
+    def _tints(self) -> Tints | None:
+        return getattr(self.app, "tints", None)
+
+    def _look(self, width: int, tints: Tints | None) -> Look:
+        chosen = self.options
+        return Look(
+            width,
+            chosen.wrap,
+            chosen.reasoning,
+            chosen.side_by_side,
+            chosen.base,
+            self.other,
+            tints,
+        )
+
+    def _table(self) -> None:
+        rows, turns = self.query_one(Rows), self.episode.turns
+        narrow = self.has_class("-narrow")
+        width = self.size.width if narrow else self._side
+        self.query_one("#side").styles.width = None if narrow else width
+        rows.cursor = self.at
+        count = len(turns) + (self.now is not None)
+        rows.styles.height = count + 1 if narrow else min(count + 1, 24)
+        returns, best = returns_of(self.episode), best_turn(turns)
+        most = max((turn.speedup or 0.0 for turn in turns), default=0.0) or 1.0
+        columns = turn_columns(turns, width - _FRAME)
+        room = columns[-1].width if columns else 0
+
+        def cells(at: int) -> Mapping[str, Text]:
+            if at >= len(turns):
+                return self.now.cells if self.now else {}
+            return turn_cells(turns[at], returns[at], turns[at] is best, most, room)
+
+        rows.show(columns, count, cells)
+        self.query_one("#sums", Static).update(Text("\n").join(self._sums(width - 3)))
+        self.query_one("#brief", Static).update(_sparklines(self.episode, width))
+
+    def _sums(self, width: int) -> list[Text]:
+        """How the turn's score and return came about, and what it was about."""
+        lines = [Text(), _sparklines(self.episode, width)]
+        turn = self.turn
+        if turn is None:
+            return lines
+        sums = (
+            f"score {turn.turn} = {score_sum(turn, self.episode)}",
+            f"return {turn.turn} = {return_sum(self.episode, self.at)}",
+        )
+        for words in sums:
+            lines += [Text(), *paragraph(words, width)]
+        return [*lines, Text(), *paragraph(turn.summary or turn.outcome.message, width, DIM)]
+
+    def _tabs(self) -> None:
+        tabs = self.query_one("#tabs", Static)
+        if self.turn is None and self.now is not None:
+            tabs.update(text(f" {self.now.title}", "bold"))
+            return
+        width = self.size.width - (0 if self.has_class("-narrow") else self._side)
+        long = width * (0.6 if self.has_class("-very-wide") else 1) >= sum(
+            len(name) + 3 for name in PANES
+        )
+        line = Text(no_wrap=True)
+        for number, name in enumerate(PANES, start=1):
+            chosen = name == self.options.pane
+            style = Style(bold=chosen, reverse=chosen) + Style.from_meta(
+                {"@click": f"screen.pane({number})"}
+            )
+            words = f"{number} {name}" if long or chosen else str(number)
+            line.append(" ").append(words, style)
+        tabs.update(line)
+
+    def _beside(self) -> None:
+        """The feedback, where there is room for it beside the kernel."""
+        useful = self.options.pane in ("kernel", "diff") and self.turn is not None
+        shown = useful and self.size.width >= VERY_WIDE and not self.paired
+        self.set_class(shown, "-very-wide")
+        if shown:
+            at = self.at
+            self.query_one("#beside", Lines).show(
+                lambda width: pane_lines(self.episode, at, "feedback", Look(width))
+            )
+
+
+def turn_columns(turns: Sequence[Turn], width: int) -> tuple[Column, ...]:
+    """Of a table of turns; narrower ones leave out the last columns."""
+    longest = max((len(_verdict(turn).plain) for turn in turns), default=0)
+    interval = max([6, *(len(_interval(turn)) for turn in turns)])
+    found = (
+        Column("", 1),
+        Column("turn", 4, "right"),
+        Column("verdict", min(max(longest, 15), _VERDICT, max(width - 29, 8))),
+        Column("speedup", 7, "right"),
+        Column("score", 6, "right"),
+        Column("return", 6, "right"),
+        Column("[95 %]", interval),
+        Column("seconds", 7, "right"),
+        Column("speedup ", 24),
+    )
+    return that_fit(found, width)
+
+
+def turn_cells(turn: Turn, value: float, best: bool, most: float, room: int) -> dict[str, Text]:
+    """A row of a table of turns.
+
+    Args:
+        turn: the turn.
+        value: its return.
+        best: whether it is the fastest.
+        most: the largest speedup of all turns.
+        room: width of the bar.
+    """
+    fast = "bold green" if best else "green" if (turn.speedup or 0.0) >= 1 else ""
+    return {
+        "": text(MARKS[turn.category], COLOURS[turn.category]),
+        "turn": text(str(turn.turn)),
+        "verdict": _verdict(turn),
+        "speedup": text(speedup(turn.speedup), fast),
+        "score": text(f"{turn.score:.2f}", "" if turn.score else DIM),
+        "return": text(f"{value:.2f}"),
+        "[95 %]": text(_interval(turn), DIM),
+        "seconds": text(f"{turn.seconds.total:.1f}", DIM),
+        "speedup ": text(bar((turn.speedup or 0.0) / most, room), "cyan"),
+    }
+
+
+def facts(episode: Trajectory, more: Sequence[str] = ()) -> tuple[Text, Text]:
+    """Model, device and turns of an episode, and its best speedup."""
+    of = f" of {episode.config['max_turns']}" if "max_turns" in episode.config else ""
+    device = episode.hardware.name if episode.hardware else "no device yet"
+    words = [
+        episode.model or "no model",
+        device,
+        f"{len(episode.turns)}{of} turns",
+        *(more or [episode.stop_reason or "running"]),
+    ]
+    turns = episode.turns
+    best = best_turn(turns)
+    if best is None:
+        return text(f" {'  ·  '.join(words)}", DIM), text("no speedup yet ", DIM)
+    number = turns[best_at(turns)].turn
+    return text(f" {'  ·  '.join(words)}", DIM), join(
+        ("best ", DIM), (speedup(best.speedup), "bold green"), (f" (turn {number}) ", DIM)
+    )
+
+
+def _verdict(turn: Turn) -> Text:
+    """A turn that a person took in the model's place is marked."""
+    return join(verdict(turn.category, turn.kind), " by hand" if turn.by_person else "")
+
+
+def _interval(turn: Turn) -> str:
+    ends = turn.speedup_interval
+    return f"[{ends[0]:.2f}, {ends[1]:.2f}]" if ends else ""
+
+
+def _sparklines(episode: Trajectory, width: int) -> Text:
+    room = max((width - 36) // 2, 4)
+    speedups = sparkline([turn.speedup for turn in episode.turns][-room:])
+    scores = sparkline([turn.score for turn in episode.turns][-room:])
+    returns = returns_of(episode)
+    line = join((" speedup ", DIM), (speedups, "cyan"), ("  score ", DIM), (scores, "cyan"))
+    return join(line, (f"  return {returns[0]:.3f}" if returns else "", DIM))
+
+
+def _gutter(turn: Turn | None, pane: Pane) -> int:
+    """Columns of line numbers, which stay when lines are scrolled sideways."""
+    if turn is None or turn.submission is None:
+        return 0
+    if pane == "kernel":
+        return max(len(str(len(lines_of(turn.submission.code)))), 3) + 4
+    return 12 if pane == "diff" else 0
+
+
+class EpisodeKeys:
+    """What the keys of a screen with episodes do; `view` is the one that they act on."""
+
+    view: EpisodeView
+    views: Sequence[EpisodeView]
+    bases: ClassVar[tuple[Base, ...]] = ("previous", "best")
+
+    def action_turn(self, by: int) -> None:
+        """To a later or an earlier turn."""
+        self.view.go_to(self.view.at + by)
+
+    def action_best(self) -> None:
+        """To the fastest turn."""
+        self.view.go_to(best_at(self.view.episode.turns))
+
+    def action_pane(self, number: int) -> None:
+        """Another pane, from 1."""
+        self.set(pane=PANES[(number - 1) % len(PANES)])
+
+    def action_next_pane(self, by: int) -> None:
+        """The next pane, or with -1 the one before."""
+        self.action_pane(PANES.index(self.view.options.pane) + 1 + by)
+
+    def action_base(self) -> None:
+        """From another pane to the diff; there to what it can be compared with next."""
+        if self.view.options.pane != "diff":
+            self.set(pane="diff")
+            return
+        known = (*self.bases, "other") if len(self.views) == 2 else self.bases
+        base = self.view.options.base
+        at = known.index(base) + 1 if base in known else 0
+        self.set(base=known[at % len(known)])
+
+    def action_toggle(self, name: str) -> None:
+        """Turns an option on or off."""
+        self.set(keep=True, **{name: not getattr(self.view.options, name)})
+
+    def action_sideways(self, by: int) -> None:
+        """Scrolls sideways."""
+        pane = self.view.pane
+        pane.scroll_to(x=pane.scroll_offset.x + by, animate=False)
+
+    def action_scroll(self, by: int) -> None:
+        """Scrolls by lines."""
+        pane = self.view.pane
+        pane.scroll_to(y=pane.scroll_offset.y + by, animate=False)
+
+    def action_scroll_pages(self, share: float) -> None:
+        """Scrolls by a share of the pane."""
+        self.action_scroll(int(self.view.pane.size.height * share))
+
+    def action_timeline(self) -> None:
+        """Hides or shows the turns."""
+        for view in self.views:
+            view.toggle_class("-plain")
+
+    def set(self, keep: bool = False, **changes: object) -> None:
+        """Changes options of all views."""
+        options = replace(self.view.options, **changes)  # type: ignore[arg-type]
+        for view in self.views:
+            view.set(options, keep)

@@ -1,0 +1,702 @@
+"""`kevin-env replay` on a terminal: a list of episodes, and one or two of them turn by turn."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.timer import Timer
+from textual.widgets import Static
+
+from kevin_env.app.errors import BadInput
+from kevin_env.app.replay.library import Library
+from kevin_env.app.replay.list_columns import list_cells, list_columns
+from kevin_env.app.replay.pieces import DIM, ends, join, paragraph, text
+from kevin_env.app.replay.query import EVERYTHING, HELP, SORTS, Query, Sort, chosen, read_query
+from kevin_env.app.replay.rows import MARKS, Row
+from kevin_env.app.screen import best_at
+from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp, Pairs, TextScreen
+from kevin_env.app.tui.episode import EpisodeKeys, EpisodeView, facts
+from kevin_env.app.tui.widgets import Rows
+from kevin_env.app.writing import write_text
+from kevin_env.record import Trajectory
+from kevin_env.recorder import BadLine
+
+PERIODS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25)
+"""Seconds that auto-play stays on a turn, from slow to fast."""
+_FAR = 10**9
+_SLICE, _PAUSE = 0.03, 0.01
+"""Seconds that reading goes on for, and that it then leaves for keys."""
+_FIRST = 0.25
+"""Seconds of reading before the first screen: small files are read whole."""
+_REDRAW = 0.2
+"""Seconds between two drawings of the list while it grows."""
+_FOLLOW = 0.5
+"""Seconds between two looks at files that are followed."""
+_MARKS: Pairs = tuple((mark, name) for name, mark in MARKS.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The list of episodes: which rows are shown, in which order."""
+
+    rows: tuple[Row, ...] = ()
+    shown: Sequence[int] = ()
+    """Numbers into `rows`."""
+    words: str = ""
+    query: Query = EVERYTHING
+    hits: frozenset[int] = frozenset()
+    """Rows whose record holds the query's text, as far as `searched`."""
+    searched: int = 0
+    sort: Sort = "newest"
+    reverse: bool = False
+
+    def changed(self, **changes: object) -> "Listing":
+        """With other values; what is shown is chosen anew."""
+        new = replace(self, **changes)  # type: ignore[arg-type]
+        return replace(new, shown=chosen(new.rows, new.query, new.sort, new.reverse, new.hits))
+
+    def filtered(self, words: str) -> "Listing":
+        """Filtered by words."""
+        query = read_query(words)
+        again = query.text != self.query.text
+        found = {"hits": frozenset[int](), "searched": 0} if again else {}
+        return self.changed(words=words, query=query, **found)
+
+    def grown(self, rows: tuple[Row, ...]) -> "Listing":
+        """With more rows. Hits are numbers of rows: when rows moved they are looked for again."""
+        same = len(rows) >= len(self.rows) and rows[: len(self.rows)] == self.rows
+        found = {} if same or not self.query.text else {"hits": frozenset[int](), "searched": 0}
+        return self.changed(rows=rows, **found)
+
+    def place(self, row: Row | None, otherwise: int) -> int:
+        """Where a row stands in the list."""
+        if row is None:
+            return otherwise
+        found = (n for n, number in enumerate(self.shown) if self.rows[number].key == row.key)
+        return next(found, otherwise)
+
+
+class ListScreen(AskScreen):
+    """The list of episodes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "app.quit", "quit"),
+        Binding("j,down", "move(1)", "down", show=False),
+        Binding("k,up", "move(-1)", "up", show=False),
+        Binding("enter,l,right", "open", "open", key_display="enter"),
+        Binding("slash", "filter", "filter"),
+        Binding("s", "sort(1)", "sort"),
+        Binding("S", "sort(-1)", "sort by the column before", show=False),
+        Binding("r", "reverse", "reverse"),
+        Binding("m", "mark", "mark"),
+        Binding("c", "compare", "compare with the marked one", show=False),
+        Binding("f", "app.follow", "follow"),
+        Binding("exclamation_mark", "bad", "lines that cannot be read", show=False),
+        Binding("pagedown,space,ctrl+f", "page(1)", "a page down", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", "a page up", show=False),
+        Binding("ctrl+d", "page(0.5)", "half a page down", show=False),
+        Binding("ctrl+u", "page(-0.5)", "half a page up", show=False),
+        Binding("g,home", "move(-1000000000)", "to the top", show=False),
+        Binding("G,end", "move(1000000000)", "to the end", show=False),
+        Binding("colon", "number", "to a number", show=False),
+        Binding("escape", "clear", "clear the filter", show=False),
+    ]
+    help_sections = (("Words of a filter", HELP), ("Marks of a turn", _MARKS))
+    app: "ReplayApp"  # type: ignore[assignment]
+
+    def compose(self) -> ComposeResult:
+        """Title, list, what it is sorted and filtered by."""
+        yield Static(classes="title", id="title")
+        yield Rows(id="list")
+        yield Static(classes="bar", id="summary")
+        yield from self.foot()
+
+    def on_mount(self) -> None:
+        """Fills the list."""
+        self.draw(0)
+
+    def on_resize(self) -> None:
+        """Draws it for another width."""
+        self.draw(self.rows.cursor)
+
+    @property
+    def rows(self) -> Rows:
+        """The table."""
+        return self.query_one(Rows)
+
+    @property
+    def current(self) -> Row | None:
+        """The row under the cursor."""
+        shown = self.app.listing.shown
+        at = self.rows.cursor
+        return self.app.listing.rows[shown[at]] if at < len(shown) else None
+
+    def draw(self, at: int) -> None:
+        """Draws the list with the cursor at that row."""
+        listing, app = self.app.listing, self.app
+        columns = list_columns(listing.rows, listing.shown, self.size.width - 3)
+        self.rows.cursor = at
+
+        def cells(row: int) -> dict[str, Text]:
+            number = listing.shown[row]
+            return list_cells(listing.rows[number], number, columns)
+
+        def mark(row: int) -> str:
+            marked = app.marked
+            there = marked and listing.rows[listing.shown[row]].key == marked.key
+            return "●" if there else ""
+
+        self.rows.show(columns, len(listing.shown), cells, mark)
+        self.query_one("#title", Static).update(self._title())
+        self.draw_summary()
+
+    def draw_summary(self) -> None:
+        """Draws what the list is sorted and filtered by, and where the cursor is."""
+        listing = self.app.listing
+        order = f"{listing.sort}{' reversed' * listing.reverse}"
+        left = join((" sorted by ", DIM), order)
+        if listing.words:
+            left = join(left, ("  filter ", DIM), listing.words)
+        if listing.query.trouble:
+            left = join(left, (f"  {listing.query.trouble}", "yellow"))
+        if not listing.shown:
+            left = join(left, (f"  {self._nothing()}", "yellow"))
+        if self.app.marked:
+            left = join(left, ("  marked ", DIM), self.app.marked.problem)
+        place = f"{self.rows.cursor + 1:,}/{len(listing.shown):,} " if listing.shown else ""
+        self.query_one("#summary", Static).update(ends(left, text(place, DIM), self.size.width))
+
+    def _title(self) -> Text:
+        listing, library = self.app.listing, self.app.library
+        many = f"{len(listing.rows):,}"
+        if listing.words:
+            many = f"{len(listing.shown):,} of {many}"
+        parts = [f"{many} trajectories" if len(listing.rows) != 1 else "1 trajectory"]
+        if library.progress < 1:
+            parts.append(f"reading {library.progress:.0%}")
+        elif listing.query.text and listing.searched < len(listing.rows):
+            parts.append(f"searching {listing.searched / len(listing.rows):.0%}")
+        if library.bad:
+            parts.append(f"{len(library.bad)} unreadable")
+        if self.app.following:
+            parts.append("following")
+        left = join((" kevin-env replay  ", "bold"), (self.app.name_of_file, DIM))
+        return ends(left, text("  ".join(parts) + " ", DIM), self.size.width)
+
+    def _nothing(self) -> str:
+        if self.app.listing.words:
+            return "nothing passes the filter; esc clears it"
+        return "reading ..." if self.app.library.progress < 1 else "no trajectory yet"
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """A click chooses, two open."""
+        self.action_move(event.row - self.rows.cursor)
+        if event.opened:
+            self.action_open()
+
+    def action_move(self, by: int) -> None:
+        """Moves the cursor."""
+        self.rows.move_to(self.rows.cursor + by)
+        self.draw_summary()
+
+    def action_page(self, share: float) -> None:
+        """Moves the cursor by a share of the page."""
+        self.action_move(int(self.rows.height * share))
+
+    def action_number(self) -> None:
+        """Asks for a row."""
+        self.ask("go to number", "", self._go_to)
+
+    def _go_to(self, words: str) -> None:
+        if words.isdecimal():
+            self.action_move(int(words) - 1 - self.rows.cursor)
+        elif words:
+            self.app.say(f"{words!r} is no number", wrong=True)
+
+    def action_open(self) -> None:
+        """Opens the episode under the cursor."""
+        if self.current:
+            self.app.open(self.current)
+
+    def action_filter(self) -> None:
+        """Asks for a filter; the list follows what is typed."""
+        self.ask("filter", self.app.listing.words, self.app.filter, self.app.filter)
+
+    def action_clear(self) -> None:
+        """Clears the filter."""
+        self.app.filter("")
+
+    def action_sort(self, by: int) -> None:
+        """Sorts by another column."""
+        at = SORTS.index(self.app.listing.sort) + by
+        self.app.relist(self.app.listing.changed(sort=SORTS[at % len(SORTS)], reverse=False), 0)
+
+    def action_reverse(self) -> None:
+        """Turns the order round."""
+        self.app.relist(self.app.listing.changed(reverse=not self.app.listing.reverse))
+
+    def action_mark(self) -> None:
+        """Marks the row, or takes the mark away."""
+        self.app.mark(self.current)
+        self.draw(self.rows.cursor)
+
+    def action_compare(self) -> None:
+        """Opens the marked episode beside this one."""
+        self.app.compare(self.current)
+
+    def action_bad(self) -> None:
+        """Shows the lines that cannot be read."""
+        bad = self.app.library.bad
+
+        def lines(width: int) -> list[Text]:
+            words = [f"{each.path.name} line {each.line}: {each.reason}" for each in bad]
+            done = [line for each in words for line in paragraph(each, width)]
+            return done or [text("every line could be read", DIM)]
+
+        self.app.push_screen(TextScreen(f"{len(bad)} lines that cannot be read", lines))
+
+
+class ViewScreen(EpisodeKeys, AskScreen):
+    """One episode, or two side by side."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,backspace", "back", "back"),
+        Binding("right,l", "turn(1)", "turn", key_display="←→"),
+        Binding("left,h", "turn(-1)", "the turn before", show=False),
+        Binding("0,circumflex_accent", "turn(-1000000000)", "the first turn", show=False),
+        Binding("dollar_sign", "turn(1000000000)", "the last turn", show=False),
+        *SCROLLING,
+        Binding("tab", "next_pane(1)", "pane"),
+        Binding("shift+tab", "next_pane(-1)", "the pane before", show=False),
+        *(Binding(str(n), f"pane({n})", "a pane", show=False) for n in range(1, 8)),
+        Binding("d", "base", "diff"),
+        Binding("D", "ask_base", "diff from any turn", show=False),
+        Binding("b", "best", "best"),
+        Binding("e", "next_error", "error"),
+        Binding("i", "next_gain", "the next improvement", show=False),
+        Binding("slash", "search", "search"),
+        Binding("n", "found(1)", "the next place found", show=False),
+        Binding("N", "found(-1)", "the place found before", show=False),
+        Binding("y", "copy", "copy"),
+        Binding("x", "save", "save"),
+        Binding("a", "play", "auto-play", show=False),
+        Binding("plus,equals_sign", "speed(1)", "auto-play faster", show=False),
+        Binding("minus", "speed(-1)", "auto-play slower", show=False),
+        Binding("s", "toggle('side_by_side')", "the diff in two columns", show=False),
+        Binding("w", "toggle('wrap')", "wrap lines", show=False),
+        Binding("r", "toggle('reasoning')", "show reasoning", show=False),
+        Binding("t", "timeline", "show the turns", show=False),
+        Binding("greater_than_sign", "sideways(8)", "to the right, when not wrapped", show=False),
+        Binding("less_than_sign", "sideways(-8)", "to the left, when not wrapped", show=False),
+        Binding("colon", "ask_turn", "to a turn", show=False),
+        Binding("L,right_square_bracket", "episode(1)", "next trajectory", show=False),
+        Binding("H,left_square_bracket", "episode(-1)", "the trajectory before", show=False),
+        Binding("m", "mark", "mark this trajectory", show=False),
+        Binding("c", "compare", "compare with the marked one", show=False),
+        Binding("o", "other_side", "to the other side, when comparing", show=False),
+        Binding("f", "app.follow", "follow the file", show=False),
+        Binding("escape", "escape", "forget the search, or back", show=False),
+    ]
+    help_sections = (("Marks of a turn", _MARKS),)
+    app: "ReplayApp"  # type: ignore[assignment]
+
+    def __init__(self, rows: Sequence[Row], episodes: Sequence[Trajectory], at: int | None) -> None:
+        super().__init__()
+        self.rows = list(rows)
+        self.views = [
+            EpisodeView(each, best_at(each.turns) if at is None else at, paired=len(rows) == 2)
+            for each in episodes
+        ]
+        self._focus, self._words = 0, ""
+        self._timer: Timer | None = None
+
+    @property
+    def view(self) -> EpisodeView:
+        """The episode that keys act on."""
+        return self.views[self._focus]
+
+    def compose(self) -> ComposeResult:
+        """Title, facts, and the episodes."""
+        yield Static(classes="title", id="title")
+        yield Static(classes="bar", id="facts")
+        with Horizontal():
+            yield from self.views
+        yield from self.foot()
+
+    def on_mount(self) -> None:
+        """Compares the two that there may be."""
+        if len(self.views) == 2:
+            self.set(base="other")
+        self.draw()
+
+    def on_resize(self) -> None:
+        """Draws title and facts for another width."""
+        self.draw()
+
+    def on_episode_view_moved(self) -> None:
+        """A diff from the other episode changes with either."""
+        self.draw()
+
+    def draw(self) -> None:
+        """Draws title and facts."""
+        for view, other in zip(self.views, reversed(self.views), strict=True):
+            if len(self.views) == 2 and view.other is not other.turn:
+                view.other = other.turn
+                view.update()
+        width, row = self.size.width, self.rows[self._focus]
+        listing = self.app.listing
+        place = f"{listing.place(row, 0) + 1:,}/{len(listing.shown):,} "
+        signs = [f"▶ {PERIODS[self.app.speed]:g} s"] if self._timer else []
+        signs += ["following"] * self.app.following
+        right = text("  ".join([*signs, place * (len(listing.rows) > 1)]) or " ", DIM)
+        if len(self.views) == 2:
+            names = [f"{each.problem}  {each.model}  {each.episode_id[:8]}" for each in self.rows]
+            parts = [
+                ends(text(f"{'▶' if n == self._focus else ' '} {name}", style), Text(), width // 2)
+                for n, name in enumerate(names)
+                for style in ["bold" if n == self._focus else DIM]
+            ]
+            self.query_one("#title", Static).update(join(*parts))
+        else:
+            when = row.created[:16].replace("T", " ")
+            left = join((f" {row.problem}", "bold"), (f"  {self.app.name_of_file}  {when}", DIM))
+            self.query_one("#title", Static).update(ends(left, right, width))
+        self.query_one("#facts", Static).update(ends(*facts(self.view.episode), width))
+
+    def renew(self, rows: Sequence[Row], episodes: Sequence[Trajectory | BadLine]) -> None:
+        """The episodes have been read again."""
+        self.rows = list(rows)
+        for view, episode in zip(self.views, episodes, strict=True):
+            if isinstance(episode, Trajectory) and episode != view.episode:
+                view.show(episode)
+        self.draw()
+
+    def action_back(self) -> None:
+        """To the list, or out where there is nothing else."""
+        if len(self.app.listing.rows) == 1:
+            self.app.exit()
+        else:
+            self.app.to_list(self.rows[self._focus])
+
+    def action_escape(self) -> None:
+        """Forgets the search, or goes back."""
+        if self._words:
+            self._words = ""
+            self.view.pane.find("")
+        else:
+            self.action_back()
+
+    def action_next_error(self) -> None:
+        """To the next turn that failed."""
+        turns = self.view.episode.turns
+        self._next(lambda at: turns[at].category != "correct", "no further failure")
+
+    def action_next_gain(self) -> None:
+        """To the next turn that was faster than all before."""
+        turns = self.view.episode.turns
+
+        def gains(at: int) -> bool:
+            before = max((turn.speedup or 0.0 for turn in turns[:at]), default=0.0)
+            return (turns[at].speedup or 0.0) > before
+
+        self._next(gains, "no further improvement")
+
+    def _next(self, wanted: Callable[[int], bool], none: str) -> None:
+        later = range(self.view.at + 1, len(self.view.episode.turns))
+        at = next((at for at in later if wanted(at)), None)
+        self.app.say(none) if at is None else self.view.go_to(at)
+
+    def action_ask_turn(self) -> None:
+        """Asks for a turn."""
+        self.ask("go to turn", "", lambda words: self._turn(words, self.view.go_to))
+
+    def action_ask_base(self) -> None:
+        """Asks for the turn that the diff starts from."""
+
+        def compare(at: int) -> None:
+            self.set(pane="diff", base=self.view.episode.turns[at].turn)
+
+        self.ask("diff from turn", "", lambda words: self._turn(words, compare))
+
+    def _turn(self, words: str, then: Callable[[int], None]) -> None:
+        numbers = [str(turn.turn) for turn in self.view.episode.turns]
+        if words == "$" and numbers:
+            then(len(numbers) - 1)
+        elif words in numbers:
+            then(numbers.index(words))
+        elif words:
+            self.app.say(f"there is no turn {words}", wrong=True)
+
+    def action_search(self) -> None:
+        """Asks for something to look for in the pane."""
+        self.ask("search", self._words, self._search)
+
+    def _search(self, words: str) -> None:
+        self._words = words
+        self.action_found(1)
+
+    def action_found(self, by: int) -> None:
+        """To the next place of what is searched for."""
+        found = self.view.pane.find(self._words, by)
+        if not self._words:
+            self.app.say("nothing to search for; / asks for it")
+        elif found is None:
+            self.app.say(f"{self._words!r} is not in this pane", wrong=True)
+        else:
+            self.app.say(f"{found[0]} of {found[1]} lines with {self._words!r}")
+
+    def action_copy(self) -> None:
+        """Copies the kernel, or in other panes what they show."""
+        turn, pane = self.view.turn, self.view.options.pane
+        if turn is None:
+            return
+        if pane == "kernel" and turn.submission is not None:
+            self.app.copy(turn.submission.code, f"the kernel of turn {turn.turn}")
+        else:
+            lines = self.view.pane.lines
+            self.app.copy("\n".join(line.plain.rstrip() for line in lines), f"the {pane}")
+
+    def action_save(self) -> None:
+        """Asks where the kernel is to be saved."""
+        turn = self.view.turn
+        if turn is None or turn.submission is None:
+            self.app.say("this turn has no kernel", wrong=True)
+            return
+        code = turn.submission.code
+        name = f"{_file_name(self.rows[self._focus].problem)}_turn{turn.turn}.py"
+        self.ask("save the kernel as", name, lambda words: save(self.app, words, code))
+
+    def action_play(self) -> None:
+        """Turns by itself, or stops to."""
+        if self._timer:
+            self._stop()
+            return
+        if self.view.at >= self.view.last and not self.app.following:
+            self.view.go_to(0)
+        self._timer = self.set_interval(PERIODS[self.app.speed], self._tick)
+        self.draw()
+
+    def _tick(self) -> None:
+        if self.view.at < self.view.last:
+            self.view.go_to(self.view.at + 1)
+        elif not self.app.following:
+            self._stop()
+            self.app.say("auto-play: the last turn")
+
+    def _stop(self) -> None:
+        if self._timer:
+            self._timer.stop()
+        self._timer = None
+        self.draw()
+
+    def action_speed(self, by: int) -> None:
+        """Auto-play faster or slower."""
+        self.app.speed = min(max(self.app.speed + by, 0), len(PERIODS) - 1)
+        self.app.say(f"auto-play: {PERIODS[self.app.speed]:g} s a turn")
+        if self._timer:
+            self._timer.stop()
+            self._timer = self.set_interval(PERIODS[self.app.speed], self._tick)
+        self.draw()
+
+    def action_turn(self, by: int) -> None:
+        """To a later or an earlier turn; auto-play ends."""
+        self._stop()
+        super().action_turn(by)
+
+    def action_episode(self, by: int) -> None:
+        """To another episode of the list."""
+        if len(self.views) == 2:
+            self.app.say("comparing; q goes back to the list")
+            return
+        listing = self.app.listing
+        at = listing.place(self.rows[0], 0) + by
+        if not 0 <= at < len(listing.shown):
+            self.app.say("there is no further trajectory")
+            return
+        self.app.open(listing.rows[listing.shown[at]], self.view)
+
+    def action_mark(self) -> None:
+        """Marks this episode."""
+        self.app.mark(self.rows[self._focus])
+
+    def action_compare(self) -> None:
+        """Opens the marked episode beside this one."""
+        self.app.compare(self.rows[self._focus])
+
+    def action_other_side(self) -> None:
+        """Keys act on the other episode."""
+        self._focus = (self._focus + 1) % len(self.views)
+        self.draw()
+
+
+class ReplayApp(KevinApp[None]):
+    """Shows a library.
+
+    Args:
+        library: what there is to look at.
+        follow: whether to watch the files from the start.
+        words: the filter to begin with.
+        episode: how the id of the trajectory begins that is shown first.
+    """
+
+    TITLE = "kevin-env replay"
+
+    def __init__(
+        self, library: Library, follow: bool = False, words: str = "", episode: str = ""
+    ) -> None:
+        super().__init__()
+        self.library, self.following = library, follow
+        self.name_of_file = _title(library.path)
+        words = f"{words} id:{episode}".strip() if episode else words
+        self.listing = Listing().filtered(words)
+        self.marked: Row | None = None
+        self.speed = 2
+        self._list = ListScreen()
+        self._grew = self._looked = 0.0
+
+    def get_default_screen(self) -> ListScreen:
+        """The list."""
+        return self._list
+
+    def on_mount(self) -> None:
+        """Begins when the list is there."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Reads a little; what is small enough to be read whole opens at its newest episode."""
+        whole = not self.library.advance(_FIRST) or self.library.progress >= 1
+        self.listing = self.listing.grown(self.library.rows)
+        alone = len(self.listing.shown) == 1 or not self.listing.words
+        if whole and self.listing.shown and alone and not self.listing.query.text:
+            self.open(self.listing.rows[self.listing.shown[0]])
+        self.set_timer(_PAUSE, self._read_on)
+
+    def open(self, row: Row, like: EpisodeView | None = None) -> None:
+        """Shows an episode in place of the one that is open."""
+        read = self.library.episode(row)
+        if isinstance(read, BadLine):
+            self.say(str(read), wrong=True)
+            return
+        running = self.following and read.stop_reason is None
+        self._show([row], [read], max(len(read.turns) - 1, 0) if running else None, like)
+
+    def compare(self, row: Row | None) -> None:
+        """Shows the marked episode beside another one."""
+        if row is None or self.marked is None:
+            self.say("mark a trajectory with m first")
+        elif row.key == self.marked.key:
+            self.say("this is the marked one; choose another")
+        else:
+            read = [self.library.episode(each) for each in (self.marked, row)]
+            bad = next((each for each in read if isinstance(each, BadLine)), None)
+            if bad is not None:
+                self.say(str(bad), wrong=True)
+                return
+            episodes = [each for each in read if isinstance(each, Trajectory)]
+            self._show([self.marked, row], episodes, None, None)
+
+    def _show(
+        self,
+        rows: Sequence[Row],
+        episodes: Sequence[Trajectory],
+        at: int | None,
+        like: EpisodeView | None,
+    ) -> None:
+        screen = ViewScreen(rows, episodes, at)
+        if like is not None:
+            screen.views[0].options = like.options
+        if isinstance(self.screen, ViewScreen):
+            self.switch_screen(screen)
+        else:
+            self.push_screen(screen)
+
+    def to_list(self, row: Row) -> None:
+        """Back to the list, at that row."""
+        self.pop_screen()
+        self._list.draw(self.listing.place(row, self._list.rows.cursor))
+
+    def mark(self, row: Row | None) -> None:
+        """Marks a row, or takes its mark away."""
+        off = row is None or (self.marked is not None and self.marked.key == row.key)
+        self.marked = None if off else row
+        self.say("no mark" if off else "marked; c on another trajectory compares the two")
+
+    def filter(self, words: str) -> None:
+        """Filters the list."""
+        self.relist(self.listing.filtered(words))
+
+    def relist(self, listing: Listing, at: int | None = None) -> None:
+        """Another list; the cursor stays on its row unless it is sent elsewhere."""
+        row, cursor = self._list.current, self._list.rows.cursor
+        self.listing = listing
+        if at is None:
+            at = 0 if cursor == 0 and listing.sort == "newest" else listing.place(row, cursor)
+        self._list.draw(at)
+
+    def action_follow(self) -> None:
+        """Follows the file, or stops to."""
+        self.following = not self.following
+        self.say("following: new turns appear" if self.following else "no longer following")
+        self.screen.draw() if isinstance(self.screen, ViewScreen) else self.relist(self.listing)
+
+    def _read_on(self) -> None:
+        """Reads, searches and follows for a moment."""
+        busy = self.library.advance(_SLICE) or self._search()
+        now = time.monotonic()
+        grown = len(self.listing.rows) != len(self.library.rows) if not busy else True
+        if grown and (not busy or now - self._grew > _REDRAW):
+            self._grew = now
+            self.relist(self.listing.grown(self.library.rows))
+        if self.following and now - self._looked > _FOLLOW:
+            self._looked = now
+            self._follow()
+        self.set_timer(_PAUSE if busy else _REDRAW, self._read_on)
+
+    def _search(self) -> bool:
+        listing = self.listing
+        if not listing.query.text or listing.searched >= len(listing.rows):
+            return False
+        hits, searched = self.library.search(listing.query.text, listing.searched, _SLICE)
+        self.relist(listing.changed(hits=listing.hits | hits, searched=searched))
+        return True
+
+    def _follow(self) -> None:
+        if not self.library.refresh():
+            return
+        self.library.advance(_SLICE)
+        self.relist(self.listing.grown(self.library.rows))
+        if isinstance(self.screen, ViewScreen):
+            rows = {row.key: row for row in self.library.rows}
+            again = [rows.get(row.key, row) for row in self.screen.rows]
+            self.screen.renew(again, [self.library.episode(row) for row in again])
+
+
+def save(app: KevinApp[None], words: str, code: str) -> None:
+    """Saves a kernel to a file that is not there yet."""
+    path = Path(words).expanduser()
+    if not words:
+        return
+    try:
+        if path.exists():
+            raise BadInput(f"{path} is there already; give another name")
+        write_text(path, code)
+    except BadInput as error:
+        app.say(str(error), wrong=True)
+    else:
+        app.say(f"saved as {path}")
+
+
+def _file_name(words: str) -> str:
+    return "".join(
+        each if each.isascii() and (each.isalnum() or each in "_-") else "_" for each in words
+    )
+
+
+def _title(path: Path) -> str:
+    return f"{path.name}/" if path.is_dir() else path.name
