@@ -119,9 +119,7 @@ def run(
     console = Console(file=page, width=160, markup=False, highlight=False, emoji=False)
     device_info = SCRIPTED_CPU.model_copy(update={"name": device})
     with folder.locked(), closing(ScriptedPool(judge, device_info)) as pool:
-        ended = evaluate(
-            config, problems, folder, pool, player or make_player(config, problems), console
-        )
+        ended = evaluate(config, problems, pool, player or make_player(config, problems), console)
     return Evaluated(ended, page.getvalue(), folder, pool)
 
 
@@ -164,7 +162,7 @@ def run_aloud(values: Mapping[str, Any], judge: Judge) -> Ended:
     folder = RunFolder(config.out or Path())
     console = Console(width=160, markup=False, highlight=False, emoji=False)
     with folder.locked(), closing(ScriptedPool(judge)) as pool:
-        return evaluate(config, problems, folder, pool, make_player(config, problems), console)
+        return evaluate(config, problems, pool, make_player(config, problems), console)
 
 
 if __name__ == "__main__":

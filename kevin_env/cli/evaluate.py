@@ -144,7 +144,7 @@ def _evaluate(
     folder = RunFolder(config.out or Path())
     open_log = functools.partial(_run_log, config, problems, folder)
     with folder.locked(), open_pool(config.settings.device) as pool:
-        ended = evaluate(config, problems, folder, pool, player, console, open_log)
+        ended = evaluate(config, problems, pool, player, console, open_log)
     return ended.metrics, ended.code
 
 
@@ -182,7 +182,7 @@ def _figures(
     """Metrics of recorded trajectories; of the configuration, only prices matter."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.config import read_prices
-    from kevin_env.app.evaluate.session import figures_of
+    from kevin_env.app.evaluate.folder import figures_of
     from kevin_env.app.screen import show
 
     if given:

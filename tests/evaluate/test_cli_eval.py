@@ -67,7 +67,7 @@ def test_from_a_file_to_figures(tmp_path: Path) -> None:
     code, said, err = call(config_file(tmp_path), "--out", out)
     assert code == 0
     assert "3 problems" in said and "fast_1.5" in said and "pass@k" in said
-    assert "18 of 18 turns" in err and "figures are in" in err and "kevin-env replay" in err
+    assert "18 of 18 turns" in err and "figures: " in err and "kevin-env replay" in err
     names = {"config.toml", "trajectories.jsonl", "metrics.json", "summary.csv", ".lock"}
     assert {path.name for path in out.iterdir()} == names
     code, said, _ = call("--resume", out, "--json")
@@ -178,13 +178,13 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, as_json: bool) -> None:
         (["--problems", "L1", "--model", "m", "--device", "tpu"], "settings.device = 'tpu'"),
         (
             ["--problems", "L1", "--model", "m", "-o", "policy.api_key=k"],
-            "read from OPENAI_API_KEY alone",
+            "read from OPENAI_API_KEY only",
         ),
-        (["--problems", "L1", "--model", f"m-{KEY}"], "put it in OPENAI_API_KEY"),
+        (["--problems", "L1", "--model", f"m-{KEY}"], "use OPENAI_API_KEY instead"),
         (["{folder}/nope.toml"], "cannot read"),
         (["{folder}/eval.toml", "-o", "policy.replies={folder}/nowhere"], "no folder"),
         (["{folder}/eval.toml", "--turns", "4"], "no reply for turn 4"),
-        (["--resume", "{folder}"], "is no run folder"),
+        (["--resume", "{folder}"], "is not a run folder"),
         (["--resume", "{folder}", "--out", "{folder}/a"], "leave out CONFIG.toml"),
         (["--from", "{folder}/nope.jsonl"], "cannot read"),
         (["--from", "{folder}/problems"], "no trajectory with a turn"),

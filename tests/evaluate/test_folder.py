@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from episodes import problem_file
 from trajectories import RIGHT, timed, trajectory, turn
 
 import kevin_env.recorder
@@ -18,6 +17,7 @@ from kevin_env.app.evaluate.config import parse_config
 from kevin_env.app.evaluate.folder import Compared, RunFolder, read_episodes, without_texts
 from kevin_env.app.evaluate.metrics import measure
 from kevin_env.judge.scripted import SCRIPTED_CPU
+from kevin_env.record import ProblemRef
 from kevin_env.recorder import BadLine, partial_path
 
 HOLD = """
@@ -63,7 +63,7 @@ def test_a_folder_that_nobody_can_write_to(tmp_path: Path) -> None:
 
 def test_the_configuration_is_kept_without_the_folder(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
-    with pytest.raises(BadInput, match=r"run is no run folder: it has no config\.toml"):
+    with pytest.raises(BadInput, match=r"run is not a run folder: it has no config\.toml"):
         folder.config()
     config = parse_config({"problems": "L1", "policy": {"model": "m"}, "out": str(folder.path)})
     folder.write_config(config)
@@ -162,15 +162,12 @@ def test_what_is_known_of_torch_compile_comes_back(tmp_path: Path) -> None:
 
 
 def test_figures_are_written_as_json_and_as_rows(tmp_path: Path) -> None:
-    folder, problem = RunFolder(tmp_path / "run"), problem_file(tmp_path)
-    metrics = measure([trajectory(RIGHT)])
-    folder.write_metrics(
-        metrics, [{"problem": problem.id, "speedup": 2.0, "level": None}, {"problem": 'b, "c"'}]
-    )
+    folder = RunFolder(tmp_path / "run")
+    other = trajectory(RIGHT, problem=ProblemRef(id='b, "c"', sha256="0"))
+    metrics = measure([trajectory(timed(1, 2.0)), other])
+    folder.write_metrics(metrics)
     assert json.loads(folder.metrics_file.read_text()) == metrics.model_dump(mode="json")
     with folder.summary_file.open() as file:
-        assert list(csv.DictReader(file)) == [
-            {"problem": "7_Double", "speedup": "2.0", "level": ""},
-            {"problem": 'b, "c"', "speedup": "", "level": ""},
-        ]
+        rows = [(row["problem"], row["level"]) for row in csv.DictReader(file)]
+    assert rows == [("L1_23_Softmax", "1"), ('b, "c"', "")]
     assert sorted(path.name for path in folder.path.iterdir()) == ["metrics.json", "summary.csv"]

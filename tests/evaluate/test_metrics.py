@@ -372,7 +372,7 @@ def test_unfinished_trajectories_count_by_what_they_have() -> None:
         (A, {"ratios": {"L1_1": 0.0}}, "ratio of L1_1 is 0.0"),
         (A, {"ratios": {"L1_1": math.nan}}, "ratio of L1_1 is nan"),
         (A, {"ratios": {"L1_1": math.inf}}, "ratio of L1_1 is inf"),
-        (A, {"ks": [1, 0]}, "k is 0; of fewer than one"),
+        (A, {"ks": [1, 0]}, "k is 0; it must be at least 1"),
     ],
 )
 def test_bad_input(trajectories: list[Trajectory], more: dict, said: str) -> None:

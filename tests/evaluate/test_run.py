@@ -25,15 +25,14 @@ from evaluations import (
 )
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.evaluate import players
-from kevin_env.app.evaluate import run as run_module
+from kevin_env.app.evaluate import players, workers
 from kevin_env.app.evaluate.config import parse_config
-from kevin_env.app.evaluate.folder import RunFolder, as_submission
+from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.players import make_player
-from kevin_env.app.evaluate.run import Pacer
-from kevin_env.app.evaluate.workers import Workers
+from kevin_env.app.evaluate.workers import Pacer, Workers
 from kevin_env.judge import JudgeError
 from kevin_env.outcome import Correct
+from kevin_env.parsing import as_submission
 from kevin_env.policies import ContextOverflow, PolicyError, Quit, ScriptedPolicy
 from kevin_env.problem import ProblemError, data_folder, load_problem
 
@@ -43,7 +42,7 @@ BEAM = {"samples": 6, "turns": 6, "search": {"kind": "beam", "keep": 2, "rounds"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judges that fail are asked again at once."""
-    monkeypatch.setattr(run_module, "RETRY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(workers, "RETRY_SECONDS", (0.0, 0.0))
 
 
 def always(*replies: Any):
@@ -100,7 +99,7 @@ def test_an_evaluation_that_was_killed_goes_on_to_the_same_figures(
     assert 13 <= told <= len(kept) < judgements - 4
     assert not folder.metrics_file.exists()
     rest = run(values)
-    assert "goes on after" in rest.said
+    assert "resuming" in rest.said
     assert len(rest.pool.submissions) == judgements - len(kept), "no finished turn is judged again"
     assert kept < {turn.secret for each in rest.trajectories for turn in each.turns}
     assert rest.ended.metrics == whole.ended.metrics
@@ -133,7 +132,7 @@ def test_ctrl_c_waits_for_turns_that_are_running_and_says_how_to_go_on(tmp_path:
         rest = process.stdout.read()
     assert process.returncode == 130
     folder = RunFolder(Path(values["out"]))
-    assert f"kevin-env eval --resume {folder.path} goes on" in rest.replace("\n", " ")
+    assert f"kevin-env eval --resume {folder.path}" in rest.replace("\n", " ")
     told = sum(tells_of_a_turn(line) for line in [*said, *rest.splitlines()])
     found = folder.trajectories(lambda line: None)
     assert sum(len(each.turns) for each in found) == told < 24
@@ -143,7 +142,7 @@ def test_ctrl_c_waits_for_turns_that_are_running_and_says_how_to_go_on(tmp_path:
 
 @pytest.mark.timeout(45)
 def test_a_second_ctrl_c_waits_for_nothing_and_blames_nobody(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(run_module, "RETRY_SECONDS", ())
+    monkeypatch.setattr(workers, "RETRY_SECONDS", ())
     asked, over = threading.Semaphore(0), threading.Event()
 
     def judge(problem, submission):
@@ -161,7 +160,7 @@ def test_a_second_ctrl_c_waits_for_nothing_and_blames_nobody(tmp_path: Path, mon
     threading.Thread(target=interrupt, daemon=True).start()
     done = run(values_of(tmp_path, problems=1, samples=2, concurrency=2), judge)
     assert done.ended.code == 130
-    assert "Ctrl-C again drops them" in done.said and "--resume" in done.said
+    assert "Ctrl-C again to discard them" in done.said and "--resume" in done.said
     over.set()
     time.sleep(0.3)
     assert done.stops == ["None", "None"]
@@ -193,7 +192,7 @@ def test_a_model_that_fails_ends_that_episode_only(tmp_path: Path) -> None:
         "what failed is tried once more, what is too long is not"
     )
     assert "ended after 1 turns, context_length: 4096 tokens" in done.said
-    assert "1 times the model or the judge failed" in done.said and "--resume" in done.said
+    assert "failures of the model or the judge: 1" in done.said and "--resume" in done.said
     later = run(
         values_of(tmp_path, problems=1, samples=4), player=always(coded(1), coded(2), coded(4))
     )
@@ -257,7 +256,7 @@ def test_an_endpoint_that_is_down_ends_the_run_at_once(tmp_path: Path) -> None:
     values = values_of(tmp_path, problems=10, samples=10)
     done = run(values, player=always(*[PolicyError("cannot connect")] * 9))
     assert done.ended.code == 1
-    assert "stopped: the model failed 4 times in a row, at last so: cannot connect" in done.said
+    assert "stopped: the model failed 4 times in a row; last error: cannot connect" in done.said
     assert len(done.trajectories) < 12
     assert run(values).stops.count("max_turns") == 100
 
@@ -293,14 +292,14 @@ def test_a_reference_that_fails_fails_alone(
 def test_two_devices_are_not_mixed(tmp_path: Path) -> None:
     run(values_of(tmp_path, samples=1), device="A")
     more = run(values_of(tmp_path, samples=2), device="B")
-    assert "the run was begun on A, and this is B; give another --out" in more.said
+    assert "the run began on A, this is B; use another --out" in more.said
     assert (more.ended.code, len(more.trajectories)) == (1, 3)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"turns": 4}, "begun with settings.max_turns = 3, not 4; give another --out"),
+        ({"turns": 4}, "begun with settings.max_turns = 3, not 4; use another --out"),
         ({"samples": 1}, "begun with samples = 2, not 1"),
         ({"problems": 1}, "begun with problems = .*2_Double.py among others"),
         ({"policy": {"kind": "solutions"}}, "begun with policy.kind = scripted, not solutions"),
@@ -374,7 +373,7 @@ def test_a_beam_is_not_stuck_by_one_failure(tmp_path: Path) -> None:
     )
     assert done.ended.code == 0
     assert done.stops == ["max_turns"] * 4 + ["model_error"] + ["pruned"] * 2
-    assert "sample 2 is played again later: overloaded" in done.said
+    assert "sample 2 will be retried: overloaded" in done.said
 
 
 def test_torch_compile_is_compared_and_kept(tmp_path: Path) -> None:
@@ -441,7 +440,7 @@ def test_solutions_play_one_a_turn_and_the_last_again(monkeypatch: pytest.Monkey
     assert codes(config, 1) == [triton] * 3
     monkeypatch.setattr(players, "gpu_present", lambda: False)
     assert codes(parse_config(values), 2) == [cpp] * 2
-    with pytest.raises(BadInput, match="no solution in cpp of L1_26_GELU_; leave"):
+    with pytest.raises(BadInput, match="no solution in cpp for L1_26_GELU_; remove"):
         make_player(parse_config(values), [problem, load_problem("L1_26_GELU_")])
 
 
@@ -455,13 +454,13 @@ def test_scripts_lie_in_folders(tmp_path: Path) -> None:
             "policy": {"kind": "scripted", "replies": str(tmp_path / "replies")},
         }
     )
-    with pytest.raises(BadInput, match=r"there is no folder .*replies"):
+    with pytest.raises(BadInput, match=r"no folder .*replies"):
         make_player(config, [problem])
     place = tmp_path / "replies" / problem.id
     (place / "1").mkdir(parents=True)
     (place / "1.md").write_text("first")
     (place / "1" / "1.py").write_text("second")
-    with pytest.raises(BadInput, match=r"there is no reply for turn 2, .*2\.md or \.py"):
+    with pytest.raises(BadInput, match=r"no reply for turn 2, .*2\.md or \.py"):
         make_player(config, [problem])
     (place / "2.py").write_text("third")
     player = make_player(config, [problem])

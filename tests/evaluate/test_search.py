@@ -94,7 +94,7 @@ def test_merits_are_told_by_outcomes() -> None:
     noisy = turn(1, outcome=Correct(kind="too_noisy", message="Correct."))
     made = Past.of(trajectory(turn(1), noisy, timed(3, 1.5), sample=2))
     assert (made.merits, made.sample, made.stop_reason) == ((-1.0, 0.0, 1.5), 2, "max_turns")
-    with pytest.raises(ValueError, match="which sample"):
+    with pytest.raises(ValueError, match="no sample number"):
         Past.of(trajectory(RIGHT))
 
 

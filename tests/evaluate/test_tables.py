@@ -67,11 +67,11 @@ def test_figures_by_hand(run: RunMetrics) -> None:
         "[100.0,",
         "100.0]",
     ]  # 1, 1/2, 1
-    eager = next(line for line in text.splitlines() if line.startswith("speedup, eager"))
+    eager = next(line for line in text.splitlines() if line.startswith("speedup over eager"))
     assert "1.12x" in eager
     assert "1.67x" in eager
     against_compile = next(
-        line for line in text.splitlines() if line.startswith("speedup, torch.compile")
+        line for line in text.splitlines() if line.startswith("speedup over torch.compile")
     )
     assert "0.40x" in against_compile
     assert "0.50x" in against_compile
@@ -80,7 +80,7 @@ def test_figures_by_hand(run: RunMetrics) -> None:
 def test_intervals_of_turns_come_where_there_is_room(run: RunMetrics) -> None:
     narrow, wide = (screen(run, width) for width in (80, 220))
     narrow, wide = (
-        text[text.index("Turns, against") : text.index("Spent")] for text in (narrow, wide)
+        text[text.index("Turns, speedup over") : text.index("Spent")] for text in (narrow, wide)
     )
     assert "83.3%" in narrow
     assert "83.3% [" not in narrow
@@ -89,17 +89,17 @@ def test_intervals_of_turns_come_where_there_is_room(run: RunMetrics) -> None:
 
 def test_what_is_missing_is_said(run: RunMetrics) -> None:
     text = screen(run, 120)
-    assert "too noisy to time (speedup 0): 1" in text
-    assert "left out against torch.compile: 1" in text
+    assert "without a measured time (speedup 0): 1" in text
+    assert "comparison to torch.compile, left out of its speedups: 1" in text
     assert "turns without token counts: 18" in text
-    assert "left out against eager" not in text
+    assert "comparison to eager" not in text
     cut = screen(measure([*A, played("L1_9", 0, fast(1.0), stop_reason="judge_error")]), 120)
     assert "ended as judge_error: 1" in cut
     helped = screen(
         measure([played("L1_9", 0, fast(1.0, by_person=True), fast(1.0, truncated=True))]), 120
     )
-    assert "turns that a person took: 1" in helped
-    assert "cut off by a token limit: 1" in helped
+    assert "turns played by a person: 1" in helped
+    assert "hit a token limit: 1" in helped
 
 
 def test_a_run_of_one_problem_has_no_intervals() -> None:
@@ -118,8 +118,8 @@ def test_the_best_is_of_as_many_samples_as_every_problem_has() -> None:
 
 def test_levels_are_shown_where_there_are_several(run: RunMetrics) -> None:
     text = screen(run, 80)
-    assert "Levels, against eager" in text
-    level = text[text.index("Levels, against eager") :].splitlines()[3]
+    assert "Levels, speedup over eager" in text
+    level = text[text.index("Levels, speedup over eager") :].splitlines()[3]
     assert level.split() == [
         "1",
         "2",
@@ -136,8 +136,8 @@ def test_levels_are_shown_where_there_are_several(run: RunMetrics) -> None:
 def test_a_run_without_a_known_eager_time() -> None:
     run = [played("L1_1", 0, fast(1.5), config={"baseline": "compile"})]
     text = screen(measure(run), 80)
-    assert "speedup, torch.compile" in text
-    assert "Turns, against torch.compile" in text
+    assert "speedup over torch.compile" in text
+    assert "Turns, speedup over torch.compile" in text
 
 
 def test_a_run_of_which_no_time_is_known() -> None:

@@ -1,4 +1,4 @@
-"""What an evaluation is, as one frozen value: from a TOML file and overrides, and back into a file.
+"""The configuration of an evaluation: read from a TOML file and overrides, written back to a file.
 
     problems = ["L1", "held_out", "kernelbench:level1/23"]
     samples = 4
@@ -6,7 +6,7 @@
     policy = {model = "gpt-5", temperature = 0.9}
     search = {kind = "beam", width = 16, keep = 4, rounds = 2}
 
-Unknown keys are errors. A key (password) has no place in it: it comes from the environment alone.
+Unknown keys are errors, and so are API keys, which are read from the environment only.
 """
 
 import difflib
@@ -35,35 +35,30 @@ from kevin_env.context import load_counter
 from kevin_env.outcome import Frozen
 from kevin_env.settings import Settings
 
-_SECRET_NAME = re.compile(
-    r"(?i)(api[_-]?key|passw(or)?d|secret|authorization|bearer|(access|auth)[_-]?token)$"
-)
-_SHORTEST_KEY = 8
-
 Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
-"""A path that means the same wherever the command runs."""
+"""An absolute path."""
 
 
 class OpenAI(Frozen):
-    """A model at an OpenAI-compatible endpoint. What is not given is not sent."""
+    """A model at an OpenAI-compatible endpoint. Parameters that are None are not sent."""
 
     kind: Literal["openai"] = "openai"
     model: str = Field(min_length=1)
     base_url: str | None = None
-    """By default $OPENAI_BASE_URL, then OpenAI's own."""
+    """Default: $OPENAI_BASE_URL, then OpenAI."""
     timeout: float = Field(default=600.0, gt=0)
-    """Seconds without an answer after which a request is given up."""
+    """Seconds without data after which a request fails."""
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     seed: int | None = None
-    """Of the first sample; the others count on from it."""
+    """Of sample 0; sample i uses seed + i."""
     extra_body: dict[str, Any] | None = None
     """Further fields of the request."""
 
 
 class Transformers(Frozen):
-    """A model in this process. Its replies come one after the other."""
+    """A model in this process, which generates one reply at a time."""
 
     kind: Literal["transformers"]
     model: str = Field(min_length=1)
@@ -72,12 +67,14 @@ class Transformers(Frozen):
     top_p: float | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     seed: int | None = None
-    """Of the first sample; the others count on from it."""
+    """Of sample 0; sample i uses seed + i."""
 
 
 class Scripted(Frozen):
-    """Prepared replies: `REPLIES/<problem id>/<turn>.md` or `.py`, or in a folder `<sample>` there,
-    counted from 0.
+    """Prepared replies: `REPLIES/<problem id>/<turn>.md`, with turns from 1.
+
+    Files may also end in `.py`. Those in `REPLIES/<problem id>/<sample>/`, with samples from 0,
+    take precedence.
     """
 
     kind: Literal["scripted"]
@@ -85,9 +82,7 @@ class Scripted(Frozen):
 
 
 class Solutions(Frozen):
-    """The solutions that come with the problems, for the device's languages: one a turn, the last
-    again and again.
-    """
+    """The bundled solutions in the device's languages: one per turn, then the last one again."""
 
     kind: Literal["solutions"]
 
@@ -104,43 +99,37 @@ PolicyConfig = Annotated[
 
 
 class EvalConfig(Frozen):
-    """One evaluation: problems x samples x turns, who plays, how it searches, and what it costs."""
+    """One evaluation: problems x samples x turns, a policy, a search and prices."""
 
     problems: tuple[str, ...] = Field(min_length=1)
-    """Ids, levels such as `L1`, `train` or `held_out`, `kernelbench:` names, paths of files or
-    folders.
-    """
+    """Ids, levels such as `L1`, `train` or `held_out`, `kernelbench:` names, files or folders."""
     samples: int = Field(default=1, ge=1)
-    """Of each problem. In a beam this is its width."""
+    """Per problem. In a beam search, its width."""
     settings: Settings = Settings()
     policy: PolicyConfig
     search: Search = Serial()
     concurrency: int = Field(default=8, ge=1, le=1024)
-    """Episodes that are played at the same time."""
+    """Episodes played at the same time."""
     requests_per_minute: float | None = Field(default=None, gt=0)
-    """To the model; retries of one request are not counted."""
+    """To the model, not counting retries of a request."""
     prices: Prices | None = None
-    """Of a million tokens."""
     baselines: tuple[Literal["eager", "compile"], ...] = ("eager",)
-    """What speedups are reported against; `compile` takes one judgement more of each problem."""
+    """What speedups are reported against; `compile` takes one more judgement per problem."""
     tensorboard: bool = False
-    """Whether each episode and the figures are also written for TensorBoard, to the folder
-    `tensorboard` of the run.
-    """
+    """Whether to log episodes and figures to the folder `tensorboard` of the run."""
     out: Place | None = None
-    """The run folder. Not kept in its `config.toml`, so that running that again begins a new one.
-    """
+    """The run folder. Not written to `config.toml`, so that the file starts a new run."""
 
     @field_validator("problems", "baselines", mode="before")
     @classmethod
     def _words(cls, value: Any) -> Any:
-        """Also `L1,L2`, as on the command line."""
+        """Accepts `L1,L2`, as on the command line."""
         return [word for word in value.split(",") if word] if isinstance(value, str) else value
 
     @field_validator("policy", mode="before")
     @classmethod
     def _kind_of_policy(cls, value: Any) -> Any:
-        """Without a kind its model tells it, in the words that `play --model` takes."""
+        """Derives a missing kind from the model, as `play --model` does."""
         if not isinstance(value, dict) or "kind" in value:
             return value
         policy = cast("dict[str, Any]", value)
@@ -152,9 +141,8 @@ class EvalConfig(Frozen):
     @field_validator("search", mode="before")
     @classmethod
     def _kind_of_search(cls, value: Any) -> Any:
-        return (
-            {"kind": "serial"} | cast("dict[str, Any]", value) if isinstance(value, dict) else value
-        )
+        search = cast("dict[str, Any]", value)
+        return {"kind": "serial"} | search if isinstance(value, dict) else value
 
     @model_validator(mode="before")
     @classmethod
@@ -170,53 +158,50 @@ class EvalConfig(Frozen):
         self.search.require_fits(self.samples, self.settings.max_turns)
         load_counter(self.settings.tokenizer)
         if "eager" not in self.baselines:
-            raise ValueError('baselines: eager is always one of them; write ["eager", "compile"]')
+            raise ValueError('baselines: eager is required; write ["eager", "compile"]')
         if isinstance(self.policy, Human) and self.concurrency != 1:
             raise ValueError("concurrency: a person plays one episode at a time; set it to 1")
         _require_no_secret(self.model_dump(mode="json"))
         return self
 
     def toml(self) -> str:
-        """The file that gives this configuration again, without `out`."""
+        """A file with this configuration, without `out`."""
         return tomli_w.dumps(self.model_dump(mode="json", exclude={"out"}, exclude_none=True))
 
 
 def read_config(
     file: Path | None, overrides: Sequence[str] = (), flags: Mapping[str, Any] | None = None
 ) -> EvalConfig:
-    """The configuration of a file, changed by flags and then by overrides.
+    """The configuration in a file, changed by flags, then by overrides; see `read_values`.
 
     Raises:
-        BadInput: in one line, naming the key and what it may be.
+        BadInput: in one line that names the key and its valid values.
     """
     return parse_config(read_values(file, overrides, flags))
 
 
 def parse_config(values: Mapping[str, Any]) -> EvalConfig:
-    """The configuration of values as TOML gives them.
+    """The configuration from nested values.
 
     Raises:
-        BadInput: in one line, naming the key and what it may be.
+        BadInput: in one line that names the key and its valid values.
     """
     try:
         return EvalConfig.model_validate(values)
     except ValidationError as error:
-        raise BadInput(
-            explain(error, EvalConfig)
-        ) from None  # without its cause, which holds the values
+        raise BadInput(explain(error, EvalConfig)) from None  # its cause holds the values
 
 
 def read_prices(file: Path | None, overrides: Sequence[str] = ()) -> Prices | None:
-    """What tokens cost, where nothing else of a configuration is needed.
+    """The prices in a file, where nothing else of a configuration is needed.
 
     Raises:
-        BadInput: if they cannot be read, or an override is of something else.
+        BadInput: if they cannot be read, or an override sets something else.
     """
     for override in overrides:
         if not override.startswith("prices."):
-            raise BadInput(
-                f"-o {override}: where nothing is played only prices can be set, such as prices.prompt=1.25"
-            )
+            said = "only prices can be set when nothing is played, such as prices.prompt=1.25"
+            raise BadInput(f"-o {override}: {said}")
     prices = read_values(file, overrides).get("prices")
     try:
         return None if prices is None else Prices.model_validate(prices)
@@ -224,41 +209,18 @@ def read_prices(file: Path | None, overrides: Sequence[str] = ()) -> Prices | No
         raise BadInput(f"prices: {explain(error, Prices)}") from None
 
 
-def _require_no_secret(value: Any, name: str = "") -> None:
-    """Refuses what looks like a key: the configuration is written to a file that people share.
-
-    Raises:
-        ValueError: naming where it stands, and not what it is.
-    """
-    key = os.environ.get("OPENAI_API_KEY", "")
-    if isinstance(value, Mapping):
-        for inner, each in cast("Mapping[str, Any]", value).items():
-            _require_no_secret(each, f"{name}.{inner}" if name else inner)
-    elif isinstance(value, list | tuple):
-        for each in cast("Sequence[Any]", value):
-            _require_no_secret(each, name)
-    elif isinstance(value, str) and (
-        _SECRET_NAME.search(name)
-        or (name == "policy.base_url" and "@" in urlsplit(value).netloc)
-        or (len(key) >= _SHORTEST_KEY and key in value)
-    ):
-        raise ValueError(
-            f"{name} holds a key, and would be kept in config.toml; put it in OPENAI_API_KEY instead"
-        )
-
-
 def read_values(
     file: Path | None, overrides: Sequence[str] = (), flags: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The values of a file, changed by flags and then by overrides.
+    """The nested values of a file, changed by flags, then by overrides; not validated.
 
     Args:
         file: TOML.
-        overrides: such as `settings.max_turns=8`. What is no TOML value is text.
-        flags: values by dotted key; None leaves a key as it is.
+        overrides: such as `settings.max_turns=8`. A value that is not TOML is a string.
+        flags: values by dotted key; None leaves a key unchanged.
 
     Raises:
-        BadInput: in one line, if one cannot be read.
+        BadInput: in one line, if a file or override cannot be read.
     """
     values = _read_toml(file) if file else {}
     for key, value in (flags or {}).items():
@@ -272,6 +234,48 @@ def read_values(
     return values
 
 
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first problem in one line: the dotted key, and known keys or valid values."""
+    errors = error.errors(include_url=False)
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    keys, parent = _walk(first["loc"], model)
+    name = ".".join(keys)
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {name}; {_known_keys(keys, parent)}"
+    if first["type"] == "missing":
+        return f"{name} is missing; set it in the file or with -o {name}=..."
+    said = [
+        each["msg"].removeprefix("Value error, ")
+        for each in errors
+        if _walk(each["loc"], model)[0] == keys
+    ]
+    wrong = " or ".join(dict.fromkeys(said))
+    return f"{name}{_shown(name, first['input'])}: {wrong}" if name else wrong
+
+
+def _require_no_secret(value: Any, name: str = "") -> None:
+    """Refuses API keys: the configuration is written to a file that people share.
+
+    Raises:
+        ValueError: names the key's place, not its value.
+    """
+    key = os.environ.get("OPENAI_API_KEY", "")
+    names = r"(?i)(api[_-]?key|passw(or)?d|secret|authorization|bearer|(access|auth)[_-]?token)$"
+    if isinstance(value, Mapping):
+        for inner, each in cast("Mapping[str, Any]", value).items():
+            _require_no_secret(each, f"{name}.{inner}" if name else inner)
+    elif isinstance(value, list | tuple):
+        for each in cast("Sequence[Any]", value):
+            _require_no_secret(each, name)
+    elif isinstance(value, str) and (
+        re.search(names, name)
+        or (name == "policy.base_url" and "@" in urlsplit(value).netloc)
+        or (len(key) >= 8 and key in value)
+    ):
+        said = "would be written to config.toml; use OPENAI_API_KEY instead"
+        raise ValueError(f"{name} holds a key, which {said}")
+
+
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
@@ -280,7 +284,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """A TOML value; any other text is itself."""
+    """A TOML value; any other text is a string."""
     if "\n" not in text:
         try:
             return tomllib.loads(f"value = {text}")["value"]
@@ -294,41 +298,13 @@ def _put(values: dict[str, Any], key: str, value: Any) -> None:
     for number, table in enumerate(tables, start=1):
         inner = values.setdefault(table, {})
         if not isinstance(inner, dict):
-            raise BadInput(f"{key}: {'.'.join(tables[:number])} is no table")
+            raise BadInput(f"{key}: {'.'.join(tables[:number])} is not a table")
         values = cast("dict[str, Any]", inner)
     values[name] = value
 
 
-_LONGEST = 60
-
-
-def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """What is wrong, by its dotted key: the known keys for an unknown one, else what the first
-    wrong value may be.
-    """
-    errors = error.errors(include_url=False)
-    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-    keys, parent = _walk(first["loc"], model)
-    name = ".".join(keys)
-    if first["type"] == "extra_forbidden":
-        known = sorted(parent.model_fields)
-        near = difflib.get_close_matches(keys[-1], known, n=1)
-        guess = f"did you mean {near[0]}? There are" if near else "there are"
-        where = f" under {'.'.join(keys[:-1])}" if keys[1:] else ""
-        return f"unknown key {name}; {guess} {', '.join(known)}{where}{_where_keys_go(name)}"
-    if first["type"] == "missing":
-        return f"{name} is missing; set it in the file or with -o {name}=..."
-    said = [
-        each["msg"].removeprefix("Value error, ")
-        for each in errors
-        if _walk(each["loc"], model)[0] == keys
-    ]
-    wrong = " or ".join(dict.fromkeys(said))
-    return f"{name}{_shown(name, first['input'])}: {wrong}" if name else wrong
-
-
 def _walk(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], type[BaseModel]]:
-    """The keys of a place without the tags of unions, and the model that holds the last one."""
+    """The keys of an error's location without the tags of unions, and the model with the last."""
     keys: list[str] = []
     holder, inside = model, [model]
     for part in loc:
@@ -353,13 +329,16 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     return [each for each in every if isinstance(each, type) and issubclass(each, BaseModel)]
 
 
+def _known_keys(keys: Sequence[str], parent: type[BaseModel]) -> str:
+    known = sorted(parent.model_fields)
+    near = difflib.get_close_matches(keys[-1], known, n=1)
+    guess = f"did you mean {near[0]}? Known keys" if near else "known keys"
+    where = f" of {'.'.join(keys[:-1])}" if keys[1:] else ""
+    secret = "; API keys are read from OPENAI_API_KEY only" if "key" in keys[-1].lower() else ""
+    return f"{guess}{where}: {', '.join(known)}{secret}"
+
+
 def _shown(name: str, value: Any) -> str:
-    """The value, unless somebody may have put a key there."""
+    """The value, unless it is long or may be an API key."""
     text = repr(value)
-    return f" = {text}" if len(text) <= _LONGEST and not name.startswith("policy") else ""
-
-
-def _where_keys_go(name: str) -> str:
-    return (
-        "; a key is read from OPENAI_API_KEY alone" if "key" in name.split(".")[-1].lower() else ""
-    )
+    return f" = {text}" if len(text) <= 60 and not name.startswith("policy") else ""

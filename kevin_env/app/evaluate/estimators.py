@@ -1,6 +1,4 @@
-"""Estimates from few samples: pass@k, best@k, and how far a mean over problems may be off. Numbers
-only.
-"""
+"""Estimates from few samples: pass@k, best@k and bootstrap intervals of means over problems."""
 
 import math
 from collections.abc import Sequence
@@ -10,62 +8,61 @@ import numpy as np
 import numpy.typing as npt
 
 RESAMPLES = 1000
-"""How often problems are drawn anew for an interval."""
-
-_PERCENTILES = (2.5, 97.5)
+"""Bootstrap draws per interval."""
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """The chance that at least one of `k` samples is right, where `c` of `n` are: 1 - C(n-c, k) /
-    C(n, k).
+    """The probability that at least one of `k` samples is correct: 1 - C(n-c, k) / C(n, k).
 
-    Unbiased (Chen et al., arXiv 2107.03374, eq. 1), from exact integers.
+    Unbiased (Chen et al., arXiv 2107.03374, eq. 1), computed from exact integers.
+
+    Args:
+        n: samples.
+        c: correct samples.
+        k: samples drawn.
 
     Raises:
         ValueError: if not 0 <= c <= n and 1 <= k <= n.
     """
     _require_k(n, k)
     if not 0 <= c <= n:
-        raise ValueError(f"{c} of {n} samples cannot be right")
+        raise ValueError(f"{c} of {n} samples cannot be correct")
     every = math.comb(n, k)
     return (every - math.comb(n - c, k)) / every
 
 
 def best_at_k(values: Sequence[float], k: int) -> float:
-    """The expected largest of `k` of these values: the sum over i of C(i-1, k-1) / C(n, k) v_(i),
-    sorted upwards.
+    """The expected maximum of `k` of the values: the sum over i of C(i-1, k-1) / C(n, k) v_(i).
 
-    Unbiased: of all C(n, k) choices, v_(i) is the largest in C(i-1, k-1). For 0 and 1 this is
-    pass@k.
+    Unbiased: v_(i), the i-th in ascending order, is the largest in C(i-1, k-1) of the C(n, k)
+    subsets. For values 0 and 1 this is pass@k.
 
     Raises:
         ValueError: if not 1 <= k <= len(values).
     """
     _require_k(len(values), k)
-    return math.fsum(
-        weight * value
-        for weight, value in zip(_weights(len(values), k), sorted(values), strict=True)
-    )
+    weights = _weights(len(values), k)
+    return math.fsum(w * value for w, value in zip(weights, sorted(values), strict=True))
 
 
 def avg_at_k(values: Sequence[float]) -> float:
-    """The expected mean of k of these values, which for every k is the mean of all.
+    """The expected mean of k of the values, which is their mean for every k.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there are no values.
     """
     if not values:
-        raise ValueError("no values, no mean")
+        raise ValueError("the mean of no values is undefined")
     return math.fsum(values) / len(values)
 
 
 class Resamples:
-    """Percentile bootstrap over problems; every figure of a group sees the same draws.
+    """Percentile bootstrap over problems. All intervals of an instance share their draws.
 
     Args:
-        problems: how many there are.
-        seed: the same seed draws the same.
-        count: how often they are drawn anew, with replacement.
+        problems: number of problems.
+        seed: of the draws.
+        count: number of draws, each with replacement.
     """
 
     def __init__(self, problems: int, seed: int, count: int = RESAMPLES) -> None:
@@ -76,17 +73,17 @@ class Resamples:
         self._times: npt.NDArray[np.float64] = drawn.astype(np.float64)
 
     def interval(self, values: Sequence[float | None]) -> tuple[float, float] | None:
-        """95 % interval of the mean of one value a problem; None for fewer than two values.
+        """95 % interval of the mean of one value per problem; None for fewer than two values.
 
-        Problems without a value (None) stay in the draws and out of the means.
+        Problems whose value is None are drawn, but do not enter the means.
         """
         known = [value for value in values if value is not None]
         if len(known) < 2:
             return None
         sums = self._times @ np.array([value or 0.0 for value in values])
         drawn = self._times @ np.array([value is not None for value in values], np.float64)
-        ends = np.percentile(sums[drawn > 0] / drawn[drawn > 0], _PERCENTILES)
-        # No mean lies outside its values; a rounded one might.
+        ends = np.percentile(sums[drawn > 0] / drawn[drawn > 0], (2.5, 97.5))
+        # A mean lies within its values, unless it was rounded.
         low, high = np.clip(ends, min(known), max(known))
         return float(low), float(high)
 
@@ -99,4 +96,4 @@ def _weights(n: int, k: int) -> tuple[float, ...]:
 
 def _require_k(n: int, k: int) -> None:
     if not 1 <= k <= n:
-        raise ValueError(f"k is {k}; it must lie within 1 and the number of samples, {n}")
+        raise ValueError(f"k is {k}; it must be between 1 and the number of samples, {n}")

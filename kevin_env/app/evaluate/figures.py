@@ -1,4 +1,4 @@
-"""What is reported of a run, as frozen values: JSON without NaN, every estimate with its interval."""
+"""The figures of a run as frozen values. JSON without NaN; every estimate has its interval."""
 
 from typing import Literal
 
@@ -7,60 +7,58 @@ from pydantic import Field
 from kevin_env.outcome import Frozen
 
 THRESHOLDS = ("0.5", "1", "1.2", "1.5", "2", "3")
-"""The speedups p of fast_p, as they are written."""
+"""Speedups p of fast_p, as keys."""
 
 Baseline = Literal["eager", "compile"]
 BASELINES: tuple[Baseline, ...] = ("eager", "compile")
 
 
 class Prices(Frozen):
-    """What a million tokens cost, in one currency."""
+    """Prices of a million tokens, in one currency."""
 
     prompt: float = Field(ge=0)
     completion: float = Field(ge=0)
-    """Reasoning tokens are among these, as endpoints count them."""
+    """Includes reasoning tokens, as endpoints count them."""
     cached: float | None = Field(default=None, ge=0)
-    """Of prompt tokens that came from a cache; as `prompt` when left out."""
+    """Cached prompt tokens; by default the price of `prompt`."""
 
 
 class Figure(Frozen):
-    """The mean over problems of one number each, with its 95 % bootstrap interval over problems."""
+    """The mean over problems of one number each, with its 95 % bootstrap interval."""
 
     value: float
     low: float | None = None
     high: float | None = None
-    """None for a single problem: it does not tell how far another one would be off."""
+    """None for a single problem."""
     n: int
     """Problems that have the number."""
 
 
 class Curve(Frozen):
-    """One number of the samples of a problem: their mean, and the best of k of them."""
+    """The mean and the best of k of one number per sample."""
 
     avg: Figure
-    """avg@k for any k: the expected mean of k samples is the mean of all."""
+    """avg@k, which is the same for every k."""
     best: dict[int, Figure]
-    """best@k by k, unbiased; pass@k for what is 0 or 1. Problems with fewer than k samples are left
-    out of it.
+    """Unbiased best@k by k; pass@k for numbers that are 0 or 1. Leaves out problems with fewer than
+    k samples.
     """
 
 
 class Speed(Frozen):
-    """How fast trajectories were against one baseline. A trajectory counts by its fastest correct
-    kernel, 0 without.
-    """
+    """Speedups of trajectories over one baseline: of the fastest correct kernel, or 0."""
 
     speedup: Curve
     fast: dict[str, Curve]
-    """fast_p by p, the share with a speedup of p or more."""
+    """fast_p by p: the share with a speedup of at least p."""
     geomean_solved: Figure | None
-    """Geometric mean of the speedups of solved ones alone, as KernelBench reports it; None when
+    """Geometric mean of the speedups of solved trajectories, as KernelBench reports it; None if
     none is solved.
     """
 
 
 class TurnSpeed(Frozen):
-    """How fast kernels were against one baseline, 0 for those that were not correct."""
+    """Speedups of kernels over one baseline, 0 for incorrect ones."""
 
     speedup: Figure
     fast: dict[str, Figure]
@@ -70,36 +68,36 @@ class Rates(Frozen):
     """Shares of turns."""
 
     format: Figure
-    """A submission was found in the reply."""
+    """The reply held a submission."""
     compile: Figure
-    """It was built."""
+    """The submission was built."""
     correct: Figure
-    """It was correct."""
+    """The submission was correct."""
     hack: Figure
-    """It broke the rules, or ended as `early_done` or `protocol`."""
+    """See `kevin_env.outcome.is_hack`."""
 
 
 class AtTurn(Frozen):
-    """One turn of all trajectories that got there, and the best of it and of all before it."""
+    """One turn of all trajectories that reached it, and the best up to it."""
 
     turn: int
     """From 1."""
     turns: int
-    """How many there were; one that forks share is one."""
+    """Turns with this number; forks share theirs."""
     rates: Rates
     score: Figure
     discounted_return: Figure | None
-    """None where only trajectories that a search pruned got so far."""
+    """None if only pruned trajectories reached this turn."""
     speed: dict[Baseline, TurnSpeed]
-    """Without a baseline against which no problem can be told; so `best_speed`."""
+    """Without baselines that no problem has a ratio for, as in `best_speed`."""
     best_correct: Figure
-    """Share of trajectories that were correct by then."""
+    """Share of trajectories with a correct kernel up to this turn."""
     best_speed: dict[Baseline, TurnSpeed]
-    """Of the fastest correct kernel by then."""
+    """Of the fastest correct kernel up to this turn."""
 
 
 class Change(Frozen):
-    """From the first turn to the last, as shares of trajectories."""
+    """First turn against last turn, as shares of trajectories."""
 
     first_correct: Figure
     last_correct: Figure
@@ -108,28 +106,26 @@ class Change(Frozen):
     regressed: Figure
     """Correct first, wrong last."""
     net: Figure
-    """Improved less regressed."""
+    """Improved minus regressed."""
 
 
 class Spent(Frozen):
-    """What a trajectory took on average. What forks share is counted once. None where no turn told
-    it.
-    """
+    """Means per trajectory. Shared turns of forks count once. None where no turn has the number."""
 
     prompt_tokens: Figure | None = None
     completion_tokens: Figure | None = None
     reasoning_tokens: Figure | None = None
     cached_tokens: Figure | None = None
     cost: Figure | None = None
-    """In the currency of the prices; without prices what the endpoint told."""
+    """In the currency of the prices; without prices, as the endpoint reported it."""
     device_seconds: Figure
-    """Time on the device: verifying and timing."""
+    """Verification and timing."""
     judge_seconds: Figure
-    """All stages of the judge, queueing included."""
+    """All stages of the judge, including the queue."""
 
 
 class Totals(Frozen):
-    """The sums of what `Spent` has the means of."""
+    """The sums behind the means in `Spent`."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -141,73 +137,67 @@ class Totals(Frozen):
 
 
 class Counts(Frozen):
-    """What the figures are of, and what is missing from them."""
+    """What the figures cover, and what they lack."""
 
     problems: int
     trajectories: int
-    """Samples of all problems. Of forks the leaves count: an episode that others go on from is part
-    of them.
-    """
+    """Samples of all problems; of forked episodes the leaves."""
     turns: int
-    """One that forks share is one."""
+    """Shared turns of forks count once."""
     untold: int
-    """Trajectories that are correct with no time that could be told: correct, and 0 in every
-    speedup.
-    """
+    """Correct trajectories without a measured time. Their speedup counts as 0."""
     stops: dict[str, int]
-    """Trajectories by what ended them; `running` for those that were cut off, which count by the
-    turns they have.
-    """
+    """Trajectories by stop reason; `running` for unfinished ones, which count by their turns."""
     without: dict[Baseline, int]
-    """Problems left out of the figures against a baseline, since its time relative to the recorded
-    one is not known.
+    """Problems without a ratio between this baseline and the recorded one, left out of its
+    figures.
     """
     truncated: int
-    """Turns whose reply was cut off by a token limit."""
+    """Turns whose reply hit a token limit."""
     by_person: int
-    """Turns whose reply a person wrote, in the place of the model."""
+    """Turns played by a person instead of the model."""
     without_usage: int
-    """Turns of which no tokens were told."""
+    """Turns without token counts."""
     kinds: dict[str, int]
     """Turns by `category/kind`."""
 
 
 class GroupMetrics(Frozen):
-    """All figures of a group of problems: of all, or of a level."""
+    """The figures of all problems, or of a level."""
 
     counts: Counts
     rates: Rates
     correct: Curve
-    """Trajectories with a correct kernel; `best` is pass@k."""
+    """Share of trajectories with a correct kernel; `best` is pass@k."""
     speed: dict[Baseline, Speed]
-    """Without a baseline against which no problem can be told."""
+    """Without baselines that no problem has a ratio for."""
     by_turn: tuple[AtTurn, ...]
     change: Change
     score: Figure
-    """Of a turn."""
+    """Per turn."""
     discounted_return: Figure
-    """Of a turn; one that forks share has a return in each of them."""
+    """Per turn; a shared turn has a return in each fork."""
     first_return: Figure
-    """Of the first turn: what a whole trajectory returns."""
+    """Of the first turn, hence of the whole trajectory."""
     spent: Spent
     totals: Totals
 
 
 class ProblemSpeed(Frozen):
-    """How fast the samples of one problem were against one baseline."""
+    """Speedups of the samples of one problem over one baseline."""
 
     best: float
     avg: float
     fast: dict[str, float]
-    """Share of samples with a speedup of p or more, by p."""
+    """Share of samples with a speedup of at least p, by p."""
     log_solved: float | None
-    """Mean natural logarithm of the speedups above 0; None without any."""
+    """Mean natural logarithm of the positive speedups; None if there is none."""
 
 
 class ProblemMetrics(Frozen):
-    """The numbers of one problem. The figures of a group are means of these.
+    """The numbers of one problem, whose means are the figures of a group.
 
-    Speedups are 0 for samples without a correct kernel. What is None is not known.
+    Speedups are 0 for samples without a correct kernel. None means unknown.
     """
 
     problem: str
@@ -216,36 +206,36 @@ class ProblemMetrics(Frozen):
     turns: int
     untold: int
     format_rate: float
-    """Shares of turns; 0 where the model answered nothing at all."""
+    """This and the next three: shares of turns, 0 without turns."""
     compile_rate: float
     correct_rate: float
     hack_rate: float
     correct: float
-    """Share of samples with a correct kernel; likewise the following four."""
+    """This and the next four: shares of samples."""
     first_correct: float
     last_correct: float
     improved: float
     regressed: float
     speed: dict[Baseline, ProblemSpeed | None]
     best_turn: int | None
-    """The turn that the fastest kernel came in, from 1; None without one."""
+    """Turn of the fastest kernel, from 1; None without a timed kernel."""
     best_sample: int | None
-    """Which sample that was; None also where samples are not numbered."""
+    """Sample of the fastest kernel; None also where samples have no numbers."""
     score: float
-    """Mean over turns, as `discounted_return`."""
+    """Mean over turns, like `discounted_return`."""
     discounted_return: float
     first_return: float
     totals: Totals
 
 
 class RunMetrics(Frozen):
-    """All figures of a run: of all its problems, of each level, and the numbers of each problem."""
+    """All figures of a run: overall, by level and by problem."""
 
     overall: GroupMetrics
     levels: dict[int, GroupMetrics]
-    """By level; problems without one are in `overall` alone."""
+    """Problems without a level are in `overall` only."""
     problems: tuple[ProblemMetrics, ...]
-    """In the order of level and id."""
+    """By level and id."""
     seed: int
     """Of the bootstrap."""
     resamples: int

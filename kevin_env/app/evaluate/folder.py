@@ -1,8 +1,8 @@
-"""A run on disk: `config.toml`, `trajectories.jsonl` and what still runs beside it,
-`baselines.json`, and the results.
+"""The folder of a run.
 
-One evaluation at a time writes to a folder, which a lock holds for it; whoever only reads needs
-none.
+It holds `config.toml`, `trajectories.jsonl` with the unfinished episodes beside it,
+`baselines.json`, and the results `metrics.json` and `summary.csv`. One evaluation at a
+time can hold its lock and write to it; reading needs no lock.
 """
 
 import contextlib
@@ -10,54 +10,63 @@ import csv
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import EvalConfig, read_config
-from kevin_env.judge.api import DeviceInfo, JudgePool, Options, Submission
-from kevin_env.outcome import Frozen, Printable, interval_of, speedup_of
-from kevin_env.parsing import as_submission
-from kevin_env.problem import Problem
+from kevin_env.app.evaluate.figures import Prices, RunMetrics
+from kevin_env.app.evaluate.metrics import measure
+from kevin_env.app.evaluate.tables import summary_rows
+from kevin_env.judge.api import DeviceInfo
+from kevin_env.outcome import Frozen, Printable
 from kevin_env.record import Trajectory, Turn
 from kevin_env.recorder import BadLine, Recorder, read_trajectories
-from kevin_env.settings import Settings
+
+OnBadLine = Callable[[BadLine], None]
 
 
 class Compared(Frozen):
-    """T_compile / T_eager of a problem's reference: a speedup against eager times this is one
-    against torch.compile.
+    """T_compile / T_eager of a problem's reference, measured by `kevin_env.app.evaluate.run`.
+
+    A speedup over eager times this ratio is the speedup over torch.compile.
     """
 
     sha256: str
     """Of the problem."""
     ratio: float | None
-    """None when it could not be told; `why` says so."""
+    """None if it could not be measured; `why` says why."""
     interval: tuple[float, float] | None = None
-    """95 %."""
+    """95 % interval of the ratio."""
     why: Printable = ""
     device: DeviceInfo
 
 
 _COMPARED = TypeAdapter(dict[str, Compared])
-_NO_TEXTS: dict[str, Any] = {
-    "messages": (),
-    "reply": "",
-    "reasoning": None,
-    "summary": "",
-    "feedback": "",
-    "log": "",
-}
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The recorded part of a run."""
+
+    episodes: Sequence[Trajectory]
+    """Without the texts of their turns."""
+    ratios: Mapping[str, float]
+    """T_compile / T_eager by problem id."""
+    prices: Prices | None
+
+    def measured(self) -> RunMetrics | None:
+        """The figures; None while there is no turn."""
+        if not any(each.turns for each in self.episodes):
+            return None
+        return measure(self.episodes, ratios=self.ratios, prices=self.prices)
 
 
 class RunFolder:
-    """The folder of one evaluation.
-
-    Args:
-        path: it need not be there yet.
-    """
+    """The folder of one evaluation, which need not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -70,10 +79,10 @@ class RunFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other evaluations out, until the block ends or the process does, however it does.
+        """Holds the lock until the block or the process ends.
 
         Raises:
-            BadInput: if another one is writing here, or nobody can.
+            BadInput: if another evaluation holds it, or the folder cannot be written.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -84,40 +93,29 @@ class RunFolder:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                said = "wait for it, end it, or give another --out"
+                said = "wait for it, stop it, or use another --out"
                 raise BadInput(
                     f"another kevin-env eval is writing to {self.path}: {said}"
                 ) from None
             yield
 
     def config(self) -> EvalConfig:
-        """What was configured, with this folder as `out`.
+        """The recorded configuration, with this folder as `out`.
 
         Raises:
-            BadInput: if there is no run here, or its configuration cannot be read.
+            BadInput: if this is not a run folder, or its configuration cannot be read.
         """
         if not self.config_file.exists():
-            raise BadInput(f"{self.path} is no run folder: it has no config.toml")
+            raise BadInput(f"{self.path} is not a run folder: it has no config.toml")
         return read_config(self.config_file, flags={"out": str(self.path)})
 
-    def write_config(self, config: EvalConfig) -> None:
-        """Keeps a configuration."""
-        self._replace(self.config_file, config.toml())
-
-    def trajectories(self, on_bad_line: Callable[[BadLine], None]) -> list[Trajectory]:
-        """Every episode, without the texts of its turns: those that ended, in the order in which
-        they did, then others.
-
-        None where nothing was begun. See `read_episodes`.
-        """
-        return (
-            read_episodes(self.trajectories_file, on_bad_line)
-            if self.trajectories_file.exists()
-            else []
-        )
+    def trajectories(self, on_bad_line: OnBadLine) -> list[Trajectory]:
+        """As `read_episodes`; empty if no episode was started."""
+        file = self.trajectories_file
+        return read_episodes(file, on_bad_line) if file.exists() else []
 
     def compared(self) -> dict[str, Compared]:
-        """What is known of torch.compile, by problem id.
+        """The comparisons with torch.compile, by problem id.
 
         Raises:
             BadInput: if the file cannot be read.
@@ -127,19 +125,32 @@ class RunFolder:
         try:
             return _COMPARED.validate_json(self.baselines_file.read_bytes())
         except (OSError, ValidationError) as error:
-            raise BadInput(
-                f"cannot read {self.baselines_file}; delete it to have it made anew"
-            ) from error
+            said = f"cannot read {self.baselines_file}; delete it to have it measured again"
+            raise BadInput(said) from error
+
+    def recorded(self, prices: Prices | None, on_bad_line: OnBadLine) -> Recorded:
+        """Everything that the figures are computed from.
+
+        Raises:
+            BadInput: if a file cannot be read.
+        """
+        known = self.compared().items()
+        ratios = {name: each.ratio for name, each in known if each.ratio is not None}
+        return Recorded(self.trajectories(on_bad_line), ratios, prices)
+
+    def write_config(self, config: EvalConfig) -> None:
+        """Writes `config.toml`."""
+        self._replace(self.config_file, config.toml())
 
     def write_compared(self, compared: Mapping[str, Compared]) -> None:
-        """Keeps what is known of torch.compile."""
-        self._replace(
-            self.baselines_file, _COMPARED.dump_json(dict(compared), indent=2).decode() + "\n"
-        )
+        """Writes `baselines.json`."""
+        text = _COMPARED.dump_json(dict(compared), indent=2).decode()
+        self._replace(self.baselines_file, text + "\n")
 
-    def write_metrics(self, metrics: BaseModel, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Keeps the figures, and a line of them for each problem."""
+    def write_metrics(self, metrics: RunMetrics) -> None:
+        """Writes `metrics.json`, and `summary.csv` with a row per problem."""
         self._replace(self.metrics_file, metrics.model_dump_json(indent=2) + "\n")
+        rows = summary_rows(metrics)
         with (
             self._scratch(self.summary_file) as scratch,
             scratch.open("w", encoding="utf-8", newline="") as file,
@@ -154,7 +165,7 @@ class RunFolder:
 
     @contextlib.contextmanager
     def _scratch(self, path: Path) -> Iterator[Path]:
-        """A file to write to; it takes the place of `path` at once and whole."""
+        """A file to write to, which replaces `path` atomically."""
         self.path.mkdir(parents=True, exist_ok=True)
         scratch = path.with_name(f"{path.name}.tmp")
         yield scratch
@@ -163,14 +174,45 @@ class RunFolder:
         scratch.replace(path)
 
 
-def read_episodes(file: Path, on_bad_line: Callable[[BadLine], None]) -> list[Trajectory]:
-    """Every episode of a trajectory file, without the texts of its turns. Of several with the same
-    id the last counts.
+def read_recorded(path: Path, prices: Prices | None, on_bad_line: OnBadLine) -> Recorded:
+    """Reads a run folder, a trajectory file, or all trajectory files of a folder.
+
+    Args:
+        path: the file or folder.
+        prices: of tokens; by default those of the run's configuration.
+        on_bad_line: called with each unreadable line.
+
+    Raises:
+        BadInput: if it cannot be read.
+    """
+    folder = RunFolder(path)
+    if folder.config_file.exists():
+        return folder.recorded(prices or folder.config().prices, on_bad_line)
+    return Recorded(_loose_episodes(path, on_bad_line), {}, prices)
+
+
+def figures_of(path: Path, prices: Prices | None, on_bad_line: OnBadLine) -> RunMetrics:
+    """The figures of what `read_recorded` reads.
+
+    Raises:
+        BadInput: if there is nothing to measure.
+    """
+    metrics = read_recorded(path, prices, on_bad_line).measured()
+    if metrics is None:
+        raise BadInput(f"{path} holds no trajectory with a turn")
+    return metrics
+
+
+def read_episodes(file: Path, on_bad_line: OnBadLine) -> list[Trajectory]:
+    """All episodes of a trajectory file, without the texts of their turns.
+
+    Finished ones come first, in the order in which they ended. Of several with the same id the
+    last counts.
 
     Args:
         file: the trajectory file.
-        on_bad_line: is told of each line that cannot be read. One that is half-written was cut off
-            by a kill.
+        on_bad_line: called with each unreadable line, except for those half written by a killed
+            process.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -185,37 +227,23 @@ def read_episodes(file: Path, on_bad_line: Callable[[BadLine], None]) -> list[Tr
 
 
 def without_texts(trajectory: Trajectory) -> Trajectory:
-    """The episode without what is only for reading: a run's chats do not fit in memory, its figures
-    do.
-    """
+    """The episode without its texts: the chats of a whole run would not fit in memory."""
     turns = tuple(map(_without_texts, trajectory.turns))
     problem = trajectory.problem.model_copy(update={"source": ""})
     return trajectory.model_copy(update={"turns": turns, "problem": problem})
 
 
 def _without_texts(turn: Turn) -> Turn:
-    return turn.model_copy(update=_NO_TEXTS)
+    texts: dict[str, Any] = dict.fromkeys(("reply", "summary", "feedback", "log"), "")
+    return turn.model_copy(update=texts | {"messages": (), "reasoning": None})
 
 
-def compare(problem: Problem, settings: Settings, pool: JudgePool) -> Compared:
-    """Measures one problem.
-
-    Raises:
-        ProblemError: if its reference fails.
-        JudgeError: if the judge fails.
-    """
-    options = Options(
-        device=settings.device, baseline="compile", inputs=settings.inputs, call_timeout=settings.call_timeout,
-        build_timeout=settings.build_timeout, retry_noisy=True,
-    )  # fmt: skip
-    submission = Submission(code=as_submission(problem.source))
-    judgement = pool.submit(problem, submission, options).result()
-    outcome = judgement.outcome
-    ratio = speedup_of(outcome)
-    return Compared(
-        sha256=problem.sha256,
-        ratio=ratio,
-        interval=interval_of(outcome),
-        why="" if ratio else f"{outcome.category}/{outcome.kind}: {outcome.message}",
-        device=judgement.device,
-    )
+def _loose_episodes(path: Path, on_bad_line: OnBadLine) -> list[Trajectory]:
+    """Episodes without sample numbers, since no evaluation gave them: equal ones mean nothing."""
+    files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+    files = [file for file in files if not file.name.endswith(".partial.jsonl")]
+    try:
+        found = [each for file in files for each in read_episodes(file, on_bad_line)]
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error}") from error
+    return [each.model_copy(update={"sample": None}) for each in found]

@@ -1,4 +1,4 @@
-"""From trajectories to the figures of a run."""
+"""The figures of a run: means over problems, with their intervals."""
 
 import math
 from collections import Counter
@@ -39,6 +39,9 @@ from kevin_env.record import Trajectory
 
 __all__ = ["Prices", "RunMetrics", "measure"]
 
+Row = Sequence[float] | None
+"""One number per sample of a problem; None if unknown."""
+
 
 def measure(
     trajectories: Sequence[Trajectory],
@@ -48,23 +51,21 @@ def measure(
     ks: Sequence[int] | None = None,
     seed: int = 0,
 ) -> RunMetrics:
-    """All figures of a run. The same trajectories give the same figures, in whatever order their
-    problems come.
+    """All figures of a run. They do not depend on the order of the problems.
 
     A trajectory is correct if any of its turns is; its speedup is that of its fastest correct
-    kernel, 0 without one, and fast_p counts those of p or more (Kevin, arXiv 2507.11948, 5). Each
-    figure is a mean over problems of one number a problem, with the percentile bootstrap's 95 %
-    interval over problems.
+    kernel, 0 without one, and fast_p counts speedups of at least p (Kevin, arXiv 2507.11948,
+    section 5). Each figure is a mean over problems of one number per problem, with its 95 %
+    percentile bootstrap interval over problems.
 
     Args:
-        trajectories: every sample of every problem, finished or not, in the order of their file.
-            What should not count is left out by the caller; `kevin_env.app.evaluate.samples.gather`
-            says what never counts.
-        ratios: T_compile / T_eager of a problem's reference on this device, by problem id. A
-            speedup against torch.compile is the one against eager times this; problems without are
-            left out of those figures.
-        prices: what tokens cost. Without them the cost is what the endpoint told.
-        ks: which k of best@k and pass@k; every k up to the number of samples when left out.
+        trajectories: every sample of every problem, finished or not, in the order of their file;
+            `kevin_env.app.evaluate.samples.gather` says which count.
+        ratios: T_compile / T_eager of each problem's reference on this device, by problem id. A
+            speedup over torch.compile is the speedup over eager times this ratio; problems without
+            a ratio are left out of these figures.
+        prices: of tokens; by default the cost is as reported by the endpoint.
+        ks: the k of best@k and pass@k; by default all up to the number of samples.
         seed: of the bootstrap.
 
     Raises:
@@ -75,16 +76,15 @@ def measure(
     problems = gather(trajectories, ratios)
     if not any(each.turns for each in problems):
         raise ValueError("there is nothing to measure: no trajectory has a turn")
-    numbers = [problem_metrics(each, prices) for each in problems]
+    pairs = [(each, problem_metrics(each, prices)) for each in problems]
     levels = sorted({each.level for each in problems if each.level is not None})
-    pairs = list(zip(problems, numbers, strict=True))
     return RunMetrics(
-        overall=Group.of(pairs, ks, seed).metrics(),
+        overall=_Group.of(pairs, ks, seed).metrics(),
         levels={
-            level: Group.of([each for each in pairs if each[0].level == level], ks, seed).metrics()
+            level: _Group.of([each for each in pairs if each[0].level == level], ks, seed).metrics()
             for level in levels
         },
-        problems=tuple(numbers),
+        problems=tuple(numbers for _, numbers in pairs),
         seed=seed,
         resamples=RESAMPLES,
     )
@@ -93,24 +93,19 @@ def measure(
 def _require(ratios: Mapping[str, float], ks: Sequence[int]) -> None:
     for problem, ratio in ratios.items():
         if not (math.isfinite(ratio) and ratio > 0):
-            raise ValueError(
-                f"the ratio of {problem} is {ratio}; T_compile / T_eager is a positive number"
-            )
+            said = "T_compile / T_eager must be positive and finite"
+            raise ValueError(f"the ratio of {problem} is {ratio}; {said}")
     for k in ks:
         if k < 1:
-            raise ValueError(f"k is {k}; of fewer than one sample there is no best")
+            raise ValueError(f"k is {k}; it must be at least 1")
 
 
-Row = Sequence[float] | None
-"""One number a sample of a problem; None where they are not known."""
-
-
-class Means:
-    """Makes the figures of one group of problems.
+class _Means:
+    """Means over the problems of one group, with their intervals.
 
     Args:
-        problems: how many there are, at least one.
-        ks: which k of best@k.
+        problems: number of problems, at least 1.
+        ks: the k of best@k.
         seed: of the bootstrap.
     """
 
@@ -119,11 +114,7 @@ class Means:
         self._ks = ks
 
     def of(self, values: Iterable[float | None]) -> Figure:
-        """Of one number a problem, without those that are None.
-
-        Raises:
-            ValueError: if all are.
-        """
+        """The mean of one number per problem, ignoring None. At least one must be known."""
         values = list(values)
         known = [value for value in values if value is not None]
         low, high = self._resamples.interval(values) or (None, None)
@@ -135,15 +126,15 @@ class Means:
         return None if all(value is None for value in values) else self.of(values)
 
     def best(self, rows: Sequence[Row]) -> Curve | None:
-        """Mean and best@k of one row a problem; None if no row is known."""
+        """Mean and best@k of one row per problem; None if no row is known."""
         return self._curve(rows, best_at_k)
 
     def passed(self, rows: Sequence[Row]) -> Curve | None:
-        """Mean and pass@k of one row of 0 and 1 a problem; None if no row is known."""
+        """Mean and pass@k of one row of 0 and 1 per problem; None if no row is known."""
         return self._curve(rows, lambda row, k: pass_at_k(len(row), round(sum(row)), k))
 
     def turn_speed(self, rows: Sequence[Row]) -> TurnSpeed | None:
-        """Mean and fast_p of one row of speedups a problem; None if no row is known."""
+        """Mean and fast_p of one row of speedups per problem; None if no row is known."""
         speedup = self.known(avg_at_k(row) if row else None for row in rows)
         if speedup is None:
             return None
@@ -165,22 +156,21 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Group:
+class _Group:
     """Problems that are reported together, at least one."""
 
     problems: Sequence[Attempts]
     numbers: Sequence[ProblemMetrics]
-    """Those of each problem."""
-    means: Means
+    """Of each problem."""
+    means: _Means
 
     @classmethod
     def of(
         cls, pairs: Sequence[tuple[Attempts, ProblemMetrics]], ks: Sequence[int] | None, seed: int
-    ) -> "Group":
-        """The group of these problems with their numbers; `ks` and `seed` as in `measure`."""
+    ) -> "_Group":
         problems, numbers = zip(*pairs, strict=True)
         most = max(len(each.samples) for each in problems)
-        return cls(problems, numbers, Means(len(problems), ks or range(1, most + 1), seed))
+        return cls(problems, numbers, _Means(len(problems), ks or range(1, most + 1), seed))
 
     def metrics(self) -> GroupMetrics:
         """All figures of the group."""
@@ -193,7 +183,7 @@ class Group:
             rates=Rates(**{name: self._column(f"{name}_rate") for name in RATES}),
             correct=self._correct(),
             speed={baseline: speed for baseline, speed in speeds.items() if speed},
-            by_turn=tuple(at_turn(self.problems, self.means, turn) for turn in range(1, turns + 1)),
+            by_turn=tuple(self._at(turn) for turn in range(1, turns + 1)),
             change=self._change(),
             score=self._column("score"),
             discounted_return=self._column("discounted_return"),
@@ -251,6 +241,42 @@ class Group:
             geomean_solved=_exp(solved) if solved else None,
         )
 
+    def _at(self, turn: int) -> AtTurn:
+        """The figures of a turn, and of the best turn up to it."""
+        means = self.means
+        played = [each.at(turn) for each in self.problems]
+        paths = [each.paths(turn) for each in self.problems]
+        rates = {
+            name: means.of(
+                share(map(counts, (p.turn for p in row))) if row else None for row in played
+            )
+            for name, counts in RATES.items()
+        }
+        returns = [
+            [sample.returns[turn - 1] for sample in each.samples if sample.lasts(turn)]
+            for each in self.problems
+        ]
+        return AtTurn(
+            turn=turn,
+            turns=sum(map(len, played)),
+            rates=Rates(**rates),
+            score=means.of(mean(p.turn.score for p in row) if row else None for row in played),
+            discounted_return=means.known(mean(row) if row else None for row in returns),
+            speed=self._speeds(
+                lambda name: [whole(p.speedup(name) for p in row) for row in played]
+            ),
+            best_correct=means.of(share(path.correct_by(turn) for path in row) for row in paths),
+            best_speed=self._speeds(
+                lambda name: [whole(path.speedup(name, turn) for path in row) for row in paths]
+            ),
+        )
+
+    def _speeds(self, rows: Callable[[Baseline], list[Row]]) -> dict[Baseline, TurnSpeed]:
+        speeds: dict[Baseline, TurnSpeed | None] = {
+            baseline: self.means.turn_speed(rows(baseline)) for baseline in BASELINES
+        }
+        return {baseline: speed for baseline, speed in speeds.items() if speed}
+
     def _change(self) -> Change:
         return Change(
             first_correct=self._column("first_correct"),
@@ -261,7 +287,7 @@ class Group:
         )
 
     def _spent(self) -> Spent:
-        """Every field of the totals, a sample."""
+        """Every field of the totals, per sample."""
         shares = {
             name: [
                 None if (value := getattr(row.totals, name)) is None else value / row.samples
@@ -287,51 +313,6 @@ def _count(names: Iterable[str]) -> dict[str, int]:
 
 
 def _exp(figure: Figure) -> Figure:
-    """The figure of a mean logarithm as one of the geometric mean."""
+    """From a mean logarithm to the geometric mean."""
     low, high = (None if end is None else math.exp(end) for end in (figure.low, figure.high))
     return Figure(value=math.exp(figure.value), low=low, high=high, n=figure.n)
-
-
-def at_turn(problems: Sequence[Attempts], means: Means, turn: int) -> AtTurn:
-    """What happened at a turn that at least one problem has, over those that do; and the best by
-    then, over all.
-    """
-    played = [each.at(turn) for each in problems]
-    paths = [each.paths(turn) for each in problems]
-    rates = {
-        name: means.of(share(counts(each.turn) for each in row) if row else None for row in played)
-        for name, counts in RATES.items()
-    }
-    returns = [
-        [sample.returns[turn - 1] for sample in each.samples if sample.lasts(turn)]
-        for each in problems
-    ]
-    return AtTurn(
-        turn=turn,
-        turns=sum(map(len, played)),
-        rates=Rates(**rates),
-        score=means.of(mean(each.turn.score for each in row) if row else None for row in played),
-        discounted_return=means.known(mean(row) if row else None for row in returns),
-        speed=_speeds(
-            means,
-            {
-                name: [whole(each.speedup(name) for each in row) for row in played]
-                for name in BASELINES
-            },
-        ),
-        best_correct=means.of(share(path.correct_by(turn) for path in row) for row in paths),
-        best_speed=_speeds(
-            means,
-            {
-                name: [whole(path.speedup(name, turn) for path in row) for row in paths]
-                for name in BASELINES
-            },
-        ),
-    )
-
-
-def _speeds(means: Means, rows: dict[Baseline, list[Row]]) -> dict[Baseline, TurnSpeed]:
-    speeds: dict[Baseline, TurnSpeed | None] = {
-        baseline: means.turn_speed(of) for baseline, of in rows.items()
-    }
-    return {baseline: speed for baseline, speed in speeds.items() if speed}

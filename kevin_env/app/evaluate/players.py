@@ -1,8 +1,7 @@
-"""Who plays an evaluation: a policy for each episode, from the configuration."""
+"""Makes a policy for each episode of an evaluation, from its configuration."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from kevin_env.app.arguments import read_policy
 from kevin_env.app.errors import BadInput
@@ -21,17 +20,14 @@ from kevin_env.problem import Problem, data_folder
 from kevin_env.settings import Settings
 
 Player = Callable[[Problem, int, int], Policy]
-"""The policy for an episode, of its problem, its sample (from 0) and how many turns it has already.
-"""
-
-_MOST_NAMED = 5
+"""Makes the policy of an episode from its problem, sample (from 0) and number of turns so far."""
 
 
 def make_player(config: EvalConfig, problems: Sequence[Problem]) -> Player:
-    """What plays the episodes of these problems.
+    """The player of these problems.
 
     Raises:
-        BadInput: if there is no key where one is needed, or there are no replies for a problem.
+        BadInput: if an API key, a reply or a solution is missing.
     """
     policy, settings = config.policy, config.settings
     if isinstance(policy, Scripted):
@@ -39,31 +35,26 @@ def make_player(config: EvalConfig, problems: Sequence[Problem]) -> Player:
         return _scripted(policy.replies, problems, range(shape.samples), shape.turns)
     if isinstance(policy, Solutions):
         return _solutions(problems, _languages(settings), settings.max_turns)
-    shared = _shared(config)
+    if isinstance(policy, Human):
+        shared = read_policy("human")
+    else:
+        parameters = policy.model_dump(exclude={"kind", "model"}, exclude_none=True)
+        shared = read_policy(policy_name(config), **parameters)
     return lambda problem, sample, played: for_sample(shared, sample)
 
 
 def policy_name(config: EvalConfig) -> str:
-    """What the record calls the policy, and what `read_policy` takes."""
+    """The policy's name in records, which `read_policy` accepts."""
     policy = config.policy
     if isinstance(policy, Transformers):
         return f"local:{policy.model}"
     return policy.model if isinstance(policy, OpenAI) else policy.kind
 
 
-def _shared(config: EvalConfig) -> Policy:
-    """One policy that all episodes ask."""
-    policy = config.policy
-    if isinstance(policy, Human):
-        return read_policy("human")
-    parameters: dict[str, Any] = policy.model_dump(exclude={"kind", "model"}, exclude_none=True)
-    return read_policy(policy_name(config), **parameters)
-
-
 def _scripted(folder: Path, problems: Sequence[Problem], samples: range, turns: int) -> Player:
-    """Replies of a folder, looked for now and read when they are needed."""
+    """Replies in a folder: the files must exist now, and are read when needed."""
     if not folder.is_dir():
-        raise BadInput(f"policy.replies: there is no folder {folder}")
+        raise BadInput(f"policy.replies: no folder {folder}")
 
     def files(problem: Problem, sample: int) -> list[Path]:
         return [_reply_file(folder / problem.id, sample, turn) for turn in range(1, turns + 1)]
@@ -81,9 +72,7 @@ def _reply_file(folder: Path, sample: int, turn: int) -> Path:
     for path in (place / f"{turn}{suffix}" for place in places for suffix in (".md", ".py")):
         if path.is_file():
             return path
-    raise BadInput(
-        f"policy.replies: there is no reply for turn {turn}, {folder / f'{turn}.md'} or .py"
-    )
+    raise BadInput(f"policy.replies: no reply for turn {turn}, {folder / f'{turn}.md'} or .py")
 
 
 def _reply(path: Path) -> str:
@@ -103,12 +92,9 @@ def _solutions(problems: Sequence[Problem], languages: Sequence[str], turns: int
     }
     missing = [id for id, files in found.items() if not files]
     if missing:
-        named = ", ".join(missing[:_MOST_NAMED]) + (
-            f" and {len(missing) - _MOST_NAMED} more" * (len(missing) > 5)
-        )
-        raise BadInput(
-            f"there is no solution in {' or '.join(languages)} of {named}; leave them out of problems"
-        )
+        named = ", ".join(missing[:5]) + f" and {len(missing) - 5} more" * (len(missing) > 5)
+        kinds = " or ".join(languages)
+        raise BadInput(f"no solution in {kinds} for {named}; remove them from problems")
 
     def play(problem: Problem, sample: int, played: int) -> Policy:
         files = found[problem.id]
@@ -121,7 +107,7 @@ def _solutions(problems: Sequence[Problem], languages: Sequence[str], turns: int
 
 
 def _languages(settings: Settings) -> tuple[str, ...]:
-    """What solutions may be written in: what was asked for, or what the device runs at full speed."""
+    """The configured language, or those that the device runs at full speed."""
     if settings.language != "auto":
         return (settings.language,)
     gpu = gpu_present() if settings.device == "auto" else settings.device != "cpu"

@@ -1,35 +1,44 @@
-"""What a run tells to whoever looks on."""
+"""Plays what is missing of an evaluation, many episodes at once.
+
+Each turn is written to disk as soon as it is judged.
+"""
 
 import functools
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 from kevin_env.advantage import returns_of
 from kevin_env.app.evaluate.config import EvalConfig
 from kevin_env.app.evaluate.figures import RunMetrics
-from kevin_env.app.evaluate.folder import Compared, RunFolder, compare
+from kevin_env.app.evaluate.folder import Compared, RunFolder
 from kevin_env.app.evaluate.players import Player, policy_name
 from kevin_env.app.evaluate.search import Past, Play, Shape, fork, plan
-from kevin_env.app.evaluate.workers import Workers
+from kevin_env.app.evaluate.workers import Pacer, Stopped, Workers
 from kevin_env.episode import Episode
-from kevin_env.judge.api import JudgeError, JudgePool, Options
+from kevin_env.judge.api import JudgeError, JudgePool, Options, Submission
+from kevin_env.outcome import interval_of, speedup_of
+from kevin_env.parsing import as_submission
 from kevin_env.policies.base import PolicyError
 from kevin_env.problem import Problem, ProblemError
 from kevin_env.record import StopReason, Trajectory, Turn
 from kevin_env.settings import Settings
 
+LEAST_STRIKES = 3
+"""Failures in a row that end a run, or its concurrency if that is larger."""
+ATTEMPTS = 2
+"""Attempts at a sample whose model or judge fails, per process; a later one may continue it."""
+
 Waiting = Literal["model", "judge"]
 
 
 class Watch(Protocol):
-    """Is told what happens, from several threads."""
+    """Receives the progress of a run, from several threads."""
 
     def waits(self, problem: str, sample: int, whom: Waiting | None) -> None:
-        """A sample waits for the model or the judge, or for nobody any more."""
+        """A sample waits for the model or the judge; None: it is not being played."""
         ...
 
     def turn(self, problem: str, sample: int, turn: Turn) -> None:
@@ -37,7 +46,7 @@ class Watch(Protocol):
         ...
 
     def ended(self, problem: str, sample: int, turns: int, reason: StopReason, why: str) -> None:
-        """A sample ended with that many turns. `why` is empty unless something failed."""
+        """A sample ended after `turns` turns. `why` is empty unless something failed."""
         ...
 
     def compared(self, problem: str, compared: Compared) -> None:
@@ -49,34 +58,20 @@ class Watch(Protocol):
         ...
 
     def trouble(self, message: str) -> None:
-        """Something else that a person should know."""
+        """Anything else that the user should know."""
         ...
 
 
 class Log(Protocol):
-    """Keeps what becomes of a run for whoever looks at it elsewhere."""
+    """Mirrors a run elsewhere, such as in TensorBoard. Both methods raise OSError on failure."""
 
     def follow(self) -> None:
-        """Episodes may have ended. Called from several threads.
-
-        Raises:
-            OSError: if it cannot be kept.
-        """
+        """Episodes may have ended. Called from several threads."""
         ...
 
     def conclude(self, metrics: RunMetrics) -> None:
-        """The figures of what there is.
-
-        Raises:
-            OSError: if they cannot be kept.
-        """
+        """Writes the final figures."""
         ...
-
-
-RETRY_SECONDS = (1.0, 5.0)
-"""Pauses after which a judge that failed is asked again."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -102,143 +97,12 @@ class Setup:
         return self.config.settings.model_copy(update={"max_turns": self.shape.turns})
 
 
-class Stopped(Exception):
-    """No further turn is to be begun; what there is stays as it is, to be taken up later."""
-
-
-class Seat:
-    """Plays one sample.
-
-    Args:
-        setup: of the run.
-        workers: whose thread this is.
-        pacer: says when the model may be asked.
-        problem: what is to be solved.
-        play: which sample, and how far.
-    """
-
-    def __init__(
-        self, setup: Setup, workers: Workers, pacer: "Pacer", problem: Problem, play: Play
-    ) -> None:
-        self.setup = setup
-        self.problem = problem
-        self.play = play
-        self._workers = workers
-        self._pacer = pacer
-
-    def open(self) -> Episode:
-        """The episode, new or taken up.
-
-        Raises:
-            Stopped: if the run is stopped meanwhile.
-            JudgeError: if the judge fails again and again.
-            ProblemError: if the reference fails, or the problem is not there as it was recorded.
-        """
-        return retried(self._open, self._workers)
-
-    def take_turns(self, episode: Episode) -> str:
-        """Plays on, and says why it ended early, if something failed.
-
-        Raises:
-            Stopped: if the run is stopped meanwhile.
-            ProblemError: if the reference fails.
-        """
-        try:
-            policy = self.setup.player(self.problem, self.play.sample, len(episode.turns))
-            while not episode.done and len(episode.turns) < self.play.until:
-                self._waits("model")
-                self._pacer.wait()
-                reply = policy.reply(episode.messages)
-                self._waits("judge")
-                turn = retried(lambda reply=reply: episode.submit(reply), self._workers)
-                self.setup.watch.turn(self.problem.id, self.play.sample, turn)
-        except (PolicyError, JudgeError) as error:
-            if self._workers.abandoned.is_set():  # nobody knows whose failure it is
-                raise Stopped from error
-            episode.finish(error.stop_reason if isinstance(error, PolicyError) else "judge_error")
-            return str(error) or type(error).__name__
-        return ""
-
-    def _open(self) -> Episode:
-        own, play = self.setup, self.play
-        if play.past is None:
-            episode = Episode(
-                self.problem, own.pool, own.settings,
-                recorder=own.folder.recorder, model=policy_name(own.config), sample=play.sample,
-            )  # fmt: skip
-        else:
-            trajectory = own.folder.recorder.episode(play.past.episode_id)
-            if play.fork_at is not None:
-                trajectory = fork(trajectory, play.fork_at, play.sample)
-            episode = Episode.resume(trajectory, own.pool, recorder=own.folder.recorder)
-        episode.start()
-        return episode
-
-    def _waits(self, whom: Waiting) -> None:
-        stop = self._workers.stopping if whom == "model" else self._workers.abandoned
-        if stop.is_set():
-            raise Stopped
-        self.setup.watch.waits(self.problem.id, self.play.sample, whom)
-
-
-class Pacer:
-    """Spreads requests evenly over a minute.
-
-    Args:
-        per_minute: how many; None: as they come.
-        workers: whose threads wait.
-    """
-
-    def __init__(self, per_minute: float | None, workers: Workers) -> None:
-        self._seconds = 60 / per_minute if per_minute else 0.0
-        self._workers = workers
-        self._next = 0.0
-        self._lock = threading.Lock()
-
-    def wait(self) -> None:
-        """Waits until the next request may be sent.
-
-        Raises:
-            Stopped: if the run is stopped meanwhile.
-        """
-        with self._lock:
-            now = time.monotonic()
-            at = max(now, self._next)
-            self._next = at + self._seconds
-        if at > now and not self._workers.pause(at - now):
-            raise Stopped
-
-
-def retried(attempt: Callable[[], T], workers: Workers) -> T:
-    """Asks a judge that failed again, a few times.
-
-    Raises:
-        Stopped: if the run is stopped meanwhile.
-        JudgeError: if it goes on failing.
-    """
-    for pause in RETRY_SECONDS:
-        try:
-            return attempt()
-        except JudgeError:
-            if not workers.pause(pause):
-                raise Stopped from None
-    return attempt()
-
-
-LEAST_STRIKES = 3
-"""Fewer failures in a row than this never end a run."""
-ATTEMPTS = 2
-"""How often a process plays a sample whose model or judge fails; a later one may take it up again.
-"""
-
-
 class Run:
-    """One process's part of an evaluation: from what there is in the folder to the end, or until it
-    is stopped.
+    """One process's part of an evaluation, from the recorded episodes to the end or a stop.
 
     Args:
-        setup: what it needs. The folder must be locked.
-        recorded: the episodes that there are.
+        setup: the folder must be locked.
+        recorded: the episodes in the folder.
     """
 
     def __init__(self, setup: Setup, recorded: Sequence[Trajectory]) -> None:
@@ -246,7 +110,7 @@ class Run:
         self.failed: dict[str, str] = {}
         """Why a problem could not be played, by its id."""
         self.left: list[str] = []
-        """Stop reasons of the samples that failed; a later run takes them up again."""
+        """Stop reasons of failed samples, which a later run continues."""
         self.gave_up: str | None = None
         """Why the run was stopped before its end."""
         self._workers = Workers(setup.config.concurrency)
@@ -255,24 +119,22 @@ class Run:
         for each in recorded:
             if each.problem.id in self._pasts and each.sample is not None:
                 self._pasts[each.problem.id][each.episode_id] = Past.of(each)
+        # The recorded device, until it is known to be the same here.
         self._device = next((each.hardware.name for each in recorded if each.hardware), None)
-        """What the run was begun on, until it is known to be the same here."""
+        # Problem by problem, since judges cache few references.
         self._ranks = {problem.id: number for number, problem in enumerate(setup.problems)}
-        # One problem after the other: judges keep few references ready.
+        # Samples that are queued or playing, or have failed and are left to a later run.
         self._taken: set[tuple[str, int]] = set()
-        """Samples that are played or waiting to be, and those that failed and are left to a later
-        run.
-        """
         self._failures: Counter[tuple[str, int]] = Counter()
         self._compared = setup.folder.compared()
         self._strikes = 0
         self._lock = threading.RLock()
 
     def play(self) -> None:
-        """Plays until nothing is left, or nothing goes any more (`gave_up`).
+        """Plays until nothing is left or the run gives up (`gave_up`).
 
         Raises:
-            KeyboardInterrupt: after Ctrl-C; whatever was judged is on disk.
+            KeyboardInterrupt: after Ctrl-C; every judged turn is on disk.
             OSError: if the folder cannot be written.
         """
         for problem in self.setup.problems:
@@ -280,11 +142,11 @@ class Run:
         if "compile" in self.setup.config.baselines:
             for problem in self.setup.problems:
                 self._workers.put(functools.partial(self._compare, problem), len(self._ranks) + 1)
-        said = "stopping: turns that are running are waited for, Ctrl-C again drops them"
+        said = "stopping: waiting for running turns; press Ctrl-C again to discard them"
         self._workers.wait(lambda: self.setup.watch.trouble(said))
 
     def _plan(self, problem: Problem) -> None:
-        """Puts what can be played now."""
+        """Queues the samples that can be played now."""
         with self._lock:
             pasts = self._pasts[problem.id]
             now = plan(self.setup.shape, list(pasts.values()))
@@ -298,37 +160,77 @@ class Run:
                     self._workers.put(functools.partial(self._play, problem, play), rank)
 
     def _prune(self, past: Past) -> Past:
-        trajectory = self.setup.folder.recorder.episode(past.episode_id)
-        pruned = trajectory.model_copy(
-            update={"stop_reason": "pruned", "returns": returns_of(trajectory)}
-        )
-        self.setup.folder.recorder.finish(pruned)
+        recorder = self.setup.folder.recorder
+        episode = recorder.episode(past.episode_id)
+        update = {"stop_reason": "pruned", "returns": returns_of(episode)}
+        pruned = episode.model_copy(update=update)
+        recorder.finish(pruned)
         return Past.of(pruned)
 
     def _play(self, problem: Problem, play: Play) -> None:
         """Plays one sample as far as planned, then plans again."""
         if problem.id in self.failed:
             return
-        seat, watch = Seat(self.setup, self._workers, self._pacer, problem, play), self.setup.watch
         try:
             self._require_device(problem)
-            episode = seat.open()
-            why = seat.take_turns(episode)
+            episode = self._workers.retry(lambda: self._open(problem, play))
+            why = self._take_turns(problem, play, episode)
         except Stopped:
             return
         except ProblemError as error:
             self._give_up_on(problem, error)
             return
-        except JudgeError as error:  # before the first turn: there is nothing to be recorded
+        except JudgeError as error:  # before the first turn: nothing to record
             self._fail(problem, play, "judge_error", str(error), play.begin)
             self._plan(problem)
             return
         finally:
-            watch.waits(problem.id, play.sample, None)
-        self._take(problem, play, episode.trajectory, why)
+            self.setup.watch.waits(problem.id, play.sample, None)
+        self._note(problem, play, episode.trajectory, why)
 
-    def _take(self, problem: Problem, play: Play, trajectory: Trajectory, why: str) -> None:
-        """Takes note of what was played, and plans on."""
+    def _open(self, problem: Problem, play: Play) -> Episode:
+        """The episode, new, continued or forked."""
+        own = self.setup
+        recorder = own.folder.recorder
+        if play.past is None:
+            episode = Episode(
+                problem, own.pool, own.settings,
+                recorder=recorder, model=policy_name(own.config), sample=play.sample,
+            )  # fmt: skip
+        else:
+            trajectory = recorder.episode(play.past.episode_id)
+            if play.fork_at is not None:
+                trajectory = fork(trajectory, play.fork_at, play.sample)
+            episode = Episode.resume(trajectory, own.pool, recorder=recorder)
+        episode.start()
+        return episode
+
+    def _take_turns(self, problem: Problem, play: Play, episode: Episode) -> str:
+        """Plays the planned turns. Returns why it ended early, empty if nothing failed."""
+        try:
+            policy = self.setup.player(problem, play.sample, len(episode.turns))
+            while not episode.done and len(episode.turns) < play.until:
+                self._wait_for("model", problem, play)
+                self._pacer.wait()
+                reply = policy.reply(episode.messages)
+                self._wait_for("judge", problem, play)
+                turn = self._workers.retry(lambda reply=reply: episode.submit(reply))
+                self.setup.watch.turn(problem.id, play.sample, turn)
+        except (PolicyError, JudgeError) as error:
+            if self._workers.abandoned.is_set():  # the interrupt may have caused it
+                raise Stopped from error
+            episode.finish(error.stop_reason if isinstance(error, PolicyError) else "judge_error")
+            return str(error) or type(error).__name__
+        return ""
+
+    def _wait_for(self, whom: Waiting, problem: Problem, play: Play) -> None:
+        stop = self._workers.stopping if whom == "model" else self._workers.abandoned
+        if stop.is_set():
+            raise Stopped
+        self.setup.watch.waits(problem.id, play.sample, whom)
+
+    def _note(self, problem: Problem, play: Play, trajectory: Trajectory, why: str) -> None:
+        """Notes what was played, and plans again."""
         reason, turns = trajectory.stop_reason, len(trajectory.turns)
         with self._lock:
             self._pasts[problem.id][trajectory.episode_id] = Past.of(trajectory)
@@ -346,39 +248,33 @@ class Run:
         self._plan(problem)
 
     def _fail(self, problem: Problem, play: Play, reason: StopReason, why: str, turns: int) -> None:
-        """A sample failed: it is played again later, or left. So many in a row as are played at a
-        time end the run.
-        """
-        key, whose = (
-            (problem.id, play.sample),
-            "the judge" if reason == "judge_error" else "the model",
-        )
+        """Queues a failed sample again, once. Too many failures in a row end the run."""
+        key = (problem.id, play.sample)
         with self._lock:
             self._failures[key] += 1
             self._strikes += 1
             if self._failures[key] < ATTEMPTS:
                 self._taken.discard(key)
-                self.setup.watch.trouble(
-                    f"{problem.id} sample {play.sample} is played again later: {why}"
-                )
+                said = f"{problem.id} sample {play.sample} will be retried: {why}"
+                self.setup.watch.trouble(said)
             else:
                 self.left.append(reason)
                 self.setup.watch.ended(problem.id, play.sample, turns, reason, why)
             if self._strikes >= max(LEAST_STRIKES, self.setup.config.concurrency):
-                self._stop(f"{whose} failed {self._strikes} times in a row, at last so: {why}")
+                whose = "judge" if reason == "judge_error" else "model"
+                self._stop(f"the {whose} failed {self._strikes} times in a row; last error: {why}")
 
     def _require_device(self, problem: Problem) -> None:
-        """Figures of two devices are not to be mixed. Raises Stopped; errors as `Seat.open`."""
-        begun_on = self._device
-        if begun_on is None:
+        """Raises Stopped if the recorded episodes are of another device."""
+        began_on = self._device  # other threads may reset it
+        if began_on is None:
             return
         own = self.setup.settings
         options = Options(device=own.device, baseline=own.baseline, inputs=own.inputs)
-        facts = retried(lambda: self.setup.pool.describe(problem, options).result(), self._workers)
-        if facts.device.name != begun_on:
-            self._stop(
-                f"the run was begun on {begun_on}, and this is {facts.device.name}; give another --out here"
-            )
+        ask = self.setup.pool.describe
+        here = self._workers.retry(lambda: ask(problem, options).result()).device.name
+        if here != began_on:
+            self._stop(f"the run began on {began_on}, this is {here}; use another --out here")
             raise Stopped
         self._device = None
 
@@ -394,23 +290,47 @@ class Run:
             self.setup.watch.failed(problem.id, str(error))
 
     def _compare(self, problem: Problem) -> None:
-        """Measures torch.compile on one problem, unless that is known, and keeps what is told at
-        once.
-        """
+        """Measures torch.compile on one problem unless that is recorded, and records it."""
         known = self._compared.get(problem.id)
         if problem.id in self.failed or (known and known.sha256 == problem.sha256):
             return
+        own = self.setup
         try:
-            found = retried(
-                lambda: compare(problem, self.setup.settings, self.setup.pool), self._workers
-            )
+            found = self._workers.retry(lambda: compare(problem, own.settings, own.pool))
         except Stopped:
             return
         except (JudgeError, ProblemError) as error:
             self.left.append("judge_error")
-            self.setup.watch.trouble(f"{problem.id}: torch.compile could not be measured: {error}")
+            own.watch.trouble(f"{problem.id}: torch.compile could not be measured: {error}")
             return
         with self._lock:
             self._compared[problem.id] = found
-            self.setup.folder.write_compared(self._compared)
-        self.setup.watch.compared(problem.id, found)
+            own.folder.write_compared(self._compared)
+        own.watch.compared(problem.id, found)
+
+
+def compare(problem: Problem, settings: Settings, pool: JudgePool) -> Compared:
+    """Measures T_compile / T_eager of a problem's reference.
+
+    The reference is judged as a submission with torch.compile as the baseline, so that both times
+    are measured together: its speedup is the ratio.
+
+    Raises:
+        ProblemError: if the reference fails.
+        JudgeError: if the judge fails.
+    """
+    options = Options(
+        device=settings.device, baseline="compile", inputs=settings.inputs, retry_noisy=True,
+        call_timeout=settings.call_timeout, build_timeout=settings.build_timeout,
+    )  # fmt: skip
+    submission = Submission(code=as_submission(problem.source))
+    judgement = pool.submit(problem, submission, options).result()
+    outcome = judgement.outcome
+    ratio = speedup_of(outcome)
+    return Compared(
+        sha256=problem.sha256,
+        ratio=ratio,
+        interval=interval_of(outcome),
+        why="" if ratio else f"{outcome.category}/{outcome.kind}: {outcome.message}",
+        device=judgement.device,
+    )

@@ -1,9 +1,7 @@
-"""Trajectories put in order for counting: problems, their samples, and every turn that was played,
-once.
+"""Groups trajectories by problem and sample, and computes the numbers of each problem.
 
-Episodes that were forked share turns, which were asked and judged once and are counted once.
-Samples are the leaves of the tree: episodes that no other goes on from, without those that a search
-pruned.
+Forked episodes share turns, each of which was played, and counts, once. Samples are the leaves of
+the tree of forks, except for those that a search pruned.
 """
 
 import math
@@ -28,19 +26,25 @@ from kevin_env.outcome import is_hack, speedup_of
 from kevin_env.record import Trajectory, Turn, Usage
 from kevin_env.score import at_bound
 
+RATES: dict[str, Callable[[Turn], bool]] = {
+    "format": lambda turn: turn.category != "format",
+    "compile": lambda turn: turn.category in ("runtime", "correctness", "correct"),
+    "correct": lambda turn: turn.category == "correct",
+    "hack": lambda turn: is_hack(turn.outcome),
+}
+"""The turns that each rate counts."""
+
 Factors = Mapping[Baseline, float | None]
-"""What a recorded speedup is multiplied by to be one against a baseline; None where that is not
-known.
-"""
+"""Factors from a recorded speedup to one over each baseline; None if unknown."""
 
 _ANSWERED = ("refused", "context_length")
-"""What ends an episode before its first turn and is the model's doing all the same."""
+"""Stop reasons before the first turn for which the model is responsible."""
 _CUT_OFF = (None, "interrupted", "model_error", "judge_error")
 
 
 @dataclass(frozen=True)
 class Played:
-    """One turn, once for all episodes that share it."""
+    """One turn, shared by all episodes that have it."""
 
     number: int
     """From 1."""
@@ -54,20 +58,18 @@ class Played:
 
     @cached_property
     def recorded(self) -> float:
-        """The recorded speedup, of a noisy one the lower end of its interval; 0 where none was
-        told.
-        """
+        """The recorded speedup: if noisy the lower end of its interval, 0 without a time."""
         return speedup_of(at_bound(self.turn.outcome)) or 0.0
 
     def speedup(self, baseline: Baseline) -> float | None:
-        """As `recorded`, against a baseline; None if it cannot be told."""
+        """The speedup over a baseline; None if the factor is unknown."""
         factor = self.factors[baseline]
         return None if factor is None else factor * self.recorded
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One trajectory of a problem, or one that a search went on from or pruned."""
+    """One trajectory of a problem: a sample, or an episode that a search continued or pruned."""
 
     trajectory: Trajectory
     played: tuple[Played, ...]
@@ -81,81 +83,76 @@ class Sample:
 
     @property
     def untold(self) -> bool:
-        """Whether a kernel was correct and no time could be told."""
+        """Whether it is correct without a measured time."""
         return self.correct and self.best_turn is None
 
     @property
     def best_turn(self) -> int | None:
-        """The turn, from 1, of the fastest correct kernel, the first of equals; None without a
-        time.
-        """
+        """The first turn, from 1, with the fastest correct kernel; None without a time."""
         return self._so_far.index(self.fastest()) + 1 if self.fastest() else None
 
     def lasts(self, turn: int) -> bool:
-        """Whether it has a turn of that number."""
+        """Whether it has a turn with this number."""
         return len(self.played) >= turn
 
     def correct_by(self, turn: int) -> bool:
-        """Whether any kernel up to that turn was correct."""
+        """Whether any kernel up to this turn was correct."""
         return any(each.correct for each in self.played[:turn])
 
     def fastest(self, by: int | None = None) -> float:
-        """The recorded speedup of the fastest correct kernel (of the first `by` turns), 0 without
-        one.
-        """
+        """The largest recorded speedup (of the first `by` turns), 0 without one."""
         return max(self._so_far[:by], default=0.0)
 
     @cached_property
     def _so_far(self) -> list[float]:
-        """What is the fastest after each turn."""
         return list(accumulate((each.recorded for each in self.played), max))
 
     def speedup(self, baseline: Baseline, by: int | None = None) -> float | None:
-        """As `fastest`, against a baseline; None if it cannot be told."""
+        """`fastest` over a baseline; None if the factor is unknown."""
         factor = self.factors[baseline]
         return None if factor is None else factor * self.fastest(by)
 
 
 @dataclass(frozen=True)
 class Attempts:
-    """All that was tried on one problem."""
+    """All attempts at one problem."""
 
     problem: str
     level: int | None
     samples: tuple[Sample, ...]
     episodes: tuple[Sample, ...]
-    """The samples and all that they came from or took the place of."""
+    """The samples, and the episodes that they continue or replaced."""
     turns: tuple[Played, ...]
-    """Every turn once."""
+    """Each turn once."""
 
     def at(self, turn: int) -> list[Played]:
-        """The turns of that number."""
+        """The turns with this number."""
         return [each for each in self.turns if each.number == turn]
 
     def paths(self, turn: int) -> list[Sample]:
-        """What stood after that turn: an episode for each different path that long, and the samples
-        that ended before.
+        """The trajectories as of a turn. Without forks these are the samples.
 
-        Without forks these are the samples.
+        They are an episode per distinct path of this length, and the samples that ended earlier.
         """
         long = {id(each.played[turn - 1]): each for each in self.episodes if each.lasts(turn)}
         return [*long.values(), *(each for each in self.samples if not each.lasts(turn))]
 
 
 def whole(values: Iterable[float | None]) -> list[float] | None:
-    """The values; None if there is none or any is not known."""
+    """The values; None if there are none or any is None."""
     found = list(values)
     known = [value for value in found if value is not None]
     return known if known and len(known) == len(found) else None
 
 
 def gather(trajectories: Iterable[Trajectory], ratios: Mapping[str, float]) -> list[Attempts]:
-    """Trajectories by problem, in the order of level and id.
+    """Trajectories by problem, sorted by level and id.
+
+    A trajectory without turns is a sample only if the model refused or the prompt exceeded its
+    context. An unfinished one gives way to any later one with its sample number.
 
     Args:
-        trajectories: in the order of their file. Of several with the same id the last counts. One
-            without a turn counts as a sample if the model refused or the prompt had no room. One
-            that was cut off gives way to a later one that has its number.
+        trajectories: in the order of their file. Of several with the same id the last counts.
         ratios: T_compile / T_eager by problem id.
     """
     problems: dict[str, dict[str, Trajectory]] = {}
@@ -167,6 +164,53 @@ def gather(trajectories: Iterable[Trajectory], ratios: Mapping[str, float]) -> l
         found,
         key=lambda each: (math.inf if each.level is None else each.level, _natural(each.problem)),
     )
+
+
+def problem_metrics(attempts: Attempts, prices: Prices | None) -> ProblemMetrics:
+    """The numbers of one problem."""
+    samples, turns = attempts.samples, attempts.turns
+    timed = [each for each in samples if each.best_turn]
+    fastest = max(timed, key=lambda each: each.fastest(), default=None)
+    ends = [(_correct_at(each, 0), _correct_at(each, -1)) for each in samples]
+    rates = {
+        f"{name}_rate": share(counts(each.turn) for each in turns) for name, counts in RATES.items()
+    }
+    return ProblemMetrics(
+        problem=attempts.problem,
+        level=attempts.level,
+        samples=len(samples),
+        turns=len(turns),
+        untold=sum(each.untold for each in samples),
+        **rates,
+        correct=share(each.correct for each in samples),
+        first_correct=share(first for first, _ in ends),
+        last_correct=share(last for _, last in ends),
+        improved=share(last and not first for first, last in ends),
+        regressed=share(first and not last for first, last in ends),
+        speed={baseline: _speed(attempts, baseline) for baseline in BASELINES},
+        best_turn=fastest.best_turn if fastest else None,
+        best_sample=fastest.trajectory.sample if fastest else None,
+        score=mean(each.turn.score for each in turns),
+        discounted_return=mean(value for each in samples for value in each.returns),
+        first_return=mean(each.returns[0] if each.returns else 0.0 for each in samples),
+        totals=_totals(turns, prices),
+    )
+
+
+def fast_shares(speedups: Sequence[float]) -> dict[str, float]:
+    """fast_p by p: the share of speedups of at least p."""
+    return {p: share(value >= float(p) for value in speedups) for p in THRESHOLDS}
+
+
+def share(values: Iterable[bool]) -> float:
+    """The share of true values; 0 of none."""
+    return mean(map(float, values))
+
+
+def mean(values: Iterable[float]) -> float:
+    """The mean; 0 of none."""
+    found = list(values)
+    return avg_at_k(found) if found else 0.0
 
 
 def _attempts(episodes: Mapping[str, Trajectory], ratio: float | None) -> Attempts:
@@ -204,7 +248,7 @@ def _owners(episode: Trajectory, episodes: Mapping[str, Trajectory]) -> list[str
 
 
 def _leaves(episodes: Mapping[str, Trajectory]) -> list[Trajectory]:
-    """The episodes that are samples, in the order of their numbers."""
+    """The episodes that are samples, by sample number."""
     pairs = (
         (episodes[each.parent], each)
         for each in episodes.values()
@@ -214,8 +258,8 @@ def _leaves(episodes: Mapping[str, Trajectory]) -> list[Trajectory]:
         one.episode_id for one, other in pairs if _common(one.turns, other.turns) == len(one.turns)
     }
     ends = [each for each in episodes.values() if each.episode_id not in continued]
-    # A search that was cut off right after pruning has nothing else to show; nor has a file that
-    # links in circles.
+    # A search that stopped right after pruning has only pruned leaves, and a file with circular
+    # links has no leaves.
     alive = (
         [each for each in ends if each.stop_reason != "pruned"] or ends or list(episodes.values())
     )
@@ -228,11 +272,9 @@ def _leaves(episodes: Mapping[str, Trajectory]) -> list[Trajectory]:
 
 
 def _common(one: Sequence[Turn], other: Sequence[Turn]) -> int:
-    """How many turns both begin with."""
-    differ = (
-        at for at, (mine, theirs) in enumerate(zip(one, other, strict=False)) if mine != theirs
-    )
-    return next(differ, min(len(one), len(other)))
+    """The length of the common prefix."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _factors(episode: Trajectory, ratio: float | None) -> Factors:
@@ -242,67 +284,9 @@ def _factors(episode: Trajectory, ratio: float | None) -> Factors:
 
 
 def _natural(text: str) -> list[object]:
-    """What sorts `L1_3` before `L1_23`: texts and numbers in turn, numbers by their length first."""
-    return [
-        (len(part), part) if at % 2 else part for at, part in enumerate(re.split(r"([0-9]+)", text))
-    ]
-
-
-RATES: dict[str, Callable[[Turn], bool]] = {
-    "format": lambda turn: turn.category != "format",
-    "compile": lambda turn: turn.category in ("runtime", "correctness", "correct"),
-    "correct": lambda turn: turn.category == "correct",
-    "hack": lambda turn: is_hack(turn.outcome),
-}
-"""What each rate of turns counts."""
-
-_MILLION = 1_000_000
-
-
-def problem_metrics(attempts: Attempts, prices: Prices | None) -> ProblemMetrics:
-    """The numbers of one problem."""
-    samples, turns = attempts.samples, attempts.turns
-    timed = [each for each in samples if each.best_turn]
-    fastest = max(timed, key=lambda each: each.fastest(), default=None)
-    return ProblemMetrics(
-        problem=attempts.problem,
-        level=attempts.level,
-        samples=len(samples),
-        turns=len(turns),
-        untold=sum(each.untold for each in samples),
-        **{
-            f"{name}_rate": share(counts(each.turn) for each in turns)
-            for name, counts in RATES.items()
-        },
-        correct=share(each.correct for each in samples),
-        first_correct=share(_correct_at(each, 0) for each in samples),
-        last_correct=share(_correct_at(each, -1) for each in samples),
-        improved=share(not _correct_at(each, 0) and _correct_at(each, -1) for each in samples),
-        regressed=share(_correct_at(each, 0) and not _correct_at(each, -1) for each in samples),
-        speed={baseline: _speed(attempts, baseline) for baseline in BASELINES},
-        best_turn=fastest.best_turn if fastest else None,
-        best_sample=fastest.trajectory.sample if fastest else None,
-        score=mean(each.turn.score for each in turns),
-        discounted_return=mean(value for each in samples for value in each.returns),
-        first_return=mean(each.returns[0] if each.returns else 0.0 for each in samples),
-        totals=_totals(turns, prices),
-    )
-
-
-def fast_shares(speedups: Sequence[float]) -> dict[str, float]:
-    """fast_p by p: the share of speedups of p or more."""
-    return {p: share(value >= float(p) for value in speedups) for p in THRESHOLDS}
-
-
-def share(values: Iterable[bool]) -> float:
-    """The share that is true; 0 of nothing."""
-    return mean(map(float, values))
-
-
-def mean(values: Iterable[float]) -> float:
-    """The mean; 0 of nothing."""
-    found = list(values)
-    return avg_at_k(found) if found else 0.0
+    """A sort key that puts `L1_3` before `L1_23`: texts and numbers in turn, numbers by length."""
+    parts = enumerate(re.split(r"([0-9]+)", text))
+    return [(len(part), part) if at % 2 else part for at, part in parts]
 
 
 def _correct_at(sample: Sample, at: int) -> bool:
@@ -343,16 +327,12 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def _cost(usage: Usage, prices: Prices | None) -> float | None:
-    """What one reply cost by the prices, without prices what the endpoint told; None where tokens
-    are not told.
-    """
+    """The cost of one reply by the prices, or as the endpoint reported it; None if unknown."""
     if prices is None:
         return usage.cost
     if usage.prompt_tokens is None and usage.completion_tokens is None:
         return None
     prompt, cached = usage.prompt_tokens or 0, usage.cached_tokens or 0
-    full = (
-        prices.prompt * (prompt - cached)
-        + (prices.prompt if prices.cached is None else prices.cached) * cached
-    )
-    return (full + prices.completion * (usage.completion_tokens or 0)) / _MILLION
+    cached_price = prices.prompt if prices.cached is None else prices.cached
+    full = prices.prompt * (prompt - cached) + cached_price * cached
+    return (full + prices.completion * (usage.completion_tokens or 0)) / 1_000_000

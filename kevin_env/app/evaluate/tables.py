@@ -1,4 +1,4 @@
-"""The figures of a run as tables for a terminal, and as rows for a spreadsheet."""
+"""The figures of a run as tables for a terminal and as rows of `summary.csv`."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,25 +23,18 @@ from kevin_env.app.evaluate.figures import (
 
 _SPENT = {
     "prompt_tokens": "prompt tokens",
-    "cached_tokens": "  of these cached",
+    "cached_tokens": "  cached",
     "completion_tokens": "completion tokens",
-    "reasoning_tokens": "  of these reasoning",
+    "reasoning_tokens": "  reasoning",
     "cost": "cost",
-    "device_seconds": "seconds on the device",
-    "judge_seconds": "seconds of the judge",
+    "device_seconds": "device seconds",
+    "judge_seconds": "judge seconds",
 }
 _AGAINST: dict[Baseline, str] = {"eager": "eager", "compile": "torch.compile"}
 
-_UNBOUNDED = 10_000
-"""Columns of a console that no table is too wide for."""
-_WHOLE = ("max_turns", "stop_on")
-"""What ends an episode that has all its turns."""
-
 
 def show_metrics(console: Console, metrics: RunMetrics) -> None:
-    """Prints the figures of a run. Intervals are left out of tables that would not fit the console
-    with them.
-    """
+    """Prints the figures of a run. Tables that would be too wide with intervals omit them."""
     overall = metrics.overall
     counts = overall.counts
     console.print(
@@ -49,7 +42,7 @@ def show_metrics(console: Console, metrics: RunMetrics) -> None:
         style="bold",
     )
     console.print()
-    wide = console.options.update(max_width=_UNBOUNDED)
+    wide = console.options.update(max_width=10_000)
     for table, narrow in zip(
         metric_tables(metrics), metric_tables(metrics, interval=False), strict=True
     ):
@@ -61,7 +54,7 @@ def show_metrics(console: Console, metrics: RunMetrics) -> None:
 
 
 def metric_tables(metrics: RunMetrics, interval: bool = True) -> list[Table]:
-    """The figures of a run, with or without their intervals. Every heading and cell is plain text."""
+    """The figures of a run, with or without intervals. Headings and cells are plain text."""
     overall = metrics.overall
     return [
         _trajectories(overall, interval),
@@ -73,9 +66,7 @@ def metric_tables(metrics: RunMetrics, interval: bool = True) -> list[Table]:
 
 
 def summary_rows(metrics: RunMetrics) -> list[dict[str, Any]]:
-    """One row a problem for `summary.csv`, whose means are the figures of the run; None where a
-    number is not known.
-    """
+    """The rows of `summary.csv`, one per problem; None means unknown."""
     return [_summary_row(each) for each in metrics.problems]
 
 
@@ -101,19 +92,22 @@ def _trajectories(group: GroupMetrics, interval: bool) -> Table:
         table.add_section()
         mean, best = speed.speedup.avg, speed.speedup.best.get(k)
         table.add_row(
-            f"speedup, {_AGAINST[baseline]}", _times(mean, interval), _times(best, interval)
+            f"speedup over {_AGAINST[baseline]}", _times(mean, interval), _times(best, interval)
         )
         for p, curve in speed.fast.items():
             table.add_row(
                 f"  fast_{p}", _percent(curve.avg, interval), _percent(curve.best.get(k), interval)
             )
-        table.add_row("  geomean of the solved", _times(speed.geomean_solved, interval), "")
+        table.add_row("  geomean, solved only", _times(speed.geomean_solved, interval), "")
     return table
 
 
 def _curve(group: GroupMetrics, interval: bool) -> Table:
     table = _table(
-        "Best of k", "k", "pass@k", *(f"best@k, {_AGAINST[baseline]}" for baseline in group.speed)
+        "Best of k",
+        "k",
+        "pass@k",
+        *(f"best@k over {_AGAINST[baseline]}" for baseline in group.speed),
     )
     for k in group.correct.best:
         if k & (k - 1) and k != max(group.correct.best):
@@ -130,11 +124,11 @@ def _turns(group: GroupMetrics, interval: bool) -> Table:
         "correct",
         "hack",
         "speedup",
-        "correct\nby then",
-        "speedup\nby then",
-        "fast_1\nby then",
+        "correct\nso far",
+        "speedup\nso far",
+        "fast_1\nso far",
     )
-    table = _table("Turns, against " + _AGAINST[first_baseline(group)], "turn", *headings)
+    table = _table("Turns, speedup over " + _AGAINST[first_baseline(group)], "turn", *headings)
     for each in group.by_turn:
         table.add_row(str(each.turn), *_turn_cells(group, each, interval))
     rates = (group.rates.format, group.rates.compile, group.rates.correct, group.rates.hack)
@@ -166,7 +160,7 @@ def _levels(metrics: RunMetrics, interval: bool) -> Table:
         f"best@{k}",
         "hack",
     )
-    table = _table("Levels, against " + _AGAINST[baseline], "level", *headings)
+    table = _table("Levels, speedup over " + _AGAINST[baseline], "level", *headings)
     for level, group in metrics.levels.items():
         speed = group.speed.get(baseline)
         fast = speed and speed.fast["1"]
@@ -185,7 +179,7 @@ def _levels(metrics: RunMetrics, interval: bool) -> Table:
 
 
 def _spent(group: GroupMetrics, interval: bool) -> Table:
-    table = _table("Spent", "", "a trajectory", "in all")
+    table = _table("Spent", "", "per trajectory", "total")
     for name, heading in _SPENT.items():
         figure: Figure | None = getattr(group.spent, name)
         if figure is not None:
@@ -196,27 +190,27 @@ def _spent(group: GroupMetrics, interval: bool) -> Table:
 
 
 def notes(group: GroupMetrics) -> Iterator[str]:
-    """What a reader must know of the figures, a line each."""
+    """Notes on the figures, a line each."""
     change, counts = group.change, group.counts
     moves = {"improved": change.improved, "regressed": change.regressed, "net": change.net}
-    yield "first to last turn: " + ", ".join(
+    yield "correct in the last turn against the first: " + ", ".join(
         f"{name} {_percent(figure, True)}" for name, figure in moves.items()
     )
-    yield f"score of a turn {_plain(group.score)}, return of a turn {_plain(group.discounted_return)}"
-    yield "[..]: 95 % bootstrap interval over problems; each problem counts once, however many samples it has"
+    yield f"mean per turn: score {_plain(group.score)}, return {_plain(group.discounted_return)}"
+    yield "[..]: 95 % bootstrap interval over problems; problems have equal weight"
     told = {
-        "correct, but too noisy to time (speedup 0)": counts.untold,
-        "replies cut off by a token limit": counts.truncated,
-        "turns that a person took": counts.by_person,
+        "correct trajectories without a measured time (speedup 0)": counts.untold,
+        "replies that hit a token limit": counts.truncated,
+        "turns played by a person": counts.by_person,
         "turns without token counts": counts.without_usage,
         **{
-            f"problems left out against {_AGAINST[name]}": number
+            f"problems without a comparison to {_AGAINST[name]}, left out of its speedups": number
             for name, number in counts.without.items()
         },
         **{
             f"trajectories that ended as {why}": number
             for why, number in counts.stops.items()
-            if why not in _WHOLE
+            if why not in ("max_turns", "stop_on")
         },
     }
     yield from (f"{what}: {number}" for what, number in told.items() if number)
@@ -237,12 +231,12 @@ def _table(title: str, *headings: str) -> Table:
 
 
 def first_baseline(group: GroupMetrics) -> Baseline:
-    """What turns and levels are held against: eager where it is known."""
+    """The baseline of the tables with only one: eager where it is known."""
     return "eager" if "eager" in group.speed else "compile"
 
 
 def largest_k(curve: Curve) -> int:
-    """The largest k that every problem has samples for."""
+    """The largest k for which every problem has enough samples."""
     whole = [k for k, figure in curve.best.items() if figure.n == curve.avg.n]
     return max(whole, default=1)
 

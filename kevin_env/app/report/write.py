@@ -10,7 +10,7 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.samples import gather
-from kevin_env.app.evaluate.session import Recorded, read_recorded
+from kevin_env.app.evaluate.folder import Recorded, read_recorded
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.markdown import inline
 from kevin_env.app.replay.page import asset, document, episodes_data, page
