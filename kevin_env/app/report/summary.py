@@ -8,8 +8,8 @@ from itertools import chain, pairwise
 from rich.table import Table
 
 from kevin_env.app.evaluate.figures import Baseline, ProblemMetrics, RunMetrics
+from kevin_env.app.evaluate.folder import Recorded
 from kevin_env.app.evaluate.samples import Attempts, Played, Sample, gather
-from kevin_env.app.evaluate.session import Recorded
 from kevin_env.app.evaluate.tables import first_baseline, largest_k, metric_tables, notes
 from kevin_env.app.replay.code import clean
 from kevin_env.app.replay.rows import MARKS

@@ -8,9 +8,8 @@ from urllib.parse import quote
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.figures import RunMetrics
-from kevin_env.app.evaluate.folder import RunFolder
+from kevin_env.app.evaluate.folder import Recorded, RunFolder, read_recorded
 from kevin_env.app.evaluate.samples import gather
-from kevin_env.app.evaluate.folder import Recorded, read_recorded
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.markdown import inline
 from kevin_env.app.replay.page import asset, document, episodes_data, page
