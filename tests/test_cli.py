@@ -322,7 +322,7 @@ def test_a_lint_has_a_row_for_each_problem_and_says_what_is_wrong(tmp_path: Path
     text = page.getvalue()
     assert "2_[red]Unfit: answers: a verdict accepts zeros [/x]" in text
     assert "3_Failed: the judge failed: gone" in text
-    assert "3 problems: 1 fit; own reference accepted by 2; a trivial answer accepted by 1" in text
+    assert "3 problems: 1 fit; own reference accepted: 2; a trivial answer accepted: 1" in text
     assert "0.012" in text and "\x1b" not in text
     assert [exit_code(each) for each in (linted[:1], linted[:2], linted)] == [0, 1, 3]
     rows = [each.row() for each in linted]

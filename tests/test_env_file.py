@@ -164,12 +164,12 @@ print("OPENAI_API_KEY" in os.environ)
     [
         (
             f"OPENAI_API_KEY={KEY}\nHF_TOKEN: {KEY}\n".encode(),
-            "line 2 of .env, which is no NAME=value",
+            "line 2 of .env, which is not NAME=value",
         ),
-        (f"OPENAI_API_KEY='{KEY}\n".encode(), "line 1 of .env, which is no NAME=value"),
-        (f"OPENAI_API_KEY={KEY}\0\n".encode(), "line 1 of .env, which is no NAME=value"),
-        (f"OPENAI_API_KEY={KEY}\n".encode("utf-16"), ".env, which is no UTF-8 text"),
-        (f"OPENAI_API_KEY={KEY}\xff".encode("latin-1"), ".env, which is no UTF-8 text"),
+        (f"OPENAI_API_KEY='{KEY}\n".encode(), "line 1 of .env, which is not NAME=value"),
+        (f"OPENAI_API_KEY={KEY}\0\n".encode(), "line 1 of .env, which is not NAME=value"),
+        (f"OPENAI_API_KEY={KEY}\n".encode("utf-16"), ".env, which is not UTF-8 text"),
+        (f"OPENAI_API_KEY={KEY}\xff".encode("latin-1"), ".env, which is not UTF-8 text"),
         (None, "cannot read .env ("),
     ],
     ids=["no equals sign", "open quote", "null", "UTF-16", "Latin-1", "a loop of links"],

@@ -87,7 +87,7 @@ def test_atif_files(tmp_path: Path) -> None:
     assert run("export", file, "--to", "atif", "--out", tmp_path / "folder")[0] == 0
     assert run("export", file, "--to", "atif", "--out", tmp_path / "all.jsonl")[0] == 0
     code, _, said = run("export", file, "--to", "atif", "--out", tmp_path / "one.json")
-    assert (code, "2 episodes do not go into" in said) == (2, True)
+    assert (code, "2 episodes do not fit into" in said) == (2, True)
     assert (
         run("export", file, "--to", "atif", "--out", tmp_path / "one.json", "--episode", "e1")[0]
         == 0
@@ -212,7 +212,7 @@ def test_verdicts_of_kernelbench(result: dict[str, Any], ending: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("export", "{file}", "--to", "xml"), "there are atif, chat, inspect, csv, turns"),
+        (("export", "{file}", "--to", "xml"), "known formats: atif, chat, inspect, csv, turns"),
         (("export", "{file}", "--to", "csv", "--out", "{folder}/no/x.csv"), "cannot write"),
         (("import", "{folder}/missing"), "does not exist"),
         (("import", "{folder}/empty"), "neither a KernelBench run"),

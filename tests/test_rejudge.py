@@ -115,7 +115,7 @@ def test_a_run_is_judged_for_real(tmp_path: Path) -> None:
     ]
     assert (code, report["rules"]) == (3, "open")
     assert report["kernels"][2]["kevin_env"]["kind"] == "values"
-    assert report["kernels"][3]["error"] == "there is no problem 10 on level 1 of KernelBench here"
+    assert report["kernels"][3]["error"] == "KernelBench has no problem 10 on level 1 here"
     assert report["levels"][0]["agreement"] == pytest.approx(1 / 3)
     assert "level_1_problem_3_sample_0_kernel.py: correct/" in err
     assert len((tmp_path / "out" / RECORD).read_text().splitlines()) == 3
@@ -253,7 +253,7 @@ def test_results_that_fit_several_levels_or_no_kernel_are_left_out(tmp_path: Pat
         (["{run}/a.py", "--kernelbench-run", "{run}"], "leave out FILE"),
         (["--kernelbench-run", "{run}", "--profile", "kernels"], "--profile"),
         (["--kernelbench-run", "{run}/missing"], "cannot read {run}/missing: No such file"),
-        (["--kernelbench-run", "{run}/empty"], "has no kernels of KernelBench"),
+        (["--kernelbench-run", "{run}/empty"], "has no KernelBench kernels"),
         (["--kernelbench-run", "{run}/bad"], "cannot read {run}/bad/eval_results.json"),
         (["--kernelbench-run", "{run}", "--rules", "none"], "rules"),
         (

@@ -584,7 +584,7 @@ def test_problems_are_filtered(opened: Any) -> None:
             )
             assert (filter, len(shown.value(PROBLEMS))) == (filter, many)
             shown.press("Escape")
-        assert "Nothing passes" in shown.value("document.querySelector('#problems').innerText")
+        assert "No problem matches" in shown.value("document.querySelector('#problems').innerText")
 
 
 @pytest.mark.full

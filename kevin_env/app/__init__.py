@@ -1,3 +1,1 @@
-"""What the command line does, as functions of a pool, a policy and a console. Nothing here knows
-about arguments.
-"""
+"""The commands as functions of a pool, a policy and a console, without argument parsing."""

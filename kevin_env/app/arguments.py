@@ -1,4 +1,4 @@
-"""From the words of the command line to the values that the rest works with."""
+"""Converts command-line arguments to pools, settings and policies."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,13 +21,10 @@ from kevin_env.settings import Settings
 
 @contextmanager
 def open_pool(device: str) -> Iterator[LocalPool]:
-    """The judges of this machine, for as long as the block runs.
-
-    Args:
-        device: what is going to be asked for. A GPU that is named has to be there.
+    """A pool of this machine's judges, closed at the end of the block.
 
     Raises:
-        BadInput: if it is not.
+        BadInput: if `device` names a GPU that does not exist.
     """
     with LocalPool() as pool:
         if device.startswith("cuda"):
@@ -64,11 +61,10 @@ def read_settings(overrides: Sequence[str] | None = None, /, **values: Any) -> S
 
 
 def require_examples(settings: Settings) -> None:
-    """Opens the index that examples are retrieved from, if they are, so that what is wrong with it
-    is said at once.
+    """Opens the retrieval index if examples need it, so that errors are reported at once.
 
     Raises:
-        RetrievalError: if there is none, or the extra is not installed.
+        RetrievalError: if it is missing, or the extra is not installed.
     """
     if str(settings.examples).startswith("retrieved"):
         open_retriever(settings.index)
@@ -80,19 +76,19 @@ def read_policy(
     extra_body: str | Mapping[str, Any] | None = None,
     **parameters: Any,
 ) -> Policy:
-    """Who plays: a model at an endpoint, one in this process, or a person.
+    """The policy: a model at an endpoint, a model in this process, or a person.
 
     Args:
         model: its name at the endpoint; `local:` (or `transformers:`) and a folder or a name at the
             Hugging Face Hub; or `human`.
-        base_url: the endpoint, by default as the environment has it.
-        extra_body: a JSON object, or what it holds.
-        parameters: of `OpenAIPolicy`. A model in this process takes those that it has, and `device`
-            and `dtype`; a person takes none.
+        base_url: the endpoint, by default from the environment.
+        extra_body: a JSON object as text or as a mapping.
+        parameters: of `OpenAIPolicy`. A model in this process uses those that apply, and `device`
+            and `dtype`; a person uses none.
 
     Raises:
-        BadInput: if there is no name, no key where one is needed, no JSON object, or no model that
-            can be loaded.
+        BadInput: if the name or a required API key is missing, `extra_body` is not a JSON object,
+            or the model cannot be loaded.
     """
     if not model:
         raise BadInput(
@@ -119,9 +115,8 @@ def _local_policy(
     if not name:
         raise BadInput("give a folder, or a name at the Hugging Face Hub, after `local:`")
     if base_url or extra_body:
-        raise BadInput(
-            f"--base-url and --extra-body are for models at an endpoint; local:{name} runs in this process"
-        )
+        said = "--base-url and --extra-body are for models at an endpoint"
+        raise BadInput(f"{said}; local:{name} runs in this process")
     taken = ("temperature", "top_p", "seed", "device", "dtype")
     given = {key: parameters[key] for key in taken if parameters.get(key) is not None}
     if parameters.get("max_tokens") is not None:

@@ -1,4 +1,4 @@
-"""Lists problems and shows one."""
+"""Lists and shows problems."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -23,18 +23,17 @@ def choose_problems(
     seed: int = SEED,
     order: str = "level",
 ) -> list[Problem]:
-    """Our own problems of a level, with a tag and on a side of the split with that seed, where
-    these are given.
+    """The built-in problems, filtered by level, tag and side of the split where given.
 
     Args:
         level: 1 to 10.
         tag: a family, a trait, a bound or a dtype.
         side: `train` or `held_out`.
         seed: of the split.
-        order: `level`, or `difficulty`, the easiest first.
+        order: `level`, or `difficulty` with the easiest first.
 
     Raises:
-        BadInput: if there is none, or no such side or order.
+        BadInput: if nothing matches, or the side or order is unknown.
     """
     if side not in (None, *get_args(Side)):
         raise BadInput(f"--split is {side!r}; it may be {' or '.join(get_args(Side))}")
@@ -54,16 +53,15 @@ def choose_problems(
 
 
 def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:
-    """The problems of these names, each once; our own where there are none. Of a level when given.
+    """The distinct problems of these names, or all built-in ones; of one level if given.
 
     Args:
-        names: ids, paths of files or folders, levels such as `L1`, `train`, `kernelbench:` and what
-            may follow it.
+        names: ids, files or folders, levels such as `L1`, `train`, or `kernelbench:` names.
         level: 1 to 10.
 
     Raises:
         ProblemError: if one is unknown or cannot be read.
-        BadInput: if there is none.
+        BadInput: if nothing matches.
     """
     if not names:
         return choose_problems(level)
@@ -74,9 +72,7 @@ def named_problems(names: Sequence[str], level: int | None) -> list[Problem]:
 
 
 def problem_row(problem: Problem, sides: Mapping[str, Side] | None = None) -> dict[str, Any]:
-    """A problem as an object of `problems --json`; `sides` is the split, ours by the default seed
-    when left out.
-    """
+    """An object of `problems --json`; `sides` is the split, by default that of the default seed."""
     figures, sides = measured(problem), our_sides() if sides is None else sides
     return {
         "id": problem.id,
@@ -95,7 +91,7 @@ def problem_row(problem: Problem, sides: Mapping[str, Side] | None = None) -> di
 
 
 def problems_table(problems: Sequence[Problem]) -> Table:
-    """One row a problem."""
+    """A row per problem."""
     table = Table()
     table.add_column("id", no_wrap=True)
     table.add_column("task")
@@ -111,14 +107,15 @@ def problems_table(problems: Sequence[Problem]) -> Table:
 
 
 def show_problem(console: Console, problem: Problem) -> None:
-    """Prints a problem's facts and its source."""
+    """Prints a problem's properties and source."""
     figures = measured(problem)
     show(console, problem.id, "bold")
     show(console, f"  cases       {', '.join(problem.cases)}")
     show(console, f"  tags        {', '.join(tags_of(problem)) or 'none'}")
     if figures:
         operators = f"{figures.operations} operator" + "s" * (figures.operations != 1)
-        time = f"{figures.seconds * 1e3:.3g} ms, {figures.seconds / figures.roofline_seconds:.3g} times the roofline"
+        times = figures.seconds / figures.roofline_seconds
+        time = f"{figures.seconds * 1e3:.3g} ms, {times:.3g} times the roofline"
         show(console, f"  difficulty  {figures.difficulty:.2f} ({operators}; reference {time})")
     show(console, f"  file        {problem.path}")
     console.print()

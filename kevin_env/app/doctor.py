@@ -1,4 +1,4 @@
-"""Looks at what this machine has for judging kernels, and says what to do about what is missing."""
+"""Checks what this machine provides for judging kernels, and advises on what is missing."""
 
 import os
 import platform
@@ -42,32 +42,30 @@ _LEAST_FREE = 2 << 30
 _SECONDS = 20
 _NAMESPACES = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"
 _SANDBOX = {
-    "network": "a kernel with system call filters (CONFIG_SECCOMP_FILTER), on x86-64 or 64-bit Arm, gives it",
-    "filesystem": f"{_NAMESPACES}; a kernel with Landlock (5.13 or later) gives it, too",
-    "limits": "a kernel with system call filters (CONFIG_SECCOMP_FILTER), on x86-64 or 64-bit Arm, gives it",
-    "processes": f"{_NAMESPACES}; a kernel with Landlock 6 (6.12 or later) gives it, too",
+    "network": "needs a kernel with CONFIG_SECCOMP_FILTER on x86-64 or 64-bit Arm",
+    "filesystem": f"{_NAMESPACES}; or use a kernel with Landlock (5.13 or later)",
+    "limits": "needs a kernel with CONFIG_SECCOMP_FILTER on x86-64 or 64-bit Arm",
+    "processes": f"{_NAMESPACES}; or use a kernel with Landlock 6 (6.12 or later)",
 }
 
 
 class Check(Frozen):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     ok: bool
     found: Printable = ""
     advice: Printable = ""
-    """What to do; empty when it is there."""
+    """What to do; empty if the check passed."""
 
 
 def checks(pool: JudgePool) -> Iterator[Check]:
-    """Looks at one thing after the other. The last ones judge a small submission, which starts a
-    judge process.
-    """
+    """Runs the checks one by one. The last ones judge a small submission in a judge process."""
     yield Check(name="python", ok=True, found=platform.python_version())
     gpu = _devices()
     yield gpu
     for name, advice in (
-        ("nvcc", "CUDA kernels need the CUDA toolkit; Triton's do not"),
+        ("nvcc", "CUDA kernels need the CUDA toolkit; Triton kernels do not"),
         ("g++", "C++ and CUDA kernels need it: install g++"),
         (
             "ninja",
@@ -84,7 +82,7 @@ def checks(pool: JudgePool) -> Iterator[Check]:
 
 
 def show_check(console: Console, check: Check) -> None:
-    """Prints one line, and one more with what to do."""
+    """Prints a line, and a second one with advice."""
     line = Text("ok       ", "green") if check.ok else Text("missing  ", "yellow")
     console.print(line.append(f"{check.name:<19} {check.found}", ""), soft_wrap=True)
     if check.advice:
@@ -92,18 +90,18 @@ def show_check(console: Console, check: Check) -> None:
 
 
 def works(found: list[Check]) -> bool:
-    """Whether a submission can be judged at all."""
+    """Whether submissions can be judged at all."""
     return all(check.ok for check in found if check.name == "judge")
 
 
 def _devices() -> Check:
-    """GPUs and driver, as NVIDIA's own tool tells them."""
+    """GPUs and driver, as nvidia-smi reports them."""
     query = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
     found = "; ".join(_output(*query).splitlines())
     advice = (
         ""
         if found
-        else "nvidia-smi shows none: kernels are judged on the CPU, in C++ or interpreted Triton"
+        else "nvidia-smi found no GPU: kernels are judged on the CPU, in C++ or interpreted Triton"
     )
     return Check(name="gpu", ok=bool(found), found=found, advice=advice)
 
@@ -118,9 +116,7 @@ def _program(name: str, advice: str) -> Check:
 
 
 def _tools() -> Iterator[Check]:
-    """What profiles and sanitizer runs are made with, on request. Only a machine with a GPU needs
-    them.
-    """
+    """Tools of optional profiles and sanitizer runs, for machines with a GPU."""
     advices: dict[ToolName, str] = {
         "ncu": "profile=ncu needs Nsight Compute, which comes with the CUDA toolkit",
         "compute-sanitizer": "sanitize needs it; it comes with the CUDA toolkit",
@@ -144,17 +140,17 @@ def _folder(name: str) -> Check:
 
 
 def _scratch() -> Check:
-    """Where candidates build: it must be writable and have room."""
+    """The folder where candidates build must be writable and have free space."""
     folder = Path(tempfile.gettempdir())
     if not os.access(folder, os.W_OK):
         return Check(
-            name="scratch", ok=False, found=str(folder), advice="it cannot be written: set TMPDIR"
+            name="scratch", ok=False, found=str(folder), advice="it is not writable: set TMPDIR"
         )
     free = shutil.disk_usage(folder).free
     advice = (
         ""
         if free >= _LEAST_FREE
-        else f"kernels need room to build, {_LEAST_FREE >> 30} GiB: set TMPDIR"
+        else f"builds need {_LEAST_FREE >> 30} GiB of free space: set TMPDIR"
     )
     return Check(
         name="scratch",
@@ -165,7 +161,7 @@ def _scratch() -> Check:
 
 
 def _judging(pool: JudgePool) -> Iterator[Check]:
-    """Judges a right answer to a small problem, from end to end."""
+    """Judges a correct answer to a small problem end to end."""
     try:
         judgement = pool.submit(_PROBE, _PROBE_ANSWER, Options()).result()
     except (JudgeError, ProblemError) as error:
@@ -177,23 +173,20 @@ def _judging(pool: JudgePool) -> Iterator[Check]:
         )
         return
     device, outcome = judgement.device, judgement.outcome
-    found = f"{outcome.category}/{outcome.kind} in {judgement.seconds.total:.1f} s on {device.name} ({device.device})"
+    where = f"in {judgement.seconds.total:.1f} s on {device.name} ({device.device})"
+    found = f"{outcome.category}/{outcome.kind} {where}"
     advice = (
-        ""
-        if outcome.category == "correct"
-        else f"a right answer was not found right: {outcome.message}"
+        "" if outcome.category == "correct" else f"a correct answer was rejected: {outcome.message}"
     )
     yield Check(name="judge", ok=not advice, found=found, advice=advice)
     for name, version in device.versions.items():
-        if name != "python":  # this process runs the same one
+        if name != "python":  # the same as in this process
             yield Check(name=name, ok=bool(version), found=version)
     yield from _sandbox(judgement)
 
 
 def _sandbox(judgement: Judgement) -> Iterator[Check]:
-    """What a candidate's isolation is made of here, and then each protection as it held a moment
-    ago.
-    """
+    """The mechanism of the sandbox on this machine, then each protection in this judgement."""
     made_of = _output(sys.executable, "-P", "-m", "kevin_env.judge.sandbox.levels")
     yield Check(name="sandbox level", ok=bool(made_of), found=made_of)
     for name, level in judgement.sandbox.model_dump().items():
@@ -202,7 +195,7 @@ def _sandbox(judgement: Judgement) -> Iterator[Check]:
 
 
 def _output(*command: str) -> str:
-    """What a program prints; empty when it is not there or fails."""
+    """The output of a program; empty if it is missing or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True)
         return done.stdout.strip()

@@ -1,7 +1,7 @@
-"""Keys of endpoints out of a `.env` file in the working folder.
+"""Reads the keys of endpoints from a `.env` file in the working folder.
 
-Only the command line reads one, and of it only what tells how to reach a model: other programs'
-settings in the same file stay where they are, and nothing in it changes how a process starts.
+Only the command line does so, and only for the variables in `TAKEN`: the file may hold settings of
+other programs, and must not change how processes start.
 """
 
 import io
@@ -16,35 +16,34 @@ from kevin_env.app.errors import BadInput
 ENV_FILE = Path(".env")
 
 TAKEN = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "HF_TOKEN")
-"""The names that are taken, and no others."""
+"""The variables that are read."""
 
 _BEGINS_TAKEN = re.compile(rf"\s*(export\s+)?['\"]?({'|'.join(TAKEN)})\b")
-_AMEND = "put it right, or run this in another folder"
+_AMEND = "correct it, or run this in another folder"
 
 
 def load_env_file(
     file: Path = ENV_FILE, environment: MutableMapping[str, str] = os.environ
 ) -> None:
-    """Adds what the file has to the environment, and leaves what is set there, though it be to
-    nothing, as it is.
+    """Adds variables from the file to the environment, unless they are set, even if empty.
 
-    Without the file, or where it is a folder, nothing happens. When a key that was set already is
-    going to be sent to an endpoint that the file names, a line on stderr says so.
+    A missing file is ignored, and so is a folder. A line on stderr warns if a key from the
+    environment will be sent to an endpoint from the file.
 
     Args:
-        file: `NAME=value` lines, as python-dotenv reads them; `${NAME}` stands for what is set.
+        file: `NAME=value` lines in python-dotenv's syntax, where `${NAME}` is expanded.
         environment: of this process.
 
     Raises:
-        BadInput: if it cannot be read, or a line with one of the names cannot. No text of the file
-            is in the message.
+        BadInput: if the file, or a line with one of the names, cannot be read. The message does
+            not quote the file.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return
     except UnicodeDecodeError:
-        raise BadInput(f"cannot read {file}, which is no UTF-8 text: {_AMEND}") from None
+        raise BadInput(f"cannot read {file}, which is not UTF-8 text: {_AMEND}") from None
     except OSError as error:
         raise BadInput(f"cannot read {file} ({error.strerror}): {_AMEND}") from error
     found = _values(file, text)
@@ -59,9 +58,7 @@ def load_env_file(
 
 
 def _values(file: Path, text: str) -> Mapping[str, str | None]:
-    """What stands in the file, by name; None for a name without a value. Other programs' lines may
-    be anything.
-    """
+    """The values in the file, None for a name without one. Skips other programs' bad lines."""
     from dotenv import dotenv_values
     from dotenv.parser import parse_stream
 
@@ -71,7 +68,6 @@ def _values(file: Path, text: str) -> Mapping[str, str | None]:
         if not each.error and "\0" not in line:
             good.append(line)
         elif _BEGINS_TAKEN.match(line):
-            raise BadInput(
-                f"cannot read line {each.original.line} of {file}, which is no NAME=value: {_AMEND}"
-            )
+            where = f"line {each.original.line} of {file}"
+            raise BadInput(f"cannot read {where}, which is not NAME=value: {_AMEND}")
     return dotenv_values(stream=io.StringIO("".join(good)))

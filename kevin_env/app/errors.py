@@ -1,7 +1,6 @@
-"""What a person got wrong, and the exit codes of everything that can end a command.
+"""User errors and exit codes.
 
-0 done, 1 an episode that the model ended early, 2 wrong arguments, 3 the judge itself failed, 130
-interrupted.
+0 done, 1 the model ended an episode early, 2 wrong arguments, 3 the judge failed, 130 interrupted.
 """
 
 import errno
@@ -22,30 +21,19 @@ _EPISODE_CODES = {
 }
 
 
-_PLACES = frozenset(
-    (
-        *(
-            errno.EACCES,
-            errno.EPERM,
-            errno.EROFS,
-            errno.ENOENT,
-            errno.EEXIST,
-            errno.EISDIR,
-            errno.ENOTDIR,
-        ),
-        *(errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG, errno.EDQUOT, errno.ENOSPC),
-    )
-)
-"""Of files that cannot be read or written where they are."""
+_FILE_ERRORS = frozenset((
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR,
+    errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG, errno.EDQUOT, errno.ENOSPC,
+))  # fmt: skip
 
 
 class BadInput(ValueError):
-    """An argument or a file that cannot be used. The message is one line that says what to do."""
+    """An unusable argument or file. The message is one line that says what to do."""
 
 
 def error_code(error: Exception) -> int | None:
-    """The exit code of an error whose message is meant for a person; None for every other."""
-    unwritable = isinstance(error, OSError) and error.errno in _PLACES
+    """The exit code of an error whose message is meant for users; None for any other."""
+    unwritable = isinstance(error, OSError) and error.errno in _FILE_ERRORS
     if unwritable or isinstance(error, BadInput | ProblemError | PromptError | RetrievalError):
         return WRONG_ARGUMENTS
     return JUDGE_FAILED if isinstance(error, JudgeError) else None
@@ -57,7 +45,7 @@ def episode_code(reason: StopReason | None) -> int:
 
 
 def one_line(error: Exception) -> str:
-    """The error's message as one line that is safe to print."""
+    """The error's message as one printable line."""
     told = str(error)
     if isinstance(error, OSError) and error.strerror:
         told = f"{error.filename}: {error.strerror}" if error.filename else error.strerror

@@ -1,4 +1,4 @@
-"""Making an index for retrieval, and showing what it gives for a problem."""
+"""Builds a retrieval index, and queries it for a problem."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -44,12 +44,12 @@ def build_index(
 
 
 def counted(pairs: Sequence[Pair]) -> dict[str, int]:
-    """How many pairs there are of each origin in each language, such as `archive cuda`."""
+    """The number of pairs per origin and language, such as `archive cuda`."""
     return dict(Counter(f"{pair.origin} {pair.language}" for pair in pairs))
 
 
 def show_built(console: Console, kept: Kept, out: Path) -> None:
-    """What went into the index, and what did not."""
+    """Prints what the index holds, and what was left out."""
     inside = ", ".join(f"{number:,} {words}" for words, number in counted(kept.pairs).items())
     show(console, f"indexed {len(kept.pairs):,} pairs in {out}: {inside}")
     for reason, number in kept.left_out.items():
@@ -57,10 +57,10 @@ def show_built(console: Console, kept: Kept, out: Path) -> None:
 
 
 def query_index(folder: Path, problem: Problem, language: str, most: int) -> list[Found]:
-    """What a prompt for the problem would be offered, the likest first.
+    """The pairs that a prompt for the problem would be offered, the most similar first.
 
     Raises:
-        BadInput: if there is no such language.
+        BadInput: if the language is unknown.
         RetrievalError: if the index cannot be used.
     """
     for known in LANGUAGES:
@@ -70,12 +70,12 @@ def query_index(folder: Path, problem: Problem, language: str, most: int) -> lis
 
 
 def found_row(found: Found) -> dict[str, Any]:
-    """The pair's fields with its likeness, for JSON."""
+    """The pair's fields and its similarity (`likeness`), for JSON."""
     return found.pair.model_dump(mode="json") | {"likeness": found.likeness}
 
 
 def show_found(console: Console, results: Sequence[Found]) -> None:
-    """A row a pair; kernels are in `--json`."""
+    """Prints a row per pair; `--json` has the kernels."""
     table = Table("likeness", "pair", "language", "module", "speedup")
     for found in results:
         speedup = "" if found.pair.speedup is None else f"{found.pair.speedup:.2f}x"

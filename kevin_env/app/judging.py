@@ -1,4 +1,4 @@
-"""Judges files and recorded turns, many at once, and tells of each in the order given."""
+"""Judges files and recorded turns, many at once, with results in the order given."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,25 +23,15 @@ from kevin_env.settings import Settings
 from kevin_env.turn import Verdict, as_scored, begin_verdict
 
 RECORDED = (
-    *(
-        "device",
-        "baseline",
-        "inputs",
-        "rules",
-        "glue",
-        "bound",
-        "noisy",
-        "tokenizer",
-        "call_timeout",
-        "build_timeout",
-    ),
-)
-"""Settings of a record that a turn of it is judged again with."""
+    "device", "baseline", "inputs", "rules", "glue", "bound", "noisy", "tokenizer",
+    "call_timeout", "build_timeout",
+)  # fmt: skip
+"""Recorded settings with which a turn is judged again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing to judge, and how."""
+    """A submission to judge, and how."""
 
     file: str
     problem: Problem
@@ -52,19 +42,19 @@ class Request:
     noisy: Noisy = "lower"
     tokenizer: str = ""
     turn: Turn | None = None
-    """The recorded turn that is judged again."""
+    """The recorded turn, if this judges one again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How a request ended."""
+    """A request with its verdict."""
 
     request: Request
     verdict: Verdict
     device: str
 
     def row(self) -> dict[str, Any]:
-        """The object of `judge --json`. `sandbox` is null when nothing was run."""
+        """The object of `judge --json`. `sandbox` is null if nothing ran."""
         outcome, judgement = self.verdict.outcome, self.verdict.judgement
         seconds = judgement.seconds if judgement else Seconds()
         held = held_roofline(outcome)
@@ -88,7 +78,7 @@ class Judged:
 
     @property
     def score(self) -> float:
-        """What the verdict is worth; by `kevin` where a record names a score that is not built in."""
+        """The verdict's score; that of `kevin` if a record names a custom one."""
         asked, outcome = self.request, self.verdict.outcome
         submission = asked.submission if isinstance(asked.submission, Submission) else None
         if asked.turn is None:
@@ -102,7 +92,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A request on which the judge itself failed."""
+    """A request for which the judge failed."""
 
     request: Request
     error: str
@@ -113,8 +103,7 @@ class Failed:
 
 
 def judge(requests: Sequence[Request], pool: JudgePool) -> Iterator[Judged | Failed]:
-    """Judges all of them at once; gives each in the order asked, as soon as it and those before it
-    are done.
+    """Judges all requests at once, and yields each in order as soon as possible.
 
     Raises:
         BadInput: if a problem's reference fails.
@@ -138,19 +127,19 @@ def read_requests(
     settings: Settings,
     require_sandbox: bool,
 ) -> list[Request]:
-    """What the files ask for: submissions are `.py`, trajectories `.jsonl`.
+    """Requests from files: `.py` submissions and `.jsonl` trajectories.
 
     Args:
-        files: in the order to be judged.
-        problem: what the submissions answer. A recorded turn knows, and is judged against this
-            version of it if given.
-        turn: of trajectories, which turn, from 1, and how the id of the episode begins (empty if
-            there is only one).
-        settings: how to judge; those of `RECORDED` that a record has take their place.
-        require_sandbox: whether to refuse when a protection is missing.
+        files: in the order of judging.
+        problem: of the submissions. Recorded turns have their own, or are judged against this
+            version of it.
+        turn: for trajectories, the turn, from 1, and a prefix of the episode id (empty if there is
+            only one).
+        settings: of the judgements; a record's own take precedence for the names in `RECORDED`.
+        require_sandbox: whether to fail if a protection is missing.
 
     Raises:
-        BadInput: if a file cannot be read or is of neither kind, or what it needs was not given.
+        BadInput: if a file is unreadable or of neither kind, or an argument is missing.
         ProblemError: if the problem is unknown.
     """
     options = options_of(settings, require_sandbox)
@@ -164,9 +153,7 @@ def read_requests(
                 f"cannot judge {file}: a submission is a .py file, a trajectory a .jsonl file"
             )
         elif answered is None:
-            raise BadInput(
-                f"say with --problem ID which problem {file} answers; `kevin-env problems` lists them"
-            )
+            raise BadInput(f"pass --problem ID for {file}; `kevin-env problems` lists them")
         else:
             requests.append(
                 Request(str(file), answered, _read(file), options, noisy=settings.noisy)
@@ -180,7 +167,7 @@ def options_of(settings: Settings, require_sandbox: bool) -> Options:
 
 
 def print_result(console: Console, result: Judged | Failed) -> None:
-    """One verdict for a person: a line, then what a model would be told."""
+    """Prints a verdict: a line, then the feedback for a model."""
     if isinstance(result, Failed):
         show(console, f"{result.request.file}: the judge failed: {result.error}", "bold red")
         return
@@ -213,14 +200,13 @@ def _read(path: Path) -> Submission | FormatError:
 def _recorded(
     path: Path, number: int | None, episode: str, options: Options, answered: Problem | None
 ) -> Request:
-    """A recorded turn, to be judged again on the inputs that it was judged on."""
+    """A request to judge a recorded turn again, on its recorded inputs."""
     if number is None:
-        raise BadInput(f"say with --turn N which turn of {path} is to be judged again")
+        raise BadInput(f"pass --turn N to choose a turn of {path}")
     trajectory = _choose(path, episode)
     if not 1 <= number <= len(trajectory.turns):
-        raise BadInput(
-            f"{path}: episode {trajectory.episode_id} has {len(trajectory.turns)} turns, not {number}"
-        )
+        has = f"episode {trajectory.episode_id} has {len(trajectory.turns)} turns"
+        raise BadInput(f"{path}: {has}, not {number}")
     turn = trajectory.turns[number - 1]
     known: dict[str, Any] = {
         name: getattr(options, name) for name in ("call_timeout", "build_timeout", "precision")
@@ -236,27 +222,27 @@ def _recorded(
     options = settings.options(turn.secret).model_copy(update=options.model_dump(include=given))
     score = str(trajectory.config.get("score", "kevin"))
     return Request(
-        str(path), problem, _submitted(turn), options, score, settings.bound, settings.noisy, settings.tokenizer, turn,
+        str(path), problem, _submitted(turn), options, score,
+        settings.bound, settings.noisy, settings.tokenizer, turn,
     )  # fmt: skip
 
 
 def _problem_of(recorded: ProblemRef, given: Problem | None) -> Problem:
-    """The problem as it was recorded, or another version of it that was asked for.
+    """The recorded problem, or the given version of it.
 
-    A recorded source is data, perhaps of someone else's: the judge runs a reference outside the
-    sandbox.
+    Recorded source is never run: it is untrusted, and references run outside the sandbox.
     """
     if given is None:
         try:
             return recorded.load()
         except ProblemError as error:
-            hint = "or say with --problem, an id or a path, what to judge the turn against"
+            hint = "or pass --problem, an id or a path, to judge the turn against"
             raise ProblemError(f"{error}, {hint}") from error
     if given.id != recorded.id and given.sha256 != recorded.sha256:
         raise ProblemError(
             f"its episode answers {recorded.id}, not {given.id}; leave out --problem"
         )
-    return given.model_copy(update={"id": recorded.id})  # a file alone does not tell whose it is
+    return given.model_copy(update={"id": recorded.id})  # the id of a file lacks its origin
 
 
 def _submitted(turn: Turn) -> Submission | FormatError:
@@ -267,7 +253,7 @@ def _submitted(turn: Turn) -> Submission | FormatError:
 
 
 def _choose(path: Path, episode: str) -> Trajectory:
-    """The one episode that is meant."""
+    """The episode with this prefix, which must be the only one."""
     try:
         lines = list(read_trajectories(path))
     except OSError as error:
@@ -281,8 +267,6 @@ def _choose(path: Path, episode: str) -> Trajectory:
         return found[0]
     if found:
         ids = ", ".join(each.episode_id[:8] for each in found)
-        raise BadInput(
-            f"{path} holds {len(found)} such episodes: say which with --episode, one of {ids}"
-        )
+        raise BadInput(f"{path} holds {len(found)} such episodes; choose one with --episode: {ids}")
     bad = next((each for each in lines if isinstance(each, BadLine)), None)
     raise BadInput(str(bad) if bad else f"{path} holds no such episode")

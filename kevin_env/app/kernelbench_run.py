@@ -1,4 +1,7 @@
-"""The run folders of KernelBench: kernels in files, and its verdicts in `eval_results.json`."""
+"""KernelBench run folders: kernel files, and verdicts in `eval_results.json`.
+
+As trajectories, samples become episodes of one turn whose flag says that KernelBench judged them.
+"""
 
 import hashlib
 import json
@@ -24,7 +27,7 @@ _MILLISECOND = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One kernel of a run, and what KernelBench found."""
+    """One kernel of a run, with KernelBench's verdict."""
 
     file: Path
     level: int
@@ -32,15 +35,11 @@ class Sample:
     """Of the problem within its level."""
     sample: int
     verdict: Outcome | None
-    """KernelBench's, in our terms; None if it recorded none."""
+    """KernelBench's verdict as an outcome; None if it recorded none."""
 
     @property
     def code(self) -> str:
-        """The file's text.
-
-        Raises:
-            BadInput: if it cannot be read.
-        """
+        """The file's text. Raises BadInput if it cannot be read."""
         try:
             return self.file.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
@@ -48,11 +47,11 @@ class Sample:
 
 
 def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
-    """All kernels of a run folder by level, problem and sample.
+    """All kernels of a run folder, sorted by level, problem and sample.
 
     Args:
         folder: with files named like `level_1_problem_23_sample_0_kernel.py`.
-        trouble: receives one line for each result that belongs to no kernel.
+        trouble: called with a line about results that belong to no kernel.
 
     Raises:
         BadInput: if the folder holds no kernels, or its results cannot be read.
@@ -61,19 +60,17 @@ def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
     files = [(file, found) for file in _files(folder) if (found := _KERNEL.fullmatch(file.name))]
     if not files:
         raise BadInput(
-            f"{folder} has no kernels of KernelBench, such as level_1_problem_23_sample_0_kernel.py"
+            f"{folder} has no KernelBench kernels, such as level_1_problem_23_sample_0_kernel.py"
         )
     keys = sorted((*map(int, found.groups()), file) for file, found in files)
     levels = Counter((number, sample) for _, number, sample, _ in keys)
     for number, sample in sorted(results.keys() - levels.keys()):
-        trouble(
-            f"{folder / RESULTS}: problem {number} sample {sample} has no kernel file; it is left out"
-        )
+        which = f"problem {number} sample {sample}"
+        trouble(f"{folder / RESULTS}: {which} has no kernel file; it is left out")
     several = {key for key, count in levels.items() if count > 1} & results.keys()
-    if several:  # KernelBench expects one level a folder: its results do not name the level
-        trouble(
-            f"{folder / RESULTS}: {len(several)} results may belong to more than one level; they are left out"
-        )
+    if several:  # the results do not name the level: KernelBench expects one per folder
+        which = f"{len(several)} results may belong to more than one level"
+        trouble(f"{folder / RESULTS}: {which}; they are left out")
     known = {key: outcome_of(result) for key, result in results.items() if key not in several}
     return [
         Sample(file, level, number, sample, known.get((number, sample)))
@@ -82,7 +79,7 @@ def read_samples(folder: Path, trouble: Callable[[str], None]) -> list[Sample]:
 
 
 def outcome_of(result: dict[str, Any]) -> Outcome:
-    """KernelBench's verdict in our terms. Its times are milliseconds."""
+    """An entry of `eval_results.json`, with times in milliseconds, as an outcome."""
     more = result.get("metadata")
     more = more if isinstance(more, dict) else {}
     if result.get("correctness"):
@@ -101,10 +98,10 @@ def outcome_of(result: dict[str, Any]) -> Outcome:
 def _correct(result: dict[str, Any]) -> Correct:
     own, reference = _seconds(result.get("runtime")), _seconds(result.get("ref_runtime"))
     if own is None or reference is None:
-        words = "all outputs were right; there is no time of the reference to compare with"
+        words = "all outputs were correct; no time of the reference is recorded"
         return Correct(kind="too_noisy", message=words, submission_seconds=own)
     speedup = reference / own
-    words = f"all outputs were right; {speedup:.3g}x the reference's speed"
+    words = f"all outputs were correct; {speedup:.3g}x the reference's speed"
     return Correct(
         kind="timed",
         message=words,
@@ -122,16 +119,14 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
-    """By problem and sample; KernelBench wrote one result a problem before October 2025, a list
-    since. May be empty.
-    """
+    """Results by problem and sample: one per problem before October 2025, a list since then."""
     path = folder / RESULTS
     if not path.exists():
         return {}
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
-            raise ValueError("is not an object by problem")
+            raise ValueError("it is not an object with a key per problem")
         pairs = [
             (int(problem), each)
             for problem, value in values.items()
@@ -147,7 +142,7 @@ def _results(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
 
 
 def _seconds(value: Any) -> float | None:
-    """From milliseconds; None for -1, which stands for not measured."""
+    """From milliseconds; None for -1, which means not measured."""
     return (
         value * _MILLISECOND
         if isinstance(value, int | float) and 0 < value < float("inf")
@@ -156,23 +151,23 @@ def _seconds(value: Any) -> float | None:
 
 
 def _first(more: dict[str, Any], *names: str) -> str:
-    return next((str(more[name]) for name in names if more.get(name)), "no reason is recorded")
+    return next((str(more[name]) for name in names if more.get(name)), "no reason recorded")
 
 
 FLAG = "judged by KernelBench, not by kevin-env"
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is a run of KernelBench that was evaluated."""
+    """Whether a folder is an evaluated KernelBench run."""
     return path.is_dir() and (path / RESULTS).is_file()
 
 
 def read_run(folder: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
-    """An episode for each kernel that has a result.
+    """An episode per kernel with a result.
 
     Args:
         folder: with `level_L_problem_P_sample_S_kernel.py` files.
-        trouble: is told which kernels have none, and which results have no kernel.
+        trouble: called with a line about each kernel without a result, and as `read_samples` does.
 
     Raises:
         BadInput: if there are no kernels, or the results cannot be read.

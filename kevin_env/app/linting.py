@@ -1,4 +1,4 @@
-"""Lints problems, one at a time on each device, and tells of each when it is done."""
+"""Lints problems, one at a time per device."""
 
 import math
 import time
@@ -21,20 +21,20 @@ from kevin_env.outcome import printable
 from kevin_env.problem import Problem
 
 UNFIT = 1
-"""The exit code of a lint that found something."""
+"""Exit code: a problem has findings."""
 
 
 class Linter(Protocol):
-    """What lints problems, as `kevin_env.judge.pool.LocalPool` does."""
+    """Lints problems, as `kevin_env.judge.pool.LocalPool` does."""
 
     def lint(self, problem: Problem, options: Options) -> Future[LintReport]:
-        """Begins the lint of a problem."""
+        """Starts to lint a problem."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Linted:
-    """What came of one problem; `report` is None where the judge itself failed."""
+    """A linted problem; `report` is None if the judge failed."""
 
     problem: Problem
     report: LintReport | None
@@ -60,17 +60,17 @@ def lint(
     console: Console,
     until: float = math.inf,
 ) -> Iterator[Linted]:
-    """Lints them, one at a time on each device of `options.device`, so that none disturbs the times
-    of another.
-
-    Gives each when it is done, so from several devices in another order than theirs.
+    """Lints problems, one at a time per device, so that they do not disturb each other's timing.
 
     Args:
-        problems: What is linted.
-        linter: What lints them.
-        options: Of the lint.
-        console: Shows how far it is.
-        until: By `time.monotonic`; none is begun later, and those that have not begun are left out.
+        problems: to lint.
+        linter: lints them.
+        options: of the lint; `device` may name several.
+        console: shows progress.
+        until: deadline by `time.monotonic`; problems that have not started by then are skipped.
+
+    Yields:
+        Results in the order in which they finish.
     """
     columns = (
         BarColumn(),
@@ -98,7 +98,7 @@ def _spread(
     until: float,
     tell: Callable[[str], None],
 ) -> Iterator[Linted]:
-    """As `lint`; tells what is under way."""
+    """As `lint`; calls `tell` with the names of running problems."""
     waiting, under_way = deque(problems), dict[Future[LintReport], tuple[Problem, str]]()
     free = dict.fromkeys(device_names(options.device), -math.inf)
     while True:
@@ -125,17 +125,17 @@ def _spread(
 
 
 def _next(free: dict[str, float], now: float, busy: bool) -> str | None:
-    """The free device that may begin first, by the time of each; None if there is none.
+    """The free device with the earliest start time; None if there is none.
 
-    One whose judge failed is soon free again, and would take every problem: it rests while others
-    are busy.
+    A device whose judge fails is free again at once and would consume every problem, so it rests
+    while others are busy.
     """
     device = min(free, key=free.__getitem__, default=None)
     return None if device is None or (busy and free[device] > now) else device
 
 
 def show_lint(console: Console, linted: Sequence[Linted]) -> None:
-    """One row a problem, then what is wrong with each, then totals."""
+    """Prints a row per problem, then all findings, then totals."""
     console.print(_table(linted))
     for each in linted:
         for finding in each.report.findings if each.report else ():
@@ -146,18 +146,20 @@ def show_lint(console: Console, linted: Sequence[Linted]) -> None:
 
 
 def totals(linted: Sequence[Linted]) -> str:
-    """One line: how many are fit, accept their own reference, and accept a trivial answer."""
+    """One line: numbers of fit problems, accepted references and accepted trivial answers."""
     reports = [each.report for each in linted if each.report]
+    fit = sum(report.ok for report in reports)
+    references = sum(report.reference == "accepted" for report in reports)
+    trivial = sum(bool(report.accepted) for report in reports)
+    shipped = sum(bool(report.accepted_as_shipped) for report in reports)
     return (
-        f"{len(linted)} problems: {sum(report.ok for report in reports)} fit; own reference accepted by "
-        f"{sum(report.reference == 'accepted' for report in reports)}; a trivial answer accepted by "
-        f"{sum(bool(report.accepted) for report in reports)}, and on their own inputs alone by "
-        f"{sum(bool(report.accepted_as_shipped) for report in reports)}"
+        f"{len(linted)} problems: {fit} fit; own reference accepted: {references}; "
+        f"a trivial answer accepted: {trivial}, on their own inputs alone: {shipped}"
     )
 
 
 def exit_code(linted: Sequence[Linted]) -> int:
-    """0 when every problem is fit, 1 when one is not, 3 when the judge itself failed for one."""
+    """0 if every problem is fit, 1 if any is not, 3 if the judge failed for any."""
     if any(each.report is None for each in linted):
         return JUDGE_FAILED
     return 0 if all(each.report.ok for each in linted if each.report) else UNFIT

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writing of files."""
 
 import contextlib
 import os
@@ -11,10 +11,9 @@ from kevin_env.app.errors import BadInput
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A file to write to, which takes the place of `path` in the end; nothing happens to that if
-    anything fails.
+    """A scratch file that replaces `path` at the end of the block, unless it raises.
 
-    What is no regular file, such as a pipe, is written to directly.
+    Anything but a regular file, such as a pipe, is written to directly.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

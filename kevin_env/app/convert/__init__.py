@@ -1,9 +1,8 @@
-"""Trajectories to and from the formats of others.
+"""Converts trajectories to and from other formats.
 
-To `atif` (harbor's trajectory format; read back without loss), `chat` (OpenAI chat JSONL, an
-episode a line), `inspect` (an Inspect log), `csv` (a row a turn) and `turns` (a training sample a
-turn: prompt as sent, reply, score, return). From ATIF that we wrote, and from the run folders of
-KernelBench.
+To `atif` (harbor's trajectory format, lossless), `chat` (OpenAI chat JSONL, a line per episode),
+`inspect` (an Inspect log), `csv` (a row per turn) and `turns` (a training sample per turn: prompt
+as sent, reply, score, return). From ATIF that `to_atif` wrote, and from KernelBench run folders.
 """
 
 import contextlib
@@ -39,46 +38,44 @@ def convert(episodes: Iterable[Trajectory], to: str, out: Path | None) -> None:
     """Writes episodes in another format.
 
     Args:
-        episodes: read one at a time, except for an Inspect log.
+        episodes: consumed one at a time, except for `inspect`.
         to: one of `FORMATS`.
-        out: a file; for `atif` also a folder, which gets a file an episode; None for stdout.
+        out: a file; for `atif` also a folder, with a file per episode; None for stdout.
 
     Raises:
-        BadInput: if there is no such format, or `out` cannot be written.
+        BadInput: if the format is unknown, or `out` cannot be written.
     """
     if to not in FORMATS:
-        raise BadInput(f"--to {to!r} is unknown; there are {', '.join(FORMATS)}")
+        raise BadInput(f"--to {to!r} is unknown; known formats: {', '.join(FORMATS)}")
     try:
         if to == "atif" and out is not None and out.suffix != ".jsonl":
             _write_documents(episodes, out)
             return
         with _stream(out) as stream:
             _write(episodes, to, stream)
-    except BrokenPipeError:  # who reads has enough
+    except BrokenPipeError:  # the reader closed the pipe
         raise
     except OSError as error:
         raise BadInput(f"cannot write {out or 'to stdout'}: {error.strerror or error}") from error
 
 
 def read_foreign(path: Path, trouble: Callable[[str], None]) -> Iterator[Trajectory]:
-    """The trajectories in a KernelBench run folder, or in ATIF: a file, one document a line or
-    alone, or a folder.
+    """Reads a KernelBench run folder, or ATIF: a `.json` document, a `.jsonl` file, or a folder.
 
     Args:
-        path: where.
-        trouble: is told, in one line each, what is left out.
+        path: the file or folder.
+        trouble: called with a line for each item that is left out.
 
     Raises:
         BadInput: if nothing there can be read.
     """
     if not path.exists():
-        raise BadInput(f"{path} does not exist; give a KernelBench run folder, or an ATIF file")
+        raise BadInput(f"{path} does not exist; use a KernelBench run folder or an ATIF file")
     found = read_run(path, trouble) if is_run(path) else _read_atif(path, trouble)
     first = next(found, None)
     if first is None:
-        raise BadInput(
-            f"{path} holds neither a KernelBench run (with eval_results.json) nor ATIF that kevin-env wrote"
-        )
+        neither = "neither a KernelBench run (eval_results.json) nor ATIF written by kevin-env"
+        raise BadInput(f"{path} holds {neither}")
     yield first
     yield from found
 
@@ -104,18 +101,17 @@ def _documents(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def _write_documents(episodes: Iterable[Trajectory], out: Path) -> None:
-    """One document to a `.json`; several to a folder, named by their episodes."""
+    """Writes one document to a `.json` file, or a file per episode to a folder."""
     if out.suffix == ".json":
         first, *more = episodes
         if more:
-            raise BadInput(
-                f"{len(more) + 1} episodes do not go into {out}: give a folder or a .jsonl, or say --episode"
-            )
+            instead = "use a folder or .jsonl, or --episode"
+            raise BadInput(f"{len(more) + 1} episodes do not fit into {out}: {instead}")
         write_text(out, _json(to_atif(first)) + "\n")
         return
     out.mkdir(parents=True, exist_ok=True)
     for number, episode in enumerate(episodes, start=1):
-        # Not the id alone: it comes from a file, and must not lead elsewhere.
+        # Sanitised, since an untrusted id could be a path.
         name = "".join(sign for sign in episode.episode_id if sign.isalnum() or sign in "-_")[:64]
         write_text(out / f"{number:06}-{name}.json", _json(to_atif(episode)) + "\n")
 

@@ -1,4 +1,9 @@
-"""Episodes for trainers and spreadsheets: chats, a training sample a turn, a row a turn."""
+"""The formats: chats, training samples, CSV, ATIF and Inspect logs.
+
+ATIF-v1.6, harbor's trajectory format, has no rewards and forbids additional fields except in
+`extra`. `extra.kevin_env` therefore holds the rest: of the document the episode without its turns,
+of a step the turn without what the step holds already.
+"""
 
 import csv
 import json
@@ -13,35 +18,17 @@ from kevin_env.app.replay.numbers_panes import STAGES
 from kevin_env.record import Trajectory, Turn
 
 COLUMNS = (
-    *(
-        "episode_id",
-        "problem",
-        "level",
-        "model",
-        "turn",
-        "category",
-        "kind",
-        "speedup",
-        "speedup_low",
-        "speedup_high",
-    ),
-    *(
-        "score",
-        "return",
-        "stop_reason",
-        "message",
-        *(f"seconds_{stage}" for stage in STAGES),
-        "prompt_tokens",
-    ),
-    *("completion_tokens", "reasoning_tokens"),
-)
+    "episode_id", "problem", "level", "model", "turn", "category", "kind",
+    "speedup", "speedup_low", "speedup_high", "score", "return", "stop_reason", "message",
+    *(f"seconds_{stage}" for stage in STAGES),
+    "prompt_tokens", "completion_tokens", "reasoning_tokens",
+)  # fmt: skip
 
 
 def chat(episode: Trajectory) -> dict[str, Any]:
-    """The episode as one growing chat: the first prompt, then replies and feedback in turns.
+    """The episode as one chat: the first prompt, then replies and feedback.
 
-    What was sent later may have been shortened (`context`); `turn_samples` has every prompt as it
-    was sent.
+    Later prompts may have been shortened (`context`); `turn_samples` has each prompt as sent.
     """
     messages: list[dict[str, str]] = []
     for turn in episode.turns:
@@ -51,21 +38,16 @@ def chat(episode: Trajectory) -> dict[str, Any]:
             {"role": "assistant", "content": turn.reply},
             {"role": "user", "content": turn.feedback},
         ]
-    # Nobody answers the last feedback.
-    return {"messages": messages[:-1]}
+    return {"messages": messages[:-1]}  # the last feedback has no reply
 
 
 def turn_samples(episode: Trajectory) -> Iterator[dict[str, Any]]:
-    """One training sample a turn: the prompt as sent, the reply with its reasoning, its score and
-    its return.
-    """
+    """A training sample per turn: prompt as sent, reply, reasoning, score and return."""
     return (sample.model_dump(mode="json", by_alias=True) for sample in samples_of(episode))
 
 
 def write_csv(episodes: Iterable[Trajectory], stream: TextIO) -> None:
-    """A row a turn, with a heading. Text that a spreadsheet would take for a formula begins with an
-    apostrophe.
-    """
+    """Writes a header and a row per turn. Text is `inert`."""
     writer = csv.DictWriter(stream, COLUMNS)
     writer.writeheader()
     for episode in episodes:
@@ -100,7 +82,7 @@ def _rows(episode: Trajectory) -> Iterator[dict[str, Any]]:
 
 
 def inert(text: str) -> str:
-    """Untrusted text for a cell: clean, and no formula in a spreadsheet."""
+    """Untrusted text for a cell: clean, with an apostrophe before what would be a formula."""
     text = clean(text)
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
 
@@ -111,9 +93,7 @@ _IN_STEP = {"reply", "reasoning", "feedback"}
 
 
 def to_atif(episode: Trajectory) -> dict[str, Any]:
-    """An episode as an ATIF document: what was sent first, then a step a turn, with its feedback as
-    observation.
-    """
+    """An episode as an ATIF document: the first prompt, then a step per turn with its feedback."""
     first = episode.turns[0].messages if episode.turns else ()
     steps = [
         {"source": "system" if m.role == "system" else "user", "message": m.content} for m in first
@@ -133,11 +113,10 @@ def to_atif(episode: Trajectory) -> dict[str, Any]:
 
 
 def from_atif(document: Any) -> Trajectory:
-    """The episode of a document that `to_atif` made.
+    """The episode of a document that `to_atif` wrote.
 
     Raises:
-        ValueError: in one line, if it is none. ATIF of others has no verdicts on kernels, so there
-            is nothing to show.
+        ValueError: for anything else, in one line. Other ATIF has no verdicts.
     """
     if not isinstance(document, dict) or not str(document.get("schema_version", "")).startswith(
         "ATIF"
@@ -145,7 +124,7 @@ def from_atif(document: Any) -> Trajectory:
         raise ValueError("is not ATIF")
     ours = (document.get("extra") or {}).get(_OURS)
     if not isinstance(ours, dict):
-        raise ValueError("is ATIF without verdicts on kernels: kevin-env did not write it")
+        raise ValueError("is ATIF without verdicts: kevin-env did not write it")
     turns = [_turn(step) for step in document.get("steps", []) if step.get("source") == "agent"]
     recorded = ours.pop("returns_recorded", True)
     return Trajectory.model_validate(
@@ -180,7 +159,7 @@ def _step(turn: Turn, model: str) -> dict[str, Any]:
 def _turn(step: dict[str, Any]) -> Turn:
     ours = (step.get("extra") or {}).get(_OURS)
     if not isinstance(ours, dict):
-        raise ValueError(f"step {step.get('step_id')} has no verdict of ours")
+        raise ValueError(f"step {step.get('step_id')} has no verdict of kevin-env")
     results = (step.get("observation") or {}).get("results") or [{}]
     said = {"reply": step.get("message"), "reasoning": step.get("reasoning_content")}
     return Turn.model_validate(
@@ -215,7 +194,7 @@ LOG_VERSION = 2
 
 
 def write_inspect(episodes: Iterable[Trajectory], stream: TextIO) -> None:
-    """One log of all episodes, as JSON; Inspect wants the file's name to end in `.json`."""
+    """Writes an Inspect log, a sample per episode. Inspect requires names that end in `.json`."""
     read = list(episodes)
     models = sorted({episode.model or "unknown" for episode in read})
     epochs: Counter[str] = Counter()
@@ -277,9 +256,7 @@ def _choice(reply: str, truncated: bool) -> dict[str, Any]:
 
 
 def _scores(episode: Trajectory) -> dict[str, Any]:
-    """The return of the first turn, the best speedup (0 for none) and whether any kernel was right;
-    turns beside it.
-    """
+    """First return, largest speedup (0 without one), and whether any kernel was correct."""
     returns = returns_of(episode)
     turns = [
         turn.model_dump(mode="json", include={"turn", "category", "kind", "speedup", "score"})

@@ -1,1 +1,1 @@
-"""Judges a run of KernelBench again, and compares the verdicts."""
+"""Judges the kernels of a KernelBench run again and compares the verdicts."""

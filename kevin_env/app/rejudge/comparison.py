@@ -1,4 +1,4 @@
-"""KernelBench's verdicts beside ours: how many agree, and why others differ."""
+"""Compares KernelBench's verdicts with kevin-env's: how many agree, and why others differ."""
 
 import statistics
 from collections import Counter
@@ -21,11 +21,11 @@ from kevin_env.render import speedup_text
 
 REPORT = "kevin_report.md"
 REASON = 200
-"""Characters of a message that are shown."""
+"""Characters of a message."""
 
 
 def counts(kernels: Iterable[Kernel]) -> dict[int, Counter[Agreement]]:
-    """How often each agreement occurs, by level in order."""
+    """The number of kernels per agreement, by level."""
     found: dict[int, Counter[Agreement]] = {}
     for kernel in kernels:
         found.setdefault(kernel.sample.level, Counter())[agreement_of(kernel)] += 1
@@ -33,14 +33,14 @@ def counts(kernels: Iterable[Kernel]) -> dict[int, Counter[Agreement]]:
 
 
 def agreeing(count: Counter[Agreement]) -> float | None:
-    """The share of kernels with two verdicts on which they agree; None if there is no such kernel."""
+    """The share of kernels with two verdicts whose verdicts agree; None without such kernels."""
     agree = count["both_accept"] + count["both_refuse"]
     both = agree + sum(count[each] for each in DIFFERENT)
     return agree / both if both else None
 
 
 def reasons(kernels: Iterable[Kernel]) -> Counter[tuple[int, Agreement, str]]:
-    """How often each level, difference, and `category/kind` of whoever refuses occurs."""
+    """The number of kernels per level, difference and refusal (`category/kind`)."""
     return Counter(
         (kernel.sample.level, agreement, f"{outcome.category}/{outcome.kind}")
         for kernel, agreement, outcome in _differences(kernels)
@@ -48,7 +48,7 @@ def reasons(kernels: Iterable[Kernel]) -> Counter[tuple[int, Agreement, str]]:
 
 
 def comparison(kernels: Sequence[Kernel]) -> dict[str, Any]:
-    """The object of `judge --kernelbench-run --json`, without what it holds for."""
+    """The object of `judge --kernelbench-run --json`, without its terms."""
     return {
         "levels": [
             {"level": level, "kernels": count.total(), "agreement": agreeing(count)}
@@ -64,9 +64,7 @@ def comparison(kernels: Sequence[Kernel]) -> dict[str, Any]:
 
 
 def row_of(kernel: Kernel) -> dict[str, Any]:
-    """One kernel with both verdicts; `kevin_env` is null when it was not judged, and `error` says
-    why.
-    """
+    """One kernel with both verdicts; if `kevin_env` is null, `error` says why."""
     sample, entry = kernel.sample, kernel.entry
     return {
         "kernel": sample.file.name,
@@ -81,9 +79,7 @@ def row_of(kernel: Kernel) -> dict[str, Any]:
 
 
 def tables(kernels: Sequence[Kernel]) -> Iterator[Table]:
-    """What a person reads first: agreement, and the reasons for differences. Tables without rows
-    are left out.
-    """
+    """Agreement and the reasons for differences, without empty tables."""
     yield _table(
         "Agreement", ("level", "kernels", "agree", *HEADINGS.values()), _level_rows(kernels)
     )
@@ -95,12 +91,12 @@ def tables(kernels: Sequence[Kernel]) -> Iterator[Table]:
         _table("Reasons", ("level", "difference", "refused as", "kernels"), rows),
         _table(
             "Differences",
-            ("kernel", "difference", "refused as", "because"),
+            ("kernel", "difference", "refused as", "reason"),
             _difference_rows(kernels),
         ),
         _table(
             "Not judged",
-            ("kernel", "because"),
+            ("kernel", "reason"),
             [(_name(k), k.error) for k in kernels if k.entry is None],
         ),
         _table("Median speedups", ("level", "KernelBench", "kevin-env"), _median_rows(kernels)),
@@ -109,7 +105,7 @@ def tables(kernels: Sequence[Kernel]) -> Iterator[Table]:
 
 
 def comparison_markdown(title: str, facts: Sequence[str], kernels: Sequence[Kernel]) -> str:
-    """The tables as Markdown, with the times and speedups of all kernels that both accept."""
+    """The tables in Markdown, with times and speedups of kernels that both accept."""
     rows = [
         (
             _name(kernel),
@@ -130,7 +126,7 @@ def comparison_markdown(title: str, facts: Sequence[str], kernels: Sequence[Kern
 
 
 def _differences(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, Agreement, Outcome]]:
-    """Each kernel on which the verdicts differ, with the verdict of whoever refuses."""
+    """Each kernel whose verdicts differ, with the one that refuses it."""
     for kernel in kernels:
         agreement = agreement_of(kernel)
         ours = kernel.entry.outcome if kernel.entry else None
@@ -155,7 +151,7 @@ def _difference_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
 
 
 def _median_rows(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
-    """Of kernels that both accept; empty where no speedup was recorded."""
+    """Medians over kernels that both accept, for levels with any recorded speedup."""
     accepted = [
         kernel for kernel in kernels if agreement_of(kernel) == "both_accept" and kernel.entry
     ]
@@ -173,7 +169,7 @@ def _median(speedups: Sequence[float | None]) -> str:
 
 
 def _time(outcome: Outcome | None) -> str:
-    """Such as `2.10x [2.05, 2.15], 1.25 ms`, or the part of it that is known."""
+    """Such as `2.10x [2.05, 2.15], 1.25 ms`, or its known part."""
     if not isinstance(outcome, Correct):
         return ""
     seconds = outcome.submission_seconds
@@ -200,13 +196,13 @@ def _verdict(outcome: Outcome) -> dict[str, Any]:
 
 
 def _reason(outcome: Outcome) -> str:
-    """The first line of the message; KernelBench's may be the compiler's whole command line."""
+    """The first line of the message, shortened: it may be a compiler's command line."""
     line = outcome.message.strip().partition("\n")[0]
     return line if len(line) <= REASON else f"{line[: REASON - 1]}…"
 
 
 def _input_set(outcome: Outcome) -> str | None:
-    """The input set that a submission failed on, as `case/distribution`."""
+    """The failing input set, as `case/distribution`."""
     return outcome.input_set if isinstance(outcome, Incorrect | RuntimeFailure) else None
 
 
@@ -223,7 +219,7 @@ def _name(kernel: Kernel) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All kernels of a run with both verdicts, and what ours hold for."""
+    """All kernels of a run with both verdicts and the terms of kevin-env's."""
 
     run: str
     terms: Terms
@@ -231,7 +227,7 @@ class Report:
 
     @property
     def unjudged(self) -> int:
-        """How many kernels have no verdict of ours."""
+        """The number of kernels without a verdict of kevin-env."""
         return sum(kernel.entry is None for kernel in self.kernels)
 
     def row(self) -> dict[str, Any]:
@@ -244,11 +240,7 @@ class Report:
             console.print(table)
 
     def write(self, folder: Path) -> Path:
-        """Writes the report as Markdown to a folder and returns its path.
-
-        Raises:
-            BadInput: if it cannot be written.
-        """
+        """Writes the report in Markdown to a folder and returns its path, or raises BadInput."""
         facts = [f"{name}: {value}" for name, value in self.terms.model_dump().items()]
         write_text(
             folder / REPORT, comparison_markdown(f"KernelBench run {self.run}", facts, self.kernels)

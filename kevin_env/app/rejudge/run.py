@@ -1,6 +1,4 @@
-"""Judges the kernels of a run, many at once. Each verdict is appended to a file, so that a second
-start goes on.
-"""
+"""Judges the kernels of a run, many at once. Verdicts are recorded, so that a rerun resumes."""
 
 import hashlib
 from collections import deque
@@ -28,31 +26,31 @@ from kevin_env.turn import Verdict, begin_verdict
 
 RECORD = "kevin_verdicts.jsonl"
 AT_ONCE = 64
-"""Kernels handed to the judges at once: more than they take, so that none waits for work."""
+"""Kernels in flight: more than the judges work on, so that none of them idles."""
 
 
 class Terms(Frozen):
-    """What a verdict holds for. Under other terms a kernel is judged again."""
+    """The conditions of a verdict. Under others a kernel is judged again."""
 
     rules: Rules
     glue: float = 0.0
     inputs: Literal["varied", "shipped"]
     baseline: Literal["eager", "compile"]
     hardware: str
-    """Name of the device's model."""
+    """The model of the device."""
 
     @classmethod
     def of(cls, settings: Settings, hardware: str) -> Self:
-        """What verdicts by these settings hold for."""
+        """The terms of verdicts with these settings."""
         names = ("rules", "glue", "inputs", "baseline")
         return cls(hardware=hardware, **{name: getattr(settings, name) for name in names})
 
 
 class Key(Frozen):
-    """Which kernel was judged against which reference, and how."""
+    """Identifies a verdict: kernel, reference and terms."""
 
     kernel: str
-    """Name of its file."""
+    """The file's name."""
     code_sha256: str
     problem: str
     problem_sha256: str
@@ -70,15 +68,15 @@ class Entry(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel with its problem and, once it was judged, our verdict."""
+    """One kernel with its problem and kevin-env's verdict."""
 
     sample: Sample
     code: str
     problem: Problem | None
-    """None if KernelBench has no such problem here."""
+    """None if the installed KernelBench does not have it."""
     entry: Entry | None = None
     error: str = ""
-    """Why there is no verdict of ours."""
+    """Why `entry` is None."""
 
 
 Agreement = Literal[
@@ -89,9 +87,7 @@ Agreement = Literal[
     "no_verdict",
     "not_judged",
 ]
-"""`no_verdict`: KernelBench has none. `not_judged`: the judge or the reference failed, or there is
-no such problem.
-"""
+"""`no_verdict`: KernelBench recorded none. `not_judged`: kevin-env has none, see `Kernel.error`."""
 HEADINGS: dict[Agreement, str] = {
     "both_accept": "both accept",
     "both_refuse": "both refuse",
@@ -110,9 +106,7 @@ _BOTH: dict[tuple[bool, bool], Agreement] = {
 
 
 def agreement_of(kernel: Kernel) -> Agreement:
-    """How the two verdicts on a kernel compare. To accept is to find all outputs right, whatever
-    the time.
-    """
+    """How the two verdicts compare. Accepted means that all outputs were correct."""
     if kernel.entry is None:
         return "not_judged"
     if kernel.sample.verdict is None:
@@ -123,11 +117,11 @@ def agreement_of(kernel: Kernel) -> Agreement:
 
 
 def read_kernels(samples: Sequence[Sample]) -> list[Kernel]:
-    """Reads the kernels and finds their problems.
+    """Reads the kernels of samples and finds their problems.
 
     Raises:
         BadInput: if a kernel cannot be read.
-        ProblemError: if KernelBench is not there.
+        ProblemError: if KernelBench is not installed.
     """
     levels = {sample.level for sample in samples} & set(kernelbench.LEVELS)
     problems = {
@@ -137,14 +131,14 @@ def read_kernels(samples: Sequence[Sample]) -> list[Kernel]:
 
 
 def read_record(record: Path) -> dict[Key, Entry]:
-    """The verdicts of earlier starts; lines that were not written to their end are left out."""
+    """The recorded verdicts, without partially written lines."""
     entries = []
     for line in (
         record.read_text(encoding="utf-8", errors="replace").splitlines() if record.exists() else ()
     ):
         try:
             entries.append(Entry.model_validate_json(line))
-        except ValidationError:  # judged again
+        except ValidationError:  # the kernel is judged again
             continue
     return {entry.key: entry for entry in entries}
 
@@ -157,18 +151,18 @@ def judge_kernels(
     record: Path,
     done: Callable[[Kernel], None],
 ) -> list[Kernel]:
-    """Judges all kernels that the record does not know, and returns all of them in the given order.
+    """Judges the kernels that are not in the record, and returns all of them in the given order.
 
-    A failure of the judge or of a reference is noted in the kernel's `error`; the next start judges
-    that kernel again.
+    If the judge or a reference fails, the kernel's `error` says so, and the next start judges it
+    again.
 
     Args:
-        kernels: As `read_kernels` gives them.
-        pool: Judges them.
-        options: How, in agreement with `terms`.
-        terms: What the verdicts hold for.
-        record: A JSONL file, to which each verdict is appended as soon as it is there.
-        done: Called with each kernel that has ended, in the order in which they end.
+        kernels: from `read_kernels`.
+        pool: judges them.
+        options: of the judgements; must match `terms`.
+        terms: the conditions of the verdicts.
+        record: a JSONL file, to which each verdict is appended at once.
+        done: called with each finished kernel, in the order in which they finish.
 
     Raises:
         OSError: if the record cannot be written.
@@ -199,7 +193,7 @@ def judge_kernels(
 def _judged(
     asked: Sequence[tuple[Kernel, Problem, Key]], pool: JudgePool, options: Options
 ) -> Iterator[Kernel]:
-    """In the order in which they end."""
+    """The kernels in the order in which they finish."""
     waiting, under_way = deque(asked), dict[Future[Verdict], tuple[Kernel, Key]]()
     try:
         while waiting or under_way:
@@ -233,7 +227,7 @@ def _kernel(sample: Sample, problem: Problem | None) -> Kernel:
     wrong = (
         ""
         if problem
-        else f"there is no problem {sample.number} on level {sample.level} of KernelBench here"
+        else f"KernelBench has no problem {sample.number} on level {sample.level} here"
     )
     return Kernel(sample, sample.code, problem, error=wrong)
 
@@ -253,12 +247,11 @@ def _level(level: int) -> list[Problem]:
 
 
 def read_run(folder: Path, console: Console) -> list[Kernel]:
-    """The kernels of a run folder as KernelBench writes it, with their problems; `console` shows
-    what is left out.
+    """The kernels of a KernelBench run folder; `console` shows what is left out.
 
     Raises:
         BadInput: if the folder has no kernels, or cannot be read.
-        ProblemError: if KernelBench's problems are not there.
+        ProblemError: if KernelBench is not installed.
     """
     return read_kernels(read_samples(folder, lambda line: show(console, line, "yellow")))
 
@@ -271,16 +264,15 @@ def rejudge(
     terms: Terms,
     console: Console,
 ) -> list[Kernel]:
-    """Judges the kernels that have no verdict in `out` yet, and shows progress; gives all of them
-    in the same order.
+    """`judge_kernels` with progress, and with its record in the folder `out`.
 
     Args:
-        kernels: As `read_run` gives them.
-        out: Folder where verdicts are kept; made if missing.
-        pool: Judges the kernels.
-        options: How to judge, in agreement with `terms`.
-        terms: What the verdicts hold for.
-        console: Shows progress.
+        kernels: from `read_run`.
+        out: created if missing.
+        pool: judges the kernels.
+        options: of the judgements; must match `terms`.
+        terms: the conditions of the verdicts.
+        console: shows progress.
 
     Raises:
         OSError: if `out` cannot be written.

@@ -1,10 +1,8 @@
-"""A run as a person reads it in a browser: its figures, and every trajectory that they come from.
+"""The report of a run: its figures, and every trajectory behind them.
 
-    values     what a report says, as frozen values
+    values     the contents of a report, as frozen values
     summary    from a run's episodes and figures to those values
-    page       values -> one HTML page; its scripts and styles are those of replay's page, and `assets`
-    markdown   values -> tables in Markdown
-    write      reads the run and writes the files
+    write      reads the run, and writes HTML (with replay's page and `assets`) or Markdown
 
-A small run is one file. A larger one has its trajectories in pages beside it, see `write.SINGLE`.
+A small run is one file. The trajectories of a larger one are in pages beside it: `write.SINGLE`.
 """

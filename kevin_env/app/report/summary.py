@@ -1,4 +1,4 @@
-"""From a run's episodes and figures to what its report says."""
+"""From a run's episodes and figures to the contents of its report."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -31,35 +31,24 @@ from kevin_env.record import Trajectory
 from kevin_env.roofline import Roofline
 
 EDGES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-"""Where the bins of speedups begin; those of fast_p are among them."""
+"""Lower ends of the bins of speedups. They include the p of fast_p."""
 MOST_LINES = 24
-"""Trajectories of a problem that a report without trajectories of its own links to one by one."""
+"""Links per problem in a report whose trajectories are in other pages."""
 MOST_HACKS = 500
-"""Turns listed as hacks."""
+"""Hacks that are listed."""
 
-_LONGEST = 200
-"""Characters of a fact or of an error."""
 _SETTINGS = ("max_turns", "gamma", "returns", "rules", "language", "baseline", "context")
 
 Pages = Mapping[tuple[str, str], str]
-"""The page that shows a trajectory, by problem and episode id. Those that are not there are in the
-report itself.
-"""
+"""Pages of trajectories, by problem and episode id. Others are in the report itself."""
 
 
 Held = tuple[str, int, Place, Roofline]
-"""A problem, a turn of it from 1, where that is shown, and its time against the roofline."""
+"""Problem, turn from 1, link and roofline."""
 
 
 def summarise(title: str, recorded: Recorded, metrics: RunMetrics, pages: Pages) -> Report:
-    """What the report of a run says.
-
-    Args:
-        title: the run's name.
-        recorded: what there is.
-        metrics: its figures.
-        pages: where its trajectories are shown.
-    """
+    """The contents of a run's report; `pages` says where its trajectories are shown."""
     problems = gather(recorded.episodes, recorded.ratios)
     baseline = first_baseline(metrics.overall)
     hacks = list(_hacks(problems, pages))
@@ -99,14 +88,14 @@ def _facts(episodes: Sequence[Trajectory]) -> Iterator[tuple[str, str]]:
 
 
 def _several(values: Iterable[str], most: int = 4) -> str:
-    """The different values, a few of them."""
+    """The distinct values, shortened."""
     found = list(dict.fromkeys(values))
     more = f" and {len(found) - most} more" if len(found) > most else ""
     return _short(", ".join(found[:most])) + more
 
 
 def grid_of(table: Table) -> Grid:
-    """A table of the terminal as plain text."""
+    """A terminal table as plain text."""
     return Grid(
         title=str(table.title),
         headings=tuple(" ".join(str(column.header).split()) for column in table.columns),
@@ -124,9 +113,7 @@ def _left_out(episodes: Sequence[Trajectory], problems: Sequence[Attempts]) -> I
 
 
 def _bins(speedups: Sequence[float | None]) -> tuple[Bin, ...]:
-    """Counts from the first bin that holds one to the last, and before them of those without a
-    timed kernel.
-    """
+    """A bin of those without a timed kernel, then the range of bins that are not empty."""
     known = [value for value in speedups if value is not None]
     counts = Counter(bisect_right(EDGES, value) - 1 for value in known if value > 0)
     none = Bin(low=None, high=None, count=sum(value <= 0 for value in known))
@@ -176,16 +163,14 @@ def _held(problems: Sequence[Attempts], pages: Pages) -> Iterator[Held]:
 
 
 def _flags(problems: Sequence[Attempts]) -> tuple[tuple[str, int], ...]:
-    """Those that have a name, the most frequent first."""
+    """Named flags, the most frequent first."""
     turns = (played.turn for _, _, played in _each_turn(problems))
     names = Counter(name for turn in turns for name in set(map(flag_name, turn.flags)) if name)
     return tuple(names.most_common())
 
 
 def _each_turn(problems: Sequence[Attempts]) -> Iterator[tuple[Attempts, Sample, Played]]:
-    """Each of them once, with the first trajectory that has it, samples before those that they came
-    from.
-    """
+    """Each turn once, with the first trajectory that has it, samples first."""
     for attempts in problems:
         seen: set[int] = set()
         for sample in _in_order(attempts):
@@ -196,14 +181,14 @@ def _each_turn(problems: Sequence[Attempts]) -> Iterator[tuple[Attempts, Sample,
 
 
 def _in_order(attempts: Attempts) -> Iterator[Sample]:
-    """The samples, then the other trajectories."""
+    """The samples, then the other episodes."""
     samples = set(map(id, attempts.samples))
     return chain(attempts.samples, (each for each in attempts.episodes if id(each) not in samples))
 
 
 def _short(text: str) -> str:
     line = " ".join(clean(text).split())
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..."
+    return line if len(line) <= 200 else f"{line[:200]} ..."
 
 
 def _place(problem: str, sample: Sample, pages: Pages) -> Place:
@@ -257,11 +242,11 @@ def _line(attempts: Attempts, sample: Sample, baseline: Baseline, pages: Pages) 
 
 
 MOST_MARKS = 2000
-"""Turns that a plot shows."""
+"""Turns in a roofline plot."""
 
 
 def roofline_plot(turns: Iterable[Held]) -> RooflinePlot | None:
-    """The plot of turns; None where there is nothing to show."""
+    """The plot of these turns; None if it would be empty."""
     found, left_out = [], 0
     for problem, turn, place, held in turns:
         if held.intensity and held.rate and len(found) < MOST_MARKS:

@@ -1,6 +1,4 @@
-"""What a report says, as frozen values. Text of models in them is clean, and not escaped for any
-format.
-"""
+"""The contents of a report as frozen values. Untrusted text in them is clean, but not escaped."""
 
 from typing import Literal
 
@@ -15,23 +13,21 @@ class Grid(Frozen):
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     sections: tuple[int, ...] = ()
-    """Rows that a line comes after."""
+    """Indices of rows that are followed by a rule."""
 
 
 class Bin(Frozen):
-    """Trajectories whose fastest correct kernel has a speedup of `low` or more and less than
-    `high`.
-    """
+    """Trajectories whose best speedup is at least `low` and less than `high`."""
 
     low: float | None
-    """None for those without a timed kernel."""
+    """None: trajectories without a timed kernel."""
     high: float | None
-    """None for the last one, which has no end."""
+    """None: no upper end."""
     count: int
 
 
 class Kind(Frozen):
-    """How often turns ended in one way."""
+    """The number of turns with one outcome."""
 
     category: Category
     kind: str
@@ -40,15 +36,15 @@ class Kind(Frozen):
 
 
 class Place(Frozen):
-    """Where a trajectory is shown."""
+    """A link to a trajectory."""
 
     page: str
-    """Address of the page that holds it, relative to the report; empty for the report itself."""
+    """Address relative to the report; empty: in the report itself."""
     id: str
 
 
 class Hack(Frozen):
-    """A turn that counts in the hack rate, and a trajectory that has it."""
+    """A turn that counts in the hack rate, with a trajectory that has it."""
 
     problem: str
     sample: int | None
@@ -61,14 +57,14 @@ class Hack(Frozen):
 
 
 class Mark(Frozen):
-    """A timed turn on the roofline's plane. Figures as in `kevin_env.roofline.Roofline`."""
+    """A timed turn in the roofline plot. Figures as in `kevin_env.roofline.Roofline`."""
 
     problem: str
     turn: int
     """From 1."""
     place: Place
     intensity: float
-    """FLOPs for each byte."""
+    """FLOP per byte."""
     rate: float
     bandwidth: float
     fraction: float
@@ -76,40 +72,38 @@ class Mark(Frozen):
 
 
 class RooflinePlot(Frozen):
-    """What the device was seen to reach, and the timed turns below it."""
+    """The measured ceilings of the device, and timed turns."""
 
     marks: tuple[Mark, ...]
     """At least one."""
     memory: tuple[float, float]
-    """Bytes a second: the lowest and the highest ceiling of all turns; they depend on what is read
-    and written.
+    """Bytes per second: the lowest and the highest ceiling of all turns, which depend on the mix of
+    reads and writes.
     """
     compute: tuple[float, float]
-    """FLOPs a second, likewise; they depend on the arithmetic."""
+    """FLOP per second: likewise, depending on the arithmetic."""
     left_out: int
-    """Timed turns that have no place there, since they only move data, or that are too many."""
+    """Timed turns without FLOPs, or beyond the limit of the plot."""
 
 
 class Line(Frozen):
-    """One trajectory, as a link to it shows it."""
+    """A link to a trajectory, with its summary."""
 
     place: Place
     sample: int | None
     marks: str
-    """A character a turn, see `kevin_env.app.replay.rows.MARKS`."""
+    """A character per turn, see `kevin_env.app.replay.rows.MARKS`."""
     best: float | None
-    """The speedup of its fastest kernel as it was recorded."""
+    """The largest speedup over the report's baseline."""
     best_turn: int | None
     """From 1."""
     stop: str
     counts: bool
-    """False for what a search went on from or gave up, and for what was played again."""
+    """False for episodes that a search continued or pruned, and for those that were replaced."""
 
 
 class ProblemLine(Frozen):
-    """One problem with its trajectories. Numbers as in `ProblemMetrics`; None where they are not
-    known.
-    """
+    """One problem with its trajectories. Numbers as in `ProblemMetrics`; None means unknown."""
 
     problem: str
     level: int | None
@@ -119,43 +113,43 @@ class ProblemLine(Frozen):
     best: float | None
     avg: float | None
     fast: float | None
-    """Share of samples with a speedup of 1 or more."""
+    """Share of samples with a speedup of at least 1."""
     hack_rate: float
     score: float
     roofline: float | None
-    """The largest fraction of the device's roofline that a turn reached."""
+    """The largest fraction of the roofline that a turn reached."""
     totals: Totals
     top: Line
-    """The fastest trajectory, the first where none has a speedup."""
+    """The fastest trajectory, or the first one if none was timed."""
     lines: tuple[Line, ...]
     pages: tuple[str, ...]
-    """Where its trajectories are, when not in the report itself."""
+    """Pages with its trajectories; none if they are in the report itself."""
     more: int
-    """Trajectories that have no line here, and are in its pages."""
+    """Trajectories without a line here."""
 
 
 class Report(Frozen):
-    """Everything."""
+    """The whole report."""
 
     title: str
     facts: tuple[tuple[str, str], ...]
     """Models, devices, settings and dates."""
     baseline: Baseline
-    """What speedups are against, where one has to be chosen."""
+    """The baseline of tables and charts with only one."""
     k: int
-    """The largest k that every problem has samples for."""
+    """The largest k for which every problem has enough samples."""
     overall: GroupMetrics
     levels: dict[int, GroupMetrics]
     grids: tuple[Grid, ...]
     notes: tuple[str, ...]
     bins: tuple[Bin, ...]
     roofline: RooflinePlot | None
-    """None where no turn was held against one."""
+    """None if no turn has a roofline."""
     flags: tuple[tuple[str, int], ...]
-    """Names of flags, each with the turns that have it."""
+    """Names of flags with their numbers of turns."""
     kinds: tuple[Kind, ...]
-    """In the order of stages, the most frequent of each first."""
+    """By stage, then by frequency."""
     hacks: tuple[Hack, ...]
     more_hacks: int
-    """Those that are not among `hacks`."""
+    """Hacks that `hacks` leaves out."""
     problems: tuple[ProblemLine, ...]

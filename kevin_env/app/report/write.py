@@ -23,56 +23,50 @@ from kevin_env.recorder import BadLine
 
 @dataclass(frozen=True)
 class Room:
-    """How much goes into one page."""
+    """Limits of one page."""
 
     episodes: int = 300
     bytes: int = 30_000_000
-    """Of their records."""
+    """Size of their records."""
 
     def holds(self, rows: Sequence[Row]) -> bool:
-        """Whether these episodes fit."""
+        """Whether these episodes fit into one page."""
         return len(rows) <= self.episodes and sum(row.place.size for row in rows) <= self.bytes
 
 
 SINGLE = Room()
-"""A run with no more than this is one page. A larger one has its trajectories beside it, in pages
-for each problem that hold no more than this, in the folder `<name of the report>_trajectories`.
+"""A run within these limits is one page. The trajectories of a larger one are in the folder
+`<name of the report>_trajectories`, in pages of one problem that keep the limits.
 """
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that has been read: what its figures come from, and where each of its episodes is
-    recorded.
-    """
+    """A run: its episodes, their figures, and where each episode is recorded."""
 
     path: Path
     recorded: Recorded
     metrics: RunMetrics
     library: Library
     problems: tuple[tuple[str, tuple[Row, ...]], ...]
-    """The episodes that count or that others came from, by problem."""
+    """The episodes that count or that others continued, by problem."""
 
     @property
     def title(self) -> str:
-        """Its name."""
+        """The run's name."""
         return self.path.resolve().name
 
     def episodes(self, rows: Sequence[Row]) -> Iterator[Trajectory]:
-        """The episodes of these rows, whole.
-
-        Raises:
-            BadInput: if one cannot be read any more.
-        """
+        """The whole episodes of these rows. Raises BadInput if one can no longer be read."""
         for row in rows:
             read = self.library.episode(row)
             if isinstance(read, BadLine):
-                raise BadInput(f"{read}; it changed while it was read, try again")
+                raise BadInput(f"{read}; the file changed meanwhile; try again")
             yield read
 
 
 def read_run(path: Path, on_bad_line: Callable[[BadLine], None]) -> Run:
-    """Reads a run folder, a trajectory file, or all in a folder.
+    """Reads a run folder, a trajectory file, or all trajectory files of a folder.
 
     Raises:
         BadInput: if there is nothing to report.
@@ -83,11 +77,11 @@ def read_run(path: Path, on_bad_line: Callable[[BadLine], None]) -> Run:
         raise BadInput(f"{path} holds no trajectory with a turn")
     folder = RunFolder(path)
     library = Library(folder.trajectories_file if folder.config_file.exists() else path)
-    for _ in range(2):  # again, for what ended while it was read
+    for _ in range(2):  # twice, for episodes that end meanwhile
         while library.advance(1.0):
             pass
         library.refresh()
-    # Of several with the same id the last counts.
+    # The last of several with the same id counts.
     rows = {(row.problem, row.episode_id): row for row in library.rows}
     problems = (
         (
@@ -100,7 +94,7 @@ def read_run(path: Path, on_bad_line: Callable[[BadLine], None]) -> Run:
 
 
 def default_file(path: Path) -> Path:
-    """Where the report of a run goes when nobody says: into its folder, or beside its file."""
+    """Where the report of a run goes by default: into its folder, or beside its file."""
     return (
         path / "report.html"
         if path.is_dir()
@@ -115,15 +109,15 @@ def write_report(
 
     Args:
         run: the run.
-        out: `.html`, or `.md` for its tables alone.
-        on_page: is told of each page beside it how many are written, of how many.
-        room: how much goes into a page.
+        out: a `.html` file, or a `.md` file for the tables only.
+        on_page: called after each page of trajectories, with their number so far and in total.
+        room: limits of a page.
 
     Raises:
         BadInput: if it cannot be written.
     """
     if out.suffix not in (".html", ".md"):
-        raise BadInput(f"cannot write a report to {out}: its name must end in .html or .md")
+        raise BadInput(f"cannot write a report to {out}: use a name that ends in .html or .md")
     if out.suffix == ".md":
         write_text(out, report_markdown(summarise(run.title, run.recorded, run.metrics, {})))
         return out
@@ -152,7 +146,7 @@ def write_report(
 
 
 def _pages_beside(run: Run, out: Path, room: Room) -> list[tuple[str, list[Row]]]:
-    """The names of the pages beside a report, each with what it shows."""
+    """The names of the pages of trajectories, each with its episodes."""
     found: list[tuple[str, list[Row]]] = []
     for number, (problem, rows) in enumerate(run.problems, start=1):
         for part, each in enumerate(_parts(rows, room), start=1):
@@ -162,7 +156,7 @@ def _pages_beside(run: Run, out: Path, room: Room) -> list[tuple[str, list[Row]]
 
 
 def _parts(rows: Sequence[Row], room: Room) -> Iterator[list[Row]]:
-    """The rows in as many parts as there must be."""
+    """The rows in parts that fit into a page."""
     part: list[Row] = []
     for row in rows:
         if part and not room.holds([*part, row]):
@@ -177,12 +171,7 @@ _SCRIPTS = ("figures.js", "problems.js", "roofline.js", "report.js")
 
 
 def report_page(report: Report, episodes: Iterable[Trajectory] = ()) -> str:
-    """The whole page.
-
-    Args:
-        report: what it says.
-        episodes: the trajectories that it links to, where they are not in pages of their own.
-    """
+    """The HTML page of a report, with the trajectories that are not in other pages."""
     said = {"home": "#report", "report": report.model_dump(mode="json"), "categories": CATEGORIES}
     return document(
         f"{report.title} - kevin-env report",
@@ -194,7 +183,7 @@ def report_page(report: Report, episodes: Iterable[Trajectory] = ()) -> str:
 
 
 def report_markdown(report: Report) -> str:
-    """The whole report without its trajectories."""
+    """The report in Markdown, without its trajectories."""
     return "\n".join(
         [
             f"# {inline(report.title)}",
@@ -207,14 +196,16 @@ def report_markdown(report: Report) -> str:
                 for line in markdown_table(each.title, each.headings, each.rows)
             ),
             *markdown_table(
-                f"Speedups, against {report.baseline}",
+                f"Trajectories by speedup over {report.baseline}",
                 ("speedup", "trajectories"),
                 [(_bin(each), str(each.count)) for each in report.bins],
             ),
             *markdown_table("Turns by outcome", ("outcome", "turns", ""), _kinds(report)),
             *_hacks(report),
             *markdown_table(
-                f"Problems, against {report.baseline}", _HEADINGS, map(_problem, report.problems)
+                f"Problems, speedup over {report.baseline}",
+                _HEADINGS,
+                map(_problem, report.problems),
             ),
             *(f"- {inline(note)}" for note in report.notes),
             *(f"- turns flagged {inline(name)}: {turns}" for name, turns in report.flags),
@@ -241,7 +232,7 @@ _HEADINGS = (
 def markdown_table(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> Iterator[str]:
-    """The lines of a table below its heading."""
+    """A heading and the lines of a table."""
     yield from (f"## {inline(title)}", "")
     yield _row(headings)
     yield f"|:--|{'--:|' * (len(headings) - 1)}"
@@ -255,8 +246,8 @@ def _row(cells: Sequence[str]) -> str:
 
 def _bin(each: Bin) -> str:
     if each.low is None:
-        return "none timed"
-    return f"{each.low:g} and more" if each.high is None else f"{each.low:g} to {each.high:g}"
+        return "no timed kernel"
+    return f"at least {each.low:g}" if each.high is None else f"{each.low:g} to {each.high:g}"
 
 
 def _kinds(report: Report) -> Iterator[tuple[str, str, str]]:

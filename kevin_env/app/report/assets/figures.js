@@ -8,9 +8,9 @@ const roughly = value => value.toLocaleString("en", { notation: "compact", maxim
 const plainly = value => (value >= 10000 ? roughly(value) : value.toFixed(2));
 const speed = value => `${plainly(value)}x`;
 
-// A figure with its interval in words.
+// A figure with its interval as text.
 function spoken(figure, say) {
-  if (!figure) return "not known";
+  if (!figure) return "unknown";
   return say(figure.value) + (figure.low === null ? "" : ` [${say(figure.low)}, ${say(figure.high)}]`);
 }
 
@@ -24,7 +24,7 @@ function scale(most) {
   return Array.from({ length: count + 1 }, (_, n) => n * step);
 }
 
-// The frame of a chart: names along the bottom, the scale at the left, and what each column tells when pointed at.
+// The frame of a chart: names at the bottom, the scale at the left, and a tooltip per column.
 function plane({ names, most, say, told, label, at1 }) {
   const ticks = scale(most), top = ticks[ticks.length - 1], step = (PW - PLEFT - PRIGHT) / names.length;
   const x = at => PLEFT + step * (at + 0.5), y = value => PH - PBOTTOM - (value / top) * (PH - PBOTTOM - PTOP);
@@ -40,7 +40,7 @@ function plane({ names, most, say, told, label, at1 }) {
 const heights = series => series.flatMap(({ points }) => points).filter(Boolean).flatMap(point => [point.value, point.high ?? 0]);
 const telling = (names, series, say, what) => names.map((name, at) => [`${what} ${name}`, ...series.map(each => `${each.name}: ${spoken(each.points[at], say)}`)].join("\n"));
 
-// Lines, each of points that may be missing; their intervals as bands.
+// Lines, whose points may be missing, with their intervals as bands.
 function lines(title, names, series, { say, most = 0, what, at1 = false }) {
   const { x, y, svg } = plane({ names, say: short(say), at1, label: title, most: Math.max(most, ...heights(series)) || 1, told: telling(names, series, say, what) });
   const parts = [];
@@ -73,10 +73,10 @@ const short = say => value => (say === percent ? `${Math.round(100 * value)}%` :
 function distribution() {
   const all = RUN.bins.reduce((sum, bin) => sum + bin.count, 0);
   const names = RUN.bins.map(bin => (bin.low === null ? "none" : String(bin.low)));
-  const told = RUN.bins.map(bin => `${bin.low === null ? "no kernel was right and timed" : bin.high === null ? `${bin.low}x and more` : `${bin.low}x to ${bin.high}x`}\n${bin.count} of ${all} trajectories`);
+  const told = RUN.bins.map(bin => `${bin.low === null ? "no timed kernel" : bin.high === null ? `at least ${bin.low}x` : `${bin.low}x to ${bin.high}x`}\n${bin.count} of ${all} trajectories`);
   const { x, y, step, svg } = plane({ names, told, say: value => (Number.isInteger(value) ? String(value) : ""), label: "trajectories by speedup", most: Math.max(...RUN.bins.map(bin => bin.count), 1) });
   const width = Math.min(step * 0.84, 40), parts = RUN.bins.map((bin, at) => make("rect", { class: `bar ${bin.low === null ? "none" : bin.low >= 1 ? "fast" : "slow"}`, x: x(at) - width / 2, y: y(bin.count), width, height: y(0) - y(bin.count) }));
-  return chart(`Trajectories by speedup, against ${AGAINST[RUN.baseline]}`, [], svg(...parts));
+  return chart(`Trajectories by speedup over ${AGAINST[RUN.baseline]}`, [], svg(...parts));
 }
 
 const AGAINST = { eager: "eager", compile: "torch.compile" };
@@ -87,13 +87,13 @@ function runCharts() {
   const rate = name => ({ name, points: turns.map(turn => turn.rates[name]) });
   const level = (name, pick) => ({ name, points: names.map(each => pick(levels[each])) });
   return make("div", { class: "charts" },
-    several ? lines("pass@k: a correct kernel among k trajectories", ks, [{ name: "pass@k", points: ks.map(k => overall.correct.best[k]) }], { say: percent, most: 1, what: "k =" }) : null,
-    several ? lines("best@k: the best speedup of k trajectories", ks, Object.entries(overall.speed).map(([name, each]) => ({ name: AGAINST[name], points: ks.map(k => each.speedup.best[k]) })), { say: speed, what: "k =", at1: true }) : null,
+    several ? lines("pass@k: share with a correct kernel in k trajectories", ks, [{ name: "pass@k", points: ks.map(k => overall.correct.best[k]) }], { say: percent, most: 1, what: "k =" }) : null,
+    several ? lines("best@k: largest speedup of k trajectories", ks, Object.entries(overall.speed).map(([name, each]) => ({ name: AGAINST[name], points: ks.map(k => each.speedup.best[k]) })), { say: speed, what: "k =", at1: true }) : null,
     distribution(),
     RUN.roofline ? rooflineChart() : null,
     names.length ? bars("Levels", names, [level("correct", each => each.correct.avg), level("fast_1", each => each.speed[baseline]?.fast["1"].avg)], { say: percent, most: 1, what: "level" }) : null,
-    lines("Turns: shares", numbers, [rate("compile"), rate("correct"), { name: "correct by then", points: turns.map(turn => turn.best_correct) }, rate("hack")], { say: percent, most: 1, what: "turn" }),
-    lines("Turns: speedup, 0 when wrong", numbers, [{ name: "this turn", points: turns.map(turn => of(turn)?.speedup) }, { name: "best by then", points: turns.map(turn => by(turn)?.speedup) }], { say: speed, what: "turn", at1: true }),
-    lines("Turns: fast_1", numbers, [{ name: "this turn", points: turns.map(turn => of(turn)?.fast["1"]) }, { name: "best by then", points: turns.map(turn => by(turn)?.fast["1"]) }], { say: percent, most: 1, what: "turn" }),
+    lines("Turns: shares", numbers, [rate("compile"), rate("correct"), { name: "correct so far", points: turns.map(turn => turn.best_correct) }, rate("hack")], { say: percent, most: 1, what: "turn" }),
+    lines("Turns: speedup, 0 if incorrect", numbers, [{ name: "this turn", points: turns.map(turn => of(turn)?.speedup) }, { name: "best so far", points: turns.map(turn => by(turn)?.speedup) }], { say: speed, what: "turn", at1: true }),
+    lines("Turns: fast_1", numbers, [{ name: "this turn", points: turns.map(turn => of(turn)?.fast["1"]) }, { name: "best so far", points: turns.map(turn => by(turn)?.fast["1"]) }], { say: percent, most: 1, what: "turn" }),
     lines("Turns: score and return", numbers, [{ name: "score", points: turns.map(turn => turn.score) }, { name: "return", points: turns.map(turn => turn.discounted_return) }], { say: plainly, what: "turn" }));
 }

@@ -5,7 +5,7 @@ const tokens = each => (each.totals.prompt_tokens ?? 0) + (each.totals.completio
 const plural = (count, one, more) => `${many(count)} ${count === 1 ? one : more}`;
 const many = value => (value === null ? "" : value.toLocaleString("en"));
 
-// Name, value, and how it is written; only those that somebody told anything of are shown.
+// Name, value and format of each column; columns without any value are hidden.
 const COLUMNS = [
   ["problem", each => each.problem],
   ["level", each => each.level, value => (value === null ? "" : String(value))],
@@ -41,7 +41,7 @@ function problemRows() {
   if (!order.by) return found;
   const value = COLUMNS.find(([name]) => name === order.by)[1], sign = order.down ? -1 : 1;
   const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b);
-  // What is not known comes last either way.
+  // Unknown values are last in either order.
   return found.sort((a, b) => { const x = value(a), y = value(b); return x === null || y === null ? (x === null) - (y === null) : sign * compare(x, y); });
 }
 
@@ -57,7 +57,7 @@ function nextColumn() {
 }
 
 function lineLink(line) {
-  const words = [called(line), line.best ? `${times(line.best)} in turn ${line.best_turn}` : "no timed kernel", line.stop, line.counts ? null : "no sample of its own: others came from it, or took its place"];
+  const words = [called(line), line.best ? `${times(line.best)} in turn ${line.best_turn}` : "no timed kernel", line.stop, line.counts ? null : "not a sample: continued or replaced by others"];
   const marks = [...line.marks].map(mark => make("span", { class: DATA.categories[mark] }, mark));
   return make("a", { class: line.counts ? "line" : "line aside", href: address(line.place, line.best_turn ?? 1), title: words.filter(Boolean).join("\n"), "aria-label": words.filter(Boolean).join(", ") }, ...(marks.length ? marks : ["-"]));
 }
@@ -74,14 +74,14 @@ function drawProblems() {
   const found = problemRows();
   const head = COLUMNS.map(([name]) => make("th", { class: name === "problem" ? null : "num", "aria-sort": order.by === name ? (order.down ? "descending" : "ascending") : null },
     make("button", { on: { click: () => { sortBy(name); document.querySelector(`#problems button[data-by="${name}"]`).focus(); } }, "data-by": name }, name, make("i", {}, order.by === name ? (order.down ? " ▼" : " ▲") : ""))));
-  const body = found.length ? found.map(each => (each.row ??= problemRow(each))) : [make("tr", {}, make("td", { class: "empty", colspan: COLUMNS.length + 1 }, "Nothing passes the filter."))];
-  byId("problems").replaceChildren(make("thead", {}, make("tr", {}, ...head, make("th", {}, "trajectories, a mark a turn"))), make("tbody", {}, ...body));
+  const body = found.length ? found.map(each => (each.row ??= problemRow(each))) : [make("tr", {}, make("td", { class: "empty", colspan: COLUMNS.length + 1 }, "No problem matches the filter."))];
+  byId("problems").replaceChildren(make("thead", {}, make("tr", {}, ...head, make("th", {}, "trajectories, one mark per turn"))), make("tbody", {}, ...body));
   byId("found").textContent = found.length === RUN.problems.length ? `${found.length}` : `${found.length} of ${RUN.problems.length}`;
 }
 
 function problemsPart() {
   const filter = make("input", { id: "filter", type: "search", placeholder: "filter: words, best>1.5 correct<50% ...", "aria-label": "Filter problems", on: { input: event => { order.words = event.target.value; drawProblems(); } } });
   const marks = Object.entries(DATA.categories).map(([mark, category]) => make("span", { class: "entry" }, make("span", { class: category }, `${mark} `), category));
-  return make("section", {}, make("h3", {}, `Problems, against ${AGAINST[RUN.baseline]} `, make("span", { class: "dim", id: "found" })),
+  return make("section", {}, make("h3", {}, `Problems, speedup over ${AGAINST[RUN.baseline]} `, make("span", { class: "dim", id: "found" })),
     make("p", { class: "sieve" }, filter, make("span", { class: "dim marks" }, ...marks)), make("div", { class: "across" }, make("table", { id: "problems" })));
 }

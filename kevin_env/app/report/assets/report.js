@@ -1,4 +1,4 @@
-// ---- the report of a run, in front of its trajectories
+// ---- the report of a run, before its trajectories
 
 function tiles() {
   const { overall, k, baseline } = RUN, speeds = overall.speed[baseline], { totals } = overall;
@@ -8,7 +8,7 @@ function tiles() {
   const used = (totals.prompt_tokens ?? 0) + (totals.completion_tokens ?? 0);
   const sums = [used ? ["tokens", roughly(used)] : null, totals.cost === null ? null : ["cost", fixed(totals.cost, totals.cost < 1 ? 4 : 2)], ["device seconds", roughly(totals.device_seconds)]].filter(Boolean);
   const tile = (name, value, small) => make("div", {}, make("span", { class: "dim" }, name), make("b", {}, value), make("small", { class: "dim" }, small));
-  return make("div", { class: "tiles" }, ...found.map(([name, figure, say]) => tile(name, say(figure.value), figure.low === null ? "one problem" : `${say(figure.low)} to ${say(figure.high)}`)), ...sums.map(([name, value]) => tile(name, value, "in all")));
+  return make("div", { class: "tiles" }, ...found.map(([name, figure, say]) => tile(name, say(figure.value), figure.low === null ? "one problem" : `${say(figure.low)} to ${say(figure.high)}`)), ...sums.map(([name, value]) => tile(name, value, "total")));
 }
 
 // A cell such as 83.3% [66.7, 100.0], its interval beside or below its value.
@@ -38,13 +38,13 @@ function kindsPart() {
 
 function hacksPart() {
   const all = RUN.hacks.length + RUN.more_hacks;
-  if (!all) return make("section", {}, make("h3", {}, "Hacks"), make("p", { class: "dim" }, "No turn broke the rules or tried to mislead the judge."));
+  if (!all) return make("section", {}, make("h3", {}, "Hacks"), make("p", { class: "dim" }, "No turn broke the rules or reported a false result."));
   const numbered = RUN.hacks.some(each => each.sample !== null), names = ["problem", ...(numbered ? ["sample"] : []), "turn", "verdict", "why"];
   const rows = RUN.hacks.map(each => make("tr", {}, make("th", { scope: "row" }, make("a", { class: "link", href: address(each.place, each.turn), title: each.problem }, each.problem)), numbered ? make("td", { class: "num" }, each.sample === null ? "" : String(each.sample)) : null,
     make("td", { class: "num" }, String(each.turn)), make("td", { class: each.category }, `${each.category}/${each.kind}`), make("td", { class: "message", title: each.message }, each.message)));
   return make("section", {}, make("h3", {}, "Hacks ", make("span", { class: "dim" }, many(all))), make("div", { class: "across low" }, make("table", { class: "grid", id: "hacks" },
     make("thead", {}, make("tr", {}, ...names.map(name => make("th", { class: name === "sample" || name === "turn" ? "num" : null }, name)))), make("tbody", {}, ...rows))),
-    RUN.more_hacks ? make("p", { class: "dim" }, `and ${many(RUN.more_hacks)} more, in their trajectories`) : null);
+    RUN.more_hacks ? make("p", { class: "dim" }, `and ${many(RUN.more_hacks)} more; see the trajectories`) : null);
 }
 
 function drawReport() {
@@ -56,9 +56,9 @@ function drawReport() {
   drawProblems();
 }
 
-// ---- moving about
+// ---- navigation
 
-// What comes back when the other of the two is turned to again.
+// Focus of the report and address of the trajectory, restored when the user returns.
 const left = { focus: null, address: null };
 
 function stepRow(by) {
@@ -76,7 +76,7 @@ function toTrajectories() {
 
 const REPORT_KEYS = { j: () => stepRow(1), k: () => stepRow(-1), s: nextColumn, S: () => order.by && sortBy(order.by), "/": () => byId("filter").focus(), r: toTrajectories, t: theme, "?": help };
 
-// Shows the report, or the trajectory that the address names.
+// Shows the report, or the trajectory in the address.
 function arriveReport() {
   const there = DATA.episodes.length > 0 && location.hash.includes("/"), turned = byId("report").hidden !== there;
   if (turned && there) left.focus = document.activeElement;
@@ -90,8 +90,8 @@ function arriveReport() {
 }
 
 function beginReport() {
-  HELP.unshift(["", "in the report"], ["j k", "next, previous problem; Enter opens its fastest trajectory"], ["s S", "sort by the next column; the other way round"], ["/", "filter problems: words, level:2, best>1.5, correct<50%, category:rules, -word"],
-    ["r", "the trajectories, and back"], ["", "in a trajectory"]);
+  HELP.unshift(["", "in the report"], ["j k", "next, previous problem; Enter opens its fastest trajectory"], ["s S", "sort by the next column; reverse the order"], ["/", "filter problems: words, level:2, best>1.5, correct<50%, category:rules, -word"],
+    ["r", "switch between report and trajectories"], ["", "in a trajectory"]);
   byId("columns").before(make("main", { id: "report", tabindex: "-1" }));
   drawReport();
   arriving = arriveReport;

@@ -1,4 +1,4 @@
-// ---- the roofline: timed turns against what the device was seen to reach, both axes logarithmic
+// ---- the roofline: timed turns and the measured ceilings of the device, on logarithmic axes
 
 const RH = 220, RLEFT = 56, RTOP = 24, RBOTTOM = 36;
 const prefixed = (value, unit) => { const at = Math.min(Math.max(Math.floor(Math.log10(value) / 3 + 1e-9), 0), 5); return `${Number((value / 1000 ** at).toPrecision(3))} ${["", "k", "M", "G", "T", "P"][at]}${unit}`; };
@@ -9,7 +9,7 @@ function decades(values) {
   return [from, Math.max(to, from + 1)];
 }
 
-// Both ends of a range, or one where they are the same but for noise.
+// Both ends of a range, or one if they differ by noise only.
 const ends = ([low, high]) => (high > 1.1 * low ? [high, low] : [high]);
 
 function rooflineTold(mark) {
@@ -23,7 +23,7 @@ function rooflineChart() {
   const every = (from, to, most) => Array.from({ length: to - from + 1 }, (_, n) => from + n).filter(power => (power - from) % Math.ceil((to - from + 1) / most) === 0);
   const across = every(y0, y1, 7).flatMap(power => [make("line", { class: "axis", x1: RLEFT, x2: PW - PRIGHT, y1: y(10 ** power), y2: y(10 ** power) }), make("text", { x: RLEFT - 4, y: y(10 ** power) + 4, "text-anchor": "end" }, prefixed(10 ** power, ""))]);
   const below = every(x0, x1, 8).map(power => make("text", { x: x(10 ** power), y: RH - RBOTTOM + 15, "text-anchor": "middle" }, power < -1 || power > 3 ? `1e${power}` : String(10 ** power)));
-  const names = [make("text", { x: (RLEFT + PW - PRIGHT) / 2, y: RH - 5, "text-anchor": "middle" }, "FLOP for each byte"), make("text", { x: 2, y: 10 }, "FLOP/s")];
+  const names = [make("text", { x: (RLEFT + PW - PRIGHT) / 2, y: RH - 5, "text-anchor": "middle" }, "FLOP per byte"), make("text", { x: 2, y: 10 }, "FLOP/s")];
   const roofs = ends(memory).map((rate, n) => {
     const start = Math.max(10 ** x0, 10 ** y0 / rate), ridge = Math.min(compute[1] / rate, 10 ** x1);
     return make("path", { class: n ? "roof low" : "roof", d: `M${x(start)} ${y(start * rate)}L${x(ridge)} ${y(ridge * rate)}` }, make("title", {}, `memory: ${prefixed(rate, "B/s")}`));
@@ -33,6 +33,6 @@ function rooflineChart() {
   const label = `Roofline: ${plural(marks.length, "timed turn", "timed turns")}, ${percent(Math.max(...marks.map(mark => mark.fraction)))} of it reached at best`;
   const drawing = make("svg", { viewBox: `0 0 ${PW} ${RH}`, role: "img", "aria-label": label, id: "roofline" }, make("title", {}, label), ...across, ...below, ...names, ...roofs, ...tops, ...dots);
   const shown = chart("Roofline of this device", [{ name: `memory, up to ${prefixed(memory[1], "B/s")}` }, { name: `arithmetic, up to ${prefixed(compute[1], "FLOP/s")}` }], drawing);
-  if (left_out) shown.append(make("figcaption", { class: "dim" }, `Not in it, since they only move data or come after the first ${many(marks.length)}: ${plural(left_out, "turn", "turns")}`));
+  if (left_out) shown.append(make("figcaption", { class: "dim" }, `Not shown, since they have no FLOPs or come after the first ${many(marks.length)}: ${plural(left_out, "turn", "turns")}`));
   return shown;
 }
