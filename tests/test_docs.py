@@ -73,6 +73,21 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
 
 
+def test_outputs_are_compared_where_readme_says() -> None:
+    [(name, file)] = re.findall(r"compared by `(\w+)` in\s+\[.*?\]\((.*?)\)", readme())
+    assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_folders_in_architecture_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    [tree] = re.findall(r"^    kevin_env/\n((?:      .*\n)+)", text, re.MULTILINE)
+    for line in tree.splitlines():
+        parent = ROOT / "kevin_env" / ("judge" if line.startswith(" " * 8) else "")
+        for name in re.split(r"  +", line.strip())[0].split(", "):
+            file = parent / name if name.endswith("/") else parent / f"{name}.py"
+            assert file.exists(), name
+
+
 def test_the_loop_in_readme_runs(pool: LocalPool, capsys: pytest.CaptureFixture[str]) -> None:
     [code] = re.findall(r"```python\n(.*?)```", readme(), re.DOTALL)
     here = code.replace("max_turns=4", 'max_turns=4, device="cpu", pool=pool')
