@@ -119,13 +119,10 @@ def flow(text: str) -> str:
     for place in range(0, len(parts), 2):
         if parts[place][0] not in "|#<":
             indent = "  " if parts[place].startswith("- ") else ""
+            whole = re.sub("`[^`]*`", lambda code: code[0].replace(" ", "\0"), parts[place])
             parts[place] = textwrap.fill(
-                parts[place],
-                100,
-                subsequent_indent=indent,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+                whole, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            ).replace("\0", " ")
     return "".join(parts) + "\n"
 
 
