@@ -25,8 +25,7 @@ from kevin_env.outcome import (
 from kevin_env.parsing import assigned, tree_of
 from kevin_env.problem import Problem, data_folder
 from kevin_env.profile import Profile
-from kevin_env.profile_wording import place
-from kevin_env.retrieval.pair import Pair
+from kevin_env.retrieval.operations import Pair
 from kevin_env.rules import Rules
 from kevin_env.score import CORRECT_SHARE
 from kevin_env.settings import Templates
@@ -36,6 +35,7 @@ from kevin_env.wording import (
     block,
     describe_input_sets,
     inline,
+    place,
     sentence,
 )
 

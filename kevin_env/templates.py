@@ -12,8 +12,8 @@ from typing import Any
 import jinja2
 
 from kevin_env.problem import data_folder
-from kevin_env.profile_wording import FILTERS
 from kevin_env.wording import (
+    FILTERS,
     binary_size,
     block,
     decimal,

@@ -13,7 +13,7 @@ import pytest
 
 from kevin_env.difficulty import Measurements, by_difficulty, measured
 from kevin_env.problem import Problem, ProblemError, list_problems, parse_problem
-from kevin_env.split import NEAR_COPIES
+from kevin_env.selection import NEAR_COPIES
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"

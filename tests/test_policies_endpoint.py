@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from stub_server import Answer, Script, Stub, delta, serve, usage
 
 from kevin_env.policies import ContextOverflow, OpenAIPolicy, PolicyError, Refused
-from kevin_env.policies.answers import LONGEST
+from kevin_env.policies.endpoint import LONGEST
 from kevin_env.record import Message, Reply
 
 CHAT = (Message(role="user", content="Write a kernel."),)

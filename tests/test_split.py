@@ -6,8 +6,15 @@ import pytest
 
 from kevin_env import kernelbench
 from kevin_env.problem import Problem, list_problems
-from kevin_env.selection import ProblemChoice, find_problems, our_problems, problem_source
-from kevin_env.split import NEAR_COPIES, SHARE, split
+from kevin_env.selection import (
+    NEAR_COPIES,
+    SHARE,
+    ProblemChoice,
+    find_problems,
+    our_problems,
+    problem_source,
+    split,
+)
 
 PROBLEMS = list_problems()
 SEEDS = range(20)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kevin_env.difficulty import measured
+from kevin_env.difficulty import BOUNDS, DTYPES, FAMILIES, TRAITS, family_of, measured, tags_of
 from kevin_env.problem import Problem, list_problems, parse_problem
-from kevin_env.tags import BOUNDS, DTYPES, FAMILIES, TRAITS, family_of, tags_of
 
 PROBLEMS = list_problems()
 LINT = Path(__file__).parents[1] / "benchmarks" / "results" / "lint.h200.json"

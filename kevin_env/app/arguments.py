@@ -15,7 +15,7 @@ from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.policies.human import HumanPolicy
 from kevin_env.policies.openai import OpenAIPolicy
 from kevin_env.policies.transformers import TransformersPolicy
-from kevin_env.retrieval.retriever import open_retriever
+from kevin_env.retrieval.index import open_retriever
 from kevin_env.settings import Settings
 
 

@@ -9,11 +9,9 @@ from rich.text import Text
 
 from kevin_env.app.errors import BadInput
 from kevin_env.app.screen import show, show_code
-from kevin_env.difficulty import by_difficulty, measured
+from kevin_env.difficulty import by_difficulty, family_of, measured, tags_of
 from kevin_env.problem import Problem, list_problems
-from kevin_env.selection import find_problems, our_problems, our_sides
-from kevin_env.split import SEED, Side
-from kevin_env.tags import family_of, tags_of
+from kevin_env.selection import SEED, Side, find_problems, our_problems, our_sides
 
 
 def choose_problems(

@@ -7,7 +7,7 @@ from importlib import resources
 from kevin_env.app.play.plain import Narrator, play
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgePool, Options
-from kevin_env.policies.scripted import ScriptedPolicy
+from kevin_env.policies.base import ScriptedPolicy
 from kevin_env.problem import load_problem
 from kevin_env.record import Trajectory
 from kevin_env.recorder import Recorder

@@ -9,7 +9,7 @@ from kevin_env.judge.api import JudgeError
 from kevin_env.outcome import visible
 from kevin_env.problem import ProblemError
 from kevin_env.record import StopReason
-from kevin_env.retrieval.pair import RetrievalError
+from kevin_env.retrieval.operations import RetrievalError
 from kevin_env.templates import PromptError
 
 ENDED_EARLY, WRONG_ARGUMENTS, JUDGE_FAILED, INTERRUPTED = 1, 2, 3, 130

@@ -14,9 +14,8 @@ from kevin_env.app.errors import BadInput
 from kevin_env.app.screen import show, shown
 from kevin_env.problem import Problem
 from kevin_env.retrieval.embedders import make_embedder
-from kevin_env.retrieval.index import Kept, build, keep, save
-from kevin_env.retrieval.pair import Language, Pair
-from kevin_env.retrieval.retriever import Found, open_retriever
+from kevin_env.retrieval.index import Found, Kept, build, keep, open_retriever, save
+from kevin_env.retrieval.operations import Language, Pair
 from kevin_env.retrieval.sources import read_source
 
 LANGUAGES: tuple[Language, ...] = ("triton", "cuda", "cpp")

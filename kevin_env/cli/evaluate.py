@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kevin_env.app.evaluate.config import EvalConfig
     from kevin_env.app.evaluate.folder import RunFolder
     from kevin_env.app.evaluate.metrics import RunMetrics
-    from kevin_env.integrations.run_log import RunLog
+    from kevin_env.integrations.tensorboard import RunLog
     from kevin_env.problem import Problem
 
 
@@ -166,7 +166,7 @@ def _run_log(
     """Logs the run for TensorBoard. The folder must be locked and begun."""
     from kevin_env.app.errors import BadInput
     from kevin_env.app.evaluate.session import outline
-    from kevin_env.integrations.run_log import RunLog
+    from kevin_env.integrations.tensorboard import RunLog
 
     if not config.tensorboard:
         return nullcontext()

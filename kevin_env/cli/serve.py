@@ -55,7 +55,7 @@ def serve(
 
     try:
         from kevin_env.integrations.openenv import server as openenv
-        from kevin_env.integrations.openenv.limits import ServerLimits
+        from kevin_env.integrations.openenv.tasks import ServerLimits
     except ImportError as error:
         raise BadInput(str(error)) from error
     load_env_file()

@@ -4,9 +4,12 @@ fails.
 
 import asyncio
 import functools
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import wait
+from typing import ParamSpec, TypeVar
 
+from kevin_env.context import TokenCounter
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgeError, JudgePool
 from kevin_env.record import Reply, Turn
@@ -67,3 +70,27 @@ def _submit_once(episodes: Iterable[Episode], replies: Mapping[Episode, Reply]) 
         if not isinstance(error, JudgeError):
             raise error
     return list(errors)
+
+
+A = TypeVar("A")
+P = ParamSpec("P")
+
+
+def alone(function: Callable[P, A], *args: P.args, **kwargs: P.kwargs) -> A:
+    """Calls what uses a tokenizer, one at a time in this process.
+
+    Those of Hugging Face fail ("Already borrowed") when one thread asks while another changes how
+    they work, which even encoding does.
+    """
+    with _lock():
+        return function(*args, **kwargs)
+
+
+def token_counter(encode: Callable[[str], Sequence[int]]) -> TokenCounter:
+    """Counts by `encode`."""
+    return lambda text: len(alone(encode, text))
+
+
+@functools.cache
+def _lock() -> threading.Lock:
+    return threading.Lock()

@@ -1,6 +1,8 @@
 """What a policy is, and the ways in which one fails to answer."""
 
-from collections.abc import Callable, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from kevin_env.record import Message, Reply, StopReason
@@ -70,3 +72,39 @@ def for_sample(policy: Policy, sample: int) -> Policy:
     would be alike.
     """
     return policy.for_sample(sample) if isinstance(policy, Seeded) else policy
+
+
+class ScriptedPolicy:
+    """Gives fixed replies in order.
+
+    Args:
+        replies: one for each turn. An exception takes the place of a reply and is raised.
+        name: what the record calls it.
+    """
+
+    def __init__(
+        self, replies: Iterable[str | Reply | BaseException], name: str = "scripted"
+    ) -> None:
+        self.name = name
+        self.asked: list[tuple[Message, ...]] = []
+        """Each chat that it was given."""
+        self._replies = deque(replies)
+        self._lock = threading.Lock()
+
+    def reply(self, messages: Sequence[Message], on_text: OnText | None = None) -> Reply:
+        """The next reply of the script.
+
+        Raises:
+            PolicyError: at the end of the script.
+        """
+        with self._lock:
+            self.asked.append(tuple(messages))
+            if not self._replies:
+                raise PolicyError(f"the script has no reply to chat {len(self.asked)}")
+            answer = self._replies.popleft()
+        if isinstance(answer, BaseException):
+            raise answer
+        reply = Reply(content=answer) if isinstance(answer, str) else answer
+        if on_text:
+            on_text(reply.content)
+        return reply

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import SplitResult, urlsplit
 
-from kevin_env.policies.answers import Answer
 from kevin_env.policies.base import OnText, PolicyError, Refused
-from kevin_env.policies.endpoint import FILTERED, Endpoint, cannot_connect
+from kevin_env.policies.endpoint import FILTERED, Answer, Endpoint, cannot_connect
 from kevin_env.policies.thinking import Spoken
 from kevin_env.record import Message, Reply
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from kevin_env.parsing import parse
-from kevin_env.retrieval.operations import UNREADABLE
-from kevin_env.retrieval.pair import RetrievalError
+from kevin_env.retrieval.operations import UNREADABLE, RetrievalError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,12 +8,90 @@ import ast
 import builtins
 import difflib
 import functools
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
+from kevin_env.outcome import Frozen
 from kevin_env.parsing import parse
-from kevin_env.retrieval.pair import RetrievalError
-from kevin_env.retrieval.vocabulary import OPERATORS, operation
+
+SYNONYMS = {
+    "mm": "matmul", "bmm": "matmul", "addmm": "linear", "baddbmm": "linear",
+    "multiply": "mul", "divide": "div", "truedivide": "div", "subtract": "sub", "absolute": "abs", "negative": "neg",
+    "swish": "silu", "power": "pow", "concat": "cat", "concatenate": "cat", "greater": "gt", "less": "lt",
+    "crossentropyloss": "crossentropy", "mseloss": "mse", "nllloss": "nll", "kldivloss": "kldiv",
+}  # fmt: skip
+"""Different names of one operation, as `operation` spells them."""
+
+NOT_COMPUTING = frozenset({
+    "view", "viewas", "reshape", "reshapeas", "transpose", "permute", "t", "movedim", "moveaxis", "swapaxes",
+    "swapdims", "flatten", "unflatten", "squeeze", "unsqueeze", "expand", "expandas", "broadcastto",
+    "broadcasttensors", "contiguous", "narrow", "chunk", "split", "unbind", "select", "detach", "clone", "to",
+    "type", "typeas", "float", "half", "double", "bfloat16", "int", "long", "short", "bool", "cuda", "cpu",
+    "tolist", "item", "size", "dim", "ndim", "numel", "stride", "shape", "promotetypes", "empty", "emptylike",
+    "zeros", "zeroslike", "ones", "oneslike", "full", "fulllike", "newzeros", "newempty", "newones", "newfull",
+    "newtensor", "tensor", "astensor", "arange", "eye", "identity", "dropout", "dropout1d", "dropout2d",
+    "dropout3d", "sequential", "modulelist", "moduledict", "parameter", "parameterlist", "registerbuffer", "append",
+    "extend", "items", "keys", "values", "get", "format", "join", "apply", "super", "device", "dtype", "nograd",
+})  # fmt: skip
+"""What only views, places, makes or names tensors, and what does nothing when a model is used."""
+
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordivide",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "bitwiseleftshift",
+    ast.RShift: "bitwiserightshift", ast.BitOr: "bitwiseor", ast.BitXor: "bitwisexor", ast.BitAnd: "bitwiseand",
+    ast.USub: "neg", ast.Invert: "bitwisenot", ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le",
+    ast.Gt: "gt", ast.GtE: "ge",
+}  # fmt: skip
+"""Python's operators as torch calls them."""
+
+
+def operation(name: str) -> str:
+    """One spelling of `nn.LayerNorm`, `F.layer_norm`, `relu` and `relu_`; empty for what computes
+    nothing.
+    """
+    word = re.sub(r"norm[123]d$", "norm", name.replace("_", "").lower())
+    word = SYNONYMS.get(word, word)
+    return "" if word in NOT_COMPUTING else word
+
+
+Language = Literal["triton", "cuda", "cpp"]
+Origin = Literal["solutions", "kernelbook", "archive", "examples"]
+
+
+class RetrievalError(ValueError):
+    """An index, a source or a model that cannot be used. The message is one line that says what to
+    do.
+    """
+
+
+class Pair(Frozen):
+    """A reference and a kernel for it. Nobody judged the kernels of other people's collections
+    here.
+    """
+
+    id: str
+    """Such as `L1_23_Softmax.triton`, `kernelbook:17`, `archive:L1_23/softmax_warp_reduce`."""
+    origin: Origin
+    language: Language
+    reference: str
+    """Source of a PyTorch module."""
+    entry: str = "Model"
+    """The class in it that is replaced."""
+    kernel: str
+    """Source: Python, or CUDA C++ in the archive."""
+    level: int | None = None
+    number: int | None = None
+    """Of the KernelBench problem that it solves, where the collection tells, or of ours."""
+    speedup: float | None = None
+    """As the collection has it."""
+
+    @property
+    def lexer(self) -> Literal["python", "cpp"]:
+        """What the kernel is written in, as a fence names it."""
+        return "cpp" if self.origin == "archive" else "python"
+
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What reading a text as Python may raise; ValueError is for a null byte."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from kevin_env.problem import data_folder, list_problems
 from kevin_env.retrieval.embedders import INSTALL
-from kevin_env.retrieval.pair import Language, Pair, RetrievalError
+from kevin_env.retrieval.operations import Language, Pair, RetrievalError
 
 Row = Mapping[str, Any]
 

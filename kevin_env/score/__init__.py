@@ -23,21 +23,25 @@ from kevin_env.score.components import (
     ROOFLINE,
     SPEED,
     THINKING,
+    Component,
+    Scored,
+    WeightedSum,
+    capped,
 )
 from kevin_env.score.presets import CORRECT_SHARE, SCORES, kevin
-from kevin_env.score.returns import ReturnsKind, discounted_returns
 from kevin_env.score.scoring import (
     Bound,
     Noisy,
+    ReturnsKind,
     Score,
     at_bound,
+    discounted_returns,
     earned,
     require_payable,
     resolve_score,
     score_name,
     score_of,
 )
-from kevin_env.score.shape import Component, Scored, WeightedSum, capped
 
 __all__ = [
     "COMPILE",

@@ -15,8 +15,9 @@ from kevin_env.score.components import (
     ROOFLINE,
     SPEED,
     THINKING,
+    WeightedSum,
+    capped,
 )
-from kevin_env.score.shape import WeightedSum, capped
 
 CORRECT_SHARE = 0.3
 """What Kevin's score pays for a correct kernel besides its speedup."""

@@ -22,15 +22,13 @@ from openenv_server import serving
 from pydantic import BaseModel, ConfigDict
 
 from kevin_env.integrations.openenv import KernelAction, KevinAction, KevinEnv, kernrl_env
-from kevin_env.integrations.openenv.limits import ServerLimits
-from kevin_env.integrations.openenv.tasks import ResetRequest, Tasks
+from kevin_env.integrations.openenv.tasks import ResetRequest, ServerLimits, Tasks
 from kevin_env.judge import JudgeError, ScriptedPool
 from kevin_env.outcome import CompileError
 from kevin_env.problem import list_problems
 from kevin_env.score import discounted_returns
-from kevin_env.selection import find_problems
+from kevin_env.selection import find_problems, split
 from kevin_env.settings import Settings
-from kevin_env.split import split
 
 LINK = CompileError(kind="link", message="No such library.", details="ld: cannot find -lfast")
 

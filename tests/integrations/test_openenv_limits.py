@@ -24,8 +24,7 @@ from websockets.typing import Origin
 from kevin_env.episode import Episode, EpisodeError
 from kevin_env.integrations.openenv import KevinAction, KevinEnv
 from kevin_env.integrations.openenv.environment import KevinEnvironment
-from kevin_env.integrations.openenv.limits import ServerLimits
-from kevin_env.integrations.openenv.tasks import Tasks
+from kevin_env.integrations.openenv.tasks import ServerLimits, Tasks
 from kevin_env.judge import Judgement, Options, ScriptedPool, Submission
 from kevin_env.judge.api import OnStage
 from kevin_env.problem import Problem, list_problems

@@ -4,7 +4,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from kevin_env.integrations.tokens import alone, token_counter
+from kevin_env.integrations.judging import alone, token_counter
 
 
 def test_what_uses_a_tokenizer_is_never_called_twice_at_once() -> None:

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from kevin_env.problem import Problem
 from kevin_env.retrieval.embedders import TokenHashEmbedder
-from kevin_env.retrieval.index import Index, build, keep, save
-from kevin_env.retrieval.pair import Pair
-from kevin_env.retrieval.retriever import Retriever
+from kevin_env.retrieval.index import Index, Retriever, build, keep, save
+from kevin_env.retrieval.operations import Pair
 
 TASK = '''"""Softmax of a scaled linear layer."""
 

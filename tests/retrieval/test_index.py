@@ -12,7 +12,7 @@ from pairs import TASK, index_of, module, pair
 
 from kevin_env.retrieval.embedders import TokenHashEmbedder, module_text
 from kevin_env.retrieval.index import build, keep, load, save
-from kevin_env.retrieval.pair import RetrievalError
+from kevin_env.retrieval.operations import RetrievalError
 
 PAIRS = [
     pair(1, TASK),

@@ -9,9 +9,8 @@ from typer.testing import CliRunner
 
 from kevin_env.cli import app
 from kevin_env.problem import load_problem
-from kevin_env.retrieval.index import load
-from kevin_env.retrieval.pair import Language
-from kevin_env.retrieval.retriever import open_retriever
+from kevin_env.retrieval.index import load, open_retriever
+from kevin_env.retrieval.operations import Language
 
 pytestmark = pytest.mark.full
 

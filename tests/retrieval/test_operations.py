@@ -7,8 +7,7 @@ import pytest
 from pairs import COPIES, TASK, module
 
 from kevin_env.problem import load_problem
-from kevin_env.retrieval.operations import near_copies, operations
-from kevin_env.retrieval.pair import RetrievalError
+from kevin_env.retrieval.operations import RetrievalError, near_copies, operations
 
 
 @pytest.mark.parametrize("name", COPIES)

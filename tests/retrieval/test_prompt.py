@@ -18,7 +18,7 @@ from kevin_env.judge import ScriptedPool
 from kevin_env.judge.api import Options
 from kevin_env.judge.scripted import SCRIPTED_CPU, SCRIPTED_GPU
 from kevin_env.problem import Problem, data_folder
-from kevin_env.retrieval.pair import RetrievalError
+from kevin_env.retrieval.operations import RetrievalError
 from kevin_env.settings import Settings
 
 PROBLEM = problem(DOUBLE)

@@ -10,9 +10,8 @@ from pairs import COPIES, TASK, module, pair, problem, retriever_of, saved
 
 from kevin_env.problem import load_problem
 from kevin_env.retrieval.embedders import TokenHashEmbedder
-from kevin_env.retrieval.index import Index
-from kevin_env.retrieval.pair import Language, RetrievalError
-from kevin_env.retrieval.retriever import Retriever, open_retriever
+from kevin_env.retrieval.index import Index, Retriever, open_retriever
+from kevin_env.retrieval.operations import Language, RetrievalError
 from kevin_env.retrieval.sources import read_source
 from kevin_env.selection import find_problems
 
@@ -168,7 +167,7 @@ def test_without_faiss_the_error_says_what_to_install(tmp_path) -> None:
     folder = saved(OTHERS, tmp_path / "index")
     code = (
         "import sys; sys.modules['faiss'] = None\n"
-        "from kevin_env.retrieval.retriever import open_retriever\n"
+        "from kevin_env.retrieval.index import open_retriever\n"
         f"open_retriever({folder!r})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -9,7 +9,7 @@ import pytest
 from pairs import TASK, module
 
 from kevin_env.problem import data_folder
-from kevin_env.retrieval.pair import Pair, RetrievalError
+from kevin_env.retrieval.operations import Pair, RetrievalError
 from kevin_env.retrieval.sources import ARCHIVE, KERNELBOOK, read_source
 
 pyarrow = pytest.importorskip("pyarrow", reason="needs the extra retrieval")

@@ -20,8 +20,8 @@ from kevin_env.app.replay.pieces import (
     wrapped,
 )
 from kevin_env.outcome import CompileError, Ending, Incorrect, RuntimeFailure
-from kevin_env.profile_wording import profile_lines
 from kevin_env.record import Trajectory, Turn
+from kevin_env.wording import profile_lines
 
 Pane = Literal["kernel", "diff", "feedback", "prompt", "reply", "timings", "reward"]
 PANES: tuple[Pane, ...] = get_args(Pane)

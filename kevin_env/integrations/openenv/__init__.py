@@ -14,8 +14,12 @@ try:
 except ImportError as error:
     raise ImportError("this needs the extra openenv: pip install 'kevin-env[openenv]'") from error
 
-from kevin_env.integrations.openenv.client import KevinEnv
-from kevin_env.integrations.openenv.models import KevinAction, KevinObservation, KevinState
+from kevin_env.integrations.openenv.client import (
+    KevinAction,
+    KevinEnv,
+    KevinObservation,
+    KevinState,
+)
 
 kernrl_env = KevinEnv
 KernelAction = KevinAction

@@ -1,12 +1,99 @@
 """The client: an OpenEnv client that waits as long as the server may take."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from openenv.core.client_types import StepResult
 from openenv.core.env_client import EnvClient
+from openenv.core.env_server.types import Action, Observation, State
+from pydantic import ConfigDict, Field
 from websockets.exceptions import ConnectionClosed
 
-from kevin_env.integrations.openenv.models import KevinAction, KevinObservation, KevinState
+from kevin_env.outcome import Category
+
+MOST = 10.3
+"""What a reward is clipped to where its score has no upper end: with the default score, ten times
+as fast.
+"""
+
+
+class KevinAction(Action):
+    """One answer of the policy."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
+
+    code: str
+    """The reply as the model wrote it, or a Python file alone. The file's class may be called
+    `ModelNew` or `Model`.
+    """
+
+
+class KevinObservation(Observation):
+    """What the policy is told: the task, how the last turn ended, and the chat to send next.
+
+    `reward` is the turn's score, clipped to `reward_range`; None after a reset.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", use_attribute_docstrings=True)
+
+    problem_id: str
+    problem_description: str
+    """What is computed, with formula and shapes."""
+    reference_code: str
+    """The PyTorch reference."""
+    gpu_info: str
+    """The device, a CPU too."""
+    messages: list[dict[str, str]]
+    """The whole chat to be sent to a model for the next turn: each with `role` and `content`."""
+    turn: int
+    """How many turns have been taken."""
+    max_turns: int
+    turn_scores: list[float]
+    """The reward of each turn so far."""
+    returns: list[float]
+    """The discounted return of each turn so far; final when the episode is done."""
+    feedback: str = ""
+    """What the policy is told of its last turn."""
+    category: Category | None = None
+    """How the last turn ended, None after a reset; `kind` says it more closely."""
+    kind: str | None = None
+    compilation_success: bool = False
+    compilation_error: str | None = None
+    """Also what kept a reply from being compiled: no code in it, or code against the rules."""
+    correctness_pass: bool | None = None
+    """None when it was never run."""
+    max_diff: float | None = None
+    """The largest absolute error of an output that is wrong."""
+    speedup: float | None = None
+    """Of a correct kernel; None when its time was too noisy to tell."""
+    speedup_interval: tuple[float, float] | None = None
+    """95 % confidence interval of `speedup`."""
+    reward_range: tuple[float, float]
+    """With the server's default score, what `openenv.yaml` declares."""
+    step_timeout_s: float
+    """The longest that the server takes over one step, waiting for the device included."""
+    idle_timeout_s: float
+    """How long the server waits for the next message before it ends the session."""
+
+
+class KevinState(State):
+    """Where the session's episode stands."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
+
+    problem_id: str | None = None
+    turn: int = 0
+    """How many turns have been taken; the same as `step_count`."""
+    max_turns: int
+    best_speedup: float = 0.0
+    """The best of the turns so far; 0 when there is none."""
+    solved: bool = False
+    """Whether a correct kernel was more than 5 % faster than the reference, as in kernrl."""
+    turn_scores: list[float] = Field(default_factory=list[float])
+    returns: list[float] = Field(default_factory=list[float])
+    reward_range: tuple[float, float]
+    step_timeout_s: float
+    idle_timeout_s: float
+
 
 MARGIN = 60.0
 """Seconds that a client waits beyond the server's own limit, so that it is the server that tells of

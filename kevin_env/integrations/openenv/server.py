@@ -15,10 +15,9 @@ from openenv.core.env_server.types import ConcurrencyConfig
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from kevin_env.episode import EpisodeError
+from kevin_env.integrations.openenv.client import KevinAction, KevinObservation, KevinState
 from kevin_env.integrations.openenv.environment import NAME, KevinEnvironment
-from kevin_env.integrations.openenv.limits import ServerLimits, SocketMiddleware
-from kevin_env.integrations.openenv.models import KevinAction, KevinObservation, KevinState
-from kevin_env.integrations.openenv.tasks import Tasks
+from kevin_env.integrations.openenv.tasks import ServerLimits, SocketMiddleware, Tasks
 from kevin_env.judge.api import (
     Facts,
     JudgeError,
