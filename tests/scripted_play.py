@@ -2,22 +2,24 @@
 
     scripted_play.py FOLDER REPLIES [human | SAMPLES]
 
-REPLIES are letters: `w` is judged wrong, `2` is twice as fast, `x` is no reply, `.` comes only when
-the file FOLDER/go is there.
+REPLIES are letters: `w` is judged wrong, `2` is twice as fast, `x` is no reply. `.` comes only when
+the file FOLDER/go is there; so does `?`, which thinks and is asked again before.
 """
 
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from episodes import WRONG, another, correct, problem_file
 
-from kevin_env.app.play.batch_run import BatchRun
-from kevin_env.app.play.loop import PlayScreen
+from kevin_env.app.play.batch import BatchRun
 from kevin_env.app.play.session import Session
 from kevin_env.app.screen import make_console
+from kevin_env.app.tui.play import PlayApp
+from kevin_env.app.tui.samples import SamplesApp
 from kevin_env.episode import Episode
 from kevin_env.judge import ScriptedPool
 from kevin_env.policies import PolicyError
@@ -42,9 +44,14 @@ class Letters:
         if letter == "x":
             raise PolicyError("nobody there")
         text = another(self._count).replace("import torch\n", f"import torch  # {letter}\n", 1)
-        if on_text:
+        if on_text and letter == "?":
+            on_text.retrying("HTTP 429", 30.0)  # type: ignore[attr-defined]
+            while not self._go.with_name("again").exists():
+                time.sleep(0.01)
+            on_text.thought("A block per row?")  # type: ignore[attr-defined]
+        elif on_text:
             on_text(text)
-        while letter == "." and not self._go.exists():
+        while letter in ".?" and not self._go.exists():
             time.sleep(0.01)
         return Reply(content=text)
 
@@ -53,27 +60,25 @@ def judge(problem: Any, submission: Any) -> Any:
     return correct(2.0) if "# 2" in submission.code else WRONG
 
 
+def session_of(
+    folder: Path, letters: str, pool: ScriptedPool, sample: int | None = None
+) -> Session:
+    """An episode that plays the letters and is recorded in FOLDER/t.jsonl."""
+    settings = Settings(max_turns=len(letters.replace("x", "")))
+    recorder, problem = Recorder(folder / "t.jsonl"), problem_file(folder)
+    episode = Episode(problem, pool, settings, recorder=recorder, model="letters", sample=sample)
+    return Session(episode, Letters(letters, folder / "go"))
+
+
 def main(folder: Path, letters: str, how: str = "") -> None:
-    settings, recorder = (
-        Settings(max_turns=len(letters.replace("x", ""))),
-        Recorder(folder / "t.jsonl"),
-    )
-    pool, problem = ScriptedPool(judge), problem_file(folder)
-
-    def session(sample: int | None) -> Session:
-        episode = Episode(
-            problem, pool, settings, recorder=recorder, model="letters", sample=sample
-        )
-        return Session(episode, Letters(letters, folder / "go"))
-
-    if how.isdecimal():
-        run = BatchRun([session(number) for number in range(int(how))])
-        run.run(make_console())
-        run.summary(make_console())
-    else:
-        ended = PlayScreen(session(None), human=how == "human").run(make_console())
-        print("ended:", ended.stop_reason)
-    pool.close()
+    with closing(ScriptedPool(judge)) as pool:
+        if how.isdecimal():
+            run = BatchRun([session_of(folder, letters, pool, n) for n in range(int(how))])
+            SamplesApp(run).play()
+            run.summary(make_console())
+        else:
+            ended = PlayApp(session_of(folder, letters, pool), human=how == "human").play()
+            print("ended:", ended.stop_reason)
 
 
 if __name__ == "__main__":

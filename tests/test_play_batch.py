@@ -1,7 +1,6 @@
 """Samples that are played side by side."""
 
 import io
-import random
 import re
 import time
 from contextlib import closing
@@ -12,28 +11,14 @@ from typing import Any
 import pytest
 from episodes import REPLY, WRONG, another, correct, problem_file
 from rich.console import Console
-from trajectories import ESCAPES, EVIL, RIGHT, evil, timed, trajectory, turn
+from trajectories import RIGHT, timed, trajectory, turn
 
 from kevin_env.app.errors import BadInput
-from kevin_env.app.play.batch import Batch, batch_of, reduce
-from kevin_env.app.play.batch_run import BatchRun
-from kevin_env.app.play.batch_screen import render
-from kevin_env.app.play.events import (
-    Asked,
-    Ended,
-    Failed,
-    Heard,
-    Judged,
-    Replied,
-    Resized,
-    StageBegan,
-    Started,
-    Ticked,
-)
+from kevin_env.app.play.batch import Batch, BatchRun, batch_of, best_text, progress_text
+from kevin_env.app.play.events import Ended, Judged
 from kevin_env.app.play.opening import last_episodes, open_episode
 from kevin_env.app.play.session import Session
 from kevin_env.app.replay.pieces import clock
-from kevin_env.app.replay.state import USUAL, Size
 from kevin_env.episode import Episode
 from kevin_env.judge import ScriptedPool
 from kevin_env.policies import Policy, Refused, ScriptedPolicy
@@ -43,95 +28,27 @@ from kevin_env.recorder import Recorder, read_trajectories
 from kevin_env.settings import Settings
 
 OPEN: Any = {"stop_reason": None, "config": {"max_turns": 4, "gamma": 0.4}}
-SCREEN_80 = """\
- L1_23_Softmax  3 samples of 4 turns              best 3.00x (sample 1, turn 2)
- scripted CPU (cpu)  ·  m
- ███████████████                      5 of 12 turns, 0:20 gone, about 0:28 left
-────────────────────────────────────────────────────────────────────────────────
- sample  turns     best    at  return  now
-      0  ?●       2.00x     2    0.92  turn 3: reply, 5 letters, 2 s
-      1  ●●       3.00x     2    3.62  turn 3: verify, 3 s
-      2  ?                       0.00  waiting
-────────────────────────────────────────────────────────────────────────────────
- sample 2   turn 1   format/no_code           score 0.00  There was no code.
- sample 1   turn 2   correct/timed            score 3.30  3.00x [2.70, 3.30]
-"""
-
-
-def page(batch: Batch, size: Size = USUAL) -> str:
-    return "\n".join(line.plain.rstrip() for line in render(batch, size))
 
 
 def three() -> Batch:
-    batch = batch_of(tuple(trajectory(id=f"e{n}", sample=n, **OPEN) for n in range(3)), 100.0)
-    for at, turns in enumerate(((turn(1), RIGHT), (timed(1, 2.0), timed(2, 3.0)), (turn(1),))):
-        for count in range(1, len(turns) + 1):
-            batch = reduce(batch, Judged(trajectory(*turns[:count], **OPEN), ()), at)
+    """Samples after 20 seconds and three new turns."""
+    first = trajectory(turn(1), **OPEN)
+    batch = replace(batch_of([first, trajectory(**OPEN), trajectory(**OPEN)], 0.0), now=20.0)
+    for at, episode in enumerate((trajectory(turn(1), RIGHT, **OPEN), trajectory(timed(1, 1.0), timed(2, 3.0), **OPEN))):  # fmt: skip
+        batch = batch.after(Judged(episode, (), 10.0), at)
     return batch
 
 
-def test_samples_are_shown_side_by_side() -> None:
+def test_a_batch_knows_its_best_and_the_time_left() -> None:
     batch = three()
-    for at, event in (
-        (0, Asked((), 118.0)), (0, Heard("five.")), (1, Replied("x", 117.0)), (1, StageBegan("verify", 119.0)),
-    ):  # fmt: skip
-        batch = reduce(batch, event, at)
-    batch = reduce(batch, Ticked(120.0))
-    assert page(batch).splitlines()[:11] == [line.rstrip() for line in SCREEN_80.splitlines()]
-
-
-def test_the_time_left_is_what_the_turns_took() -> None:
-    batch = three()
-    assert (batch.taken, batch.planned, batch.left) == (5, 12, 0.0)
-    assert reduce(batch, Ticked(110.0)).left == pytest.approx(14.0)
-    assert (
-        batch_of((trajectory(RIGHT, **OPEN),), 0.0).left is None
-    )  # what was there before says nothing
-    resumed = reduce(
-        batch_of((trajectory(RIGHT, **OPEN),), 0.0), Judged(trajectory(RIGHT, RIGHT, **OPEN), ()), 0
-    )
-    assert reduce(resumed, Ticked(7.0)).left == pytest.approx(14.0)
-    ended = reduce(batch, Ended(trajectory(turn(1), stop_reason="refused")), 2)
-    assert ended.planned == 9
-    assert [clock(seconds) for seconds in (0, 59.6, 3725)] == ["0:00", "1:00", "1:02:05"]
-
-
-def test_the_best_of_all_is_known() -> None:
-    batch = three()
-    assert batch.best is not None
-    assert (batch.best[0].number, batch.best[1].turn) == (1, 2)
-    assert "none timed yet" in page(batch_of((trajectory(turn(1), **OPEN),), 0.0))
-
-
-def test_leaving_takes_two_keys_until_all_have_ended() -> None:
-    batch = three()
-    once = reduce(batch, "q")
-    assert not once.done
-    assert "q again stops" in page(once)
-    assert reduce(once, "q").done
-    assert not reduce(reduce(once, "j"), "q").done
-    assert reduce(batch, "ctrl-c").done
-    for at in range(3):
-        batch = reduce(batch, Ended(trajectory(turn(1), stop_reason="interrupted")), at)
-    assert batch.over
-    assert reduce(batch, "q").done
-
-
-@pytest.mark.parametrize("size", [Size(1, 1), Size(20, 6), Size(80, 24), Size(160, 45)])
-def test_every_screen_fits_and_holds_nothing_hostile(size: Size) -> None:
-    batch = batch_of(tuple(trajectory(id=f"e{n}", sample=n, **OPEN) for n in range(40)), 0.0)
-    chance = random.Random(size.rows)
-    for _ in range(80):
-        events = [
-            Started(evil().model_copy(update={"stop_reason": None, "config": {"max_turns": 9}}), ()),
-            Judged(evil().model_copy(update={"config": {"max_turns": 9}}), ()),
-            Asked((), 1.0), Heard(EVIL), Replied(EVIL, 2.0), StageBegan("time", 3.0), Failed(EVIL), Ticked(5.0),
-            Resized(size), "j", "k", "pgdn", "pgup", "q", "x",
-        ]  # fmt: skip
-        batch = replace(reduce(batch, chance.choice(events), chance.randrange(40)), done=False)
-        frame = render(batch, size)
-        assert [line.cell_len for line in frame] == [size.columns] * size.rows
-        assert not any(sign in line.plain for line in frame for sign in ESCAPES)
+    assert (batch.taken, batch.planned, batch.left) == (4, 12, 20.0 / 3 * 8)
+    assert progress_text(batch) == "4 of 12 turns, 0:20 gone, about 0:53 left"
+    assert best_text(batch) == "best 3.00x (sample 1, turn 2)"
+    assert [(at, turn.turn) for at, turn in batch.news] == [(0, 2), (1, 1), (1, 2)]
+    assert batch_of([trajectory(**OPEN)], 0.0).left is None
+    over = batch.after(Ended(trajectory(turn(1))), 0)
+    assert over.planned == 9 and not over.over
+    assert [clock(each) for each in (7, 67, 7205)] == ["0:07", "1:07", "2:00:05"]
 
 
 def sessions(
@@ -213,7 +130,7 @@ def test_ctrl_c_keeps_what_is_finished_and_all_go_on_later(
                 raise KeyboardInterrupt
             real(0.001)
 
-        monkeypatch.setattr("kevin_env.app.play.batch_run.time.sleep", sleep)
+        monkeypatch.setattr("kevin_env.app.play.batch.time.sleep", sleep)
         first, text = told(played)
         monkeypatch.undo()
         assert "every finished turn is kept" in text

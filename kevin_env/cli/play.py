@@ -198,26 +198,26 @@ class _Play:
         raise typer.Exit(code)
 
     def _one(self, episode: "Episode") -> "Trajectory":
-        from kevin_env.app.play.loop import PlayScreen
         from kevin_env.app.play.plain import Narrator, play
         from kevin_env.app.screen import make_console
+        from kevin_env.app.tui.play import PlayApp
 
         narrator = Narrator(make_console(self.plain, "stderr" if self.as_json else "stdout"))
         if not self._on_screen():
             return play(episode, self.policy, narrator)
-        screen = PlayScreen(self._session(episode), human=self.policy.name == "human")
-        trajectory = screen.run(narrator.console)
+        trajectory = PlayApp(self._session(episode), human=self.policy.name == "human").play()
         if trajectory.stop_reason is not None:
             narrator.end(trajectory)
         return trajectory
 
     def _many(self, episodes: "Sequence[Episode]") -> "Sequence[Trajectory]":
-        from kevin_env.app.play.batch_run import BatchRun
+        from kevin_env.app.play.batch import BatchRun
         from kevin_env.app.screen import make_console
+        from kevin_env.app.tui.samples import SamplesApp
 
         console = make_console(self.plain, "stderr" if self.as_json else "stdout")
         batch = BatchRun([self._session(each) for each in episodes])
-        ended = batch.run(console) if self._on_screen() else batch.tell(console)
+        ended = SamplesApp(batch).play() if self._on_screen() else batch.tell(console)
         batch.summary(console)
         return ended
 

@@ -22,7 +22,7 @@ from kevin_env.app.evaluate.board_screen import render
 from kevin_env.app.evaluate.config import read_config
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.search import Shape
-from kevin_env.app.replay.state import Size
+from kevin_env.app.replay.pieces import Size
 from kevin_env.cli import app
 from kevin_env.judge import ScriptedPool
 from kevin_env.record import ProblemRef

@@ -8,6 +8,7 @@ from kevin_env.app.evaluate.board import Board, Lane
 from kevin_env.app.replay.pieces import (
     DIM,
     Column,
+    Size,
     clock,
     fit,
     heading,
@@ -20,7 +21,6 @@ from kevin_env.app.replay.pieces import (
     text,
     that_fit,
 )
-from kevin_env.app.replay.state import Size
 
 _MOST_ROWS = 24
 """Higher than this it does not become: it shares the terminal with what was there before."""

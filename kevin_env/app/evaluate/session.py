@@ -23,7 +23,7 @@ from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import OnBadLine, RunFolder
 from kevin_env.app.evaluate.players import Player, policy_name
 from kevin_env.app.evaluate.run import Log, Run, Setup
-from kevin_env.app.replay.state import Size
+from kevin_env.app.replay.pieces import Size
 from kevin_env.app.screen import show
 from kevin_env.judge.api import JudgePool
 from kevin_env.kernelbench import PREFIX

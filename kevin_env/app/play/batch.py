@@ -1,73 +1,44 @@
-"""Many samples of one problem, played side by side: what is known of them, as frozen values."""
+"""Many samples of one problem, played side by side: what is known of them, and playing them."""
 
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kevin_env.app.play.events import (
-    Asked,
-    Ended,
-    Event,
-    Failed,
-    Heard,
-    Judged,
-    Replied,
-    Resized,
-    StageBegan,
-    Started,
-)
-from kevin_env.app.play.events import Ticked as Ticked
-from kevin_env.app.play.state import Phase
-from kevin_env.app.replay.state import USUAL, Size
-from kevin_env.app.screen import best_turn
-from kevin_env.judge.api import Stage
+from rich.console import Console
+from rich.text import Text
+
+from kevin_env.app.play import plain
+from kevin_env.app.play.events import Ended, Event, Failed, Judged, Started
+from kevin_env.app.play.live import Live, happened
+from kevin_env.app.play.session import Session
+from kevin_env.app.replay.pieces import DIM, clock, fit, join, speedup, verdict
+from kevin_env.app.screen import best_turn, show
 from kevin_env.record import Trajectory, Turn
+from kevin_env.render import speedup_text
 
 _NEWS = 100
 """Turns that are remembered as the latest ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One of the episodes."""
-
-    number: int
-    """Which sample it is, from 0."""
-    episode: Trajectory
-    phase: Phase = "starting"
-    since: float = 0.0
-    """When the phase began."""
-    letters: int = 0
-    """Characters of the running reply so far."""
-    stage: Stage | None = None
-    trouble: str = ""
-
-    @property
-    def planned(self) -> int:
-        """Turns that it will have taken at its end."""
-        taken = len(self.episode.turns)
-        return taken if self.phase == "ended" else max(int(self.episode.config["max_turns"]), taken)
+_PERIOD = 0.05
+"""Seconds between two looks at what has happened."""
+_VERDICT = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """All of them. Times are seconds of one clock."""
+    """All samples. Times are seconds of one clock."""
 
-    samples: tuple[Sample, ...]
+    samples: tuple[Live, ...]
     begun: float = 0.0
     now: float = 0.0
     before: int = 0
     """Turns that were there at the beginning."""
     news: tuple[tuple[int, Turn], ...] = ()
-    """The latest turns with the numbers of their samples, the newest last."""
-    size: Size = USUAL
-    scroll: int = 0
-    leaving: bool = False
-    """Whether leaving was asked for once."""
-    done: bool = False
+    """The latest turns with the indices of their samples, the newest last."""
 
     @property
     def taken(self) -> int:
         """Turns that have been judged."""
-        return sum(len(sample.episode.turns) for sample in self.samples)
+        return sum(len(sample.turns) for sample in self.samples)
 
     @property
     def planned(self) -> int:
@@ -81,71 +52,144 @@ class Batch:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the end, if turns go on to take as long as they did; None before the first
-        one.
-        """
+        """Seconds until the end at the rate so far; None before the first turn."""
         new = self.taken - self.before
         return (self.now - self.begun) / new * (self.planned - self.taken) if new else None
 
     @property
-    def best(self) -> tuple[Sample, Turn] | None:
-        """The fastest correct turn of all, and whose it is."""
+    def best(self) -> tuple[int, Turn] | None:
+        """The fastest correct turn of all, and the index of its sample."""
         found = [
-            (sample, turn) for sample in self.samples if (turn := best_turn(sample.episode.turns))
+            (at, turn)
+            for at, sample in enumerate(self.samples)
+            if (turn := best_turn(sample.turns)) is not None
         ]
         return max(found, key=lambda pair: pair[1].speedup or 0.0, default=None)
 
+    def number(self, at: int) -> int:
+        """The number that a sample is recorded with; without one its index."""
+        sample = self.samples[at].episode.sample
+        return at if sample is None else sample
 
-def batch_of(episodes: tuple[Trajectory, ...], now: float) -> Batch:
-    """The beginning; episodes without the number of a sample are counted."""
-    numbers = [count if each.sample is None else each.sample for count, each in enumerate(episodes)]
-    samples = tuple(
-        Sample(number, each, since=now) for number, each in zip(numbers, episodes, strict=True)
-    )
+    def after(self, event: Event, at: int) -> "Batch":
+        """The batch after something happened to the sample at index `at`."""
+        before = self.samples[at]
+        after = happened(before, event)
+        new = after.turns[len(before.turns) :] if isinstance(event, Judged) else ()
+        samples = (*self.samples[:at], after, *self.samples[at + 1 :])
+        news = (*self.news, *((at, turn) for turn in new))[-_NEWS:]
+        return replace(self, samples=samples, news=news)
+
+
+def batch_of(episodes: Sequence[Trajectory], now: float) -> Batch:
+    """The beginning."""
+    samples = tuple(Live(each, since=now) for each in episodes)
     return Batch(samples, begun=now, now=now, before=sum(len(each.turns) for each in episodes))
 
 
-def reduce(batch: Batch, event: Event | str, at: int = 0) -> Batch:
-    """The batch after a key (a string), or an event; `at` is the index of the sample that it
-    happened to.
+def progress_text(batch: Batch) -> str:
+    """How far it is, how long it took, and how long it will take."""
+    left = batch.left
+    soon = "" if batch.over or left is None else f", about {clock(left)} left"
+    return f"{batch.taken} of {batch.planned} turns, {clock(batch.now - batch.begun)} gone{soon}"
+
+
+def best_text(batch: Batch) -> str:
+    """The running best."""
+    if batch.best is None:
+        return "best: none timed yet"
+    at, turn = batch.best
+    return f"best {speedup(turn.speedup)} (sample {batch.number(at)}, turn {turn.turn})"
+
+
+def turn_line(number: int, turn: Turn) -> Text:
+    """One turn of a sample on one line."""
+    result = speedup_text(turn.speedup, turn.speedup_interval)
+    name = fit(verdict(turn.category, turn.kind), _VERDICT)
+    line = join(f"sample {number:<3} turn {turn.turn:<3} ", name, f" score {turn.score:.2f}  ")
+    return join(line, (result or turn.outcome.message, "" if result else DIM))
+
+
+class BatchRun:
+    """Episodes that are played at the same time over one pool.
+
+    Each has one turn under way, and so one place in the queue of the judge, which serves in the
+    order of arrival: none can keep another waiting for more than its one turn.
+
+    Args:
+        sessions: the episodes; not begun.
     """
-    if isinstance(event, str):
-        return _pressed(batch, event)
-    if isinstance(event, Ticked):
-        return replace(batch, now=event.at)
-    if isinstance(event, Resized):
-        return replace(batch, size=event.size)
-    before = batch.samples[at]
-    after = _happened(before, event, batch.now)
-    new = after.episode.turns[len(before.episode.turns) :] if isinstance(event, Judged) else ()
-    samples = (*batch.samples[:at], after, *batch.samples[at + 1 :])
-    return replace(
-        batch, samples=samples, news=(*batch.news, *((after.number, turn) for turn in new))[-_NEWS:]
-    )
 
+    def __init__(self, sessions: Sequence[Session]) -> None:
+        self.paused = False
+        """Whether no sample takes another turn for now."""
+        self._sessions = list(sessions)
+        self._free: set[int] = set()
+        """Samples that wait for their next turn."""
+        self.batch = batch_of([each.episode.trajectory for each in sessions], time.monotonic())
 
-def _happened(sample: Sample, event: Event, now: float) -> Sample:
-    match event:
-        case Started(episode) | Judged(episode) | Ended(episode):
-            phase: Phase = "ended" if episode.stop_reason else "waiting"
-            return replace(sample, episode=episode, phase=phase, since=now, stage=None)
-        case Asked(_, at):
-            return replace(sample, phase="replying", since=at, letters=0)
-        case Heard(text):
-            return replace(sample, letters=sample.letters + len(text))
-        case Replied(_, at):
-            return replace(sample, phase="judging", since=at)
-        case StageBegan(stage):
-            return replace(sample, stage=stage)
-        case Failed(message):
-            return replace(sample, trouble=message)
-        case _:
-            return sample
+    def tell(self, console: Console) -> tuple[Trajectory, ...]:
+        """Plays them, with a line for each turn. Ctrl-C ends all of them.
 
+        Raises:
+            ProblemError: if the problem's reference fails.
+            JudgeError: if the judge fails before the first turn.
+        """
+        try:
+            self.begin()
+            while not self.batch.over:
+                for at, event in self.advance():
+                    self._say(console, at, event)
+                time.sleep(_PERIOD)
+        except KeyboardInterrupt:
+            show(console, "interrupted; every finished turn is kept", "bold red")
+        return self.finish()
 
-def _pressed(batch: Batch, key: str) -> Batch:
-    if key == "ctrl-c" or (key in ("q", "Q") and (batch.leaving or batch.over)):
-        return replace(batch, done=True)
-    by = {"j": 1, "down": 1, "k": -1, "up": -1, "pgdn": 10, "pgup": -10}.get(key, 0)
-    scroll = min(max(batch.scroll + by, 0), len(batch.samples) - 1)
-    return replace(batch, leaving=key in ("q", "Q"), scroll=scroll)
+    def summary(self, console: Console) -> None:
+        """What came out, a line for each sample."""
+        for at, sample in enumerate(self.batch.samples):
+            reason = sample.episode.stop_reason or "interrupted"
+            best = f"{len(sample.turns)} turns, {plain.best_text(sample.turns)}"
+            show(console, f"sample {self.batch.number(at)}: {best}, ended: {reason}")
+        show(console, f"{best_text(self.batch)}; {progress_text(self.batch)}", "bold")
+
+    def begin(self) -> None:
+        """Starts all episodes."""
+        for session in self._sessions:
+            session.begin()
+
+    def advance(self) -> Iterator[tuple[int, Event]]:
+        """Gives what has happened, and has every sample that is free take its next turn.
+
+        Raises:
+            ProblemError: if the problem's reference fails.
+            JudgeError: if the judge fails before the first turn.
+        """
+        if not self.batch.over:
+            self.batch = replace(self.batch, now=time.monotonic())
+        for at, session in enumerate(self._sessions):
+            for event in session.poll():
+                self.batch = self.batch.after(event, at)
+                if isinstance(event, Started | Judged) and not session.episode.done:
+                    self._free.add(at)
+                elif isinstance(event, Failed):
+                    self.batch = self.batch.after(Ended(session.finish()), at)
+                yield at, event
+            if at in self._free and not self.paused:
+                self._free.remove(at)
+                session.ask()
+
+    def finish(self) -> tuple[Trajectory, ...]:
+        """Ends all episodes, and gives what there is of them."""
+        for at, session in enumerate(self._sessions):
+            self.batch = self.batch.after(Ended(session.finish()), at)
+        return tuple(sample.episode for sample in self.batch.samples)
+
+    def _say(self, console: Console, at: int, event: Event) -> None:
+        number = self.batch.number(at)
+        if isinstance(event, Failed):
+            show(console, f"sample {number}: {event.message}", "bold red")
+        elif isinstance(event, Judged):
+            line = turn_line(number, self.batch.samples[at].turns[-1])
+            line.append(f"  {best_text(self.batch)}; {progress_text(self.batch)}", DIM)
+            console.print(line, soft_wrap=True)

@@ -14,8 +14,10 @@ from kevin_env.app.play.events import (
     Heard,
     Judged,
     Replied,
+    Retrying,
     StageBegan,
     Started,
+    Thought,
 )
 from kevin_env.episode import Episode
 from kevin_env.judge.api import JudgeError, Stage
@@ -53,7 +55,7 @@ class Session:
             self.episode.remark(remark)
         messages = self.episode.messages
         attempt.tell(Asked(messages, time.monotonic()))
-        self._replying = _in_thread(lambda: self._policy.reply(messages, attempt.hear))
+        self._replying = _in_thread(lambda: self._policy.reply(messages, attempt))
 
     def answer(self, reply: Reply) -> None:
         """Takes the next turn with this reply."""
@@ -73,7 +75,9 @@ class Session:
             self.episode = before.fork(before.sample, turns=turn - 1)
             before.finish("interrupted")
         self._reason = "interrupted"
-        self._attempt.tell(Started(self.episode.trajectory, self.episode.messages))
+        self._attempt.tell(
+            Started(self.episode.trajectory, self.episode.messages, time.monotonic())
+        )
 
     def finish(self, reason: StopReason | None = None) -> Trajectory:
         """Ends the episode, for that reason or for the last failure, and gives what there is of it."""
@@ -91,7 +95,7 @@ class Session:
         """
         if self._starting is not None and self._starting.done():
             messages, self._starting = self._starting.result(), None
-            self._attempt.tell(Started(self.episode.trajectory, messages))
+            self._attempt.tell(Started(self.episode.trajectory, messages, time.monotonic()))
         if self._replying is not None and self._replying.done():
             future, self._replying = self._replying, None
             self._on_reply(future)
@@ -115,7 +119,8 @@ class Session:
             self._fail(f"the judge failed: {error}", "judge_error")
         else:
             self._reason = "interrupted"
-            self._attempt.tell(Judged(self.episode.trajectory, self.episode.messages))
+            episode = self.episode
+            self._attempt.tell(Judged(episode.trajectory, episode.messages, time.monotonic()))
 
     def _fail(self, message: str, reason: StopReason) -> None:
         self._reason = reason
@@ -131,7 +136,10 @@ class Session:
 
 
 class _Attempt:
-    """What is told of one reply and its judgement while they run. Once it is dead, nobody listens."""
+    """Collects the events of one reply and its judgement: a `policies.base.Listener`.
+
+    Once it is dead, the policy's next call ends its thread.
+    """
 
     def __init__(self) -> None:
         self.dead = False
@@ -140,13 +148,22 @@ class _Attempt:
     def tell(self, event: Event) -> None:
         self._events.put(event)
 
-    def hear(self, text: str) -> None:
-        if self.dead:
-            raise _AbandonedError
-        self.tell(Heard(text))
+    def __call__(self, text: str) -> None:
+        self._hear(Heard(text))
+
+    def thought(self, text: str) -> None:
+        self._hear(Thought(text))
+
+    def retrying(self, why: str, seconds: float) -> None:
+        self._hear(Retrying(why, time.monotonic() + seconds))
 
     def stage(self, stage: Stage) -> None:
         self.tell(StageBegan(stage, time.monotonic()))
+
+    def _hear(self, event: Event) -> None:
+        if self.dead:
+            raise _AbandonedError
+        self.tell(event)
 
     def told(self) -> list[Event]:
         """What came since the last time; pieces of text that came together are one."""
@@ -154,8 +171,8 @@ class _Attempt:
         while not self._events.empty():
             event = self._events.get()
             last = events[-1] if events else None
-            if isinstance(event, Heard) and isinstance(last, Heard):
-                events[-1] = Heard(last.text + event.text)
+            if isinstance(event, Heard | Thought) and type(event) is type(last):
+                events[-1] = type(event)(last.text + event.text)  # type: ignore[union-attr]
             else:
                 events.append(event)
         return events

@@ -1,12 +1,9 @@
-"""Trajectories as a person reads them: on a screen with keys, as plain text, as a page, a picture
-or Markdown.
+"""Trajectories as plain text, Markdown, a page or a picture; the screen itself is in `app.tui`.
 
-    library    the episodes of a file or folder: a row each at once, the episode itself when it is opened
+    library    the episodes of a file or folder: a row each at once, the episode when it is opened
+    rows       what a list shows of an episode; `list_columns` lays it out
     query      which rows are wanted, in which order
-    state      what the screen shows, as frozen values
-    keys       reduce(state, key) -> state
-    screens    render(state, size) -> lines; `panes`, `diffs`, `reward` and `pieces` make the parts
-    loop       the only part that reads keys and draws; `terminal` knows escape codes
+    panes      what a turn holds, as lines; `diffs`, `numbers_panes`, `reward` and `pieces` make them
     plain      without a screen
     export     to files; `page` is the HTML one
 

@@ -4,7 +4,7 @@ clean text.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -35,6 +35,13 @@ Tints = tuple[str, str, str, str]
 """Backgrounds of a diff: added and removed lines, then what was added and removed within them."""
 DARK: Tints = ("#12301c", "#3a1a1e", "#1f6b37", "#8a2d35")
 LIGHT: Tints = ("#dafbe1", "#ffebe9", "#9be9a8", "#ffb8b0")
+
+
+class Size(NamedTuple):
+    """Of a screen, in characters."""
+
+    columns: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +124,6 @@ def paragraph(words: str, width: int, style: str = "") -> list[Text]:
     for line in clean(words).rstrip().split("\n"):
         done += _broken(line, max(width, 8), style)
     return done
-
-
-def shifted(line: Text, by: int) -> Text:
-    """A line without its first characters."""
-    return line[by:] if by and by < len(line) else (Text() if by else line)
-
-
-def window(lines: Sequence[Text], first: int, height: int, width: int) -> list[Text]:
-    """`height` lines from `first` on, each of `width`, with empty ones below the end."""
-    part = [fit(line, width) for line in lines[first : first + height]]
-    return part + [Text(" " * width)] * (height - len(part))
-
-
-def beside(left: Sequence[Text], right: Sequence[Text], rule: str = " │ ") -> list[Text]:
-    """Two blocks of equal height side by side."""
-    return [join(a, (rule, DIM), b) for a, b in zip(left, right, strict=True)]
 
 
 def rule(width: int) -> Text:

@@ -230,7 +230,8 @@ def scroll(lines: Lines, by: int) -> None:
 def help_screen(screen: Screen[Any]) -> TextScreen:
     """The keys of a screen, as its bindings say, and further sections."""
     keys: dict[str, list[str]] = {}
-    for base in (AskScreen, type(screen), KevinApp):
+    own = [base for base in type(screen).__mro__ if issubclass(base, AskScreen)]
+    for base in (*reversed(own), KevinApp):
         for binding in Binding.make_bindings(vars(base).get("BINDINGS", ())):
             known = keys.setdefault(binding.description, [])
             known.append(screen.app.get_key_display(replace(binding, key_display=None)))

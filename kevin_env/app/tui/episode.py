@@ -1,16 +1,20 @@
 """The turns of one episode beside what the chosen turn holds."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Static
 
+from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.code import lines_of
 from kevin_env.app.replay.panes import PANES, Pane, pane_lines
 from kevin_env.app.replay.pieces import (
@@ -31,7 +35,9 @@ from kevin_env.app.replay.pieces import (
 from kevin_env.app.replay.reward import return_sum, returns_of, score_sum
 from kevin_env.app.replay.rows import MARKS
 from kevin_env.app.screen import COLOURS, best_at, best_turn
+from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp
 from kevin_env.app.tui.widgets import Lines, Rows
+from kevin_env.app.writing import write_text
 from kevin_env.record import Trajectory, Turn
 
 _VERDICT = 26
@@ -363,12 +369,115 @@ def _gutter(turn: Turn | None, pane: Pane) -> int:
     return 12 if pane == "diff" else 0
 
 
-class EpisodeKeys:
-    """What the keys of a screen with episodes do; `view` is the one that they act on."""
+EPISODE_KEYS: tuple[BindingType, ...] = (
+    *SCROLLING,
+    Binding("tab", "next_pane(1)", "pane"),
+    Binding("shift+tab", "next_pane(-1)", "the pane before", show=False),
+    *(Binding(str(n + 1), f"pane({n + 1})", "a pane", show=False) for n in range(len(PANES))),
+    Binding("d", "base", "diff"),
+    Binding("D", "ask_base", "diff from any turn", show=False),
+    Binding("slash", "search", "search"),
+    Binding("y", "copy", "copy"),
+    Binding("x", "save", "save"),
+    Binding("s", "toggle('side_by_side')", "the diff in two columns", show=False),
+    Binding("w", "toggle('wrap')", "wrap lines", show=False),
+    Binding("r", "toggle('reasoning')", "show reasoning", show=False),
+    Binding("greater_than_sign", "sideways(8)", "to the right, when not wrapped", show=False),
+    Binding("less_than_sign", "sideways(-8)", "to the left, when not wrapped", show=False),
+)
 
-    view: EpisodeView
+
+class EpisodeScreen(AskScreen):
+    """A screen with one episode, or two; `view` is the one that keys act on."""
+
     views: Sequence[EpisodeView]
     bases: ClassVar[tuple[Base, ...]] = ("previous", "best")
+    app: KevinApp[Any]  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._words = ""
+
+    @property
+    def view(self) -> EpisodeView:
+        """The episode that keys act on."""
+        return self.views[0]
+
+    def forget(self) -> bool:
+        """Forgets what was searched for; whether there was anything."""
+        there, self._words = bool(self._words), ""
+        self.view.pane.find("")
+        return there
+
+    def with_turn(self, words: str, then: Callable[[int], None]) -> None:
+        """Does something with the turn of that number, by its index."""
+        numbers = [str(turn.turn) for turn in self.view.episode.turns]
+        if words == "$" and numbers:
+            then(len(numbers) - 1)
+        elif words in numbers:
+            then(numbers.index(words))
+        elif words:
+            self.app.say(f"there is no turn {words}", wrong=True)
+
+    def action_ask_base(self) -> None:
+        """Asks for the turn that the diff starts from."""
+
+        def compare(at: int) -> None:
+            self.set(pane="diff", base=self.view.episode.turns[at].turn)
+
+        self.ask("diff from turn", "", lambda words: self.with_turn(words, compare))
+
+    def action_search(self) -> None:
+        """Asks for something to look for in the pane."""
+        self.ask("search", self._words, self._search)
+
+    def _search(self, words: str) -> None:
+        self._words = words
+        self.action_found(1)
+
+    def action_found(self, by: int) -> None:
+        """To the next place of what is searched for."""
+        found = self.view.pane.find(self._words, by)
+        if not self._words:
+            self.app.say("nothing to search for; / asks for it")
+        elif found is None:
+            self.app.say(f"{self._words!r} is not in this pane", wrong=True)
+        else:
+            self.app.say(f"{found[0]} of {found[1]} lines with {self._words!r}")
+
+    def action_copy(self) -> None:
+        """Copies the kernel, or in other panes what they show."""
+        turn, pane = self.view.turn, self.view.options.pane
+        if turn is not None and pane == "kernel" and turn.submission is not None:
+            self.app.copy(turn.submission.code, f"the kernel of turn {turn.turn}")
+        else:
+            lines = self.view.pane.lines
+            what = "what is shown" if turn is None else f"the {pane}"
+            self.app.copy("\n".join(line.plain.rstrip() for line in lines), what)
+
+    def action_save(self) -> None:
+        """Asks where the kernel is to be saved."""
+        turn = self.view.turn
+        if turn is None or turn.submission is None:
+            self.app.say("there is no kernel to save here", wrong=True)
+            return
+        code = turn.submission.code
+        problem = re.sub(r"[^A-Za-z0-9_-]", "_", self.view.episode.problem.id)
+        name = f"{problem}_turn{turn.turn}.py"
+        self.ask("save the kernel as", name, lambda words: self._save(words, code))
+
+    def _save(self, words: str, code: str) -> None:
+        path = Path(words).expanduser()
+        if not words:
+            return
+        try:
+            if path.exists():
+                raise BadInput(f"{path} is there already; give another name")
+            write_text(path, code)
+        except BadInput as error:
+            self.app.say(str(error), wrong=True)
+        else:
+            self.app.say(f"saved as {path}")
 
     def action_turn(self, by: int) -> None:
         """To a later or an earlier turn."""

@@ -13,17 +13,15 @@ from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widgets import Static
 
-from kevin_env.app.errors import BadInput
 from kevin_env.app.replay.library import Library
 from kevin_env.app.replay.list_columns import list_cells, list_columns
 from kevin_env.app.replay.pieces import DIM, ends, join, paragraph, text
 from kevin_env.app.replay.query import EVERYTHING, HELP, SORTS, Query, Sort, chosen, read_query
 from kevin_env.app.replay.rows import MARKS, Row
 from kevin_env.app.screen import best_at
-from kevin_env.app.tui.app import SCROLLING, AskScreen, KevinApp, Pairs, TextScreen
-from kevin_env.app.tui.episode import EpisodeKeys, EpisodeView, facts
+from kevin_env.app.tui.app import AskScreen, KevinApp, Pairs, TextScreen
+from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView, facts
 from kevin_env.app.tui.widgets import Rows
-from kevin_env.app.writing import write_text
 from kevin_env.record import Trajectory
 from kevin_env.recorder import BadLine
 
@@ -262,7 +260,7 @@ class ListScreen(AskScreen):
         self.app.push_screen(TextScreen(f"{len(bad)} lines that cannot be read", lines))
 
 
-class ViewScreen(EpisodeKeys, AskScreen):
+class ViewScreen(EpisodeScreen):
     """One episode, or two side by side."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -271,29 +269,15 @@ class ViewScreen(EpisodeKeys, AskScreen):
         Binding("left,h", "turn(-1)", "the turn before", show=False),
         Binding("0,circumflex_accent", "turn(-1000000000)", "the first turn", show=False),
         Binding("dollar_sign", "turn(1000000000)", "the last turn", show=False),
-        *SCROLLING,
-        Binding("tab", "next_pane(1)", "pane"),
-        Binding("shift+tab", "next_pane(-1)", "the pane before", show=False),
-        *(Binding(str(n), f"pane({n})", "a pane", show=False) for n in range(1, 8)),
-        Binding("d", "base", "diff"),
-        Binding("D", "ask_base", "diff from any turn", show=False),
+        *EPISODE_KEYS,
         Binding("b", "best", "best"),
         Binding("e", "next_error", "error"),
         Binding("i", "next_gain", "the next improvement", show=False),
-        Binding("slash", "search", "search"),
         Binding("n", "found(1)", "the next place found", show=False),
         Binding("N", "found(-1)", "the place found before", show=False),
-        Binding("y", "copy", "copy"),
-        Binding("x", "save", "save"),
         Binding("a", "play", "auto-play", show=False),
         Binding("plus,equals_sign", "speed(1)", "auto-play faster", show=False),
         Binding("minus", "speed(-1)", "auto-play slower", show=False),
-        Binding("s", "toggle('side_by_side')", "the diff in two columns", show=False),
-        Binding("w", "toggle('wrap')", "wrap lines", show=False),
-        Binding("r", "toggle('reasoning')", "show reasoning", show=False),
-        Binding("t", "timeline", "show the turns", show=False),
-        Binding("greater_than_sign", "sideways(8)", "to the right, when not wrapped", show=False),
-        Binding("less_than_sign", "sideways(-8)", "to the left, when not wrapped", show=False),
         Binding("colon", "ask_turn", "to a turn", show=False),
         Binding("L,right_square_bracket", "episode(1)", "next trajectory", show=False),
         Binding("H,left_square_bracket", "episode(-1)", "the trajectory before", show=False),
@@ -313,7 +297,7 @@ class ViewScreen(EpisodeKeys, AskScreen):
             EpisodeView(each, best_at(each.turns) if at is None else at, paired=len(rows) == 2)
             for each in episodes
         ]
-        self._focus, self._words = 0, ""
+        self._focus = 0
         self._timer: Timer | None = None
 
     @property
@@ -386,10 +370,7 @@ class ViewScreen(EpisodeKeys, AskScreen):
 
     def action_escape(self) -> None:
         """Forgets the search, or goes back."""
-        if self._words:
-            self._words = ""
-            self.view.pane.find("")
-        else:
+        if not self.forget():
             self.action_back()
 
     def action_next_error(self) -> None:
@@ -414,63 +395,7 @@ class ViewScreen(EpisodeKeys, AskScreen):
 
     def action_ask_turn(self) -> None:
         """Asks for a turn."""
-        self.ask("go to turn", "", lambda words: self._turn(words, self.view.go_to))
-
-    def action_ask_base(self) -> None:
-        """Asks for the turn that the diff starts from."""
-
-        def compare(at: int) -> None:
-            self.set(pane="diff", base=self.view.episode.turns[at].turn)
-
-        self.ask("diff from turn", "", lambda words: self._turn(words, compare))
-
-    def _turn(self, words: str, then: Callable[[int], None]) -> None:
-        numbers = [str(turn.turn) for turn in self.view.episode.turns]
-        if words == "$" and numbers:
-            then(len(numbers) - 1)
-        elif words in numbers:
-            then(numbers.index(words))
-        elif words:
-            self.app.say(f"there is no turn {words}", wrong=True)
-
-    def action_search(self) -> None:
-        """Asks for something to look for in the pane."""
-        self.ask("search", self._words, self._search)
-
-    def _search(self, words: str) -> None:
-        self._words = words
-        self.action_found(1)
-
-    def action_found(self, by: int) -> None:
-        """To the next place of what is searched for."""
-        found = self.view.pane.find(self._words, by)
-        if not self._words:
-            self.app.say("nothing to search for; / asks for it")
-        elif found is None:
-            self.app.say(f"{self._words!r} is not in this pane", wrong=True)
-        else:
-            self.app.say(f"{found[0]} of {found[1]} lines with {self._words!r}")
-
-    def action_copy(self) -> None:
-        """Copies the kernel, or in other panes what they show."""
-        turn, pane = self.view.turn, self.view.options.pane
-        if turn is None:
-            return
-        if pane == "kernel" and turn.submission is not None:
-            self.app.copy(turn.submission.code, f"the kernel of turn {turn.turn}")
-        else:
-            lines = self.view.pane.lines
-            self.app.copy("\n".join(line.plain.rstrip() for line in lines), f"the {pane}")
-
-    def action_save(self) -> None:
-        """Asks where the kernel is to be saved."""
-        turn = self.view.turn
-        if turn is None or turn.submission is None:
-            self.app.say("this turn has no kernel", wrong=True)
-            return
-        code = turn.submission.code
-        name = f"{_file_name(self.rows[self._focus].problem)}_turn{turn.turn}.py"
-        self.ask("save the kernel as", name, lambda words: save(self.app, words, code))
+        self.ask("go to turn", "", lambda words: self.with_turn(words, self.view.go_to))
 
     def action_play(self) -> None:
         """Turns by itself, or stops to."""
@@ -675,27 +600,6 @@ class ReplayApp(KevinApp[None]):
             rows = {row.key: row for row in self.library.rows}
             again = [rows.get(row.key, row) for row in self.screen.rows]
             self.screen.renew(again, [self.library.episode(row) for row in again])
-
-
-def save(app: KevinApp[None], words: str, code: str) -> None:
-    """Saves a kernel to a file that is not there yet."""
-    path = Path(words).expanduser()
-    if not words:
-        return
-    try:
-        if path.exists():
-            raise BadInput(f"{path} is there already; give another name")
-        write_text(path, code)
-    except BadInput as error:
-        app.say(str(error), wrong=True)
-    else:
-        app.say(f"saved as {path}")
-
-
-def _file_name(words: str) -> str:
-    return "".join(
-        each if each.isascii() and (each.isalnum() or each in "_-") else "_" for each in words
-    )
 
 
 def _title(path: Path) -> str:

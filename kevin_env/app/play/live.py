@@ -1,0 +1,140 @@
+"""What is known of an episode that is being played, as a frozen value."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kevin_env.app.play.events import (
+    Asked,
+    Ended,
+    Event,
+    Failed,
+    Heard,
+    Judged,
+    Replied,
+    Retrying,
+    StageBegan,
+    Started,
+    Thought,
+)
+from kevin_env.judge.api import Stage
+from kevin_env.record import Message, Trajectory, Turn
+
+Phase = Literal["starting", "waiting", "replying", "judging", "ended"]
+"""Where an episode is. `waiting`: before a turn."""
+_QUEUED = 1.0
+"""Seconds in the queue from which on it is said what is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """An episode and the turn that is being taken. Times are seconds of one clock."""
+
+    episode: Trajectory
+    """As far as it has got."""
+    phase: Phase = "starting"
+    since: float = 0.0
+    """When the phase began."""
+    messages: tuple[Message, ...] = ()
+    """The chat of the running turn, or of the next one."""
+    reply: str = ""
+    """The running turn's, as far as it has come."""
+    reasoning: str = ""
+    """The running turn's, as far as it has come."""
+    again: tuple[float, str] | None = None
+    """When the endpoint is asked again, and why."""
+    stages: tuple[tuple[Stage, float], ...] = ()
+    """Each stage of the running judgement with the time at which it began; one may come again."""
+    trouble: str = ""
+    """Why there is no turn."""
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Those that have been judged."""
+        return self.episode.turns
+
+    @property
+    def running(self) -> bool:
+        """Whether a turn is being taken."""
+        return self.phase in ("replying", "judging")
+
+    @property
+    def planned(self) -> int:
+        """Turns that it will have taken at its end."""
+        taken = len(self.turns)
+        return taken if self.phase == "ended" else max(int(self.episode.config["max_turns"]), taken)
+
+    def doing(self, now: float) -> str:
+        """What is going on, in words."""
+        seconds = f"{max(now - self.since, 0.0):.0f} s"
+        if self.phase == "starting":
+            return f"the judge starts, and runs the problem's reference, {seconds}"
+        if self.phase == "judging":
+            return self._judging(now)
+        if self.phase == "waiting":
+            return "waiting"
+        if self.phase == "ended":
+            return self.trouble or self.episode.stop_reason or "ended"
+        if self.again is not None:
+            return f"{self.again[1]}, trying again in {max(self.again[0] - now, 0.0):.0f} s"
+        if self.reply.strip():
+            return f"the reply, {len(self.reply):,} characters, {seconds}"
+        if self.reasoning:
+            return f"thinking, {len(self.reasoning):,} characters, {seconds}"
+        return f"waiting for the model, {seconds}"
+
+    def _judging(self, now: float) -> str:
+        seconds = spent(self.stages, now)
+        if not seconds:
+            return "the judge"
+        if self.stages[-1][0] == "queue" and seconds["queue"] > _QUEUED:
+            return f"waiting for another judgement, {seconds['queue']:.0f} s"
+        return "  ".join(f"{name} {value:.1f} s" for name, value in seconds.items() if value > 0.05)
+
+
+def happened(live: Live, event: Event) -> Live:
+    """What is known after an event."""
+    match event:
+        case Started(episode, messages, at) | Judged(episode, messages, at):
+            phase: Phase = "ended" if episode.stop_reason else "waiting"
+            return Live(episode, phase, at, messages)
+        case Asked(messages, at):
+            return Live(live.episode, "replying", at, messages)
+        case Heard(text):
+            return replace(live, reply=live.reply + text, again=None)
+        case Thought(text):
+            return replace(live, reasoning=live.reasoning + text, again=None)
+        case Retrying(why, at):
+            return replace(live, again=(at, why), reply="", reasoning="")
+        case Replied(content, at):
+            return replace(
+                live, phase="judging", since=at, reply=content, stages=(), trouble="", again=None
+            )
+        case StageBegan(stage, at):
+            return replace(live, stages=(*live.stages, (stage, at)))
+        case Failed(message):
+            return replace(live, phase="waiting", trouble=message, again=None)
+        case Ended(episode):
+            return replace(live, episode=episode, phase="ended", stages=(), again=None)
+
+
+def spent(stages: tuple[tuple[Stage, float], ...], now: float) -> dict[Stage, float]:
+    """Seconds of each stage so far, in the order in which they first began."""
+    seconds: dict[Stage, float] = {}
+    for (stage, start), end in zip(
+        stages, [*(start for _, start in stages[1:]), now], strict=False
+    ):
+        seconds[stage] = seconds.get(stage, 0.0) + max(end - start, 0.0)
+    return seconds
+
+
+def tokens_text(turns: tuple[Turn, ...]) -> str:
+    """Tokens and money that the turns took, as far as the endpoint said; empty without."""
+    used = [turn.usage for turn in turns if turn.usage is not None]
+    if not used:
+        return ""
+    sent, came = (
+        sum(getattr(each, name) or 0 for each in used)
+        for name in ("prompt_tokens", "completion_tokens")
+    )
+    cost = sum(each.cost or 0.0 for each in used)
+    return f"{sent:,} + {came:,} tokens" + (f", ${cost:.4f}" if cost else "")

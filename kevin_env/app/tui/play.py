@@ -1,0 +1,456 @@
+"""`kevin-env play` on a terminal: one episode while it is played."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Static, TextArea
+
+from kevin_env.app.play.editor import draft_of, reply_of
+from kevin_env.app.play.events import Asked, Event, Failed, Judged, Started
+from kevin_env.app.play.live import Live, happened, tokens_text
+from kevin_env.app.play.session import Session
+from kevin_env.app.play.tail import tail
+from kevin_env.app.replay.panes import pane_lines, prose
+from kevin_env.app.replay.pieces import DIM, Look, coloured, ends, join, paragraph, text, wrapped
+from kevin_env.app.tui.app import KevinApp
+from kevin_env.app.tui.episode import EPISODE_KEYS, EpisodeScreen, EpisodeView, Now, facts
+from kevin_env.policies.human import edited
+from kevin_env.record import Trajectory
+
+_PERIOD = 0.1
+"""Seconds between two looks at what has happened."""
+
+
+_HIDDEN = [replace(each, show=False) for each in EPISODE_KEYS if isinstance(each, Binding)]
+"""The keys of an episode; there is room at the foot for those of playing only."""
+
+
+class EditScreen(ModalScreen[str | None]):
+    """A text to edit; gives the text, or None when it is left.
+
+    Args:
+        title: what is edited.
+        words: the text to begin with.
+        code: whether it is Python.
+    """
+
+    DEFAULT_CSS = """
+    EditScreen { align: center middle; }
+    EditScreen TextArea { width: 95%; height: 1fr; margin: 1 0; border: round $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "done", "submit", priority=True),
+        Binding("ctrl+e", "editor", "open in $EDITOR", priority=True),
+        Binding("escape", "leave", "leave without submitting", priority=True),
+    ]
+
+    def __init__(self, title: str, words: str, code: bool = True) -> None:
+        super().__init__()
+        self._title, self._words, self._code = title, words, code
+
+    def compose(self) -> ComposeResult:
+        """The text and the keys."""
+        area = TextArea(
+            self._words,
+            show_line_numbers=self._code,
+            tab_behavior="indent",
+            soft_wrap=not self._code,
+        )
+        area.border_title = self._title
+        yield area
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Begins to edit."""
+        self.query_one(TextArea).focus()
+
+    def action_done(self) -> None:
+        """Gives the text."""
+        self.dismiss(self.query_one(TextArea).text)
+
+    def action_leave(self) -> None:
+        """Leaves it."""
+        self.dismiss(None)
+
+    def action_editor(self) -> None:
+        """Edits the text in $EDITOR."""
+        area = self.query_one(TextArea)
+        try:
+            with self.app.suspend():
+                words = edited(area.text)
+        except (OSError, SuspendNotSupported) as error:
+            area.border_subtitle = " ".join(str(error).split())
+        else:
+            area.load_text(words)
+        self.app.refresh()
+
+
+class WatchScreen(EpisodeScreen):
+    """An episode that is being played, to be looked at."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "leave", "leave"),
+        Binding("left,h", "turn(-1)", "turn", key_display="←→"),
+        Binding("right,l", "turn(1)", "the next turn", show=False),
+        *_HIDDEN,
+        Binding("p", "prompt", "prompt"),
+        Binding("escape,0", "live", "to what goes on now", show=False),
+    ]
+
+    def __init__(self, live: Live) -> None:
+        super().__init__()
+        self.live = live
+        self._prompt = False
+        self.views = [EpisodeView(live.episode, len(live.turns), now=self._now())]
+
+    def compose(self) -> ComposeResult:
+        """Title, facts, and the episode."""
+        yield Static(classes="title", id="title")
+        yield Static(classes="bar", id="facts")
+        yield from self.views
+        yield from self.foot()
+
+    def on_resize(self) -> None:
+        """Draws title and facts for another width."""
+        self.call_after_refresh(self.draw)
+
+    def show(self, live: Live) -> None:
+        """Shows what is known now."""
+        self.live = live
+        self.draw()
+
+    def draw(self) -> None:
+        """Draws all of it, as far as it has changed."""
+        width = self.size.width
+        of = self.live.episode.config.get("max_turns", "?")
+        number = len(self.live.turns) + (self.live.phase != "ended")
+        left = join(
+            (f" {self.live.episode.problem.id}", "bold"),
+            f"  turn {number} of {of}  ",
+            (self.live.doing(time.monotonic()), self._colour()),
+        )
+        self.query_one("#title", Static).update(ends(left, text(f"{self.how()} ", "bold"), width))
+        used = [tokens_text(self.live.turns)]
+        found, best = facts(self.live.episode, [each for each in used if each] or [self.live.phase])
+        self.query_one("#facts", Static).update(ends(found, best, width))
+        if self.live.phase != "ended":
+            self.view.show(self.live.episode, self._now())
+        elif self.view.now is not None or self.view.episode is not self.live.episode:
+            self.view.show(self.live.episode)
+
+    def how(self) -> str:
+        """How it goes on after this turn."""
+        return ""
+
+    def action_leave(self) -> None:
+        """Back to where it was opened."""
+        self.app.pop_screen()
+
+    def action_live(self) -> None:
+        """To the turn that is being taken."""
+        self.forget()
+        self._prompt = False
+        self.view.go_to(self.view.last)
+        self.draw()
+
+    def action_prompt(self) -> None:
+        """Shows the chat of the running turn, or its reply."""
+        there = self._prompt and self.view.turn is None
+        self.view.go_to(self.view.last)
+        self._prompt = not there
+        self.draw()
+
+    def action_pane(self, number: int) -> None:
+        """A pane of the turn that is shown, or of the last one."""
+        if self.view.turn is None:
+            if not self.live.turns:
+                self.app.say("no turn has been judged yet; p shows the prompt")
+                return
+            self.view.go_to(len(self.live.turns) - 1)
+        super().action_pane(number)
+
+    def action_base(self) -> None:
+        """The diff of the turn that is shown, or of the last one."""
+        if self.view.turn is None:
+            self.action_pane(2)
+        else:
+            super().action_base()
+
+    def action_toggle(self, name: str) -> None:
+        """Turns an option on or off."""
+        super().action_toggle(name)
+        self.draw()
+
+    def _colour(self) -> str:
+        if self.live.trouble or self.live.again:
+            return "bold red"
+        return {"waiting": "bold yellow", "ended": "bold"}.get(self.live.phase, "cyan")
+
+    def _now(self) -> Now | None:
+        live, now = self.live, time.monotonic()
+        if live.phase == "ended":
+            return None
+        stage = live.stages[-1][0] if live.phase == "judging" and live.stages else live.phase
+        seconds = f"{max(now - live.since, 0.0):.1f}" if live.running else ""
+        cells = {
+            "": text("▸", "bold"),
+            "turn": text(str(len(live.turns) + 1), "bold"),
+            "verdict": text("thinking" if live.reasoning and not live.reply else stage, "cyan"),
+            "seconds": text(seconds, "cyan"),
+        }
+        title = "the prompt" if self._prompt else live.doing(now)
+        return Now(cells, f"turn {len(live.turns) + 1}: {title}", self._lines)
+
+    def _lines(self, width: int) -> Sequence[Text]:
+        """What is shown of the turn that is being taken."""
+        live, height = self.live, max(self.view.pane.size.height, 1)
+        if self._prompt:
+            return self._chat(width)
+        if live.running:
+            return self._coming(width, height)
+        trouble = paragraph(live.trouble, width, "bold red") if live.trouble else []
+        if live.phase == "starting":
+            return [text("the judge starts, and runs the problem's reference", DIM)]
+        if live.turns:
+            last = pane_lines(live.episode, len(live.turns) - 1, "feedback", Look(width))
+            return [*trouble, *([Text()] if trouble else []), *last]
+        return [*trouble, *paragraph(self.first(), width, DIM), Text(), *self._chat(width)]
+
+    def first(self) -> str:
+        """What can be done before the first turn."""
+        return "this is the prompt:"
+
+    def _chat(self, width: int) -> list[Text]:
+        done: list[Text] = []
+        for message in self.live.messages:
+            done += [text(f"{message.role}:", "bold"), *prose(message.content, Look(width)), Text()]
+        return done or [text("no chat has been made yet", DIM)]
+
+    def _coming(self, width: int, height: int) -> list[Text]:
+        """The end of the reply, or of the reasoning where that is shown."""
+        live = self.live
+        if live.reasoning and not live.reply.strip() and self.view.options.reasoning:
+            return paragraph(live.reasoning[-height * width :], width, "italic")[-height:]
+        if not live.reply.strip():
+            words = "r shows what it thinks" if live.reasoning else "nothing has come yet"
+            return [text(words, DIM)]
+        rows = [
+            row
+            for line in tail(live.reply, height)
+            for row in (
+                paragraph(line[0][1], width)
+                if len(line) == 1 and not line[0][0]
+                else wrapped(coloured(line), width)
+            )
+        ]
+        return rows[-height:]
+
+
+class PlayScreen(WatchScreen):
+    """An episode that is being played, and what a person does about it.
+
+    Args:
+        session: the episode; begun.
+        human: whether the person is the policy.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "leave", "stop"),
+        Binding("enter,n", "step", "next", key_display="enter"),
+        Binding("space", "run_on", "pause, run on"),
+        Binding("e", "edit", "edit"),
+        Binding("R", "remark", "remark"),
+        Binding("t", "again", "take again"),
+    ]
+    app: "PlayApp"  # type: ignore[assignment]
+
+    def __init__(self, session: Session, human: bool) -> None:
+        self._session, self._human = session, human
+        self._step = self._edit_next = self._leaving = False
+        self._remark = self._draft = ""
+        super().__init__(Live(session.episode.trajectory, since=time.monotonic()))
+        self.set(reasoning=False)  # while it comes only its length is shown
+
+    def on_mount(self) -> None:
+        """Looks at the episode from now on."""
+        self.set_interval(_PERIOD, self._look)
+        self.draw()
+
+    def _look(self) -> None:
+        try:
+            events = self._session.poll()
+        except Exception as error:  # raised where the app was started
+            self.app.fail(error)
+            return
+        for event in events:
+            self._happened(event)
+        if events or self.live.running or self.live.phase == "starting":
+            self.draw()
+
+    def _happened(self, event: Event) -> None:
+        self.live = happened(self.live, event)
+        if isinstance(event, Asked):
+            self._remark, self._prompt = "", False
+        elif isinstance(event, Failed):
+            self._edit_next = False
+        elif isinstance(event, Started | Judged):
+            self._leaving = False
+            if isinstance(event, Judged):
+                self._draft = ""
+            else:
+                self.view.go_to(self.view.last)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """What comes before the next turn: the editor, the person's word, or nothing."""
+        if self.live.phase == "ended":
+            return
+        if self._edit_next:
+            self._edit_next = False
+            self.action_edit()
+        elif not (self._step or self._human):
+            self._session.ask(self._remark)
+
+    def how(self) -> str:
+        """How it goes on after this turn."""
+        if self.live.phase == "ended" or self._human:
+            return ""
+        if self._edit_next:
+            return "the editor is next"
+        remark = "with a remark, " if self._remark else ""
+        return remark + ("step by step" if self._step else "running on")
+
+    def first(self) -> str:
+        """What can be done before the first turn."""
+        if self._human:
+            return "you are the policy: e opens the editor with the reference in it"
+        return "enter asks the model, R gives it a remark first; this is the prompt:"
+
+    def _over(self) -> bool:
+        if self.live.phase == "ended":
+            self.app.say("the episode has ended; t takes a turn again, q leaves")
+        return self.live.phase == "ended"
+
+    def action_run_on(self) -> None:
+        """Between stepping and running on."""
+        if self._human:
+            self.app.say("you are the policy: e opens the editor")
+        elif self.live.phase == "waiting":
+            self._step = False
+            self._session.ask(self._remark)
+        elif not self._over():
+            self._step = not self._step
+            self.app.say("waits before the next turn" if self._step else "runs on")
+        self.draw()
+
+    def action_step(self) -> None:
+        """Takes one turn."""
+        if self._human:
+            self.action_edit()
+        elif not self._over() and self.live.phase == "waiting":
+            self._session.ask(self._remark)
+
+    def action_remark(self) -> None:
+        """Lets a remark be written that the model gets with its next turn."""
+        if self._human:
+            self.app.say("you are the policy: there is no model to tell")
+        elif not self._over():
+            title = "a remark for the next turn"
+            self.app.push_screen(EditScreen(title, self._remark, code=False), self._remarked)
+
+    def _remarked(self, words: str | None) -> None:
+        if words is not None:
+            self._remark = words.strip()
+            self.app.say("the model gets the remark with its next turn" if words else "no remark")
+            self.draw()
+
+    def action_edit(self) -> None:
+        """Edits the kernel, or does so when the running turn is over."""
+        if self._over():
+            return
+        if self.live.phase != "waiting":
+            self._edit_next = not self._edit_next
+            after = "the editor opens when this turn has been judged"
+            self.app.say(after if self._edit_next else "the editor stays closed")
+            self.draw()
+            return
+        at = self.view.at if self.view.turn is not None else None
+        draft = draft_of(self._session.episode.problem, self.live.turns, at)
+
+        def done(words: str | None) -> None:
+            if words is None or words.strip() in ("", draft.strip()):
+                self._draft = ""
+                self.app.say("nothing was changed, so nothing is submitted")
+            else:
+                self._draft = words
+                self._session.answer(reply_of(words))
+
+        self.app.push_screen(EditScreen("the next kernel", self._draft or draft), done)
+
+    def action_again(self) -> None:
+        """Asks for a turn to go back to."""
+        last = 0 if self.live.phase == "starting" else len(self.live.turns) + self.live.running
+        if not last:
+            self.app.say("no turn has been taken yet")
+            return
+
+        def again(words: str) -> None:
+            if words.isdecimal() and 1 <= int(words) <= last:
+                self._edit_next = False
+                self._session.again(int(words))
+            elif words:
+                self.app.say(f"there is no turn {words}; give one from 1 to {last}", wrong=True)
+
+        self.ask("take again from turn", str(last), again)
+
+    def action_leave(self) -> None:
+        """Leaves; a running turn is given up only at the second time."""
+        if self.live.running and not self._leaving:
+            self._leaving = True
+            self.app.say("q again stops: the running turn is lost, every finished one is kept")
+        else:
+            self.app.exit()
+
+
+class PlayApp(KevinApp[None]):
+    """Plays one episode.
+
+    Args:
+        session: the episode; not begun.
+        human: whether the person is the policy.
+    """
+
+    TITLE = "kevin-env play"
+
+    def __init__(self, session: Session, human: bool = False) -> None:
+        super().__init__()
+        self._session, self._human = session, human
+        self.error: Exception | None = None
+
+    def get_default_screen(self) -> PlayScreen:
+        """The episode."""
+        self._session.begin()
+        return PlayScreen(self._session, self._human)
+
+    def fail(self, error: Exception) -> None:
+        """Ends with an error."""
+        self.error = error
+        self.exit()
+
+    def play(self) -> Trajectory:
+        """Plays until the person leaves, and gives the episode, which has ended then.
+
+        Raises:
+            ProblemError: if the problem's reference fails.
+            JudgeError: if the judge fails before the first turn.
+        """
+        self.run()
+        if self.error is not None:
+            raise self.error
+        return self._session.finish()

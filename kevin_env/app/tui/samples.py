@@ -1,0 +1,212 @@
+"""`kevin-env play --samples` on a terminal: many samples side by side while they are played."""
+
+import time
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from kevin_env.app.play.batch import Batch, BatchRun, best_text, progress_text, turn_line
+from kevin_env.app.replay.pieces import (
+    DIM,
+    Column,
+    ends,
+    join,
+    marks,
+    progress,
+    sparkline,
+    speedup,
+    text,
+    that_fit,
+)
+from kevin_env.app.replay.reward import returns_of
+from kevin_env.app.replay.rows import MARKS
+from kevin_env.app.screen import best_turn
+from kevin_env.app.tui.app import AskScreen, KevinApp
+from kevin_env.app.tui.play import WatchScreen
+from kevin_env.app.tui.widgets import Lines, Rows
+from kevin_env.record import Trajectory
+
+_PERIOD = 0.1
+"""Seconds between two looks at what has happened."""
+
+
+class SamplesScreen(AskScreen):
+    """All samples, and the latest turns."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "leave", "stop"),
+        Binding("j,down", "move(1)", "down", show=False),
+        Binding("k,up", "move(-1)", "up", show=False),
+        Binding("pagedown", "move(10)", "ten down", show=False),
+        Binding("pageup", "move(-10)", "ten up", show=False),
+        Binding("enter,l,right", "open", "open", key_display="enter"),
+        Binding("space", "pause", "pause, run on"),
+    ]
+    DEFAULT_CSS = """
+    SamplesScreen Rows { height: auto; max-height: 70%; }
+    SamplesScreen Lines { height: 1fr; border-top: solid $panel; }
+    """
+    app: "SamplesApp"  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._leaving = False
+
+    def compose(self) -> ComposeResult:
+        """Title, progress, samples and news."""
+        yield Static(classes="title", id="title")
+        yield Static(classes="bar", id="facts")
+        yield Static(classes="bar", id="progress")
+        yield Rows()
+        yield Lines()
+        yield from self.foot()
+
+    def on_resize(self) -> None:
+        """Draws it for another width."""
+        self.draw()
+
+    def draw(self) -> None:
+        """Draws what is known now."""
+        batch, width = self.app.batch.batch, self.size.width
+        episode = batch.samples[0].episode
+        known = (each.episode.hardware for each in batch.samples if each.episode.hardware)
+        device = next(known, None)
+        many = f"  {len(batch.samples)} samples of {episode.config['max_turns']} turns"
+        paused = "  paused" if self.app.batch.paused and not batch.over else ""
+        title = join((f" {episode.problem.id}", "bold"), many, (paused, "bold yellow"))
+        best = text(f"{best_text(batch)} ", "bold green" if batch.best else DIM)
+        self.query_one("#title", Static).update(ends(title, best, width))
+        where = f"{device.name} ({device.device})" if device else "the judge starts"
+        self.query_one("#facts", Static).update(text(f" {where}  ·  {episode.model}", DIM))
+        done = progress(batch.taken / max(batch.planned, 1), progress_text(batch), width)
+        self.query_one("#progress", Static).update(done)
+        rows = self.query_one(Rows)
+        rows.styles.height = len(batch.samples) + 1
+        columns = sample_columns(batch, width - 4)
+        rows.show(columns, len(batch.samples), lambda at: sample_cells(batch, at))
+        news = [join(" ", turn_line(batch.number(at), turn)) for at, turn in reversed(batch.news)]
+        self.query_one(Lines).show(lambda _: news, keep=True)
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """A click chooses, two open."""
+        self.query_one(Rows).move_to(event.row)
+        if event.opened:
+            self.action_open()
+
+    def action_move(self, by: int) -> None:
+        """Chooses another sample."""
+        rows = self.query_one(Rows)
+        rows.move_to(rows.cursor + by)
+
+    def action_open(self) -> None:
+        """Opens the chosen sample."""
+        self.app.open(self.query_one(Rows).cursor)
+
+    def action_pause(self) -> None:
+        """Lets no sample take another turn, or lets them go on."""
+        self.app.batch.paused = not self.app.batch.paused
+        paused = self.app.batch.paused
+        self.app.say("paused: turns that run are finished first" if paused else "running on")
+        self.draw()
+
+    def action_leave(self) -> None:
+        """Leaves; running turns are given up only at the second time."""
+        if not self._leaving and not self.app.batch.batch.over:
+            self._leaving = True
+            self.app.say("q again stops: turns that run are lost, every finished one is kept")
+        else:
+            self.app.exit()
+
+
+class SamplesApp(KevinApp[None]):
+    """Plays many samples.
+
+    Args:
+        batch: the samples; not begun.
+    """
+
+    TITLE = "kevin-env play"
+
+    def __init__(self, batch: BatchRun) -> None:
+        super().__init__()
+        self.batch = batch
+        self._all = SamplesScreen()
+        self._opened: tuple[WatchScreen, int] | None = None
+        self._error: Exception | None = None
+
+    def get_default_screen(self) -> SamplesScreen:
+        """The samples."""
+        return self._all
+
+    def on_mount(self) -> None:
+        """Begins, and looks at them from then on."""
+        self.batch.begin()
+        self.set_interval(_PERIOD, self._look)
+
+    def open(self, at: int) -> None:
+        """Shows one sample."""
+        screen = WatchScreen(self.batch.batch.samples[at])
+        self._opened = screen, at
+        self.push_screen(screen)
+
+    def _look(self) -> None:
+        try:
+            events = list(self.batch.advance())
+        except Exception as error:  # raised where the app was started
+            self._error = error
+            self.exit()
+            return
+        if self.batch.batch.over and not events:
+            return
+        if self.screen is self._all:
+            self._all.draw()
+        elif self._opened and self.screen is self._opened[0]:
+            self._opened[0].show(self.batch.batch.samples[self._opened[1]])
+
+    def play(self) -> tuple[Trajectory, ...]:
+        """Plays until the person leaves, and gives the episodes, which have ended then.
+
+        Raises:
+            ProblemError: if the problem's reference fails.
+            JudgeError: if the judge fails before the first turn.
+        """
+        self.run()
+        if self._error is not None:
+            raise self._error
+        return self.batch.finish()
+
+
+def sample_columns(batch: Batch, width: int) -> tuple[Column, ...]:
+    """The columns there is room for."""
+    most = max(int(each.episode.config["max_turns"]) for each in batch.samples)
+    found = (
+        Column("sample", 6, "right"),
+        Column("turns", min(max(most, 5), 16)),
+        Column("best", 7, "right"),
+        Column("at", 4, "right"),
+        Column("return", 6, "right"),
+        Column("now", 36),
+        Column("speedups", min(max(most, 8), 32)),
+    )
+    return that_fit(found, width)
+
+
+def sample_cells(batch: Batch, at: int) -> dict[str, Text]:
+    """A row of the table of samples."""
+    live = batch.samples[at]
+    turns, best, returns = live.turns, best_turn(live.turns), returns_of(live.episode)
+    leads = batch.best is not None and batch.best[0] == at
+    doing = live.doing(batch.now or time.monotonic())
+    style = "red" if live.trouble else "cyan" if live.running else DIM
+    return {
+        "sample": text(str(batch.number(at)), "bold" if leads else ""),
+        "turns": marks("".join(MARKS[turn.category] for turn in turns), 16),
+        "best": text(speedup(best.speedup) if best else "", "bold green" if leads else ""),
+        "at": text(str(best.turn) if best else "", DIM),
+        "return": text(f"{returns[0]:.2f}" if returns else "", DIM),
+        "now": text(doing if live.phase == "ended" else f"turn {len(turns) + 1}: {doing}", style),
+        "speedups": text(sparkline([turn.speedup for turn in turns][-32:]), "cyan"),
+    }
