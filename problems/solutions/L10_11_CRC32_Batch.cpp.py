@@ -1,4 +1,4 @@
-"""Four bytes a step, with tables of the remainders of bytes 1, 2 and 3 places on (slicing by four)."""
+"""Four bytes per step, with tables of the remainders of bytes 1, 2 and 3 places on (slicing by four)."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""A message a thread, four bytes a step: tables of the remainders of bytes 1, 2 and 3 places on (slicing by four)."""
+"""One thread per message, four bytes per step: tables of the remainders of bytes 1, 2 and 3 places on (slicing by four)."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""A message a lane, its remainder in a register; the table is small enough to stay in the L1 cache."""
+"""One lane per message, its remainder in a register; the table is small enough to stay in the L1 cache."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Messages are shared out among threads, and every word is the 32-bit integer that it is in the standard."""
+"""Messages are divided among threads, and every word is the 32-bit integer that it is in the standard."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""A message a thread, its state and the last sixteen words of its schedule in registers, as 32-bit words."""
+"""One thread per message, its state and the last sixteen words of its schedule in registers, as 32-bit words."""
 
 import ctypes
 import subprocess

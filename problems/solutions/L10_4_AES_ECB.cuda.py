@@ -1,4 +1,4 @@
-"""A block of text a thread; S-box, column mixing and row shift of a byte are one look-up in shared memory (T-table).
+"""One thread per block of text; S-box, column mixing and row shift of a byte are one look-up in shared memory (T-table).
 
 The other three tables are rotations of the first. The key is expanded once, by a kernel of its own.
 """

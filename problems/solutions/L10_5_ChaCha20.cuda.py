@@ -1,4 +1,4 @@
-"""A block a thread in sixteen registers; its 128 bytes of output are written as eight stores of two words."""
+"""One thread per block, in sixteen registers; its 128 bytes of output are written as eight stores of two words."""
 
 import torch
 from torch import nn

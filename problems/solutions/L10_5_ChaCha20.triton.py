@@ -1,4 +1,4 @@
-"""A block a lane with its sixteen words in registers, as 32-bit words: int64 is only read and written."""
+"""One lane per block, with its sixteen words in registers, as 32-bit words: int64 is only read and written."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Rows are shared out among threads; fast-math lets the compiler turn the exponentials into vector code."""
+"""Rows are divided among threads; fast-math lets the compiler turn the exponentials into vector code."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""A block a row: the row is read once, waits in shared memory between the passes, and is written once."""
+"""One block per row: the row is read once, waits in shared memory between the passes, and is written once."""
 
 import ctypes
 import subprocess

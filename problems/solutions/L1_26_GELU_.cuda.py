@@ -1,4 +1,4 @@
-"""Sixteen bytes a load and a store, four of them under way in each thread; nothing else is to be gained."""
+"""Sixteen bytes per load and store, four of them under way in each thread; nothing else can be gained."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""A row of sums at a time, in vectors; tanh only once a pooled place, since the place where the sum is best stays best."""
+"""A row of sums at a time, in vectors; tanh only once per pooled position, since it keeps the order of the sums."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""One program a token: its angles are read once for all heads, each pair of features is read and written once."""
+"""One program per token: its angles are read once for all heads, each pair of features is read and written once."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""One program a row: maximum and sum in one walk over it, then the gradient in a second one that finds it in the L2."""
+"""One program per row: maximum and sum in one walk over it, then the gradient in a second one that finds it in the L2."""
 
 import torch
 import triton

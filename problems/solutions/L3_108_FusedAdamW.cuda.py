@@ -1,4 +1,4 @@
-"""The whole step in one pass, sixteen bytes a load: four vectors in, three out."""
+"""The whole step in one pass, sixteen bytes per load: four vectors in, three out."""
 
 import ctypes
 import math

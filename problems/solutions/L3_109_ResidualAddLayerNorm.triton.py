@@ -1,4 +1,4 @@
-"""A row is added, rounded, stored and normalised while it is in registers: two reads and two writes an element."""
+"""A row is added, rounded, stored and normalised while it is in registers: two reads and two writes per element."""
 
 import torch
 import triton

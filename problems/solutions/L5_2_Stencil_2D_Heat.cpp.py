@@ -1,4 +1,4 @@
-"""Rows are shared out among threads; each is one vector loop over its neighbours, with the border copied."""
+"""Rows are divided among threads; each is one vector loop over its neighbours, with the border copied."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""Sixteen lanes a row: reads of values and columns are whole lines, and short rows leave few lanes idle."""
+"""Sixteen lanes per row: reads of values and columns are whole lines, and short rows leave few lanes idle."""
 
 import ctypes
 import subprocess

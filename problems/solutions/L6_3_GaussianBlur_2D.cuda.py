@@ -1,4 +1,4 @@
-"""Rows and columns are blurred in turn inside a tile of shared memory: one read and one write a pixel."""
+"""Rows and columns are blurred in turn inside a tile of shared memory: one read and one write per pixel."""
 
 import ctypes
 import subprocess

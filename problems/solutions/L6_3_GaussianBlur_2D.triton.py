@@ -1,4 +1,4 @@
-"""The Gaussian is a product, so rows are blurred first and columns of the result after: 2 K reads a pixel, not K^2."""
+"""The Gaussian is a product, so rows are blurred first and columns of the result after: 2 K reads per pixel, not K^2."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Nine products a pixel in one loop over memory: a matrix product with three columns would be mostly overhead."""
+"""Nine products per pixel in one loop over memory: a matrix product with three columns would be mostly overhead."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""Four pixels a thread are three loads and three stores of sixteen bytes; the matrix sits in registers."""
+"""Four pixels per thread are three loads and three stores of sixteen bytes; the matrix sits in registers."""
 
 import ctypes
 import subprocess

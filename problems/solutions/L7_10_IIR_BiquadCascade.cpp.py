@@ -1,4 +1,4 @@
-"""A channel runs through all sections sample by sample: the recursion as it is written, with two states a section."""
+"""A channel runs through all sections sample by sample: the recursion as it is written, with two states per section."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""Eight neighbouring results a thread share a window of samples in registers: two reads for eight multiplications."""
+"""Eight neighbouring results per thread share a window of samples in registers: two reads for eight multiplications."""
 
 import ctypes
 import subprocess

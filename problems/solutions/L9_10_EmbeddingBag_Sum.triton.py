@@ -1,4 +1,4 @@
-"""One small program a bag: it asks for several rows at once, so that many reads are under way at any time."""
+"""One small program per bag: it asks for several rows at once, so that many reads are under way at any time."""
 
 import torch
 import triton

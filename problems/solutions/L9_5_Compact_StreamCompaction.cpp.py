@@ -1,4 +1,4 @@
-"""One pass that stores every element and moves on only past those it keeps, so that there is no branch to guess."""
+"""One pass that stores every element and moves on only past those it keeps, so that there is no branch to predict."""
 
 import ctypes
 import subprocess
