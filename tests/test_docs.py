@@ -5,8 +5,10 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from kevin_env.cli import app
@@ -71,6 +73,17 @@ def anchors(page: Path) -> set[str]:
     """The names of a page's titles, as GitHub makes them."""
     titles = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_options_exist(page: Path) -> None:
+    lines = re.findall(r"^    kevin-env (.*?)(?:  +#.*)?$", page.read_text(encoding="utf-8"), re.M)
+    for line in lines:
+        command: Any = get_command(app)
+        for word in line.split():
+            command = getattr(command, "commands", {}).get(word, command)
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", line)) <= known, line
 
 
 def test_outputs_are_compared_where_readme_says() -> None:
