@@ -157,10 +157,7 @@ def readme(text: str) -> str:
 def documents() -> dict[Path, str]:
     """Each file with figures, and what it should say."""
     page = ROOT / "README.md"
-    return {
-        ROOT / "docs" / "figures.md": render("figures.md.j2"),
-        page: readme(page.read_text()),
-    }
+    return {ROOT / "docs" / "figures.md": render("figures.md.j2"), page: readme(page.read_text())}
 
 
 if __name__ == "__main__":

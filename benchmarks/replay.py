@@ -84,11 +84,7 @@ def measure(path: Path) -> dict[str, float]:
         os.write(master, b"\r")
         begun = time.perf_counter()
         opened = _until(master, "1 kernel", begun)
-        return {
-            "first screen": first,
-            "all read": read,
-            "open an episode": opened,
-        }
+        return {"first screen": first, "all read": read, "open an episode": opened}
     finally:
         process.kill()
         process.wait()

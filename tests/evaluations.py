@@ -1,4 +1,4 @@
-"""Whole evaluations over a scripted judge, in this process or, to be killed, in one of their own."""
+"""Evaluations with a scripted judge, in this process or in a child process that may be killed."""
 
 import io
 import re
@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from episodes import REPLY, WRONG, correct, problem_file
 from rich.console import Console
 
-from kevin_env.app.evaluate.config import EvalConfig, parse_config
+from kevin_env.app.evaluate.config import parse_config, read_values
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.players import Player, make_player
 from kevin_env.app.evaluate.session import Ended, evaluate, resolve
@@ -29,7 +29,7 @@ Judge = Callable[[Problem, Submission], Answer]
 
 
 def coded(number: int) -> str:
-    """A reply whose code has a number, which tells `by_number` how to judge it."""
+    """A reply whose code has a number, by which `by_number` judges it."""
     return REPLY.replace("BLOCK=1024", f"BLOCK=1024, num_warps={number}")
 
 
@@ -39,9 +39,7 @@ def number_in(code: str) -> int:
 
 
 def by_number(problem: Problem, submission: Submission) -> Answer:
-    """The verdict on a kernel, which depends on its number alone; the reference itself is 0.8 of
-    its own speed.
-    """
+    """The verdict on a kernel by its number; on the reference, a speedup of 0.8."""
     number = number_in(submission.code)
     if number == 0:
         return correct(0.8)
@@ -87,7 +85,7 @@ def values_of(
 
 @dataclass
 class Evaluated:
-    """What came of an evaluation."""
+    """A finished evaluation."""
 
     ended: Ended
     said: str
@@ -96,11 +94,8 @@ class Evaluated:
 
     @property
     def trajectories(self) -> list[Trajectory]:
-        return [
-            each
-            for each in read_trajectories(self.folder.trajectories_file)
-            if isinstance(each, Trajectory)
-        ]
+        read = read_trajectories(self.folder.trajectories_file)
+        return [each for each in read if isinstance(each, Trajectory)]
 
     @property
     def stops(self) -> list[str]:
@@ -108,15 +103,16 @@ class Evaluated:
 
 
 def run(
-    values: Mapping[str, Any] | EvalConfig,
+    values: Mapping[str, Any],
     judge: Judge = by_number,
     player: Player | None = None,
     device: str = SCRIPTED_CPU.name,
+    stream: TextIO | None = None,
 ) -> Evaluated:
-    """Evaluates in this process."""
-    config, problems = resolve(values if isinstance(values, EvalConfig) else parse_config(values))
+    """Evaluates in this process, with progress to `stream` or else to `said`."""
+    config, problems = resolve(parse_config(values))
     page, folder = io.StringIO(), RunFolder(config.out or Path())
-    console = Console(file=page, width=160, markup=False, highlight=False, emoji=False)
+    console = Console(file=stream or page, width=160, markup=False, highlight=False, emoji=False)
     device_info = SCRIPTED_CPU.model_copy(update={"name": device})
     with folder.locked(), closing(ScriptedPool(judge, device_info)) as pool:
         ended = evaluate(config, problems, pool, player or make_player(config, problems), console)
@@ -124,7 +120,7 @@ def run(
 
 
 def start(config: Path, seconds: float) -> subprocess.Popen[str]:
-    """Evaluates in a process of its own, whose judge takes that long for a turn."""
+    """Evaluates in a child process, whose judge takes `seconds` per turn."""
     words = [sys.executable, __file__, str(config), str(seconds)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -134,7 +130,7 @@ def tells_of_a_turn(line: str) -> bool:
 
 
 def wait_for_turns(process: subprocess.Popen[str], count: int) -> list[str]:
-    """Reads what it says until it has told of that many turns."""
+    """Reads its output until it has reported that many turns."""
     said: list[str] = []
     assert process.stdout is not None
     for line in process.stdout:
@@ -142,7 +138,7 @@ def wait_for_turns(process: subprocess.Popen[str], count: int) -> list[str]:
         count -= tells_of_a_turn(line)
         if count <= 0:
             return said
-    raise AssertionError("it ended before:\n" + "".join(said))
+    raise AssertionError("the process ended early:\n" + "".join(said))
 
 
 def _main(config: Path, seconds: float) -> int:
@@ -150,19 +146,7 @@ def _main(config: Path, seconds: float) -> int:
         time.sleep(seconds)
         return by_number(problem, submission)
 
-    from kevin_env.app.evaluate.config import read_values
-
-    evaluated = run_aloud(read_values(config), slowly)
-    return evaluated.code
-
-
-def run_aloud(values: Mapping[str, Any], judge: Judge) -> Ended:
-    """As `run`, telling stdout."""
-    config, problems = resolve(parse_config(values))
-    folder = RunFolder(config.out or Path())
-    console = Console(width=160, markup=False, highlight=False, emoji=False)
-    with folder.locked(), closing(ScriptedPool(judge)) as pool:
-        return evaluate(config, problems, pool, make_player(config, problems), console)
+    return run(read_values(config), slowly, stream=sys.stdout).ended.code
 
 
 if __name__ == "__main__":

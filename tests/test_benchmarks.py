@@ -583,11 +583,7 @@ def test_what_intervals_contain_and_how_speedups_vary_is_told_of_judgements(
         rows["coverage: short"]["above"],
         rows["coverage: short"]["below"],
         rows["speedup_cv"]["of"],
-    ) == (
-        1,
-        1,
-        "short",
-    )
+    ) == (1, 1, "short")
 
 
 def test_the_clock_is_held_against_tools(tmp_path: Path, script: Script) -> None:

@@ -68,12 +68,7 @@ def test_rows_for_a_spreadsheet(tmp_path: Path) -> None:
         rows[1]["speedup_low"],
         rows[1]["seconds_build"],
         rows[1]["prompt_tokens"],
-    ) == (
-        "2.0",
-        "1.8",
-        "1.5",
-        "10",
-    )
+    ) == ("2.0", "1.8", "1.5", "10")
     assert rows[3]["model"].startswith("'=cmd")
 
 
@@ -165,10 +160,7 @@ def test_a_kernelbench_run_is_read(tmp_path: Path) -> None:
     assert [
         part in said
         for part in ("sample_0_kernel.py has no result", "problem 9 sample 0 has no kernel file")
-    ] == [
-        True,
-        True,
-    ]
+    ] == [True, True]
     first, second = read_trajectories(tmp_path / "t.jsonl")
     assert isinstance(first, Trajectory)
     assert (first.problem.id, first.model, first.returns) == ("KernelBench_L2_1", "my_run", (2.8,))

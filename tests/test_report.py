@@ -1,4 +1,4 @@
-"""What `kevin-env report` says of a run, in values, as Markdown and in a browser."""
+"""`kevin-env report`: its contents, its files, and its page in a browser."""
 
 import json
 import re
@@ -29,9 +29,8 @@ needs_browser = pytest.mark.skipif(
 )
 
 FORBIDDEN = turn(1, outcome=RulesViolation(kind="torch_compute", message="It lets torch\ncompute."))
-EARLY = turn(
-    2, outcome=Incorrect(kind="early_done", message="It was not done.", input_set="main/own")
-)
+UNDONE = Incorrect(kind="early_done", message="It was not done.", input_set="main/own")
+EARLY = turn(2, outcome=UNDONE)
 NOISY = turn(1, outcome=Correct(kind="too_noisy", message="Correct."), score=0.3)
 
 
@@ -68,15 +67,10 @@ def held(number: int, work: Work, seconds: float, *flags: str) -> Turn:
 SOFTMAX = Work(read=10**8, written=10**8, products={}, operations=10**8)
 MATMUL = Work(read=2 * 10**8, written=10**8, products={"fp32": 10**12}, operations=0)
 GATHER = Work(read=10**8, written=10**8, products={}, operations=0)
+MATMULS = (held(1, MATMUL, 0.3), held(2, MATMUL, 0.025), held(3, MATMUL, 0.015, ABOVE))
 ROOFLINES = [
     played("L1_23_Softmax", "r0", held(1, SOFTMAX, 1e-3), BROKEN, held(3, SOFTMAX, 6e-5)),
-    played(
-        "L1_1_Matmul",
-        "r1",
-        held(1, MATMUL, 0.3),
-        held(2, MATMUL, 0.025),
-        held(3, MATMUL, 0.015, ABOVE),
-    ),
+    played("L1_1_Matmul", "r1", *MATMULS),
     played("L9_7_Gather", "r2", held(1, GATHER, 1e-4)),
 ]
 
@@ -109,22 +103,14 @@ def data_of(page: Path) -> dict[str, Any]:
 def test_the_distribution_has_every_trajectory_once(tmp_path: Path) -> None:
     bins = told(tmp_path, *RUN).bins
     # Fastest kernels: 2.0, 1.2, none, 1.0; a bin holds where it begins.
-    assert [(each.low, each.high, each.count) for each in bins] == [
-        (None, None, 1),
-        (1.0, 1.2, 1),
-        (1.2, 1.5, 1),
-        (1.5, 2.0, 0),
-        (2.0, 3.0, 1),
-    ]
+    found = [(each.low, each.high, each.count) for each in bins]
+    assert found[:3] == [(None, None, 1), (1.0, 1.2, 1), (1.2, 1.5, 1)]
+    assert found[3:] == [(1.5, 2.0, 0), (2.0, 3.0, 1)]
 
 
 def test_speedups_that_no_bin_ends_after(tmp_path: Path) -> None:
-    run = [
-        played("L1_1", "a", timed(1, 1e6)),
-        played("L1_1", "b", timed(1, 0.01)),
-        played("L1_1", "c", NOISY),
-    ]
-    bins = told(tmp_path, *run).bins
+    turns = {"a": timed(1, 1e6), "b": timed(1, 0.01), "c": NOISY}
+    bins = told(tmp_path, *(played("L1_1", id, each) for id, each in turns.items())).bins
     assert (bins[0].low, bins[0].count) == (None, 1)
     assert (bins[1].low, bins[1].count) == (0.0, 1)
     assert (bins[-1].low, bins[-1].high, bins[-1].count) == (100.0, None, 1)
@@ -142,24 +128,16 @@ def test_turns_by_outcome(tmp_path: Path) -> None:
 
 
 def test_hacks_say_where_they_are(tmp_path: Path) -> None:
-    hacks = told(tmp_path, *RUN).hacks
-    assert [
-        (each.problem, each.place.id, each.turn, each.kind, each.message) for each in hacks
-    ] == [
-        ("L2_3_Mul", "b0", 1, "torch_compute", "It lets torch compute."),
-        ("L2_3_Mul", "b1", 2, "early_done", "It was not done."),
-    ]
+    first, second = told(tmp_path, *RUN).hacks
+    assert (first.problem, first.place.id, first.turn) == ("L2_3_Mul", "b0", 1)
+    assert (first.kind, first.message) == ("torch_compute", "It lets torch compute.")
+    assert (second.place.id, second.turn, second.kind) == ("b1", 2, "early_done")
 
 
 def test_problems_have_their_numbers_and_trajectories(tmp_path: Path) -> None:
     first, second = told(tmp_path, *RUN).problems
-    assert (first.problem, first.level, first.samples, first.turns, first.correct) == (
-        "L1_1_Add",
-        1,
-        2,
-        4,
-        1.0,
-    )
+    assert (first.problem, first.level, first.samples) == ("L1_1_Add", 1, 2)
+    assert (first.turns, first.correct) == (4, 1.0)
     assert (first.best, first.avg, first.fast, first.hack_rate) == (2.0, 1.6, 1.0, 0.0)
     assert (second.best, second.avg, second.fast, second.hack_rate) == (1.0, 0.5, 0.5, 0.5)
     assert [(line.place.id, line.marks, line.best, line.best_turn) for line in first.lines] == [
@@ -171,9 +149,8 @@ def test_problems_have_their_numbers_and_trajectories(tmp_path: Path) -> None:
 
 
 def test_a_report_in_one_page_links_to_every_trajectory(tmp_path: Path) -> None:
-    [problem] = told(
-        tmp_path, *(played("L1_1", f"e{at}", timed(1, 1.0)) for at in range(MOST_LINES + 1))
-    ).problems
+    run = [played("L1_1", f"e{at}", timed(1, 1.0)) for at in range(MOST_LINES + 1)]
+    [problem] = told(tmp_path, *run).problems
     assert (len(problem.lines), problem.more, problem.pages) == (MOST_LINES + 1, 0, ())
 
 
@@ -181,13 +158,10 @@ def test_what_a_search_gave_up_is_shown_and_does_not_count(tmp_path: Path) -> No
     begun = played("L1_1", "a", FORBIDDEN, timed(2, 1.0), stop_reason="pruned")
     fork = played("L1_1", "b", FORBIDDEN, timed(2, 2.0), parent="a")
     found = told(tmp_path, begun, fork)
-    assert [(line.place.id, line.counts) for line in found.problems[0].lines] == [
-        ("b", True),
-        ("a", False),
-    ]
-    assert [(each.place.id, each.turn) for each in found.hacks] == [
-        ("b", 1)
-    ]  # the turn that both have, once
+    lines = [(line.place.id, line.counts) for line in found.problems[0].lines]
+    assert lines == [("b", True), ("a", False)]
+    # The shared turn once.
+    assert [(each.place.id, each.turn) for each in found.hacks] == [("b", 1)]
 
 
 def test_facts_and_notes(tmp_path: Path) -> None:
@@ -201,13 +175,9 @@ def test_facts_and_notes(tmp_path: Path) -> None:
 
 
 def test_of_several_with_one_id_the_last_counts(tmp_path: Path) -> None:
-    run = read_run(
-        write(tmp_path / "t.jsonl", played("L1_1", "a", timed(1, 1.0)), *RUN[:1], *RUN[:1]), never
-    )
-    assert [(problem, len(rows)) for problem, rows in run.problems] == [
-        ("L1_1", 1),
-        ("L1_1_Add", 1),
-    ]
+    episodes = [played("L1_1", "a", timed(1, 1.0)), *RUN[:1], *RUN[:1]]
+    run = read_run(write(tmp_path / "t.jsonl", *episodes), never)
+    assert [(each, len(rows)) for each, rows in run.problems] == [("L1_1", 1), ("L1_1_Add", 1)]
     out = write_report(run, tmp_path / "r.html", lambda *_: None)
     assert [each["id"] for each in data_of(out)["episodes"]] == ["a", "a0"]
 
@@ -216,13 +186,9 @@ def test_timed_turns_are_held_against_the_roofline(tmp_path: Path) -> None:
     found = told(tmp_path, *ROOFLINES)
     plot = found.roofline
     assert plot is not None
-    assert [(each.problem, each.turn, each.place.id, each.bound) for each in plot.marks] == [
-        ("L1_1_Matmul", 1, "r1", "compute"),
-        ("L1_1_Matmul", 2, "r1", "compute"),
-        ("L1_1_Matmul", 3, "r1", "compute"),
-        ("L1_23_Softmax", 1, "r0", "memory"),
-        ("L1_23_Softmax", 3, "r0", "memory"),
-    ]
+    marks = [(each.problem, each.turn, each.place.id, each.bound) for each in plot.marks]
+    assert marks[:3] == [("L1_1_Matmul", turn, "r1", "compute") for turn in (1, 2, 3)]
+    assert marks[3:] == [("L1_23_Softmax", turn, "r0", "memory") for turn in (1, 3)]
     assert [each.intensity for each in plot.marks][-1] == pytest.approx(0.5)
     assert plot.compute == (50e12, 50e12)
     assert plot.memory[0] == pytest.approx(3.6e12)
@@ -234,11 +200,8 @@ def test_timed_turns_are_held_against_the_roofline(tmp_path: Path) -> None:
 
 def test_turns_from_before_there_were_rooflines_have_none(tmp_path: Path) -> None:
     found = told(tmp_path, *RUN)
-    assert (found.roofline, found.flags, {each.roofline for each in found.problems}) == (
-        None,
-        (),
-        {None},
-    )
+    assert (found.roofline, found.flags) == (None, ())
+    assert {each.roofline for each in found.problems} == {None}
 
 
 def test_a_plot_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,16 +245,8 @@ def test_markdown(tmp_path: Path) -> None:
     assert "| rules/torch\\_compute | 1 | hack |" in text
     assert "| L2\\_3\\_Mul |  | b1 | 2 | correctness/early\\_done |" in text
     assert "| L1\\_1\\_Add | 2 | 100.0% | 2.00x | 1.60x | 100.0% |  | 0.0% | 4 |" in text
-    assert (
-        len(
-            {
-                line.count("|")
-                for line in text.split("## Trajectories")[1].split("##")[0].splitlines()
-                if line
-            }
-        )
-        == 1
-    )
+    table = text.split("## Trajectories\n")[1].split("##")[0].splitlines()
+    assert len({line.count("|") for line in table if line}) == 1
 
 
 @pytest.mark.parametrize(
@@ -304,13 +259,7 @@ def test_markdown(tmp_path: Path) -> None:
         (RUN[0].model_dump_json() + "\n", ("--out", "no/r.html"), "cannot write"),
     ],
 )
-def test_bad_input_is_one_clear_line(
-    tmp_path: Path,
-    lines: str | None,
-    words: tuple[str, ...],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bad_input_is_one_clear_line(tmp_path: Path, lines, words, said, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     if lines is not None:
         Path("t.jsonl").write_text(lines)
@@ -345,9 +294,8 @@ def test_a_large_run_has_its_trajectories_in_pages_beside_it(tmp_path: Path) -> 
     more = [played("L1_1_Add", f"c{at}", timed(1, 1.0 + at / 100)) for at in range(MOST_LINES)]
     run = read_run(write(tmp_path / "t.jsonl", *RUN, *more), never)
     pages: list[tuple[int, int]] = []
-    out = write_report(
-        run, tmp_path / "a #1.html", lambda *page: pages.append(page), Room(episodes=20)
-    )
+    file, room = tmp_path / "a #1.html", Room(episodes=20)
+    out = write_report(run, file, lambda *page: pages.append(page), room)
     assert pages == [(1, 3), (2, 3), (3, 3)]
     data = data_of(out)
     assert data["episodes"] == []
@@ -372,13 +320,8 @@ def test_how_much_is_large(tmp_path: Path) -> None:
 
 def test_names_of_problems_stay_in_their_folder(tmp_path: Path) -> None:
     names = ["../../up", "a/b", "x" * 5000, "<b>&'\"#?%00", "..", ""]
-    run = read_run(
-        write(
-            tmp_path / "t.jsonl",
-            *(played(name, f"e{at}", timed(1, 1.0)) for at, name in enumerate(names)),
-        ),
-        never,
-    )
+    episodes = [played(name, f"e{at}", timed(1, 1.0)) for at, name in enumerate(names)]
+    run = read_run(write(tmp_path / "t.jsonl", *episodes), never)
     write_report(run, tmp_path / "r.html", lambda *_: None, Room(episodes=1))
     pages = list((tmp_path / "r_trajectories").iterdir())
     assert len(pages) == len(names)
@@ -433,15 +376,15 @@ def words(selector: str) -> str:
 
 
 PROBLEMS = words("#problems a.link")
+TRAJECTORY = "document.querySelector('#columns').hidden ? '' : location.hash"
 
 
 @pytest.mark.full
 @needs_browser
 def test_a_page_says_what_the_figures_are(opened: Any) -> None:
     with opened(*RUN) as shown:
-        tiles = dict(
-            zip(shown.value(words(".tiles span")), shown.value(words(".tiles b")), strict=True)
-        )
+        names, values = (shown.value(words(f".tiles {tag}")) for tag in ("span", "b"))
+        tiles = dict(zip(names, values, strict=True))
         assert tiles == {
             "correct": "75.0%",
             "pass@2": "100.0%",  # each problem has one
@@ -458,20 +401,9 @@ def test_a_page_says_what_the_figures_are(opened: Any) -> None:
         told = "[...document.querySelectorAll('.charts figure:nth-child(2) title')].map(each => each.textContent)"
         assert shown.value(told)[1] == "k = 2\neager: 1.50x [1.00x, 2.00x]"
         assert shown.value(words("#kinds th"))[1] == "rules/torch_compute"
-        cells = shown.value(
-            "[...document.querySelectorAll('#problems tbody tr')[0].cells].map(each => each.innerText)"
-        )
-        assert cells[:9] == [
-            "L1_1_Add",
-            "1",
-            "2",
-            "100.0%",
-            "2.00x",
-            "1.60x",
-            "100.0%",
-            "0.0%",
-            "4",
-        ]
+        row = "document.querySelectorAll('#problems tbody tr')[0]"
+        cells = shown.value(f"[...{row}.cells].map(each => each.innerText)")
+        assert " ".join(cells[:9]) == "L1_1_Add 1 2 100.0% 2.00x 1.60x 100.0% 0.0% 4"
         assert (shown.requests[1:], shown.errors) == ([], [])
 
 
@@ -484,21 +416,14 @@ def test_a_page_works_by_keys(opened: Any) -> None:
         shown.press("j")
         assert shown.value("document.activeElement.innerText") == "L2_3_Mul"
         shown.press("Enter")
-        assert (
-            shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash")
-            == "#b1/1/kernel"
-        )
+        assert shown.awaited(TRAJECTORY) == "#b1/1/kernel"
         shown.press("l")
         shown.press("3")
-        assert shown.value("document.querySelector('#turns tr.chosen').innerText").split()[:2] == [
-            "~",
-            "2",
-        ]
+        chosen = shown.value("document.querySelector('#turns tr.chosen').innerText")
+        assert chosen.split()[:2] == ["~", "2"]
         shown.press("r")
-        assert shown.value("[document.querySelector('#report').hidden, location.hash]") == [
-            False,
-            "#report",
-        ]
+        where = shown.value("[document.querySelector('#report').hidden, location.hash]")
+        assert where == [False, "#report"]
         assert shown.value("document.activeElement.innerText") == "L2_3_Mul"
         shown.press("r")
         assert shown.value("location.hash") == "#b1/2/feedback"
@@ -506,17 +431,12 @@ def test_a_page_works_by_keys(opened: Any) -> None:
         shown.awaited("!document.querySelector('#report').hidden")
         for key in "ssss":
             shown.press(key)
-        assert (
-            shown.value("document.querySelector('#problems th[aria-sort]').innerText")
-            == "correct ▼"
-        )
+        sorted_by = "document.querySelector('#problems th[aria-sort]').innerText"
+        assert shown.value(sorted_by) == "correct ▼"
         shown.press("S")
         assert shown.value(PROBLEMS) == ["L2_3_Mul", "L1_1_Add"]
         shown.value("document.querySelector('#hacks tbody tr:nth-child(2) a').click()")
-        assert (
-            shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash")
-            == "#b1/2/kernel"
-        )
+        assert shown.awaited(TRAJECTORY) == "#b1/2/kernel"
         assert (shown.requests[1:], shown.errors) == ([], [])
 
 
@@ -527,36 +447,27 @@ def test_the_roofline_is_drawn(opened: Any) -> None:
         label = shown.value("document.querySelector('#roofline').getAttribute('aria-label')")
         assert label == "Roofline: 5 timed turns, 133.3% of it reached at best"
         assert shown.value("document.querySelector('#roofline > title').textContent") == label
-        assert shown.value(words("#roofline .roof title")) == [
-            "memory: 3.72 TB/s",
-            "arithmetic: 50 TFLOP/s",
-        ]
-        titles = shown.value(words("#roofline .mark title"))
-        assert (
-            titles[3]
-            == "L1_23_Softmax, turn 1\n5.6% of the roofline, bound by memory\n100 GFLOP/s, 200 GB/s\n0.5 FLOP/B"
-        )
+        roofs = ["memory: 3.72 TB/s", "arithmetic: 50 TFLOP/s"]
+        assert shown.value(words("#roofline .roof title")) == roofs
+        lines = shown.value(words("#roofline .mark title"))[3].split("\n")
+        assert lines[:2] == ["L1_23_Softmax, turn 1", "5.6% of the roofline, bound by memory"]
+        assert lines[2:] == ["100 GFLOP/s, 200 GB/s", "0.5 FLOP/B"]
         inside = """[...document.querySelectorAll('#roofline .mark')].every(mark => {
             const at = mark.getBoundingClientRect(), all = mark.ownerSVGElement.getBoundingClientRect();
             return at.x >= all.x && at.right <= all.right && at.y >= all.y && at.bottom <= all.bottom; })"""
         assert shown.value(inside)
         ends = shown.value("document.querySelector('#roofline .roof').getAttribute('d')")
         assert "NaN" not in ends and "Infinity" not in ends
-        assert "come after the first 5: 1 turn" in shown.value(
-            "document.querySelector('.charts').innerText"
-        )
-        assert "turns flagged above_roofline: 1" in shown.value(
-            "document.querySelector('.notes').innerText"
-        )
+        charts = shown.value("document.querySelector('.charts').innerText")
+        assert "come after the first 5: 1 turn" in charts
+        notes = shown.value("document.querySelector('.notes').innerText")
+        assert "turns flagged above_roofline: 1" in notes
         shown.resize(400, 800)
         assert shown.value("document.documentElement.scrollWidth <= innerWidth")
         shown.value(
             "document.querySelector('#roofline .mark').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
         )
-        assert (
-            shown.awaited("document.querySelector('#columns').hidden ? '' : location.hash")
-            == "#r1/1/kernel"
-        )
+        assert shown.awaited(TRAJECTORY) == "#r1/1/kernel"
         assert shown.errors == []
 
 
@@ -564,24 +475,15 @@ def test_the_roofline_is_drawn(opened: Any) -> None:
 @needs_browser
 def test_problems_are_filtered(opened: Any) -> None:
     with opened(*RUN) as shown:
-        for filter, many in (
-            ("", 2),
-            ("add", 1),
-            ("-add", 1),
-            ("level:2", 1),
-            ("best>1.5x", 1),
-            ("correct<=50%", 1),
-            ("hacks>0 level:1", 0),
-            ("category:compile", 1),
-            ("a1", 1),
-            ("nowhere", 0),
-        ):
+        found = {"": 2, "hacks>0 level:1": 0, "nowhere": 0} | dict.fromkeys(
+            ("add", "-add", "level:2", "best>1.5x", "correct<=50%", "category:compile", "a1"), 1
+        )
+        for filter, many in found.items():
             shown.press("/")
             assert shown.value("document.activeElement.id") == "filter"
             box = "document.activeElement"
-            shown.value(
-                f"{box}.value = '{filter}'; {box}.dispatchEvent(new Event('input', {{bubbles: true}}))"
-            )
+            typed = f"{box}.dispatchEvent(new Event('input', {{bubbles: true}}))"
+            shown.value(f"{box}.value = '{filter}'; {typed}")
             assert (filter, len(shown.value(PROBLEMS))) == (filter, many)
             shown.press("Escape")
         assert "No problem matches" in shown.value("document.querySelector('#problems').innerText")
@@ -629,28 +531,19 @@ def test_a_large_run_is_read_from_page_to_page(opened: Any) -> None:
 @pytest.mark.full
 @needs_browser
 def test_odd_runs_are_shown(opened: Any, tmp_path: Path) -> None:
-    unknown = [
-        played("L1_1", "a", timed(1, 1.5), config={"baseline": "compile"}),
-        played("L1_1", "b", timed(1, 1.5)),
-    ]
+    compiled = played("L1_1", "a", timed(1, 1.5), config={"baseline": "compile"})
+    unknown = [compiled, played("L1_1", "b", timed(1, 1.5))]
+    odd = {"unknown": unknown, "one": [played("none", "a", NOISY)], "wrong": [RUN[2]]}
     with opened(*hostile(), fragment="#%E0%A4%A/x") as shown:
         assert shown.value("document.querySelectorAll('img, main script').length") == 0
         shown.press("r")
-        assert "<script>alert(1)</script>" in shown.value(
-            "document.querySelector('#problems').innerText"
-        )
-        for name, run in (
-            ("unknown", unknown),
-            ("one", [played("none", "a", NOISY)]),
-            ("wrong", [RUN[2]]),
-        ):
+        problems = shown.value("document.querySelector('#problems').innerText")
+        assert "<script>alert(1)</script>" in problems
+        for name, episodes in odd.items():
             file = tmp_path / f"{name}.jsonl"
-            shown.visit(
-                write_report(
-                    read_run(write(file, *run), never), default_file(file), lambda *_: None
-                ).as_uri()
-            )
+            run = read_run(write(file, *episodes), never)
+            shown.visit(write_report(run, default_file(file), lambda *_: None).as_uri())
             assert shown.value("document.querySelectorAll('#problems tbody tr').length") == 1
-            assert "NaN" not in shown.value("document.querySelector('#report').outerHTML")
-            assert "undefined" not in shown.value("document.querySelector('#report').outerHTML")
+            text = shown.value("document.querySelector('#report').outerHTML")
+            assert "NaN" not in text and "undefined" not in text
         assert shown.errors == []

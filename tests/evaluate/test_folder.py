@@ -1,4 +1,4 @@
-"""A run folder: one writer at a time, and files that are whole whenever somebody looks."""
+"""A run folder: one writer at a time, and files that are always complete."""
 
 import csv
 import json
@@ -101,11 +101,8 @@ def test_episodes_are_read_without_their_texts_and_the_last_of_an_id_counts(tmp_
 def test_an_episode_is_read_whole_while_another_thread_writes_it_anew(
     tmp_path: Path, monkeypatch
 ) -> None:
-    recorder, append, halfway = (
-        RunFolder(tmp_path).recorder,
-        kevin_env.recorder.append_lines,
-        threading.Event(),
-    )
+    recorder, halfway = RunFolder(tmp_path).recorder, threading.Event()
+    append = kevin_env.recorder.append_lines
     running = trajectory(timed(1, 1.0), timed(2, 2.0), id="a", stop_reason=None)
     recorder.begin(running)
 
@@ -124,10 +121,7 @@ def test_an_episode_is_read_whole_while_another_thread_writes_it_anew(
 
 
 def test_figures_need_no_texts() -> None:
-    whole = [
-        trajectory(turn(1), RIGHT, id="a", sample=0),
-        trajectory(timed(1, 2.0), timed(2, 0.5), id="b", sample=1),
-    ]
+    whole = [trajectory(turn(1), RIGHT, id="a"), trajectory(timed(1, 2.0), timed(2, 0.5), id="b")]
     assert measure([without_texts(each) for each in whole]) == measure(whole)
 
 
@@ -148,12 +142,9 @@ def test_a_line_that_was_cut_off_is_expected_and_any_other_bad_one_is_told(tmp_p
 def test_what_is_known_of_torch_compile_comes_back(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     assert folder.compared() == {}
-    known = {
-        "L1_1": Compared(sha256="0", ratio=0.8, interval=(0.7, 0.9), device=SCRIPTED_CPU),
-        "L1_2": Compared(
-            sha256="0", ratio=None, why="correct/too_noisy: too noisy", device=SCRIPTED_CPU
-        ),
-    }
+    first = Compared(sha256="0", ratio=0.8, interval=(0.7, 0.9), device=SCRIPTED_CPU)
+    second = Compared(sha256="0", ratio=None, why="correct/too_noisy: noisy", device=SCRIPTED_CPU)
+    known = {"L1_1": first, "L1_2": second}
     folder.write_compared(known)
     assert folder.compared() == known
     folder.baselines_file.write_text("{")

@@ -1,4 +1,4 @@
-"""What a search plays next, whatever there is already: no state but the record."""
+"""The next step of a search, given the recorded episodes."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -65,12 +65,8 @@ def test_correct_without_a_time_is_better_than_wrong_and_of_equals_the_first_goe
 
 
 def test_what_has_ended_keeps_its_place_and_nothing_goes_on_from_it() -> None:
-    pasts = [
-        past(0, 9.0, stop="refused"),
-        past(1, 1.0, 9.0, stop="stop_on"),
-        past(2, 1.0, 1.0),
-        past(3, 1.0, 2.0),
-    ]
+    ended = [past(0, 9.0, stop="refused"), past(1, 1.0, 9.0, stop="stop_on")]
+    pasts = [*ended, past(2, 1.0, 1.0), past(3, 1.0, 2.0)]
     assert plan(BEAM, pasts) == Plan((Play(2, 4, pasts[2]), Play(3, 4, pasts[3])))
     one_left = [*pasts[:3], past(3, stop="context_length")]
     assert plan(BEAM, one_left) == Plan((Play(2, 4, pasts[2]),))
@@ -78,12 +74,8 @@ def test_what_has_ended_keeps_its_place_and_nothing_goes_on_from_it() -> None:
 
 def test_a_survivor_that_ended_later_was_a_survivor_all_the_same() -> None:
     best = past(0, 3.0, 3.0, stop="context_length")
-    pasts = [
-        best,
-        past(1, 2.0, 2.0),
-        past(2, 1.0, 1.0, stop="pruned"),
-        past(3, 1.0, 1.0, stop="pruned"),
-    ]
+    pruned = [past(sample, 1.0, 1.0, stop="pruned") for sample in (2, 3)]
+    pasts = [best, past(1, 2.0, 2.0), *pruned]
     found = plan(BEAM, pasts)
     assert found.plays == (
         Play(1, 4, pasts[1]), Play(2, 4, best, fork_at=2), Play(3, 4, pasts[1], fork_at=2),
@@ -108,9 +100,7 @@ def test_a_fork_is_an_unfinished_episode_of_its_own() -> None:
 
 @dataclass
 class Played:
-    """A search that is played on paper: turns are worth what their sample, number and ancestors
-    make them.
-    """
+    """A simulated search, in which a turn's worth depends on its sample, number and ancestors."""
 
     shape: Shape
     episodes: dict[str, Trajectory] = field(default_factory=dict)
@@ -119,10 +109,8 @@ class Played:
     def past(self) -> Sequence[Past]:
         """In the order of a trajectory file: what has ended, then what runs."""
         ended = [each for each in self.episodes.values() if each.stop_reason]
-        return [
-            Past.of(each)
-            for each in (*ended, *(each for each in self.episodes.values() if not each.stop_reason))
-        ]
+        running = [each for each in self.episodes.values() if not each.stop_reason]
+        return [Past.of(each) for each in (*ended, *running)]
 
     def put(self, episode: Trajectory) -> None:
         self.episodes.pop(episode.episode_id, None)
@@ -134,9 +122,8 @@ class Played:
             for pruned in now.prunes:
                 if stop():
                     return False
-                self.put(
-                    self.episodes[pruned.episode_id].model_copy(update={"stop_reason": "pruned"})
-                )
+                episode = self.episodes[pruned.episode_id]
+                self.put(episode.model_copy(update={"stop_reason": "pruned"}))
             for play in now.plays:
                 if not self.play(play, stop):
                     return False
@@ -155,9 +142,8 @@ class Played:
             if stop():
                 return False
             number = len(episode.turns) + 1
-            worth = random.Random(
-                f"{play.sample}/{number}/{[each.score for each in episode.turns]}"
-            ).random()
+            seed = f"{play.sample}/{number}/{[each.score for each in episode.turns]}"
+            worth = random.Random(seed).random()
             episode = episode.model_copy(update={"turns": (*episode.turns, timed(number, worth))})
             self.turns += 1
             self.put(episode)
