@@ -18,11 +18,9 @@ from typer.testing import CliRunner
 
 from kevin_env.app import arguments
 from kevin_env.app.evaluate.board import Board
-from kevin_env.app.evaluate.board_screen import render
 from kevin_env.app.evaluate.config import read_config
 from kevin_env.app.evaluate.folder import RunFolder
 from kevin_env.app.evaluate.search import Shape
-from kevin_env.app.replay.pieces import Size
 from kevin_env.cli import app
 from kevin_env.judge import ScriptedPool
 from kevin_env.record import ProblemRef
@@ -243,37 +241,6 @@ def test_help_brings_nothing_heavy() -> None:
     code = "import sys, kevin_env.cli.evaluate; print([m for m in ('torch', 'openai', 'tomli_w') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("size", [Size(80, 24), Size(160, 40), Size(40, 10), Size(20, 4)])
-def test_the_screen_fits_the_terminal(size: Size) -> None:
-    now = [0.0]
-    names = [f"L1_{number}_A_rather_long_name_of_a_problem_\x1b[2J漢" for number in range(30)]
-    board = Board(
-        "m  30 problems x 4 samples x 4 turns, serial  run",
-        names,
-        Shape(4, 4),
-        clock=lambda: now[0],
-    )
-    for at in range(40):
-        now[0] += 1.0
-        board.waits(names[at % 20], at % 4, "model")
-        board.turn(names[at % 20], at % 4, RIGHT.model_copy(update={"turn": at // 20 + 1}))
-        board.waits(names[at % 20], at % 4, "judge")
-    board.ended(names[0], 1, 1, "model_error", "[red]overloaded\x1b[2J")
-    lines = render(board, size)
-    assert len(lines) < size.rows
-    assert {line.cell_len for line in lines} == {size.columns}
-    assert not any(ord(letter) < 32 for line in lines for letter in line.plain)
-    if size.columns >= 80:
-        shown = "\n".join(line.plain for line in lines)
-        for piece in (
-            "40 of 476 turns",
-            "0:40 gone, 60.0 a minute, about 7:16 left",
-            "20 of 30 problems solved, best 2",
-        ):
-            assert piece in shown
-        assert "1 of 120 samples ended, 0 wait for the model, 20 for the judge" in shown
 
 
 def test_what_was_recorded_counts_on_the_board() -> None:

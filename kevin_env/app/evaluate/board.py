@@ -11,7 +11,7 @@ from rich.text import Text
 from kevin_env.app.evaluate.folder import Compared
 from kevin_env.app.evaluate.run import Waiting
 from kevin_env.app.evaluate.search import AGAIN, Shape
-from kevin_env.app.replay.pieces import DIM, join, text, verdict
+from kevin_env.app.replay.pieces import DIM, clock, join, speedup, text, verdict
 from kevin_env.record import StopReason, Trajectory, Turn
 from kevin_env.render import speedup_text
 
@@ -184,6 +184,28 @@ class Board:
             counted = join((f"{self.done:>{len(str(self.planned))}}/{self.planned}  ", DIM), line)
         # Without the lock: a screen that is being drawn holds the console's and wants this one.
         self._say(counted, keep)
+
+
+def progress_text(board: Board) -> str:
+    """How far it is, how fast, and how long it will take."""
+    words = f"{board.done} of {board.planned} turns, {clock(board.clock() - board.begun)} gone"
+    rate, left = board.rate, board.seconds_left
+    if rate is None or left is None:
+        return words
+    return f"{words}, {60 * rate:.1f} a minute" + (
+        f", about {clock(left)} left" if board.left else ""
+    )
+
+
+def best_text(board: Board) -> str:
+    """How many problems are solved, and the fastest kernel of them all."""
+    lanes = list(board.lanes.values())
+    solved = f"{sum(lane.correct for lane in lanes)} of {len(lanes)} problems solved"
+    timed = [(lane.best.speedup, lane) for lane in lanes if lane.best]
+    if not timed:
+        return solved
+    best, lane = max(timed, key=lambda pair: pair[0])
+    return f"{solved}, best {speedup(best)} on {lane.id}"
 
 
 def turn_text(turn: Turn) -> Text:

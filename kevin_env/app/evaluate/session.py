@@ -1,6 +1,5 @@
 """One evaluation on the command line: resolves its configuration, plays it and reports its end."""
 
-import contextlib
 import functools
 import os
 import re
@@ -12,18 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from kevin_env.app.errors import ENDED_EARLY, INTERRUPTED, JUDGE_FAILED, WRONG_ARGUMENTS, BadInput
-from kevin_env.app.evaluate.board import Board
-from kevin_env.app.evaluate.board_screen import best_text, progress_text, render
+from kevin_env.app.evaluate.board import Board, best_text, progress_text
 from kevin_env.app.evaluate.config import EvalConfig, Human, OpenAI
 from kevin_env.app.evaluate.figures import RunMetrics
 from kevin_env.app.evaluate.folder import OnBadLine, RunFolder
 from kevin_env.app.evaluate.players import Player, policy_name
 from kevin_env.app.evaluate.run import Log, Run, Setup
-from kevin_env.app.replay.pieces import Size
 from kevin_env.app.screen import show
 from kevin_env.judge.api import JudgePool
 from kevin_env.kernelbench import PREFIX
@@ -116,14 +112,16 @@ def evaluate(
         and not console.is_dumb_terminal
         and not isinstance(config.policy, Human)
     )
-    board = _board(config, problems, recorded, console, live)
+    kept: list[Text] = []
+    board = _board(config, problems, recorded, None if live else console, kept)
     if board.done:
         show(console, f"resuming {folder.path} after {board.done} of {board.planned} turns")
     try:
         with open_log() as log:
             run = Run(Setup(config, problems, folder, pool, player, board, log), recorded)
-            with _watched(board, console if live else None):
-                interrupted = _interrupted(run)
+            interrupted = _on_screen(board, run) if live else _interrupted(run)
+            for line in kept:
+                console.print(line, soft_wrap=True)
             metrics = folder.recorded(config.prices, bad_line).measured()
             if metrics:
                 folder.write_metrics(metrics)
@@ -147,6 +145,13 @@ def _interrupted(run: Run) -> bool:
     return False
 
 
+def _on_screen(board: Board, run: Run) -> bool:
+    """Plays on a screen; returns whether it was interrupted."""
+    from kevin_env.app.tui.board import BoardApp
+
+    return BoardApp(board, run).play()
+
+
 def _left_out(console: Console, line: BadLine) -> None:
     show(console, f"left out: {line}", "yellow")
 
@@ -155,10 +160,10 @@ def _board(
     config: EvalConfig,
     problems: Sequence[Problem],
     recorded: Sequence[Trajectory],
-    console: Console,
-    live: bool,
+    console: Console | None,
+    kept: list[Text],
 ) -> Board:
-    """A board that prints its news; below a live screen only those that should stay."""
+    """A board that prints its news; without a console those that should stay go to `kept`."""
     shape = config.search.shape(config.samples, config.settings.max_turns)
     place = str(config.out or "")
     size = f"{len(problems)} problems x {shape.samples} samples x {shape.turns} turns"
@@ -166,24 +171,12 @@ def _board(
     title = f"{policy_name(config)}  {size}, {config.search.kind}  {place}"
 
     def say(line: Text, keep: bool) -> None:
-        if keep or not live:
+        if console is not None:
             console.print(line, soft_wrap=True)
+        elif keep:
+            kept.append(line)
 
     return Board(title, [each.id for each in problems], shape, recorded, say)
-
-
-@contextlib.contextmanager
-def _watched(board: Board, console: Console | None) -> Iterator[None]:
-    """Shows the board as a live screen, if there is a console for it."""
-    if console is None:
-        yield
-        return
-
-    def screen() -> Text:
-        return Text("\n").join(render(board, Size(console.width, console.height)))
-
-    with Live(get_renderable=screen, console=console, refresh_per_second=4, transient=True):
-        yield
 
 
 def _last_words(run: Run, folder: RunFolder, interrupted: bool) -> Iterator[tuple[str, str]]:
