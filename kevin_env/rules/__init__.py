@@ -1,186 +1,132 @@
-"""What a submission may do, as far as its text shows it before anything runs.
+"""What a submission may do, as far as its text shows before anything runs.
 
-Under the rules `kernel`, in what `ModelNew.forward` reaches, torch may allocate, view, shape, cast,
-ask, and handle devices, streams, events and graphs; the computing is done by kernels of the
-submission's own. `partial` asks for one such kernel and lets torch do the rest. `open` admits any
-code.
+Under `kernel`, kernels of the submission do the computing in all code that `ModelNew.forward`
+reaches; torch may allocate, view, copy, cast and query, and handle devices, streams and graphs.
+`partial` asks for one such kernel and leaves the rest to torch. `open` admits any code.
 
-This reading gives early messages for ordinary spellings, with a line, and reports only what it is
-sure of. What it cannot decide (how large a tensor is, which branch runs, what a name stands for
-that is looked up while the code runs) is left to what torch is seen to do when the submission is
-called.
+The reader gives early messages, with a line, and reports only what is certain. All else, such as
+how large a tensor is or which branch runs, is decided by what torch dispatches when the submission
+is called (`kevin_env.rules.recorded`).
 """
 
 import ast
 import warnings
-from collections.abc import Sequence
 
 from kevin_env.outcome import CompileError, FormatError, RulesViolation
 from kevin_env.parsing import defines, lacks_forward, marked, nodes_of, tree_of, walk
-from kevin_env.rules import cpp
-from kevin_env.rules import vocabulary as words
-from kevin_env.rules.dispatcher import interferes
-from kevin_env.rules.evaluator import Finding
-from kevin_env.rules.kernels import may_hold_a_kernel
+from kevin_env.rules.expressions import Finding
 from kevin_env.rules.reader import Reader
 from kevin_env.rules.recorded import Rules as Rules
-from kevin_env.rules.things import Imported
-from kevin_env.rules.values import thing
-
-_MOST_NAMED = 4
-_TOO_DEEP = "The code is nested too deeply to be read; a chain of hundreds of elif or of + counts as nested, a loop does not."
-_NO_MODEL = FormatError(
-    kind="no_model", message="The code defines no class ModelNew at its top level."
-)
-_NO_FORWARD = FormatError(kind="no_forward", message="The class ModelNew has no method forward.")
+from kevin_env.rules.recorded import also
+from kevin_env.rules.scan import cpp_operations, interferes, may_hold_a_kernel
+from kevin_env.rules.values import Imported, callee
+from kevin_env.rules.vocabulary import words
 
 
 def check_rules(
     code: str, mode: Rules = "kernel", glue: float = 0.0
 ) -> CompileError | FormatError | RulesViolation | None:
-    """What is wrong with a submission before it is built; None when it may be judged.
+    """What is wrong with a submission before it is built.
 
-    A file that does not parse is `compile/syntax`, one without a class `ModelNew` at its top level,
-    which may have been given that name by an assignment, `format/no_model`, and one whose
-    `ModelNew` has no `forward`, `format/no_forward`, in every mode. Where some `glue` is admitted,
-    operations on tensors that may be small are left to what runs.
+    Args:
+        code: The submission.
+        mode: The rules. In every mode, `ModelNew` must be defined and have a method `forward`.
+        glue: The share of the largest tensor below which torch may compute. If it is not 0,
+            operations on tensors that may be small are not reported.
     """
     try:
-        tree = _parse(code)
-        if isinstance(tree, CompileError):
-            return tree
-        if not defines(tree, "ModelNew"):
-            return _NO_MODEL
-        if lacks_forward(tree, "ModelNew"):
-            return _NO_FORWARD
-        return None if mode == "open" else _check(tree, mode, glue > 0)
-    except (RecursionError, MemoryError):
-        return CompileError(kind="syntax", message=_TOO_DEEP)
-
-
-def _parse(code: str) -> ast.Module | CompileError:
-    try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # an odd escape in a submission is no message for our user
-            return tree_of(code)
+            warnings.simplefilter("ignore")  # an invalid escape in the submission
+            tree = tree_of(code)
+        if not defines(tree, "ModelNew"):
+            message = "The code defines no class ModelNew at its top level."
+            return FormatError(kind="no_model", message=message)
+        if lacks_forward(tree, "ModelNew"):
+            message = "The class ModelNew has no method forward."
+            return FormatError(kind="no_forward", message=message)
+        return None if mode == "open" else _check(tree, mode, glue > 0)
     except SyntaxError as error:
-        message = f"{type(error).__name__}: {error.msg}"
-        return CompileError(
-            kind="syntax", message=message, line=error.lineno, details=marked(code, error)
-        )
+        message, details = f"{type(error).__name__}: {error.msg}", marked(code, error)
+        return CompileError(kind="syntax", message=message, line=error.lineno, details=details)
     except ValueError as error:
         return CompileError(kind="syntax", message=f"The code is not valid text: {error}.")
+    except (RecursionError, MemoryError):
+        message = (
+            "The code is nested too deeply; a chain of hundreds of elif or + counts as nested."
+        )
+        return CompileError(kind="syntax", message=message)
 
 
 def _check(tree: ast.Module, mode: Rules, glue: bool) -> RulesViolation | None:
     if hidden := interferes(tree):
-        message = f"The code uses {hidden[0]}; a submission may not change or watch how torch dispatches operations."
-        return RulesViolation(kind="dispatcher", message=message, line=hidden[1])
+        what, line = hidden
+        rule = "a submission may not change or watch how torch dispatches operations"
+        return RulesViolation(
+            kind="dispatcher", message=f"The code uses {what}; {rule}.", line=line
+        )
     reader = Reader(tree, glue)
     reader.read()
     if reference := _reference(tree, reader):
-        return reference
-    if mode == "kernel" and (findings := [*reader.seen.findings, *_in_cpp(tree, reader)]):
+        what, line = reference
+        message = f"{what}; submissions must be self-contained and may not use the reference."
+        return RulesViolation(kind="inherits_reference", message=message, line=line)
+    launches, models = reader.effects.launches, reader.models()
+    in_cpp = _in_cpp(tree, glue) if launches else []
+    if mode == "kernel" and (findings := [*reader.effects.findings, *in_cpp]):
         return _violation(sorted(findings))
-    message = (
-        ""
-        if reader.seen.launches or not reader.models()
-        else "`forward` launches none of your kernels."
-    )
     if not may_hold_a_kernel(tree):
-        message = (
-            "The code holds no kernel of its own: no Triton function, and no source in C++ or CUDA."
-        )
-    lines = [
-        node.lineno
-        for model in reader.models()
-        for node in model.body
-        if getattr(node, "name", "") == "forward"
-    ]
-    return (
-        RulesViolation(kind="no_kernel", message=message, line=lines[-1] if lines else None)
-        if message
-        else None
-    )
+        what = "no Triton function, and no source in C++ or CUDA"
+        message = f"The code holds no kernel of its own: {what}."
+    elif models and not launches:
+        message = "`forward` launches none of your kernels."
+    else:
+        return None
+    methods = [node for model in models for node in model.body]
+    lines = [node.lineno for node in methods if getattr(node, "name", "") == "forward"]
+    return RulesViolation(kind="no_kernel", message=message, line=lines[-1] if lines else None)
 
 
-def _in_cpp(tree: ast.Module, reader: Reader) -> list[Finding]:
-    """What sources in C++ call, where `forward` launches a kernel at all."""
-    sources = [
-        node
-        for node in nodes_of(tree, ast.Constant)
-        if isinstance(node.value, str) and cpp.is_cpp(node.value)
-    ]
-    return [
-        Finding(
-            min(node.lineno + line, node.end_lineno or node.lineno),
-            "torch_compute",
-            f"{what} in C++",
-        )
-        for node in (sources if reader.seen.launches else [])
-        for line, what in cpp.operations(str(node.value), reader.glue)
-    ]
+def _in_cpp(tree: ast.Module, glue: bool) -> list[Finding]:
+    found: list[Finding] = []
+    for node in nodes_of(tree, ast.Constant):
+        if isinstance(node.value, str):
+            for line, what in cpp_operations(node.value, glue):
+                place = min(node.lineno + line, node.end_lineno or node.lineno)
+                found.append(Finding(place, "torch_compute", f"{what} in C++"))
+    return found
 
 
-def _reference(tree: ast.Module, reader: Reader) -> RulesViolation | None:
-    """Whether the model inherits from a class `Model`, other than `torch.nn.Module` by that name,
-    or imports it.
-    """
+def _reference(tree: ast.Module, reader: Reader) -> tuple[str, int] | None:
+    """Where a model inherits from a class `Model` other than `torch.nn.Module`, or imports one."""
     for model in reader.models():
         lineage = [node for node in reader.lineage(model) if isinstance(node, ast.ClassDef)]
         bases = [
-            (base, value)
+            value
             for node in lineage
             for base, value in zip(node.bases, reader.bases[node], strict=True)
-        ]
-        named = [
-            value
-            for base, value in bases
             if getattr(base, "id", getattr(base, "attr", "")) == "Model"
         ]
-        modules = all(value == thing(Imported("torch.nn.Module")) for value in named)
+        modules = all(value == callee(Imported("torch.nn.Module")) for value in bases)
         if not modules or any(node.name == "Model" for node in lineage):
-            return _inherits("ModelNew inherits from the reference Model", model.lineno)
-    program = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
-    ]
-    skipped = {each for node in program for each in walk(node)}
+            return "ModelNew inherits from the reference Model", model.lineno
+    conditions = [node for node in tree.body if isinstance(node, ast.If)]
+    programs = [node for node in conditions if "__name__" in ast.unparse(node.test)]
+    skipped = {each for node in programs for each in walk(node)}
     for node in [*nodes_of(tree, ast.Import), *nodes_of(tree, ast.ImportFrom)]:
-        package = (node.names[0].name if isinstance(node, ast.Import) else node.module or "").split(
-            "."
-        )[0]
-        model = isinstance(node, ast.ImportFrom) and any(
-            each.name == "Model" for each in node.names
-        )
-        if node not in skipped and (package in words.REFERENCE_PACKAGES or model):
-            return _inherits(
-                f"The code imports {node.names[0].name} from {package or '.'}", node.lineno
-            )
+        names = [each.name for each in node.names]
+        module = names[0] if isinstance(node, ast.Import) else node.module or ""
+        package = module.split(".")[0]
+        model = isinstance(node, ast.ImportFrom) and "Model" in names
+        if node not in skipped and (package in words("reference_packages") or model):
+            return f"The code imports {names[0]} from {package or '.'}", node.lineno
     return None
 
 
-def _inherits(what: str, line: int) -> RulesViolation:
-    message = f"{what}; submissions must be self-contained and may not use the reference."
-    return RulesViolation(kind="inherits_reference", message=message, line=line)
-
-
-def _violation(findings: Sequence[Finding]) -> RulesViolation:
-    """Of the first finding in the file; the others are named with it, so that one turn can mend
-    them all.
-    """
+def _violation(findings: list[Finding]) -> RulesViolation:
+    """A violation of the first finding; its message names the others."""
     first, *others = findings
-    named = [f"{each.what} (line {each.line})" for each in others[:_MOST_NAMED]]
-    if len(others) > _MOST_NAMED:
-        named.append(f"{len(others) - _MOST_NAMED} more")
-    told = (
-        f"has {first.what}"
-        if first.kind == "fallback"
-        else f"uses {first.what}, which counts as computing"
-    )
-    message = f"`forward`, or code that it calls, {told}"
-    message += f"; also {', '.join(named)}." if named else "."
+    does = "has" if first.kind == "fallback" else "uses"
+    counts = "" if first.kind == "fallback" else ", which counts as computing"
+    message = f"`forward`, or code that it calls, {does} {first.what}{counts}"
+    message += also([f"{each.what} (line {each.line})" for each in others])
     return RulesViolation(kind=first.kind, message=message, line=first.line)

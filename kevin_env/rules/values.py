@@ -1,84 +1,175 @@
-"""Values that are known, and how values are put together and taken apart."""
+"""What an expression may stand for while a submission is read."""
 
+import ast
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
 
-from kevin_env.rules.things import IsTensor, Thing, Value
-
-_MOST_PARTS = 64
-_DEEPEST = 4
-_LEAST: tuple[IsTensor, ...] = ("", "maybe", "some", "large")
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_MAX_PARTS = 64
+_MAX_DEPTH = 4
 
 
-def thing(*things: Thing) -> Value:
-    """What is one of these."""
-    return Value(things=frozenset(things))
+@dataclass(eq=False)
+class Scope:
+    """Names of a function, a class body or the module.
+
+    Attributes:
+        parent: The enclosing scope.
+        owner: The class whose body this is; functions inside the body do not see its names.
+        returned: What `return` statements of the function return.
+    """
+
+    parent: "Scope | None" = None
+    owner: ast.ClassDef | None = None
+    names: "dict[str, Value]" = field(default_factory=dict[str, "Value"])
+    global_names: set[str] = field(default_factory=set[str])
+    returned: "list[Value]" = field(default_factory=list["Value"])
+
+    def home(self, name: str) -> "Scope | None":
+        """The innermost scope that binds the name."""
+        scope: Scope | None = self
+        while scope and (name not in scope.names or (scope.owner and scope is not self)):
+            scope = scope.parent
+        return scope
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Something from a package or from `builtins`; `made` is an instance of a `torch.nn` class."""
+
+    path: str
+    made: bool = False
+
+
+@dataclass(frozen=True)
+class Own:
+    """A class of the submission, or an instance of it if `made`."""
+
+    node: ast.ClassDef
+    made: bool = False
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function defined in `scope` and in the class `home`, bound to `owner`."""
+
+    node: FunctionNode
+    scope: Scope
+    home: ast.ClassDef | None = None
+    owner: Own | None = None
+
+
+IsTensor = Literal["", "maybe", "some", "large"]
+Base = ast.ClassDef | Imported
+Callee = Literal["unknown", "kernel"] | Imported | Own | Function
+"""Anything that may be called. `unknown` may be a kernel; `kernel` may be a library of kernels."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """What an expression may stand for.
+
+    Attributes:
+        tensor: `some` if it certainly is a tensor, `large` if it is also as large as an input of
+            `forward`, `maybe` for what a kernel returns.
+        callees: Everything it may be when it is called.
+        parts: Contents of a container: one value for all of them, or one for each place if `exact`
+            or `names` is set.
+        names: The keys of all parts.
+    """
+
+    tensor: IsTensor = ""
+    callees: frozenset[Callee] = frozenset()
+    parts: "tuple[Value, ...]" = ()
+    exact: bool = False
+    names: tuple[str, ...] = ()
+    is_none: bool = False
+    depth: int = 0
+
+
+def callee(*callees: Callee) -> Value:
+    """A value that is one of these."""
+    return Value(callees=frozenset(callees))
 
 
 PLAIN = Value()
-"""A number, a text, a type: nothing that computes or launches when it is called."""
+"""A number, a string, a type: nothing that computes or launches when it is called."""
 NONE = Value(is_none=True)
 MAYBE = Value("maybe")
 SOME = Value("some")
 LARGE = Value("large")
-UNKNOWN = thing("unknown")
-KERNEL = thing("kernel")
+UNKNOWN = callee("unknown")
+KERNEL = callee("kernel")
 
 
-def one(value: Value) -> Value:
-    """Any part of a container; of a tensor a part of it."""
+@dataclass(frozen=True)
+class Arguments:
+    """Arguments of a call; `rest` is what any further argument may be."""
+
+    positional: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+    rest: Value | None = None
+
+    def all(self) -> list[Value]:
+        """Every argument."""
+        rest = [self.rest] if self.rest else []
+        return [*self.positional, *(value for _, value in self.keywords), *rest]
+
+    def first(self) -> Value:
+        """The first argument; plain if there is none."""
+        return next(iter(self.all()), PLAIN)
+
+    def flat(self) -> list[Value]:
+        """Every argument, and the parts of those that are containers."""
+        return [value for given in self.all() for value in (given, *given.parts)]
+
+    def tensors(self) -> set[str]:
+        """The kinds of tensors passed, also inside lists."""
+        return {value.tensor for value in self.flat()} - {""}
+
+
+def element(value: Value) -> Value:
+    """Any element of a container or a tensor."""
     if value.tensor:
         return MAYBE if value.tensor == "maybe" else SOME
-    return join([*value.parts, *([UNKNOWN] if "unknown" in value.things else [])])
+    return join([*value.parts, *([UNKNOWN] if "unknown" in value.callees else [])])
 
 
-def part(value: Value, place: int | str) -> Value:
-    """The part of a container in that place, or of that name."""
-    if isinstance(place, str):
-        return value.parts[value.names.index(place)] if place in value.names else one(value)
-    return (
-        value.parts[place]
-        if value.exact and -len(value.parts) <= place < len(value.parts)
-        else one(value)
-    )
+def item(value: Value, key: int | str) -> Value:
+    """The element of a container with this index or name."""
+    if isinstance(key, str):
+        return value.parts[value.names.index(key)] if key in value.names else element(value)
+    known = value.exact and -len(value.parts) <= key < len(value.parts)
+    return value.parts[key] if known else element(value)
 
 
 def container(parts: Iterable[Value], exact: bool = False, names: tuple[str, ...] = ()) -> Value:
-    """A list, a tuple, a dictionary or a module of others that holds them; `names` are the keys of
-    all of them.
-    """
+    """A list, tuple, dictionary or module container that holds these."""
     held = tuple(parts)
     depth = 1 + max((each.depth for each in held), default=0)
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return UNKNOWN
-    if (exact or names) and len(held) <= _MOST_PARTS:
+    if (exact or names) and len(held) <= _MAX_PARTS:
         return Value(parts=held, exact=exact, names=names, depth=depth)
     return Value(parts=(join(held),) if held else (), depth=depth)
 
 
 def join(values: Iterable[Value]) -> Value:
-    """Everything that one of the values may be; a tensor where each is one. None adds nothing to
-    the others.
-    """
+    """Everything one of the values may be: a tensor only if each is one. None adds nothing."""
     given = list(values)
     some = [value for value in given if not value.is_none] or given
     if len(set(some)) < 2:
         return some[0] if some else PLAIN
+    order: tuple[IsTensor, ...] = ("", "maybe", "some", "large")
     kinds = {value.tensor for value in some}
-    tensor: IsTensor = next(kind for kind in _LEAST if kind in kinds)
-    things = frozenset[Thing]().union(*(value.things for value in some))
-    held, first = [value for value in some if value.parts], some[0]
-    if (
-        len(held) == len(some)
-        and len({(each.exact, each.names, len(each.parts)) for each in some}) == 1
-    ):
-        parts = [join(column) for column in zip(*(value.parts for value in some), strict=True)]
-        return Value(
-            tensor,
-            things,
-            tuple(parts),
-            first.exact,
-            first.names,
-            depth=max(each.depth for each in some),
-        )
-    parts = container(each for value in held for each in value.parts)
-    return Value(tensor, things | parts.things, parts.parts, depth=parts.depth)
+    tensor: IsTensor = next(kind for kind in order if kind in kinds)
+    callees = frozenset[Callee]().union(*(value.callees for value in some))
+    layouts = {(each.exact, each.names, len(each.parts)) for each in some}
+    if all(each.parts for each in some) and len(layouts) == 1:
+        columns = zip(*(value.parts for value in some), strict=True)
+        depth = max(each.depth for each in some)
+        parts, first = tuple(map(join, columns)), some[0]
+        return Value(tensor, callees, parts, first.exact, first.names, depth=depth)
+    held = container(part for value in some for part in value.parts)
+    return Value(tensor, callees | held.callees, held.parts, depth=held.depth)
