@@ -17,15 +17,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from kevin_env.candidate import commands, imagined
-from kevin_env.extension.ninja import NICENESS
-
-if TYPE_CHECKING:
-    from kevin_env.candidate.runtime import Runtime
+from kevin_env.candidate import fake_cuda, programs
+from kevin_env.candidate.model import LoadedModel
+from kevin_env.extension.build import NICENESS
 
 MOST_AT_ONCE = 16
 """Kernels that are compiled at once, however many cores there are: each takes tens of MB of its
@@ -38,7 +36,7 @@ driver.
 """
 
 
-def precompile(runtime: "Runtime", cases: list[dict[str, Any]], seconds: float) -> None:
+def precompile(runtime: LoadedModel, cases: list[dict[str, Any]], seconds: float) -> None:
     """Compiles what the submission launches in any of the cases; at the latest after `seconds`
     every copy is dead.
 
@@ -68,7 +66,7 @@ def has_kernels() -> bool:
 
 
 def in_copies(
-    runtime: "Runtime", cases: list[dict[str, Any]], seconds: float, properties: Any
+    runtime: LoadedModel, cases: list[dict[str, Any]], seconds: float, properties: Any
 ) -> None:
     """Tries the cases, all at once, on a device with these properties. Other arguments as
     `precompile`.
@@ -82,7 +80,7 @@ def in_copies(
             os.write(writer, bytes(at_once))
             compilations = Compilations(Path(folder), reader, writer)
             tries = [partial(_try, runtime, case, properties, compilations) for case in cases]
-            commands.in_forks(tries, seconds, {})
+            programs.in_forks(tries, seconds, {})
     finally:
         os.close(reader)
         os.close(writer)
@@ -169,15 +167,15 @@ class Compilations:
 
 
 def _try(
-    runtime: "Runtime", case: dict[str, Any], properties: Any, compilations: Compilations
+    runtime: LoadedModel, case: dict[str, Any], properties: Any, compilations: Compilations
 ) -> int:
     """In a copy: constructs the model for a case and calls it once."""
     _hush()
     os.nice(NICENESS)
     runtime.channel.close()  # else the judge would not see the end of the process that it talks to
     try:
-        with imagined.imagine(properties, compilations.compile_kernel), torch.no_grad():
-            runtime.regions = dict.fromkeys(("weights", "inbox"), imagined.Region(runtime.device))  # type: ignore
+        with fake_cuda.imagine(properties, compilations.compile_kernel), torch.no_grad():
+            runtime.regions = dict.fromkeys(("weights", "inbox"), fake_cuda.Region(runtime.device))  # type: ignore
             runtime.construct(**case["construct"])
             runtime.stage(**case["stage"])
             runtime.model(*runtime.arguments)

@@ -4,6 +4,7 @@ A region is one allocation: a sealed memfd on a CPU, a CUDA allocation of its ow
 and sizes in bytes.
 """
 
+import ctypes
 import mmap
 import os
 from typing import Any
@@ -19,6 +20,13 @@ Spec = dict[str, Any]
 DONE = 128
 """In the region `words`, bytes from the word that the judge writes to the one that the candidate
 writes.
+"""
+
+POISON = 0xFF
+"""NaN in every floating-point type, of a kind that no GPU computes; -1 in every signed integer."""
+_PERTURB = -6
+"""M_PERTURB of glibc's malloc.h: malloc fills what it hands out with the complement of this
+option's lowest byte.
 """
 
 
@@ -115,3 +123,18 @@ def map_file(fd: int, size: int) -> Region:
 def map_handle(handle: str, size: int, device: torch.device) -> Region:
     """Maps another process's CUDA allocation."""
     return Region(cuda.as_tensor(cuda.open_handle(handle), size, device))
+
+
+def poison(device: torch.device) -> None:
+    """Fills what torch keeps for reuse on a GPU; on a CPU, whatever malloc hands out from now on."""
+    if device.type == "cpu":
+        ctypes.CDLL(None).mallopt(_PERTURB, 0x100 | (POISON ^ 0xFF))  # 0 would turn it off
+        return
+    torch.cuda.synchronize(device)
+    for segment in torch.cuda.memory_snapshot():
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] == "inactive" and segment["device"] == device.index:
+                cuda.as_tensor(address, block["size"], device).fill_(POISON)
+            address += block["size"]
+    torch.cuda.synchronize(device)

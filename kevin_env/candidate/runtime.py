@@ -1,60 +1,27 @@
-"""The loop of a candidate process: load the submission's file, construct its model, call it when
-told.
+"""The loop of a candidate process: orders arrive from the judge as frames, answers go back.
 
-Orders come as frames from the judge. `stage` gives shapes and places of the next inputs, which hold
-old bytes. `go` calls the model; what is answered is where the outputs lie. On a GPU all calls are
-queued by then and wait for a word in device memory, which the judge writes once the inputs are
-there; `finish` waits until they are through.
+`stage` gives shapes and places of the next inputs, which still hold old bytes. `go` calls the model
+and answers where the outputs lie. On a GPU the calls are only queued by then: they wait for a word
+in device memory, which the judge writes once the inputs are there. `finish` waits for them.
 """
 
 import gc
-import importlib.util
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
-from kevin_env import extension
-from kevin_env.candidate import (
-    allocations,
-    commands,
-    cuda,
-    failure,
-    precompile,
-    profiling,
-    programs,
-    tree,
-    weights,
-)
-from kevin_env.candidate.creation import Creation
-from kevin_env.candidate.recorder import Recorder
-from kevin_env.candidate.region import DONE, Region, Spec, is_compact, map_file, map_handle, spec_of
+from kevin_env.candidate import cuda, failure, precompile, profiling, programs, standalone, tree
+from kevin_env.candidate.model import LoadedModel, Message
+from kevin_env.candidate.region import DONE, is_compact, map_file, map_handle, poison, spec_of
 from kevin_env.candidate.seeding import reseed
-from kevin_env.candidate.wire import Channel, Closed, encode
-
-Message = dict[str, Any]
-MOST_PAIRED = 8
-"""Weights that were paired with a buffer and are told."""
+from kevin_env.candidate.wire import Closed, encode
 
 
-class Runtime(programs.Orders):
-    """One submission's process. Every public method is an order of that name."""
-
-    def __init__(self, channel: Channel) -> None:
-        super().__init__()
-        self.channel = channel
-        self.device = torch.device("cpu")
-        self.context = self.readable = False
-        self.path = ""
-        self.entry: Any = None
-        self.model: Any = None
-        self.regions: dict[str, Region] = {}
-        self.arguments, self.held = list[Any](), list[Any]()
-        self.recorder: Recorder | None = None
-        self.kernels: dict[str, None] = {}
+class Runtime(LoadedModel, programs.Orders):
+    """One candidate process. Every public method is an order of that name."""
 
     def serve(self) -> None:
         """Answers orders until the judge hangs up."""
@@ -78,40 +45,8 @@ class Runtime(programs.Orders):
             ):  # stops a clock; what was printed is flushed with the next order
                 self.channel.send_frame(answer)
                 continue
-            commands.flush()
+            programs.flush()
             self.channel.send(answer)
-
-    def prepare(self, device: str, threads: int, readable: bool = False) -> Message:
-        """Warms up: the CUDA context, or the number of threads on a CPU, where the judge may be
-        able to read memory.
-        """
-        self.device, self.readable = torch.device(device), readable
-        if self.device.type == "cuda":
-            torch.cuda.set_device(self.device)
-            torch.zeros(1, device=self.device)
-            torch.cuda.synchronize()
-            self.context = True
-        else:
-            torch.set_num_threads(threads)
-        return {}
-
-    def load(self, path: str, code: str, entry: str, headers: str = "short") -> Message:
-        """Writes the submission to a file of its own and imports it. Compilers run here.
-
-        With `short` headers, torch's extensions are first tried to be built without reading torch's
-        own.
-        """
-        self.path = path
-        if headers == "short":
-            extension.install()
-        Path(path).write_text(code, encoding="utf-8")
-        spec = importlib.util.spec_from_file_location("submission", path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["submission"] = module
-        spec.loader.exec_module(module)
-        self.entry = getattr(module, entry)
-        return {}
 
     def region(self, name: str, size: int, handle: str | None = None) -> Message:
         """Maps memory that the judge shares, under a name; what had that name is unmapped."""
@@ -146,61 +81,6 @@ class Runtime(programs.Orders):
             self.regions.popitem()[1].close()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        return {}
-
-    def construct(
-        self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec], parameters: list[str],
-        seed: int, compiled: bool, precision: str, record: Message | None = None,
-    ) -> Message:  # fmt: skip
-        """Builds the model from the reference's arguments and loads the reference's weights into
-        it.
-
-        With `record`, arguments of a `Recorder`, the next call is recorded.
-        """
-        given = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
-        self.model, self.arguments, self.held = None, [], []
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = (
-            precision == "tf32"
-        )
-        reseed(seed)
-        self.recorder = Recorder(self.path, self.kernels, **record) if record else None
-        recorded = self.recorder.watch() if self.recorder and self.context else nullcontext()
-        with torch.no_grad(), Creation() as creation, recorded:
-            model = self._model(*tree.put_together(init, given))
-        order = creation.names(model) if isinstance(model, nn.Module) else []
-        if isinstance(model, nn.Module):
-            model.to(self.device)
-        with torch.no_grad():
-            theirs = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
-            paired = weights.hand_over(model, theirs, parameters, order)
-        self.model = torch.compile(model) if compiled else model
-        self.synchronize()
-        return {"paired": paired[:MOST_PAIRED]}
-
-    def _model(self, *arguments: Any) -> Any:
-        """Tensors are made on the device, and where the constructor cannot do with that, as they
-        are by default.
-        """
-        try:
-            with torch.device(self.device):
-                return self.entry(*arguments)
-        except Exception as error:
-            if self.device.type == "cpu":
-                raise
-            try:
-                return self.entry(*arguments)
-            except Exception:
-                raise error from None
-
-    def stage(self, inputs: tree.Skeleton, specs: list[Spec], seed: int | None = None) -> Message:
-        """Gets ready for inputs whose bytes are not there yet.
-
-        Seeding takes longer than many a kernel, so it is done here where the reference does not
-        draw.
-        """
-        reseed(seed)
-        inbox = self.regions["inbox"]
-        self.arguments = tree.put_together(inputs, [inbox.tensor(spec) for spec in specs])
         return {}
 
     def go(self, seeds: list[int | None], behind: int | None = None) -> bytes:
@@ -240,7 +120,7 @@ class Runtime(programs.Orders):
     def poison(self) -> Message:
         """Fills memory that the next call may get, that of the last outputs included."""
         self.held = []
-        allocations.poison(self.device)
+        poison(self.device)
         return {}
 
     def profile(self) -> Message:
@@ -258,16 +138,12 @@ class Runtime(programs.Orders):
     def rehearse(
         self, job: Message, folder: str, seconds: float, environment: dict[str, str]
     ) -> Message:
-        """Runs the submission in a copy of this process, so that what it compiles lies in the
-        caches afterwards.
-        """
-        from kevin_env.candidate.replay import replay  # which imports this module
+        """Runs the submission in a fork, which leaves what it compiles in the caches."""
 
-        return {
-            "code": commands.in_a_fork(
-                lambda: replay(job, Path(folder), self.channel), seconds, environment
-            )
-        }
+        def run() -> int:
+            return standalone.run_job(job, Path(folder), self.channel)
+
+        return {"code": programs.in_forks([run], seconds, environment)[0]}
 
     def precompile(self, cases: list[Message], seconds: float) -> Message:
         """Compiles Triton's kernels for these cases in copies of this process. What fails is left
@@ -329,8 +205,3 @@ class Runtime(programs.Orders):
             None if used is None else "outbox"
         )  # larger than any right answer: its shape says enough
         return {**spec, "device": tensor.device.type, "in": place}, used or 0
-
-    def synchronize(self) -> None:
-        """Waits for the device."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from kevin_env.extension.ninja import gently, raise_error, run_ninja_build
+from kevin_env.extension.build import gently, raise_error, run_ninja_build
 from kevin_env.extension.sources import HEADERS, Needs, read_sources
-from kevin_env.extension.stubs import add_stubs, link_flags
+from kevin_env.extension.build import add_stubs, link_flags
 
 TESTED = ("2.11", "2.13")
 """Versions of torch that both ways were compared on; with any other one the full headers serve."""

@@ -20,7 +20,7 @@ from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
-from kevin_env.candidate import imagined, precompile, tree
+from kevin_env.candidate import fake_cuda, precompile, tree
 from kevin_env.candidate.region import spec_of
 from kevin_env.candidate.runtime import Runtime
 
@@ -128,7 +128,7 @@ def compile_in_copies(runtime: Runtime) -> None:
 def compile_for_calls(runtime: Runtime) -> None:
     """Calls the model on tensors that are there, with everything taken away that needs a device."""
     run, move = JITFunction.run, torch.Tensor.to
-    driver.set_active(imagined._driver(PROPERTIES))
+    driver.set_active(fake_cuda._driver(PROPERTIES))
     setattr(JITFunction, "run", lambda self, *a, warmup, **k: run(self, *a, warmup=True, **k))  # noqa: B010
     Autotuner.do_bench = property(lambda _: lambda call, quantiles: [call() or 0.0] * 3)  # type: ignore[assignment]
     setattr(torch.Tensor, "to", lambda self, to: self if to == "cuda" else move(self, to))  # noqa: B010

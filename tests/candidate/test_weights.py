@@ -5,8 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from kevin_env.candidate.creation import Creation
-from kevin_env.candidate.weights import State, Unmatched, hand_over, match
+from kevin_env.candidate.weights import Creation, State, Unmatched, hand_over, match
 
 
 class Linear(nn.Module):

@@ -18,7 +18,7 @@ import torch
 from torch.utils import cpp_extension
 
 from kevin_env.extension import ShortPath, build, install
-from kevin_env.extension.ninja import NICENESS, gently, run_ninja_build
+from kevin_env.extension.build import NICENESS, gently, run_ninja_build
 from kevin_env.extension.sources import HEADERS, read_sources
 
 FOLDER = Path(__file__).parent

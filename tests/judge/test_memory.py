@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kevin_env.candidate.allocations import POISON
+from kevin_env.candidate.region import POISON
 from kevin_env.judge.handshake.memory import ALIGNMENT, Image, SharedRegion, image_size
 
 CPU = torch.device("cpu")

@@ -7,7 +7,7 @@ import torch
 from test_check import told_apart
 from test_hang import SOFTMAX
 
-from kevin_env.candidate.allocations import POISON
+from kevin_env.candidate.region import POISON
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.compare import chunked as pieces
 from kevin_env.judge.compare.verify import find_pattern, find_wrong, tolerance_of

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.allocations import POISON
+from kevin_env.candidate.region import POISON
 
 from .jury import Mutant
 from .samples import Sample

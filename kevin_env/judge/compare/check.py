@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.allocations import POISON
+from kevin_env.candidate.region import POISON
 from kevin_env.judge.compare.chunked import counts_of
 from kevin_env.judge.compare.containers import count_of, described, in_order_of, shape_of
 from kevin_env.judge.compare.mismatch import Mismatch

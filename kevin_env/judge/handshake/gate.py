@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.allocations import POISON
+from kevin_env.candidate.region import POISON
 from kevin_env.judge.api import JudgeError
 from kevin_env.judge.device import finish
 from kevin_env.judge.handshake.answer import Answer

@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import cuda
-from kevin_env.candidate.allocations import POISON
-from kevin_env.candidate.region import Region, Spec, spec_of
+from kevin_env.candidate.region import POISON, Region, Spec, spec_of
 
 ALIGNMENT = 512
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 
 from kevin_env import candidate
-from kevin_env.candidate.replay import DIFFERENT as DIFFERENT
+from kevin_env.candidate.standalone import DIFFERENT as DIFFERENT
 from kevin_env.judge.api import Options
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.cases import construction, handed_over
@@ -34,7 +34,7 @@ package = sys.argv[1]
 for name, folder in (("kevin_env", package), ("kevin_env.candidate", package + "/candidate")):
     module = sys.modules[name] = types.ModuleType(name)
     module.__path__ = [folder]
-from kevin_env.candidate.replay import main
+from kevin_env.candidate.standalone import main
 main()
 """
 """Starts the program without importing what is ours alone: in a checkout a sandbox shows nothing of

@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from kevin_env.candidate import interpreter, libdevice
+from kevin_env.candidate import interpreter
 from kevin_env.candidate.wire import Channel, Closed
 from kevin_env.judge.sandbox import levels, namespaces, privileges, root
 from kevin_env.judge.sandbox.groups import Group
@@ -67,8 +67,7 @@ def _import_all() -> None:
     with contextlib.suppress(ImportError):
         importlib.import_module("triton.language")
         if os.environ.get("TRITON_INTERPRET"):
-            interpreter.tune_without_a_device()
-            libdevice.fill_in()
+            interpreter.complete()
 
 
 def _warm(capability: str) -> None:
@@ -79,7 +78,7 @@ def _warm(capability: str) -> None:
             int(capability.replace(".", ""))
         )
     with contextlib.suppress(Exception):  # nor then is anything compiled beforehand
-        importlib.import_module("kevin_env.candidate.imagined").warm()
+        importlib.import_module("kevin_env.candidate.fake_cuda").warm()
 
 
 def _start(

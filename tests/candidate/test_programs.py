@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kevin_env.candidate.commands import in_forks
+from kevin_env.candidate.programs import in_forks
 
 
 @pytest.mark.timeout(45)

@@ -1,0 +1,144 @@
+"""A submission's model in the candidate process: loaded, constructed, and given its inputs."""
+
+import importlib.util
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from kevin_env import extension
+from kevin_env.candidate import tree, weights
+from kevin_env.candidate.recorder import Recorder
+from kevin_env.candidate.region import Region, Spec
+from kevin_env.candidate.seeding import reseed
+from kevin_env.candidate.wire import Channel
+
+Message = dict[str, Any]
+MAX_PAIRED = 8
+"""Weights paired with a buffer by shape that are reported."""
+
+
+class LoadedModel:
+    """One submission and its model.
+
+    Args:
+        channel: The connection to the judge.
+
+    Attributes:
+        context: Whether this process has a CUDA context.
+        readable: Whether the judge can read this process's memory.
+        entry: The submission's class.
+        regions: Memory shared with the judge, by name.
+        arguments: The staged inputs.
+        held: What keeps the memory of the last outputs alive.
+        recorder: Of the next call, if that is to be recorded.
+        kernels: Kernels that earlier recorded calls ran.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        super().__init__()
+        self.channel = channel
+        self.device = torch.device("cpu")
+        self.context = self.readable = False
+        self.path = ""
+        self.entry: Any = None
+        self.model: Any = None
+        self.regions: dict[str, Region] = {}
+        self.arguments, self.held = list[Any](), list[Any]()
+        self.recorder: Recorder | None = None
+        self.kernels: dict[str, None] = {}
+
+    def prepare(self, device: str, threads: int, readable: bool = False) -> Message:
+        """Warms up: the CUDA context, or the number of threads on a CPU, where the judge may be
+        able to read memory.
+        """
+        self.device, self.readable = torch.device(device), readable
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+            torch.zeros(1, device=self.device)
+            torch.cuda.synchronize()
+            self.context = True
+        else:
+            torch.set_num_threads(threads)
+        return {}
+
+    def load(self, path: str, code: str, entry: str, headers: str = "short") -> Message:
+        """Writes the submission to a file of its own and imports it. Compilers run here.
+
+        With `short` headers, torch's extensions are first tried to be built without reading torch's
+        own.
+        """
+        self.path = path
+        if headers == "short":
+            extension.install()
+        Path(path).write_text(code, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("submission", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["submission"] = module
+        spec.loader.exec_module(module)
+        self.entry = getattr(module, entry)
+        return {}
+
+    def construct(
+        self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec], parameters: list[str],
+        seed: int, compiled: bool, precision: str, record: Message | None = None,
+    ) -> Message:  # fmt: skip
+        """Builds the model from the reference's arguments and loads the reference's weights into
+        it.
+
+        With `record`, arguments of a `Recorder`, the next call is recorded.
+        """
+        given = [self.regions["weights"].tensor(spec).clone() for spec in tensors]
+        self.model, self.arguments, self.held = None, [], []
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = (
+            precision == "tf32"
+        )
+        reseed(seed)
+        self.recorder = Recorder(self.path, self.kernels, **record) if record else None
+        recorded = self.recorder.watch() if self.recorder and self.context else nullcontext()
+        with torch.no_grad(), weights.Creation() as creation, recorded:
+            model = self._model(*tree.put_together(init, given))
+        order = creation.names(model) if isinstance(model, nn.Module) else []
+        if isinstance(model, nn.Module):
+            model.to(self.device)
+        with torch.no_grad():
+            theirs = {name: self.regions["weights"].tensor(spec) for name, spec in state.items()}
+            paired = weights.hand_over(model, theirs, parameters, order)
+        self.model = torch.compile(model) if compiled else model
+        self.synchronize()
+        return {"paired": paired[:MAX_PAIRED]}
+
+    def _model(self, *arguments: Any) -> Any:
+        """Tensors are made on the device, and where the constructor cannot do with that, as they
+        are by default.
+        """
+        try:
+            with torch.device(self.device):
+                return self.entry(*arguments)
+        except Exception as error:
+            if self.device.type == "cpu":
+                raise
+            try:
+                return self.entry(*arguments)
+            except Exception:
+                raise error from None
+
+    def stage(self, inputs: tree.Skeleton, specs: list[Spec], seed: int | None = None) -> Message:
+        """Gets ready for inputs whose bytes are not there yet.
+
+        Seeding takes longer than many a kernel, so it is done here where the reference does not
+        draw.
+        """
+        reseed(seed)
+        inbox = self.regions["inbox"]
+        self.arguments = tree.put_together(inputs, [inbox.tensor(spec) for spec in specs])
+        return {}
+
+    def synchronize(self) -> None:
+        """Waits for the device."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
