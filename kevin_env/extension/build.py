@@ -6,17 +6,18 @@ import inspect
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import sysconfig
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.utils import cpp_extension
 
-from kevin_env.extension.build import gently, raise_error, run_ninja_build
 from kevin_env.extension.sources import HEADERS, Needs, read_sources
-from kevin_env.extension.build import add_stubs, link_flags
 
 TESTED = ("2.11", "2.13")
 """Versions of torch that both ways were compared on; with any other one the full headers serve."""
@@ -25,6 +26,11 @@ PYBIND = (3, 0)
 have.
 """
 SECONDS = 120.0
+NICENESS = 10
+"""How much lower the priority of compilers is than that of who is timed."""
+GRACE = 0.2
+"""Seconds for ninja to print what the compiler that failed has said."""
+_RULE = "\nrule short_stub\n  command = ld -shared -soname $soname -o $out -b binary /dev/null\n\n"
 Request = dict[str, Any]
 
 
@@ -229,3 +235,87 @@ def _line_type() -> str:
     return (
         "uint32_t" if "uint32_t line_number" in _torch_header("c10/cuda/CUDAException.h") else "int"
     )
+
+
+def gently(command: list[str]) -> list[str]:
+    """The command at a lower priority, where that can be had: whoever is timed meanwhile comes
+    first.
+    """
+    nice = shutil.which("nice")
+    return [nice, "-n", str(NICENESS), *command] if nice else command
+
+
+def run_ninja_build(build_directory: str, verbose: bool, error_prefix: str) -> None:
+    """Builds what `build.ninja` in a folder says, like the function of torch that it stands in for.
+
+    Raises:
+        RuntimeError: when a compiler fails; its cause carries what all of them printed, also when
+            that was shown.
+    """
+    workers = cpp_extension._get_num_workers(verbose)
+    command = gently(["ninja", "-v", *(["-j", str(workers)] if workers is not None else ())])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with subprocess.Popen(
+        command, cwd=build_directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as ninja:
+        output = _read(ninja, verbose)
+    if ninja.returncode:
+        raise_error(error_prefix, command, output, shown=verbose)
+
+
+def raise_error(error_prefix: str, command: list[str], output: bytes, shown: bool) -> NoReturn:
+    """Raises what torch raises when ninja has failed, the output in its text unless that was shown
+    already.
+    """
+    text = (
+        f"{error_prefix}: {output.decode(errors='replace')}"
+        if output and not shown
+        else error_prefix
+    )
+    raise RuntimeError(text) from subprocess.CalledProcessError(1, command, output)
+
+
+def _read(ninja: "subprocess.Popen[bytes]", verbose: bool) -> bytes:
+    lines: list[bytes] = []
+    failed = False
+    assert ninja.stdout is not None
+    for line in ninja.stdout:
+        lines.append(line)
+        if verbose:
+            os.write(1, line)
+        if line.startswith(b"FAILED: ") and not failed:
+            failed = True
+            threading.Timer(GRACE, ninja.send_signal, (signal.SIGINT,)).start()
+    return b"".join(lines)
+
+
+def link_flags(flags: list[str], folder: Path) -> list[str]:
+    """Flags of the linker, by which stubs in `folder` are found before the libraries that they
+    stand for.
+    """
+    found = [f"-l{name}" for name in _libraries(flags)]
+    # some compilers leave out libraries that seem to be of no use, as these do
+    return [f"-L{folder}", "-Wl,--push-state,--no-as-needed", *found, "-Wl,--pop-state", *flags]
+
+
+def add_stubs(ninja: Path, flags: list[str], folder: Path, library: str) -> None:
+    """Has `ninja`, a file that torch wrote, make the stubs before it links `library`."""
+    stubs = {folder / f"lib{name}.so": f"lib{name}.so" for name in _libraries(flags)}
+    edges = "".join(
+        f"build {stub}: short_stub\n  soname = {name}\n" for stub, name in stubs.items()
+    )
+    needed = " ".join(map(str, stubs))
+    lines = ninja.read_text(encoding="utf-8").splitlines()
+    linked = [
+        f"{line} | {needed}" if line.startswith(f"build {library}: link ") else line
+        for line in lines
+    ]
+    ninja.write_text("\n".join(linked) + _RULE + edges, encoding="utf-8")
+
+
+def _libraries(flags: list[str]) -> list[str]:
+    names = [flag[2:] for flag in flags if flag.startswith("-l")]
+    return [
+        name for name in names if (Path(cpp_extension.TORCH_LIB_PATH) / f"lib{name}.so").exists()
+    ]

@@ -9,15 +9,15 @@ in doubt: they may call whatever a header happens to bring.
 """
 
 import contextlib
+import functools
 import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from kevin_env.extension.declarations import Piece, cut
-from kevin_env.extension.plain import Names, names_of
+from kevin_env.extension.declarations import Piece, Token, cut
 from kevin_env.extension.sources import HEADERS
 
 _SEVERE = re.compile(r"^(?P<file>/[^\s:()]+)\((?P<line>\d+)\): error: ")
@@ -36,6 +36,56 @@ _FLAG = re.compile(
 _LAST_LINE = re.compile(r"[^}]*\}\s*(//.*)?")
 """Of a function after which nothing begins on the same line."""
 _VARIABLES = re.compile(r"CPATH|\w*_INCLUDE_PATH|NVCC_\w+|GCC_EXEC_PREFIX|COMPILER_PATH")
+
+NAMES = Path(__file__).with_name("names.txt")
+_WORDS = {
+    "keywords": "alignas alignof asm auto bool break case catch char class const const_cast constexpr continue "
+    "decltype default do double else enum explicit extern false float for goto if inline int long "
+    "mutable noexcept nullptr private protected public register reinterpret_cast return short signed "
+    "sizeof static static_assert static_cast struct switch template this throw true try typedef "
+    "typename union unsigned using void volatile while",
+    "types": "auto bool char double float int long short signed unsigned void size_t dim3 int8_t int16_t "
+    "int32_t int64_t uint8_t uint16_t uint32_t uint64_t float2 float3 float4 int2 int3 int4 uint2 "
+    "uint3 uint4 double2 class typename enum struct",
+    "called": "acos acosh asin asinh atan atanh atomicAdd cos cosh exp expm1 log log10 log1p log2 pow sin sinh "
+    "sqrt tan tanh",
+    "uncertain": "typeid new delete co_await co_return co_yield requires concept friend namespace",
+    "float.h": "FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN DBL_EPSILON",
+    "limits.h": "INT_MAX INT_MIN UINT_MAX LLONG_MAX LLONG_MIN",
+}  # fmt: skip
+KEYWORDS, _TYPES, _CALLED, _UNCERTAIN, _FLOATS, _INTEGERS = (
+    frozenset(words.split()) for words in _WORDS.values()
+)
+"""Of these, calls mean the same though the full headers add overloads for types that only they
+have; the uncertain keywords need a header, or look further than the words beside them.
+"""
+_BROUGHT = {"cfloat": _FLOATS, "float.h": _FLOATS, "climits": _INTEGERS, "limits.h": _INTEGERS}
+"""What a source declares by including it."""
+FORM = re.compile(
+    r"_\w*|Py\w*|py\w*|THP\w*|FLAGS_\w*|[A-Z][A-Z0-9_]*|(?:SYS|SCN|PRI|C10|TORCH|AT|NV)_?\w*|CU\w*|cu[A-Z]\w*|nv_?[A-Z]?\w*"
+    r"|(?:cuda|cublas|cusparse|cusolver|curand|cufft|cudnn|nvrtc|make_cu)\w*|\w+Info(?:_t)?|stdc_\w+|(?:pthread|cl)_\w+"
+)
+"""Names that full headers have by the thousand; of another version, others."""
+_KNOWN = re.compile(
+    r"__(?:global|device|host|shared|constant|forceinline|launch_bounds|restrict|noinline|align)__|__restrict"
+    r"|__syncthreads(?:_count|_and|_or)?|__syncwarp|__activemask|__threadfence(?:_block|_system)?"
+    r"|__(?:shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all)_sync"
+    r"|__ld(?:g|ca|cg|cs)"
+    r"|__(?:exp|exp10|log|log2|log10|sin|cos|tan|pow|saturate|fdivide)f|__f(?:add|sub|mul|maf|div|sqrt|rcp|rsqrt)_r[nzud]"
+    r"|__(?:float_as_u?int|u?int_as_float|float2u?int_r[nzud]|u?int2float_r[nzud])|__popc(?:ll)?|__clz(?:ll)?|__ffs(?:ll)?"
+    r"|__brev(?:ll)?|__u?mul(?:24|hi)|INFINITY|NAN|M_PI|HUGE_VALF?"
+)
+"""Names of such a form that CUDA, or every short header, declares; full ones add overloads for
+16-bit floats only.
+"""
+_RESULTS = frozenset((")", "]", "mutable", "noexcept", "constexpr"))
+_BETWEEN = frozenset(("*", "&", "const", "volatile", "__restrict__", "__restrict"))
+_QUALIFIERS = frozenset(("::", "struct", "class", "enum", "union"))
+"""Behind these a word does not mean the variable of that name."""
+_AFTER = frozenset("=;,)[{:>")
+_NUMBER = re.compile(
+    r"(?:0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlL]{0,3}|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFlL]?"
+)
 
 
 def final_errors(
@@ -105,7 +155,7 @@ def _is_final(
     return False
 
 
-def _depends_on_nothing(path: Path, line: int, folders: Sequence[Path], names: Names) -> bool:
+def _depends_on_nothing(path: Path, line: int, folders: Sequence[Path], names: "Names") -> bool:
     """Whether a line lies inside a function that means the same with both, as far as the compiler
     has read.
     """
@@ -149,3 +199,118 @@ def _is_of_the_device(piece: Piece) -> bool:
     return not head.isdisjoint(("__global__", "__device__")) and head.isdisjoint(
         ("__host__", "template", "auto", "operator")
     )
+
+
+@dataclass
+class Names:
+    """What is known of names at some place of a source.
+
+    Attributes:
+        doubtful: Names at global scope that the full headers change, or may.
+        macros: Macros of which that is true.
+        own: Names that the source declares itself, in words that mean the same with both.
+    """
+
+    doubtful: set[str]
+    macros: set[str]
+    own: set[str] = field(default_factory=set)
+
+    def learn(self, piece: Piece) -> None:
+        """Remembers what a piece declares: as the source's own, or as doubtful."""
+        plain = self.are_plain(piece)
+        if piece.kind == "include":
+            self.own |= _BROUGHT.get(piece.tokens[0].text[1:-1], set())
+        elif (
+            piece.kind == "define"
+        ):  # what longer ones mean is settled where they are used, and may change until then
+            constant = [token.kind for token in piece.tokens[1:]] == ["number"]
+            (self.own if plain and constant else self.macros).add(piece.tokens[0].text)
+        elif piece.kind == "declaration" and plain:
+            self.own |= _declared(piece.tokens)
+        elif piece.kind == "declaration":
+            self.doubtful |= {
+                token.text for token in piece.tokens[: piece.body] if token.kind == "word"
+            } - KEYWORDS
+
+    def are_plain(self, piece: Piece) -> bool:
+        """Whether all words of a piece mean the same with both headers."""
+        tokens = piece.tokens
+        declared = _declared(tokens) | ({tokens[0].text} if piece.kind == "define" else set())
+        hidden = _hidden(piece)
+        places = zip(_before(tokens), tokens, (*(t.text for t in tokens[1:]), ""), strict=False)
+        return all(
+            self._is_plain(before, token, after, declared, hidden)
+            for before, token, after in places
+        )
+
+    def _is_plain(
+        self, before: str, token: Token, after: str, declared: set[str], hidden: set[str]
+    ) -> bool:
+        word = token.text
+        if token.kind != "word":
+            return token.kind != "number" or bool(_NUMBER.fullmatch(word))
+        if word in self.macros or word in _UNCERTAIN:
+            return False
+        if (
+            before in (".", "->")
+            or word in KEYWORDS
+            or (word in hidden and before not in _QUALIFIERS)
+        ):
+            return True
+        if word in self.doubtful:
+            return word in _CALLED and after == "("
+        return (
+            word in declared
+            or word in self.own
+            or not FORM.fullmatch(word)
+            or bool(_KNOWN.fullmatch(word))
+        )
+
+
+def names_of(defined: set[str]) -> Names:
+    """What is known where a source in CUDA begins; `defined`: macros that are given as flags."""
+    everywhere, _, macros = groups()
+    return Names(set(everywhere), set(macros), set(defined))
+
+
+def _before(tokens: Sequence[Token]) -> list[str]:
+    """The text before each token; the arrow of a lambda's result is told from that of a member."""
+    texts = ["", "", *(token.text for token in tokens)]
+    pairs = itertools.pairwise(texts[:-1])
+    return ["" if arrow == "->" and before in _RESULTS else arrow for before, arrow in pairs]
+
+
+@functools.cache
+def groups() -> tuple[tuple[str, ...], ...]:
+    """Names that the full headers change: in all sources, in C++ only; and macros."""
+    return tuple(tuple(group.split()) for group in NAMES.read_text(encoding="utf-8").split("\n\n"))
+
+
+def _declared(tokens: Sequence[Token]) -> set[str]:
+    """Names that stand right behind a well-known type."""
+    return {token.text for at, token in enumerate(tokens) if _is_declared(tokens, at)}
+
+
+def _is_declared(tokens: Sequence[Token], at: int) -> bool:
+    if tokens[at].kind != "word" or tokens[at].text in KEYWORDS or at + 1 >= len(tokens):
+        return False
+    before = at - 1
+    while before >= 0 and tokens[before].text in _BETWEEN:
+        before -= 1
+    return before >= 0 and tokens[before].text in _TYPES and tokens[at + 1].text in _AFTER
+
+
+def _hidden(piece: Piece) -> set[str]:
+    """What a function's parameters and outermost variables hide: whatever else has their names."""
+    if piece.body is None:
+        return set()
+    found: set[str] = set()
+    seen: set[str] = set()
+    for at, token in enumerate(piece.tokens):
+        inside = token.braces == 1 and not token.parentheses
+        if (at < piece.body and token.parentheses == 1 and not token.braces) or (
+            inside and token.text not in seen
+        ):
+            found |= {token.text} if _is_declared(piece.tokens, at) else set()
+        seen.add(token.text)
+    return found

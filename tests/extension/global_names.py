@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from kevin_env.extension import plain, sources
+from kevin_env.extension import final, sources
 from kevin_env.extension.sources import HEADERS
 
 TORCH = Path(torch.__file__).parent / "include"
@@ -131,7 +131,7 @@ def _may_differ(base: set[str] | None, ways: set[str]) -> bool:
 def listed(names: set[str]) -> set[str]:
     """Of these, the names that have to be in the file: all others are doubtful by their form."""
     return (
-        {name for name in names if not plain.FORM.fullmatch(name)} - plain.KEYWORDS - {"operator"}
+        {name for name in names if not final.FORM.fullmatch(name)} - final.KEYWORDS - {"operator"}
     )
 
 
@@ -139,7 +139,7 @@ def main() -> None:
     """Adds to the file."""
     (cuda, cuda_macros), (cpp, cpp_macros) = changed(True), changed(False)
     old = (
-        [set(group) for group in plain.groups()] if plain.NAMES.exists() else [set(), set(), set()]
+        [set(group) for group in final.groups()] if final.NAMES.exists() else [set(), set(), set()]
     )
     everywhere = old[0] | listed(cuda) | NEWER
     groups = [
@@ -150,7 +150,7 @@ def main() -> None:
     text = "\n\n".join(
         textwrap.fill(" ".join(sorted(group)), 120, break_on_hyphens=False) for group in groups
     )
-    plain.NAMES.write_text(text + "\n", encoding="utf-8")
+    final.NAMES.write_text(text + "\n", encoding="utf-8")
 
 
 def _statements(tokens: Iterator[str]) -> Iterator[list[str]]:

@@ -12,7 +12,7 @@ import extension_traps
 import global_names
 import pytest
 
-from kevin_env.extension import build, plain
+from kevin_env.extension import build, final
 from kevin_env.extension.declarations import cut
 from kevin_env.extension.final import final_errors
 from kevin_env.judge import Options, Submission
@@ -333,7 +333,7 @@ class ModelNew(torch.nn.Module):
 def test_the_list_has_all_names_of_this_torch(cuda: bool) -> None:
     if cuda and shutil.which("nvcc") is None:
         pytest.skip("no nvcc here")
-    everywhere, in_cpp, macros = map(set, plain.groups())
+    everywhere, in_cpp, macros = map(set, final.groups())
     names, defined = global_names.changed(cuda)
     assert global_names.listed(names) - everywhere - (set() if cuda else in_cpp) == set()
     assert global_names.listed(defined) - macros == set()

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.region import POISON
-from kevin_env.candidate.region import extent, spec_of
+from kevin_env.candidate.region import POISON, extent, spec_of
 from kevin_env.judge.compare.check import Allowed, check_answer, unwritten
 from kevin_env.judge.compare.chunked import PIECE
 from kevin_env.judge.handshake.answer import Answer

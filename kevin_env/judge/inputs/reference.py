@@ -22,8 +22,8 @@ from torch import nn, no_grad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kevin_env.candidate import tree
-from kevin_env.candidate.weights import Creation
 from kevin_env.candidate.seeding import reseed, seed_torch
+from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
 from kevin_env.judge.compare.chunked import pieces
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, redraw
