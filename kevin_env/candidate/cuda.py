@@ -1,9 +1,7 @@
-"""The few calls of the CUDA driver that torch does not offer: plain allocations and their IPC
-handles.
+"""Calls of the CUDA driver that torch lacks: plain allocations and their IPC handles.
 
-Memory that is shared between processes is mapped whole, so it never comes from torch's caching
-allocator. All calls need a current context (torch makes one at its first use of the device). Sizes
-in bytes.
+Memory shared between processes is mapped whole, so it never comes from torch's caching allocator.
+All calls need a current context, which torch creates when it first uses the device. Sizes in bytes.
 """
 
 import ctypes
@@ -12,7 +10,7 @@ import functools
 import torch
 
 BLOCK = 2 << 20
-"""The driver packs smaller allocations into blocks of this size; a handle maps a block whole."""
+"""The driver packs smaller allocations into blocks of this size; a handle maps a whole block."""
 OUT_OF_MEMORY = 2
 """CUDA_ERROR_OUT_OF_MEMORY of the driver, cudaErrorMemoryAllocation of the runtime."""
 STICKY = {
@@ -21,9 +19,7 @@ STICKY = {
     717: "illegal_access",
     718: "illegal_access",
 }
-"""Driver error codes that an invalid memory access, instruction or address leaves behind in a
-context.
-"""
+"""CUresult codes that an invalid memory access, instruction or address leaves in a context."""
 
 _BUFFER_ID = 7
 """CU_POINTER_ATTRIBUTE_BUFFER_ID."""
@@ -31,8 +27,7 @@ _BUFFER_ID = 7
 _AT_LEAST = 0
 """CU_STREAM_WAIT_VALUE_GEQ."""
 _PLAIN_WRITE = 0
-"""CU_STREAM_WRITE_VALUE_DEFAULT: with a fence, so that what was queued before is visible to whoever
-reads the word.
+"""CU_STREAM_WRITE_VALUE_DEFAULT: with a fence, so that earlier queued work is visible to readers.
 """
 
 
@@ -62,10 +57,10 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def allocate(size: int) -> int:
-    """The address of a fresh allocation of its own.
+    """The address of a new allocation.
 
     Raises:
-        OutOfMemoryError: torch's, when there is no room.
+        OutOfMemoryError: torch's.
     """
     pointer = ctypes.c_uint64()
     try:
@@ -78,15 +73,13 @@ def allocate(size: int) -> int:
 
 
 def free(pointer: int) -> None:
-    """Gives an allocation back."""
+    """Frees an allocation."""
     _call("cuMemFree_v2", ctypes.c_uint64(pointer))
 
 
 def export_handle(base: int) -> str:
-    """The IPC handle, as hex, of the allocation that begins at `base`; asked for once in the life
-    of an allocation.
-    """
-    identity = ctypes.c_uint64()  # of two allocations at one address, too, it is another
+    """The IPC handle, as hex, of the allocation that begins at `base`; cached by allocation."""
+    identity = ctypes.c_uint64()  # differs between two allocations at one address
     _call("cuPointerGetAttribute", ctypes.byref(identity), _BUFFER_ID, ctypes.c_uint64(base))
     return _exported(base, identity.value)
 
@@ -99,7 +92,7 @@ def _exported(base: int, _identity: int) -> str:
 
 
 def open_handle(handle: str) -> int:
-    """Maps another process's allocation and gives its address here."""
+    """Maps another process's allocation and returns its address here."""
     pointer = ctypes.c_uint64()
     _call(
         "cuIpcOpenMemHandle_v2",
@@ -130,9 +123,7 @@ def context_error() -> int:
 
 
 def wait_for(pointer: int, value: int) -> None:
-    """Has what is queued on the current stream from now on wait until the word there is no less
-    than `value`.
-    """
+    """Makes later work on the current stream wait until the word is at least `value`."""
     stream = torch.cuda.current_stream().cuda_stream
     _call(
         "cuStreamWaitValue32_v2",
@@ -144,7 +135,7 @@ def wait_for(pointer: int, value: int) -> None:
 
 
 def write_word(pointer: int, value: int) -> None:
-    """Has the current stream write a word, once it has done what was queued before."""
+    """Writes a word once earlier work on the current stream is done."""
     stream = torch.cuda.current_stream().cuda_stream
     _call(
         "cuStreamWriteValue32_v2",
@@ -156,9 +147,7 @@ def write_word(pointer: int, value: int) -> None:
 
 
 def copy_2d(parameters: object) -> None:
-    """Queues a copy on the current stream, of which `parameters` refer to a CUDA_MEMCPY2D; host
-    memory is pinned.
-    """
+    """Queues a copy on the current stream; `parameters` refers to a CUDA_MEMCPY2D."""
     _call(
         "cuMemcpy2DAsync_v2", parameters, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     )

@@ -1,8 +1,8 @@
-"""What went wrong in the submission, described as JSON for the judge.
+"""Describes a failure of the submission as JSON for the judge.
 
-The kind follows from the class of the exception and the state of the device, never from a message's
-text. All of it is a claim of an untrusted process: the judge puts it under the stage that it knows
-the submission was in.
+The kind follows from the class of the exception and the state of the device, never from a message.
+All of it is a claim of an untrusted process: the judge files it under the stage that it knows the
+submission was in.
 """
 
 import ctypes
@@ -25,9 +25,12 @@ OUTPUT_LIMIT = 64_000
 FRAME_LIMIT = 20
 Frame = tuple[int, str, str]
 """Line, function and source of a frame."""
-_NO_CUDA = "CUDA is not available: this task runs on the CPU. Write the kernels in C++, or in Triton, which is interpreted."
+_NO_CUDA = (
+    "CUDA is not available: this task runs on the CPU. Write the kernels in C++, or in Triton, "
+    "which is interpreted."
+)
 _NEEDS_CUDA = ("_lazy_init", "_join_cuda_home")
-"""Functions of torch that raise where there is no GPU, and where there is no compiler for one."""
+"""Functions of torch that raise where there is no GPU, or no compiler for one."""
 _TENSOR = re.compile(r"\btensor\(\[[^()]*(?:\([^()]*\)[^()]*)*(?:\)|$)")
 
 
@@ -36,10 +39,10 @@ def describe(error: BaseException, path: str, device: torch.device | None) -> di
 
     Args:
         error: What was raised.
-        path: The submission's file; only its frames are told.
-        device: Where it ran, if a device is in use.
+        path: The submission's file; only its frames are reported.
+        device: The device in use, if any.
     """
-    kind = _kind(error, device)  # first: what follows may change `errno`
+    kind = _kind(error, device)  # first, before `errno` may change
     shown = _unwrapped(error)[-1]
     return {
         "kind": kind,
@@ -56,8 +59,8 @@ def _kind(error: BaseException, device: torch.device | None) -> str:
     chain = list(_chain(error))
     if any(isinstance(e, subprocess.CalledProcessError) for e in chain):
         return "compiler"
-    if any(type(e).__module__.startswith(("triton.compiler", "triton.runtime.errors", "triton.runtime.interpreter"))
-           for e in chain):  # fmt: skip
+    of_triton = ("triton.compiler", "triton.runtime.errors", "triton.runtime.interpreter")
+    if any(type(e).__module__.startswith(of_triton) for e in chain):
         return "jit"
     if isinstance(error, ImportError) and (error.path or "").endswith(".so"):
         return "link"
@@ -71,7 +74,7 @@ def _kind(error: BaseException, device: torch.device | None) -> str:
 
 
 def clear_errno() -> None:
-    """To be called before what `describe` may be asked about."""
+    """Resets `errno`; call it before code whose failure is described."""
     _errno().contents.value = 0
 
 
@@ -83,13 +86,11 @@ def _errno() -> Any:
 
 
 def _lacks_memory(error: BaseException, device: torch.device | None) -> bool:
-    if isinstance(
-        error, torch.AcceleratorError
-    ):  # of a call of CUDA's that is not torch's allocator's
+    if isinstance(error, torch.AcceleratorError):  # not from torch's allocator
         return getattr(error, "error_code", None) == cuda.OUT_OF_MEMORY
     if isinstance(error, cuda.CudaError):
         return error.code == cuda.OUT_OF_MEMORY
-    if type(error) is RuntimeError and device is None:  # as torch raises for what malloc refuses
+    if type(error) is RuntimeError and device is None:  # torch raises it if malloc fails
         return _errno().contents.value == errno.ENOMEM
     return isinstance(error, torch.OutOfMemoryError | MemoryError)
 
@@ -103,9 +104,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _unwrapped(error: BaseException) -> list[BaseException]:
-    """The error and, of one by Triton's interpreter, those that it was raised from: the kernel's
-    own comes last.
-    """
+    """An error of Triton's interpreter and its causes: the kernel's own error comes last."""
     found = [error]
     while (
         type(found[-1]).__name__ == "InterpreterError"
@@ -117,7 +116,7 @@ def _unwrapped(error: BaseException) -> list[BaseException]:
 
 
 def _needs_cuda(error: BaseException) -> bool:
-    """Whether torch raised it because it was asked for CUDA where there is none."""
+    """Whether torch raised it because there is no CUDA."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
     return (
         os.environ.get("CUDA_VISIBLE_DEVICES") == ""
@@ -127,9 +126,7 @@ def _needs_cuda(error: BaseException) -> bool:
 
 
 def _frames(error: BaseException, path: str) -> list[Frame]:
-    """The frames in the submission's file, outermost first, along the chain of causes; each line
-    once.
-    """
+    """Frames in the submission's file along the causes, outermost first, each line once."""
     linecache.checkcache(path)
     *outer, inner = _unwrapped(error)
     found: list[Frame] = []
@@ -140,9 +137,7 @@ def _frames(error: BaseException, path: str) -> list[Frame]:
         + found
         + _compiled(error, path)
     )
-    return [
-        *reversed(dict.fromkeys(reversed(found)))
-    ]  # the last of its kind stays: it is where the error is
+    return [*reversed(dict.fromkeys(reversed(found)))]  # keeps the last of each: the error is there
 
 
 def _own_frames(error: BaseException, path: str) -> list[Frame]:
@@ -154,7 +149,7 @@ def _own_frames(error: BaseException, path: str) -> list[Frame]:
 
 
 def _compiled(error: BaseException, path: str) -> list[Frame]:
-    """Where Triton's compiler stopped: its errors hold the kernel's source and a node in it."""
+    """Where Triton's compiler stopped: its errors hold the kernel's source and a node of it."""
     for link in reversed(list(_chain(error))):
         source, line = (
             getattr(link, "src", None),
@@ -194,12 +189,12 @@ def _compiler_output(error: BaseException) -> str:
 
 
 def _clean(text: str) -> str:
-    """Text that JSON in UTF-8 can carry: half a character pair of UTF-16 cannot."""
+    """Replaces what UTF-8 cannot encode, such as lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as broken:  # a submission's exception may fail even at being printed
+    except Exception as broken:  # a submission's exception may fail when printed
         return f"(its message failed with {type(broken).__name__})"

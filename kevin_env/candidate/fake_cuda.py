@@ -1,9 +1,8 @@
-"""A CUDA device that is only imagined: tensors without bytes, and answers that were looked up on
-the true one before.
+"""A fake CUDA device: tensors without bytes, and properties queried on the real device before.
 
-A copy of a process that has a CUDA context cannot use CUDA. Until its kernels are compiled, a
-submission needs shapes, addresses and properties of the device, and these are here. Parts of torch
-and Triton are replaced for good: only for a process that ends afterwards.
+A fork of a process that has a CUDA context cannot use CUDA. Until its kernels are compiled, a
+submission only needs shapes, addresses and device properties. Parts of torch and Triton are
+replaced for good: use it only in a process that ends afterwards.
 """
 
 import ctypes
@@ -20,20 +19,16 @@ from torch.utils import cpp_extension
 from kevin_env.candidate.region import Spec
 
 ADDRESS = 512
-"""Where every allocation begins: as far aligned as the judge's inputs and torch's own allocations
-are.
-"""
+"""Address of every allocation, aligned like the judge's inputs and torch's allocations."""
 _INDEX = torch.device("cuda", 0)
 _GUARDS = "_ZN3c104impl26device_guard_impl_registryE"
-"""torch's table of what selects a device before an operator runs, an address for each type of
-device.
-"""
+"""torch's table of device guards, one address per device type."""
 _DEVICE_TYPES = 2
-"""The first two of them are the CPU and CUDA."""
+"""The first two entries are the CPU and CUDA."""
 
 
 class Region:
-    """A region of which nothing is there but the shapes of its tensors. Enter `imagine` first."""
+    """A region without memory: only the shapes of its tensors exist. Enter `imagine` first."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -45,11 +40,11 @@ class Region:
 
 
 def imagine(properties: Any, compile_kernel: Callable[..., Any]) -> fake_tensor.FakeTensorMode:
-    """Replaces what asks or uses the device, in this process for good.
+    """Replaces everything that queries or uses the device, in this process for good.
 
     Args:
-        properties: What `torch.cuda.get_device_properties` said of the true device.
-        compile_kernel: Takes the place of `triton.compiler.compile`.
+        properties: The result of `torch.cuda.get_device_properties` on the real device.
+        compile_kernel: Replaces `triton.compiler.compile`.
 
     Returns:
         The mode in which tensors have no bytes, to be entered.
@@ -62,18 +57,20 @@ def imagine(properties: Any, compile_kernel: Callable[..., Any]) -> fake_tensor.
 
 
 def warm() -> None:
-    """Imports what `imagine` needs, which takes more than a second."""
+    """Imports what `imagine` needs; that takes more than a second."""
     fake_tensor.FakeTensorMode()
 
 
 def _answer(properties: Any) -> None:
-    """What functions of `torch.cuda` say; those that only wait or select do nothing."""
+    """Replaces functions of `torch.cuda` by constants."""
     stream = _Stream()
     answers = {
-        "is_available": True, "device_count": 1, "current_device": 0, "set_device": None, "synchronize": None,
+        "is_available": True, "device_count": 1, "current_device": 0, "set_device": None,
+        "synchronize": None,
         "get_device_properties": properties, "get_device_name": properties.name,
         "get_device_capability": (properties.major, properties.minor), "_exchange_device": 0,
-        "_maybe_exchange_device": 0, "current_stream": stream, "default_stream": stream, "Stream": stream,
+        "_maybe_exchange_device": 0, "current_stream": stream, "default_stream": stream,
+        "Stream": stream,
         "Event": stream, "CUDAGraph": stream, "stream": nullcontext(), "graph": nullcontext(),
         "is_current_stream_capturing": False, "empty_cache": None,
     }  # fmt: skip
@@ -81,9 +78,7 @@ def _answer(properties: Any) -> None:
 
 
 def _replace_tensors() -> None:
-    """Lets tensors without bytes have addresses, keeps them from asking for a device, and selects
-    none for them.
-    """
+    """Gives tensors without bytes an address, and keeps torch from using a device."""
     table = (ctypes.c_void_p * _DEVICE_TYPES).in_dll(ctypes.CDLL("libc10.so"), _GUARDS)
     table[1] = table[0]
     _replace(fake_tensor, init_gpu_context=partial(_constant, None))
@@ -94,7 +89,7 @@ def _replace_tensors() -> None:
 
 
 def _replace_triton(properties: Any, compile_kernel: Callable[..., Any]) -> None:
-    """Has kernels compiled instead of launched, and all configurations of those that are tuned."""
+    """Compiles kernels instead of launching them, and all configurations of tuned ones."""
     import triton.compiler
     from triton.runtime import driver
     from triton.runtime.autotuner import Autotuner
@@ -112,9 +107,7 @@ def _replace_triton(properties: Any, compile_kernel: Callable[..., Any]) -> None
 
 
 def _driver(properties: Any) -> Any:
-    """Triton's driver of CUDA, which asks no device and compiles its own C source only when that is
-    used.
-    """
+    """Triton's CUDA driver without a device; it compiles its C source only when that is used."""
     from triton.backends.nvidia.driver import CudaDriver, CudaLauncher
 
     driver: Any = CudaDriver.__new__(CudaDriver)
@@ -126,7 +119,7 @@ def _driver(properties: Any) -> Any:
 
 
 class _Utils:
-    """Triton's `CudaUtils`, which are compiled when something of them is used that is not here."""
+    """Triton's `CudaUtils`; the original is compiled when something else of it is used."""
 
     def __init__(self, properties: Any) -> None:
         self._properties = properties
@@ -134,8 +127,10 @@ class _Utils:
     def get_device_properties(self, device: int) -> dict[str, int]:
         """By the names that Triton uses."""
         names = {
-            "max_shared_mem": "shared_memory_per_block_optin", "max_num_regs": "regs_per_multiprocessor",
-            "multiprocessor_count": "multi_processor_count", "warpSize": "warp_size", "sm_clock_rate": "clock_rate",
+            "max_shared_mem": "shared_memory_per_block_optin",
+            "max_num_regs": "regs_per_multiprocessor",
+            "multiprocessor_count": "multi_processor_count", "warpSize": "warp_size",
+            "sm_clock_rate": "clock_rate",
             "mem_clock_rate": "memory_clock_rate", "mem_bus_width": "memory_bus_width",
         }  # fmt: skip
         return {name: getattr(self._properties, of, 0) for name, of in names.items()}
@@ -147,13 +142,13 @@ class _Utils:
 
 
 class _Stream:
-    """A stream, an event or a graph: all that is asked of it does nothing."""
+    """A stream, an event or a graph: its methods do nothing."""
 
     cuda_stream = 0
     device = _INDEX
 
     def elapsed_time(self, end: object) -> float:
-        """None at all: whoever compares kernels has them all compiled, and takes any."""
+        """Always 0: code that tunes by itself compiles all kernels and takes any."""
         return 0.0
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -174,7 +169,7 @@ def _address(tensor: torch.Tensor) -> int:
 
 
 def _indexed(value: Any) -> Any:
-    """A device's index is told by what selects a device, so that `cuda` alone would be none."""
+    """Adds the index to `cuda`, which device selection would add."""
     is_device = isinstance(value, str | torch.device) and str(value) == "cuda"
     return _INDEX if is_device else value
 
@@ -194,7 +189,7 @@ def _on_the_device(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
 def _apply(
     model: nn.Module, change: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
 ) -> nn.Module:
-    """`nn.Module._apply`, which exchanges the bytes of parameters: these have none."""
+    """`nn.Module._apply` without exchanging the bytes of parameters."""
     for module in model.modules():
         places: list[dict[str, Any]] = [module._parameters, module._buffers]
         for held in places:
@@ -208,19 +203,17 @@ def _apply(
 
 
 def _untimed(call: Callable[[], None], quantiles: Sequence[float]) -> list[float]:
-    """What times a configuration: it is prepared, and as good as any."""
+    """Compiles a configuration instead of timing it."""
     call()
     return [0.0 for _ in quantiles]
 
 
 def _unbuilt(*_: Any, **__: Any) -> None:
-    """What builds a C++ extension, with a file as its lock: a copy that is killed would leave it
-    locked for good.
-    """
+    """Refuses to build an extension: a killed fork would leave its lock file behind."""
     raise RuntimeError("an extension cannot be used without a device")
 
 
 def _not_remembered(tuner: Any, key: Any, configurations: Any, measure: Callable[[], None]) -> bool:
-    """What writes a tuner's times to a file, or reads them: these are none."""
+    """Neither reads nor writes a tuner's times."""
     measure()
     return False

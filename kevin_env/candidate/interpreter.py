@@ -10,8 +10,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 _MODULES = ("triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice")
 _AS_IN_TORCH = (
-    "abs acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 expm1 floor fmax fmin "
-    "fmod hypot ldexp lgamma log log10 log1p log2 nextafter pow round rsqrt sin sinh sqrt tan tanh trunc"
+    "abs acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 "
+    "expm1 floor fmax fmin fmod hypot ldexp lgamma log log10 log1p log2 nextafter pow round rsqrt "
+    "sin sinh sqrt tan tanh trunc"
 )
 _OTHERS: dict[str, Callable[..., torch.Tensor]] = {
     "cbrt": lambda x: x.sign() * x.abs() ** (1 / 3),

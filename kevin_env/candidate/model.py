@@ -52,9 +52,7 @@ class LoadedModel:
         self.kernels: dict[str, None] = {}
 
     def prepare(self, device: str, threads: int, readable: bool = False) -> Message:
-        """Warms up: the CUDA context, or the number of threads on a CPU, where the judge may be
-        able to read memory.
-        """
+        """Creates the CUDA context, or sets the number of threads on a CPU."""
         self.device, self.readable = torch.device(device), readable
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
@@ -66,10 +64,9 @@ class LoadedModel:
         return {}
 
     def load(self, path: str, code: str, entry: str, headers: str = "short") -> Message:
-        """Writes the submission to a file of its own and imports it. Compilers run here.
+        """Writes the submission to a file and imports it. Compilers run here.
 
-        With `short` headers, torch's extensions are first tried to be built without reading torch's
-        own.
+        With `short` headers, extensions are first built without torch's headers.
         """
         self.path = path
         if headers == "short":
@@ -84,11 +81,11 @@ class LoadedModel:
         return {}
 
     def construct(
-        self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec], parameters: list[str],
-        seed: int, compiled: bool, precision: str, record: Message | None = None,
+        self, init: tree.Skeleton, tensors: list[Spec], state: dict[str, Spec],
+        parameters: list[str], seed: int, compiled: bool, precision: str,
+        record: Message | None = None,
     ) -> Message:  # fmt: skip
-        """Builds the model from the reference's arguments and loads the reference's weights into
-        it.
+        """Constructs the model and loads the reference's weights into it.
 
         With `record`, arguments of a `Recorder`, the next call is recorded.
         """
@@ -113,9 +110,7 @@ class LoadedModel:
         return {"paired": paired[:MAX_PAIRED]}
 
     def _model(self, *arguments: Any) -> Any:
-        """Tensors are made on the device, and where the constructor cannot do with that, as they
-        are by default.
-        """
+        """Constructs on the device, or on the default device if that fails."""
         try:
             with torch.device(self.device):
                 return self.entry(*arguments)
@@ -128,10 +123,10 @@ class LoadedModel:
                 raise error from None
 
     def stage(self, inputs: tree.Skeleton, specs: list[Spec], seed: int | None = None) -> Message:
-        """Gets ready for inputs whose bytes are not there yet.
+        """Prepares inputs whose bytes have not arrived yet.
 
-        Seeding takes longer than many a kernel, so it is done here where the reference does not
-        draw.
+        Seeding takes longer than many kernels, so it is done here unless the reference draws
+        numbers.
         """
         reseed(seed)
         inbox = self.regions["inbox"]

@@ -1,11 +1,10 @@
-"""Compiling a submission's Triton kernels before it holds the device, so that its first calls find
-them compiled.
+"""Compiles a submission's Triton kernels before it holds the device.
 
-Each input case is tried in a copy of this process, on tensors that have shapes and no bytes
-(`imagined`): the model is constructed and called, and what would be launched is compiled into the
-candidate's own cache, each kernel in a process of its own. Nothing comes back but files in a folder
-that the submission may write to anyway, and a copy can do nothing that the submission could not do
-at import. A copy that fails says nothing: the true call compiles, and fails there.
+Each input case runs in a fork of this process, on tensors with shapes and no bytes (`fake_cuda`):
+the model is constructed and called, and each kernel that would be launched is compiled into the
+candidate's cache, in a process of its own. Only files in a folder that the submission may write to
+come back, and a fork can do nothing that the submission could not do at import. A failing fork is
+ignored: the real call compiles, and fails there.
 """
 
 import hashlib
@@ -26,34 +25,27 @@ from kevin_env.candidate.model import LoadedModel
 from kevin_env.extension.build import NICENESS
 
 MOST_AT_ONCE = 16
-"""Kernels that are compiled at once, however many cores there are: each takes tens of MB of its
-own.
-"""
+"""Kernels compiled at once, whatever the number of cores: each takes tens of MB."""
 LESS = "-O1"
-"""Of optimizations, for the C that launches a kernel. With Triton's own -O3 gcc takes nearly twice
-as long, so that kernels are waited for that are compiled; it looks at each argument and calls the
-driver.
+"""Optimization of the C code that launches kernels; with Triton's -O3, gcc takes twice as long.
 """
 
 
 def precompile(runtime: LoadedModel, cases: list[dict[str, Any]], seconds: float) -> None:
-    """Compiles what the submission launches in any of the cases; at the latest after `seconds`
-    every copy is dead.
+    """Compiles what the submission launches in any of the cases.
 
     Args:
         runtime: With the submission loaded and nothing constructed.
-        cases: The fields of the orders `construct` and `stage` for each.
-        seconds: For all of them together.
+        cases: Arguments of the orders `construct` and `stage` for each.
+        seconds: For all of them; then every fork is killed.
     """
-    with suppress(Exception):  # of whatever kind: the calls will tell
+    with suppress(Exception):  # the calls report it
         if runtime.device.type == "cuda" and has_kernels():
             in_copies(runtime, cases, seconds, torch.cuda.get_device_properties(runtime.device))
 
 
 def has_kernels() -> bool:
-    """Whether the submission, or a module that was first imported by it, has a kernel of Triton's
-    as a global.
-    """
+    """Whether the submission, or a module it imported first, has a Triton kernel as a global."""
     jit = sys.modules.get("triton.runtime.jit")
     if jit is None:
         return False
@@ -68,9 +60,7 @@ def has_kernels() -> bool:
 def in_copies(
     runtime: LoadedModel, cases: list[dict[str, Any]], seconds: float, properties: Any
 ) -> None:
-    """Tries the cases, all at once, on a device with these properties. Other arguments as
-    `precompile`.
-    """
+    """Runs all cases at once on a device with these properties. Other arguments as `precompile`."""
     at_once = min(len(os.sched_getaffinity(0)), MOST_AT_ONCE)
     reader, writer = os.pipe()
     try:
@@ -87,11 +77,11 @@ def in_copies(
 
 
 class Compilations:
-    """Compilations in processes of their own; what several copies need, one of them compiles.
+    """Compilations in processes of their own; each is done once for all forks.
 
     Args:
-        claims: An empty folder, in which a copy notes what it compiles.
-        reader: Of a pipe with a byte for each compilation that may begin.
+        claims: An empty folder in which forks mark what they compile.
+        reader: Of a pipe with one byte per compilation that may start.
         writer: Of that pipe.
     """
 
@@ -104,9 +94,7 @@ class Compilations:
     def compile_kernel(
         self, source: Any, target: Any = None, options: Any = None, **more: Any
     ) -> object:
-        """Begins what `triton.compiler.compile` does; what it gives stands for a kernel and cannot
-        be launched.
-        """
+        """Starts what `triton.compiler.compile` does; the result cannot be launched."""
         if not _is_of_descriptors(source):
             self.begin(_launcher(source), partial(_build_launcher, source, None))
         self.begin(
@@ -115,14 +103,10 @@ class Compilations:
         return object()
 
     def begin(self, name: str, work: Callable[[], object]) -> None:
-        """Does something in a process of its own as soon as there is room, unless this name was
-        begun elsewhere.
-        """
+        """Runs `work` in a process once there is room, unless another fork claimed the name."""
         if not self._claim(name):
             return
-        self._reap(
-            os.WNOHANG
-        )  # whoever tunes begins hundreds, and each that has ended still counts as a process
+        self._reap(os.WNOHANG)  # tuning starts hundreds, and zombies count as processes
         os.read(self._reader, 1)
         pid = os.fork()
         if pid == 0:
@@ -134,7 +118,7 @@ class Compilations:
         self._children.append(pid)
 
     def finish(self) -> None:
-        """Waits for all that this process began."""
+        """Waits for all processes started here."""
         self._reap(0)
 
     def _reap(self, options: int) -> None:
@@ -144,9 +128,7 @@ class Compilations:
                 ended, status = os.waitpid(pid, options)
                 if not ended:
                     running.append(pid)
-                elif os.WIFSIGNALED(
-                    status
-                ):  # a compiler that crashes gives its place back to nobody
+                elif os.WIFSIGNALED(status):  # a crashed compiler does not return its place
                     os.write(self._writer, b".")
         self._children = running
 
@@ -169,10 +151,10 @@ class Compilations:
 def _try(
     runtime: LoadedModel, case: dict[str, Any], properties: Any, compilations: Compilations
 ) -> int:
-    """In a copy: constructs the model for a case and calls it once."""
+    """In a fork: constructs the model for a case and calls it once."""
     _hush()
     os.nice(NICENESS)
-    runtime.channel.close()  # else the judge would not see the end of the process that it talks to
+    runtime.channel.close()  # so that the judge sees when the candidate ends
     try:
         with fake_cuda.imagine(properties, compilations.compile_kernel), torch.no_grad():
             runtime.regions = dict.fromkeys(("weights", "inbox"), fake_cuda.Region(runtime.device))  # type: ignore
@@ -185,7 +167,7 @@ def _try(
 
 
 def _launcher(source: Any) -> str:
-    """A name for the C that launches kernels of this signature."""
+    """A name for the C code that launches kernels of this signature."""
     return f"launcher {list(source.signature.values())}"
 
 
@@ -194,17 +176,16 @@ def _is_of_descriptors(source: Any) -> bool:
 
 
 def _build_launcher(source: Any, metadata: Any) -> None:
-    """Compiles the C that launches a kernel, where this version of Triton has some for each
-    signature.
+    """Compiles the C launcher of a kernel, in versions of Triton that have one per signature.
 
-    Only that for descriptors of tensors depends on `metadata`; else it can be had beside the
-    kernel. This process does nothing else afterwards.
+    Only launchers for tensor descriptors depend on `metadata`; others compile beside the kernel.
+    This process does nothing else afterwards.
     """
     from triton.runtime import driver
 
     subprocess.check_call = partial(
         _with_less, subprocess.check_call
-    )  # as Triton starts the compiler
+    )  # Triton uses it to start the compiler
     active: Any = driver.active
     active.launcher_cls(source, metadata)
 

@@ -1,8 +1,7 @@
-"""A look from inside at a call: operators that it dispatches, kernels that it launches, cores that
-it keeps busy.
+"""Profiles calls from inside: dispatched operators, launched kernels, busy cores.
 
-All of it is seen by torch in the submission's own process, which the submission may have rewritten:
-a claim, an advice.
+torch records it in the submission's process, which the submission may have rewritten: a claim, for
+advice only.
 """
 
 import json
@@ -18,21 +17,21 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 CALLS = 5
 LONG_SECONDS = 0.5
-"""A call that takes longer than this is looked at once."""
+"""A longer call is profiled once."""
 MOST_LAUNCHES = 4000
 MOST_OPERATORS = 200
 LONGEST_NAME = 512
-"""Characters of a kernel's name, which templates make as long as they like."""
+"""Characters of a kernel's name; templates make them arbitrarily long."""
 _ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def look(call: Callable[[], object], device: torch.device, folder: Path) -> dict[str, Any]:
-    """Calls a few times and says what was seen, as JSON; times in seconds, of all calls together.
+    """Calls a few times and returns what was recorded, as JSON; times in seconds, over all calls.
 
     Args:
         call: One call of the model.
         device: Where it runs.
-        folder: For the profiler's own file.
+        folder: For the profiler's file.
     """
     seconds = _timed(call, 1, device)[0]
     calls = CALLS if seconds < LONG_SECONDS else 1
@@ -69,14 +68,14 @@ class _Counting(TorchDispatchMode):
 
 
 def _dispatched(call: Callable[[], object]) -> Counter[str]:
-    """Operators that one call dispatches, each with how often."""
+    """Operators dispatched by one call, with counts."""
     with _Counting() as counting:
         call()
     return counting.counts
 
 
 def _timed(call: Callable[[], object], calls: int, device: torch.device) -> tuple[float, float]:
-    """Seconds that so many calls take, and how many cores they keep busy on average."""
+    """Seconds that the calls take, and the average number of busy cores."""
     start, spent = time.perf_counter(), time.process_time()
     for _ in range(calls):
         call()
@@ -87,9 +86,7 @@ def _timed(call: Callable[[], object], calls: int, device: torch.device) -> tupl
 
 
 def _launches(profiler: torch.profiler.profile, folder: Path) -> list[list[Any]]:
-    """What ran on the device in order: name, start, duration, grid, block, registers, shared
-    memory.
-    """
+    """Work on the device in order: name, start, duration, grid, block, registers, shared memory."""
     path = folder / "trace.json"
     profiler.export_chrome_trace(str(path))
     events = json.loads(path.read_text(encoding="utf-8", errors="replace"))["traceEvents"]
@@ -97,7 +94,8 @@ def _launches(profiler: torch.profiler.profile, folder: Path) -> list[list[Any]]
     found = sorted((e for e in events if e.get("cat") in _ON_DEVICE), key=lambda e: e["ts"])
     return [
         [
-            e["name"][:LONGEST_NAME], e["ts"] / 1e6, e["dur"] / 1e6, e["args"].get("grid"), e["args"].get("block"),
+            e["name"][:LONGEST_NAME], e["ts"] / 1e6, e["dur"] / 1e6, e["args"].get("grid"),
+            e["args"].get("block"),
             e["args"].get("registers per thread"), e["args"].get("shared memory"),
         ]
         for e in found[:MOST_LAUNCHES]

@@ -1,10 +1,9 @@
-"""Processes beside the submission, in its sandbox: forks of this process, and programs such as
-profilers and disassemblers.
+"""Processes beside the submission, in its sandbox: forks, profilers, disassemblers.
 
-A program may stop at points until it may go on. The two sides communicate by files in the
-program's folder, since descriptors may not outlive a tool that starts it. A submission can create
-such files, too: it only continues sooner, or seems further along than it is. Each step has a
-deadline in any case.
+A program may stop at points until it may go on. Both sides communicate by files in the program's
+folder, since descriptors may not outlive a tool that starts it. A submission can create such files,
+too: then it only continues sooner, or seems further along than it is. Each step has a deadline in
+any case.
 """
 
 import ctypes
@@ -21,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 Message = dict[str, Any]
-MOST_FILES = 64
+MAX_FILES = 64
 STEP = 0.005
-"""Seconds between two looks at what is waited for."""
+"""Seconds between polls."""
 
 
 def flush() -> None:
-    """Python's buffers and C's, so that a log is whole when the process is killed."""
+    """Flushes Python's and C's buffers, so that the log is complete if the process is killed."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # the submission may have replaced or closed them
             stream.flush()
@@ -35,7 +34,7 @@ def flush() -> None:
 
 
 def read(path: str, limit: int) -> str:
-    """The beginning of a file as text; empty when it cannot be read."""
+    """The beginning of a file as text; empty if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
             return file.read(limit).decode("utf-8", "replace")
@@ -43,21 +42,13 @@ def read(path: str, limit: int) -> str:
         return ""
 
 
-def in_a_fork(work: Callable[[], int], seconds: float, environment: dict[str, str]) -> int | None:
-    """Does something in a copy of this process, which has imported what takes long. As `in_forks`
-    for one.
-    """
-    return in_forks([work], seconds, environment)[0]
-
-
 def in_forks(
     works: Sequence[Callable[[], int]], seconds: float, environment: dict[str, str]
 ) -> list[int | None]:
-    """Does several things at once, each in a copy of this process.
+    """Runs functions at once, each in a fork of this process.
 
     Returns:
-        What each gives, 1 when it raises, negative for a signal; None for those that were killed
-        for being late.
+        The result of each: 1 if it raised, negative for a signal, None if it was late and killed.
     """
     deadline = time.monotonic() + seconds
     copies: list[int] = []
@@ -85,7 +76,7 @@ def _fork(work: Callable[[], int], environment: dict[str, str]) -> int:
     if pid == 0:
         try:
             os.setsid()
-            faulthandler.disable()  # a crash of a copy is not one of this process
+            faulthandler.disable()  # a crash of a fork is not one of this process
             os.environ.update(environment)
             os._exit(work())
         except BaseException:  # the boundary round the submission
@@ -97,81 +88,63 @@ def _fork(work: Callable[[], int], environment: dict[str, str]) -> int:
 
 
 def _code_of(pid: int) -> int | None:
-    """How a copy ended; None while it runs."""
+    """The exit code of a fork; None while it runs."""
     try:
         done, status = os.waitpid(pid, os.WNOHANG)
-    except (
-        ChildProcessError
-    ):  # the submission has the kernel take its children away, and nobody knows how they ended
+    except ChildProcessError:  # the submission ignores SIGCHLD: the exit code is lost
         return 1
     return os.waitstatus_to_exitcode(status) if done else None
 
 
 def _reap(pid: int) -> None:
     with suppress(ProcessLookupError, ChildProcessError):
-        os.kill(pid, signal.SIGKILL)  # it may have no session of its own yet
+        os.kill(pid, signal.SIGKILL)  # it may not have its own session yet
         os.waitpid(pid, 0)
 
 
-def artefacts(folder: Path) -> list[str]:
-    """Compiled device code in a folder: cubins, PTX, and libraries that may hold some; the largest
-    first.
-    """
-    found = {
-        path
-        for pattern in ("*.cubin", "*.so", "*.ptx")
-        for path in folder.rglob(pattern)
-        if path.is_file()
-    }
-    of_triton = ("cuda_utils", "__triton_launcher", "launcher")
-    kept = [path for path in found if not path.name.startswith(of_triton)]
-    return [str(path) for path in sorted(kept, key=lambda path: -path.stat().st_size)[:MOST_FILES]]
-
-
 def kill_session(leader: int) -> None:
-    """Kills all processes of a session that a process began."""
+    """Kills all processes of a session, by its leader."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
 
 
 def hold(folder: Path, point: str) -> None:
-    """In the program: says that it has come to a point, and waits for the word to go on."""
+    """In the program: reports that it reached a point, and waits until it may go on."""
     (folder / f"at-{point}").touch()
     while not (folder / f"past-{point}").exists():
         time.sleep(STEP)
 
 
 class Program:
-    """A command in a session of its own, beside this process.
+    """A command in a session of its own.
 
     Args:
         command: The program and its arguments.
-        environment: Variables besides those of this process.
+        environment: Variables in addition to those of this process.
 
     Raises:
-        OSError: when it cannot be started.
+        OSError: if it cannot be started.
     """
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self._output = Path(f"output-{time.monotonic_ns()}")
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                command, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True,
+                command, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output, start_new_session=True,
             )  # fmt: skip
 
     def follow(self, seconds: float, limit: int, past: str = "", to: str = "") -> Message:
-        """Lets it go past a point and waits until it is at the next one, ends, or is late.
+        """Lets it pass a point and waits until it reaches the next one, ends, or is late.
 
         Args:
-            seconds: After which all of its session is killed.
-            limit: Bytes of output that are told.
-            past: The point that it may leave; empty when it is at none.
-            to: The point that is waited for; empty for its end.
+            seconds: Then its whole session is killed.
+            limit: Bytes of output to return.
+            past: The point that it may pass; empty if it is at none.
+            to: The point to wait for; empty for its end.
 
         Returns:
-            `at`, the point; or how it ended: `code`, None when it was killed for being late, and
-            `output`, stdout and stderr together.
+            `at`, the point; or `code`, None if it was killed, and `output`, stdout and stderr.
         """
         if past:
             Path(f"past-{past}").touch()
@@ -188,7 +161,7 @@ class Program:
 
 
 class Orders:
-    """Orders to a candidate that are about programs and files; every public method is one."""
+    """Orders about programs and files; every public method is one."""
 
     def __init__(self) -> None:
         self._programs: dict[str, Program] = {}
@@ -220,5 +193,10 @@ class Orders:
         return {"text": read(path, limit)}
 
     def artefacts(self, folder: str) -> Message:
-        """Files with machine code for the device that lie in a folder."""
-        return {"files": artefacts(Path(folder))}
+        """Files in a folder that may hold compiled device code, the largest first."""
+        patterns = ("*.cubin", "*.so", "*.ptx")
+        found = {path for each in patterns for path in Path(folder).rglob(each) if path.is_file()}
+        of_triton = ("cuda_utils", "__triton_launcher", "launcher")
+        kept = [path for path in found if not path.name.startswith(of_triton)]
+        largest = sorted(kept, key=lambda path: -path.stat().st_size)[:MAX_FILES]
+        return {"files": [str(path) for path in largest]}

@@ -1,9 +1,7 @@
-"""What a call of the submission does: the operations that torch dispatches, and the kernels of its
-own that run.
+"""Records what a call of the submission does: operations that torch dispatches, and own kernels.
 
-All of it is seen in the submission's own process, which it may have rewritten: a claim. What it
-means for the rules is decided by the judge (`kevin_env.rules.recorded`), which also says which
-operations are not worth recording.
+All of it happens in the submission's process, which it may have rewritten: a claim. The judge
+applies the rules to it (`kevin_env.rules.recorded`), and decides which operations are recorded.
 """
 
 import gc
@@ -25,7 +23,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 MOST, LONGEST = 64, 160
-"""Entries of each list that is told, and characters of a name."""
+"""Entries of each list in the record, and characters of a name."""
 LAUNCHERS = (
     ("triton.runtime.jit", "JITFunction", "run"),
     ("triton.runtime.interpreter", "GridExecutor", "__call__"),
@@ -35,17 +33,15 @@ LAUNCHERS = (
     ("cuda.bindings.driver", "cuLaunchKernel"),
     ("cuda.bindings.driver", "cuLaunchKernelEx"),
 )
-"""What launches a kernel that was written in Python or compiled from a string: a module, and the
-path in it.
-"""
+"""Launchers of kernels written in Python or compiled from a string: a module, and a path in it."""
 _DRIVER = frozenset(
     ["cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cudaLaunchKernel"]
 )
-"""The same through ctypes: a library keeps each function that was ever taken from it."""
+"""Launchers through ctypes: a library keeps each function that was ever looked up in it."""
 _PACKAGES = ("cupy", "numba", "pycuda", "cuda.core", "cutlass", "tilelang")
-"""Packages with kernels of their own, of which no launch is seen: to have imported one counts."""
+"""Packages whose launches are not recorded: having imported one counts."""
 _CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
-"""Folders of libraries that others made."""
+"""Folders of libraries that Triton and torch built."""
 _INSTALLED = str(Path(torch.__file__).parents[1])
 _DYNAMIC_SYMBOLS = 11
 
@@ -55,17 +51,17 @@ class Recorder:
 
     Args:
         path: The submission's file.
-        earlier: Names of the submission's own kernels that were launched or captured so far, to
-            which it adds; which of them a graph holds that is replayed is not known.
-        operations: Whether operations are recorded; else only kernels.
-        harmless: Names of operations that are left out.
-        namespaces: Those of operators that are torch's; of others what they do counts.
-        vendors: Pattern of the symbols of vendors' libraries, to be matched from their beginning.
+        earlier: Names of own kernels launched or captured so far; the recorder adds to it. A
+            replayed graph may hold any of them.
+        operations: Whether to record operations, too.
+        harmless: Names of operations to leave out.
+        namespaces: Of torch's operators; for all others, the operations that they dispatch count.
+        vendors: Pattern for the beginning of symbols of vendors' libraries.
     """
 
     def __init__(
-        self, path: str, earlier: dict[str, None], operations: bool, harmless: list[str], namespaces: list[str],
-        vendors: str,
+        self, path: str, earlier: dict[str, None], operations: bool, harmless: list[str],
+        namespaces: list[str], vendors: str,
     ) -> None:  # fmt: skip
         self._path = path
         self._earlier = earlier
@@ -76,14 +72,14 @@ class Recorder:
         self._preparing = False
         self._operations: dict[tuple[str, int | None, bool], int] = {}
         self._packed: set[int] = set()
-        """Storages that hold weights, or copies of nothing else."""
+        """Storages that hold weights or copies of them."""
         self._libraries: dict[str, Library] = {}
         self._hooked: dict[str, Library] = {}
-        """Those of them that are modules of Python, as long as their calls are looked for."""
+        """Those that are Python modules and whose calls are still watched."""
 
     @contextmanager
     def watch(self, model: Any = None) -> Iterator[None]:
-        """Records what is done inside: a call of a model, or, without one, its construction."""
+        """Records a call of the model or, without one, its construction."""
         self._preparing = model is None
         if isinstance(model, torch.nn.Module):
             self._packed = {_storage(each) for each in (*model.parameters(), *model.buffers())}
@@ -98,31 +94,29 @@ class Recorder:
                     owner = getattr(owner, name, None)
                 undone.enter_context(_replaced(owner, path[-1], self._counting))
             undone.enter_context(_replaced(torch.cuda.CUDAGraph, "replay", self._counting_replays))
-            if self._hooked:  # the hook would slow down whatever Triton compiles
+            if self._hooked:  # the hook would slow down Triton's compiler
                 undone.callback(self._unhook)
                 threading.setprofile(self._called)
                 sys.setprofile(self._called)
             if self._records:
-                if (
-                    "torch._dynamo" in sys.modules
-                ):  # it compiles nothing under a mode, and would not do so later either
+                if "torch._dynamo" in sys.modules:  # under a mode it would never compile
                     undone.enter_context(torch.compiler.set_stance("force_eager"))
                 undone.enter_context(_Mode(self))
             yield
 
-    def told(self) -> dict[str, Any]:
-        """The record, as JSON."""
+    def record(self) -> dict[str, Any]:
+        """The record as JSON."""
         self._kernels.update(dict.fromkeys(filter(sys.modules.__contains__, _PACKAGES)))
         compiled = getattr(
             sys.modules.get("torch._higher_order_ops.triton_kernel_wrap"), "kernel_side_table", None
         )
-        if compiled is not None:  # kernels of Triton that were compiled as parts of a function
+        if compiled is not None:  # Triton kernels inside compiled functions
             self._kernels.update(
                 {_title(kernel): None for kernel in compiled.id_to_kernel.values()}
             )
         loaded = self._loaded()
         for path, library in loaded.items():
-            if path not in self._libraries or not library.modules:  # of which no call is seen
+            if path not in self._libraries or not library.modules:  # whose calls are not seen
                 self._kernels[_name(path)] = None
         if not self._kernels:
             self._look_among(gc.get_objects(), loaded)
@@ -141,9 +135,7 @@ class Recorder:
         }
 
     def _look_among(self, objects: list[Any], loaded: "dict[str, Library]") -> None:
-        """Looks for what may have launched a kernel unseen: functions of the driver, and classes of
-        an extension.
-        """
+        """Finds possible launchers: driver functions, and classes of an extension."""
         if any(_DRIVER & vars(each).keys() for each in objects if type(each) is CDLL):
             self._kernels["ctypes"] = None
         modules = {each.__module__ for each in objects if issubclass(type(each), type)}
@@ -152,7 +144,7 @@ class Recorder:
         )
 
     def note(self, name: str, given: list[torch.Tensor], made: list[torch.Tensor]) -> None:
-        """Records an operation on tensors that made others, or wrote to them."""
+        """Records an operation with its tensor arguments and results."""
         weights = bool(given) and all(_storage(each) in self._packed for each in given)
         (self._packed.update if weights else self._packed.difference_update)(map(_storage, made))
         if (
@@ -170,15 +162,13 @@ class Recorder:
         return not self._preparing or torch.cuda.is_current_stream_capturing()
 
     def _line(self, frame: FrameType | None) -> int | None:
-        """The innermost line of the submission that leads here."""
+        """The innermost line of the submission in the call stack."""
         while frame is not None and frame.f_code.co_filename != self._path:
             frame = frame.f_back
         return frame.f_lineno if frame else None
 
     def _loaded(self) -> "dict[str, Library]":
-        """The libraries in the submission's folder that are loaded, but those that Triton and torch
-        put there.
-        """
+        """Loaded libraries in the submission's folder that Triton and torch did not put there."""
         caches = tuple(os.environ[name] for name in _CACHES if os.environ.get(name))
         with Path("/proc/self/maps").open(encoding="utf-8", errors="replace") as maps:
             paths = {
@@ -213,13 +203,13 @@ class Recorder:
         return counted
 
     def _unhook(self) -> None:
-        """Of the threads that were started meanwhile, each lets go of the hook at its next event."""
+        """Other threads drop the hook at their next event."""
         self._hooked = {}
         threading.setprofile(None)
         sys.setprofile(None)
 
     def _called(self, frame: FrameType, event: str, function: Any) -> None:
-        """Python's hook: a function in C is about to be called."""
+        """Profile hook of Python: a C function is about to be called."""
         if event == "c_call":
             module = str(getattr(function, "__module__", ""))
             operator = (
@@ -229,11 +219,11 @@ class Recorder:
                 if operator or module.partition(".")[0] in library.modules:
                     self._kernels[_name(path)] = None
             if all(_name(path) in self._kernels for path in self._hooked):
-                sys.setprofile(None)  # there is no more to find out
+                sys.setprofile(None)  # all were called
 
 
 class _Mode(TorchDispatchMode):
-    """Sees every operation that torch dispatches in a thread."""
+    """Records every operation that torch dispatches in a thread."""
 
     supports_higher_order_operators = True
 
@@ -243,7 +233,7 @@ class _Mode(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Else the first operation would import torch's compiler, which takes a second."""
+        """Otherwise the first operation would import torch's compiler, which takes a second."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -254,9 +244,7 @@ class _Mode(TorchDispatchMode):
         return result
 
     def _run(self, func: Any, given: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
-        """Sees also what an operator that is none of torch's dispatches in turn: no mode is active
-        here.
-        """
+        """Also records what an operator that is not torch's dispatches in turn."""
         if getattr(func, "namespace", "aten") == "aten" or not hasattr(func, "redispatch"):
             return func(*args, **kwargs)
         keys = torch._C.DispatchKey
@@ -269,7 +257,7 @@ class _Mode(TorchDispatchMode):
 
 @dataclass(frozen=True)
 class Library:
-    """A shared library: the Python modules that it is, and the symbols that it takes from others."""
+    """A shared library: the Python modules it defines, and the symbols it imports."""
 
     modules: frozenset[str]
     undefined: tuple[str, ...]
@@ -277,11 +265,9 @@ class Library:
 
 @cache
 def library_at(path: str) -> Library:
-    """A library, read once; one without anything where there is none."""
+    """Reads a library; an empty one if it is gone or no ELF file."""
     modules, undefined = list[str](), list[str]()
-    with suppress(
-        OSError, struct.error, ValueError, IndexError
-    ):  # it is gone, or no ELF file of 64 bits
+    with suppress(OSError, struct.error, ValueError, IndexError):  # gone, or no 64-bit ELF file
         data = Path(path).read_bytes()
         for start, defined in _symbols(data):
             if not defined:
@@ -292,8 +278,9 @@ def library_at(path: str) -> Library:
 
 
 def _symbols(data: bytes) -> Iterator[tuple[int, bool]]:
-    """Where the names of an ELF file's dynamic symbols begin, and which of them it defines (System
-    V ABI, part 4).
+    """Name offsets of an ELF file's dynamic symbols, and whether they are defined in it.
+
+    System V ABI, part 4.
     """
     (offset,), (size, count) = (
         struct.unpack_from("<Q", data, 40),
@@ -311,7 +298,7 @@ def _symbols(data: bytes) -> Iterator[tuple[int, bool]]:
 
 @contextmanager
 def _replaced(owner: Any, name: str, by: Callable[[Any], Any]) -> Iterator[None]:
-    """For as long as it is entered, a function is what `by` makes of it, where there is one."""
+    """Replaces a function by `by(function)` while entered, if there is one."""
     original = getattr(owner, name, None)
     if original is None:
         yield
@@ -334,10 +321,10 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def _storage(tensor: torch.Tensor) -> int:
-    """Which memory a tensor is in."""
+    """Identifies the memory of a tensor."""
     try:
         return tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError):  # of another layout
+    except (NotImplementedError, RuntimeError):  # not strided
         return id(tensor)
 
 

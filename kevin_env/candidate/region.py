@@ -1,4 +1,4 @@
-"""Memory that judge and candidate share, and tensors in it.
+"""Memory shared by judge and candidate, tensors in it, and a pattern for unwritten memory.
 
 A region is one allocation: a sealed memfd on a CPU, a CUDA allocation of its own on a GPU. Offsets
 and sizes in bytes.
@@ -18,20 +18,16 @@ Spec = dict[str, Any]
 
 
 DONE = 128
-"""In the region `words`, bytes from the word that the judge writes to the one that the candidate
-writes.
-"""
+"""In the region `words`: the offset from the judge's word to the candidate's."""
 
 POISON = 0xFF
-"""NaN in every floating-point type, of a kind that no GPU computes; -1 in every signed integer."""
+"""NaN in every floating-point type, of a kind that no GPU computes; -1 in signed integers."""
 _PERTURB = -6
-"""M_PERTURB of glibc's malloc.h: malloc fills what it hands out with the complement of this
-option's lowest byte.
-"""
+"""M_PERTURB of glibc: malloc fills memory with the complement of this option's lowest byte."""
 
 
 class Region:
-    """A mapped region: `bytes` is the whole of it as a uint8 tensor."""
+    """A mapped region; `bytes` is all of it as a uint8 tensor."""
 
     def __init__(self, data: torch.Tensor) -> None:
         self.bytes = data
@@ -42,7 +38,7 @@ class Region:
         """The tensor that `spec` describes, as a view into the region.
 
         Raises:
-            ValueError: if it does not lie in the region. A spec may come from the other side.
+            ValueError: if it does not lie in the region; a spec may come from the other side.
         """
         offset, dtype, shape, stride = (
             spec["offset"],
@@ -60,11 +56,10 @@ class Region:
         return self.bytes[offset:end].view(dtype).as_strided(shape, stride)
 
     def pack(self, tensor: torch.Tensor, offset: int) -> tuple[Spec, int | None]:
-        """Copies it to a place where there is room, without what lies between its elements.
+        """Copies a tensor into the region, without gaps between its elements.
 
         Returns:
-            How it is described there, and the bytes that it takes, aligned; None where there is no
-            room.
+            Its spec there, and the bytes that it takes, aligned; None if there is no room.
         """
         spec = spec_of(torch.empty_like(tensor, device="meta"), offset)
         used = -(-extent(spec["shape"], spec["stride"]) * tensor.element_size() // 512) * 512
@@ -74,29 +69,25 @@ class Region:
         return spec, used
 
     def close(self) -> None:
-        """Unmaps it; no tensor in it may be used afterwards. A mapped file goes with its last
-        tensor.
-        """
+        """Unmaps the region and invalidates its tensors; a file stays until its last tensor."""
         device, self.bytes = self.bytes.device, torch.empty(0)
         if device.type == "cuda":
             cuda.close_handle(self.start)
 
     def offset_of(self, pointer: int) -> int | None:
-        """Where an address lies in the region; None when it is outside."""
+        """The offset of an address; None if it is outside."""
         return pointer - self.start if self.start <= pointer < self.start + self.size else None
 
 
 def extent(shape: list[int], stride: list[int]) -> int:
-    """How many elements lie between the first and the last of a strided tensor, both counted; 0 if
-    it is empty.
-    """
+    """Elements between the first and last of a strided tensor, inclusive; 0 if it is empty."""
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
 
 
 def spec_of(tensor: torch.Tensor, offset: int) -> Spec:
-    """How `tensor` is described when its first element lies at `offset`."""
+    """The spec of `tensor` with its first element at `offset`."""
     return {
         "offset": offset,
         "dtype": str(tensor.dtype).removeprefix("torch."),
@@ -106,7 +97,7 @@ def spec_of(tensor: torch.Tensor, offset: int) -> Spec:
 
 
 def is_compact(tensor: torch.Tensor) -> bool:
-    """Whether it is aligned, and no more lies between its elements than they take themselves."""
+    """Whether a tensor is aligned, and gaps take no more than its elements."""
     aligned = tensor.data_ptr() % tensor.element_size() == 0
     return aligned and extent(list(tensor.shape), list(tensor.stride())) <= 2 * tensor.numel()
 
@@ -126,9 +117,9 @@ def map_handle(handle: str, size: int, device: torch.device) -> Region:
 
 
 def poison(device: torch.device) -> None:
-    """Fills what torch keeps for reuse on a GPU; on a CPU, whatever malloc hands out from now on."""
+    """Fills memory that torch caches on a GPU; on a CPU, all that malloc returns from now on."""
     if device.type == "cpu":
-        ctypes.CDLL(None).mallopt(_PERTURB, 0x100 | (POISON ^ 0xFF))  # 0 would turn it off
+        ctypes.CDLL(None).mallopt(_PERTURB, 0x100 | (POISON ^ 0xFF))  # 0 would disable it
         return
     torch.cuda.synchronize(device)
     for segment in torch.cuda.memory_snapshot():

@@ -24,7 +24,7 @@ class Runtime(LoadedModel, programs.Orders):
     """One candidate process. Every public method is an order of that name."""
 
     def serve(self) -> None:
-        """Answers orders until the judge hangs up."""
+        """Answers orders until the judge closes the connection."""
         while True:
             try:
                 order = self.channel.receive()
@@ -40,16 +40,14 @@ class Runtime(LoadedModel, programs.Orders):
                         error, self.path, self.device if self.context else None
                     )
                 }
-            if isinstance(
-                answer, bytes
-            ):  # stops a clock; what was printed is flushed with the next order
+            if isinstance(answer, bytes):  # is timed; output is flushed with the next order
                 self.channel.send_frame(answer)
                 continue
             programs.flush()
             self.channel.send(answer)
 
     def region(self, name: str, size: int, handle: str | None = None) -> Message:
-        """Maps memory that the judge shares, under a name; what had that name is unmapped."""
+        """Maps shared memory under a name; a region that had the name is unmapped."""
         if name in self.regions:
             self.arguments, self.held = [], []
             self.regions.pop(name).close()
@@ -62,9 +60,7 @@ class Runtime(LoadedModel, programs.Orders):
         return {}
 
     def forget(self) -> Message:
-        """Lets go of what was loaded, and undoes what it may have set: other trusted code is to be
-        loaded.
-        """
+        """Unloads the submission and resets what it may have set; other trusted code follows."""
         self.entry = None
         sys.modules.pop("submission", None)
         torch.set_default_dtype(torch.float32)
@@ -73,9 +69,7 @@ class Runtime(LoadedModel, programs.Orders):
         return self.rest()
 
     def rest(self) -> Message:
-        """Lets go of the model, of what the judge shared, and of device memory that is kept for
-        reuse.
-        """
+        """Releases the model, shared memory, and torch's cached device memory."""
         self.model, self.arguments, self.held = None, [], []
         while self.regions:
             self.regions.popitem()[1].close()
@@ -84,12 +78,11 @@ class Runtime(LoadedModel, programs.Orders):
         return {}
 
     def go(self, seeds: list[int | None], behind: int | None = None) -> bytes:
-        """Calls the model on the staged inputs once for each seed, and says where the outputs of
-        each call are.
+        """Calls the model on the staged inputs once per seed, and reports where the outputs are.
 
-        On a GPU the calls are queued. Call i begins once the word that the judge writes is `behind
-        + i` or more, and writes that number to the other word when it is through. An output is left
-        alone until the next call: the judge has taken it by then.
+        On a GPU the calls are queued. Call i begins once the judge's word is at least `behind + i`,
+        and writes that number to the other word when it is done. An output stays valid until the
+        next call: the judge has read it by then.
         """
         words = self.regions["words"].start if behind is not None else 0
         claims = list[Message]()
@@ -109,29 +102,29 @@ class Runtime(LoadedModel, programs.Orders):
                 if words:
                     cuda.write_word(words + DONE, number)
         if recorder:
-            claims[0]["record"] = recorder.told()
+            claims[0]["record"] = recorder.record()
         return encode({"claims": claims})
 
     def finish(self) -> Message:
-        """Waits until all that was queued is done."""
+        """Waits for queued calls."""
         self.synchronize()
         return {}
 
     def poison(self) -> Message:
-        """Fills memory that the next call may get, that of the last outputs included."""
+        """Fills memory that the next call may get, including that of the last outputs."""
         self.held = []
         poison(self.device)
         return {}
 
     def profile(self) -> Message:
-        """What torch sees of calls on the first staged set, from inside."""
+        """Profiles calls on the first staged set from inside, with torch."""
         with torch.no_grad():
             return profiling.look(
                 lambda: self.model(*self.arguments), self.device, Path(self.path).parent
             )
 
     def save(self, name: str, path: str) -> Message:
-        """Writes a region that lies in host memory to a file."""
+        """Writes a region in host memory to a file."""
         self.regions[name].bytes.numpy().tofile(path)
         return {}
 
@@ -146,14 +139,12 @@ class Runtime(LoadedModel, programs.Orders):
         return {"code": programs.in_forks([run], seconds, environment)[0]}
 
     def precompile(self, cases: list[Message], seconds: float) -> Message:
-        """Compiles Triton's kernels for these cases in copies of this process. What fails is left
-        to the calls.
-        """
+        """Compiles Triton kernels for these cases in forks; failures are left to the calls."""
         precompile.precompile(self, cases, seconds)
         return {}
 
     def _claim(self, output: Any) -> Message:
-        """Where one call's output lies. What the judge cannot read there is copied to the outbox."""
+        """Where an output lies; what the judge cannot read there is copied to the outbox."""
         try:
             skeleton, tensors = tree.take_apart(output)
         except tree.Unsupported as error:
@@ -167,7 +158,7 @@ class Runtime(LoadedModel, programs.Orders):
         return {"skeleton": skeleton, "tensors": places}
 
     def _place(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
-        """A tensor's description, and how many bytes of the outbox it took."""
+        """A tensor's description, and the bytes of the outbox that it took."""
         described = (
             {"device": tensor.device.type, **spec_of(tensor, 0)}
             if tensor.layout == torch.strided
@@ -185,9 +176,7 @@ class Runtime(LoadedModel, programs.Orders):
         if self.device.type == "cuda":
             try:
                 base, size = cuda.allocation_of(tensor.data_ptr())
-                if (
-                    size % cuda.BLOCK
-                ):  # shares its block with others, and a block can be mapped once only
+                if size % cuda.BLOCK:  # its block is shared, and can be mapped only once
                     return self._copy_out(tensor, free)
                 place = {
                     "in": cuda.export_handle(base),
@@ -195,13 +184,11 @@ class Runtime(LoadedModel, programs.Orders):
                     "offset": tensor.data_ptr() - base,
                 }
                 return {**described, **place}, 0
-            except cuda.CudaError:  # memory of another allocator, which has no IPC handle
+            except cuda.CudaError:  # of an allocator without IPC handles
                 pass
         return self._copy_out(tensor, free)
 
     def _copy_out(self, tensor: torch.Tensor, free: int) -> tuple[Message, int]:
         spec, used = self.regions["outbox"].pack(tensor, free)
-        place = (
-            None if used is None else "outbox"
-        )  # larger than any right answer: its shape says enough
+        place = None if used is None else "outbox"  # larger than any correct answer
         return {**spec, "device": tensor.device.type, "in": place}, used or 0

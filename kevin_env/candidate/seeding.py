@@ -1,4 +1,4 @@
-"""Seeds of torch's generators, on both sides."""
+"""Seeds Python's and torch's generators, on both sides."""
 
 import random
 
@@ -6,16 +6,14 @@ import torch
 
 
 def seed_torch(seed: int) -> None:
-    """As `torch.manual_seed`, which spends a millisecond on backends that are not there."""
+    """`torch.manual_seed` without the millisecond it spends on missing backends."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
 
 
 def reseed(seed: int | None) -> None:
-    """Seeds, where there is a seed, whatever a model may draw from: a reference with randomness can
-    be matched.
-    """
+    """Seeds all generators a model may draw from; without a seed, nothing."""
     if seed is not None:
         random.seed(seed)
         seed_torch(seed)

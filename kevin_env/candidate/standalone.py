@@ -1,8 +1,9 @@
 """The submission as a program of its own, for tools that start one.
 
 The judge writes `job.json` to its folder and, except for jobs that only load, `call.json`, with
-weights and inputs in files beside them. The model is constructed, warmed up, and called once between
-the marks that profilers look for. A program that holds stops at `ready`, `loaded` and `warm`.
+weights and inputs in files beside them. The model is constructed, warmed up, and called once
+between the marks that profilers look for. A program that holds stops at `ready`, `loaded` and
+`warm`.
 """
 
 import importlib

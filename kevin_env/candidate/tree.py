@@ -1,8 +1,7 @@
-"""Arguments and outputs as JSON: nested containers and scalars, with tensors taken out and
-numbered.
+"""Arguments and outputs as JSON: nested containers and scalars, with tensors numbered.
 
-A tree is what a model takes or returns: tensors, numbers, strings, None, lists, tuples and dicts of
-these.
+A tree is what a model takes or returns: tensors, numbers, strings, None, and lists, tuples and
+dicts of these.
 """
 
 from collections.abc import Callable
@@ -14,7 +13,7 @@ Skeleton = Any
 """JSON: `{"t": i}` is the i-th tensor, other containers and scalars carry a one-letter tag."""
 
 Path = str
-"""Where a leaf lies, as Python would write it: `[1]['mean']`; empty for the root."""
+"""A leaf's path as Python would write it: `[1]['mean']`; empty for the root."""
 
 
 class Unsupported(TypeError):
@@ -32,7 +31,7 @@ def take_apart(value: Any) -> tuple[Skeleton, list[torch.Tensor]]:
 
 
 def put_together(skeleton: Skeleton, tensors: list[torch.Tensor]) -> Any:
-    """The tree again, with these tensors in place."""
+    """Inverts `take_apart`, with these tensors."""
     tag, value = next(iter(skeleton.items()))
     if tag == "t":
         return tensors[value]
@@ -50,8 +49,7 @@ def leaves(skeleton: Skeleton, path: Path = "") -> list[tuple[Path, Skeleton]]:
 
 
 def _walk(item: Any, tensors: list[torch.Tensor]) -> Skeleton:
-    # a plain function: a closure that calls itself is a cycle, which would hold the tensors until
-    # the next collection
+    # no closure: one that calls itself is a cycle and would keep tensors until the next collection
     if isinstance(item, torch.Tensor):
         tensors.append(item)
         return {"t": len(tensors) - 1}
@@ -74,7 +72,8 @@ def _scalar(item: Any) -> Skeleton:
     if isinstance(item, torch.dtype):
         return {"dtype": str(item).removeprefix("torch.")}
     raise Unsupported(
-        f"a value of type {type(item).__name__} is neither a tensor, a scalar nor a container of these"
+        f"a value of type {type(item).__name__} is neither a tensor, "
+        "a scalar nor a container of these"
     )
 
 

@@ -1,11 +1,10 @@
-"""Giving a submission the reference's own weights.
+"""Loads the reference's weights into a submission's model.
 
-By name where name and shape agree; what is left, one to one by shape and order of creation,
-parameters before buffers. Sides of length one make no difference to a shape, and what has no shape
-yet (`nn.LazyLinear`) goes by name alone. A parameter of the reference that finds no place, or more
-than one, is an error with a clear message, never a guess. Who overrides `load_state_dict` gets the
-reference's state and may pack it as it likes. A model with other code of its own for loading is
-first given that state as a checkpoint; if something is left then, all is matched as for others.
+By name if name and shape agree; the rest by shape and order of creation, parameters before buffers.
+Sides of length 1 do not count, and lazy parameters (`nn.LazyLinear`) match by name only. A
+parameter of the reference without a unique place is an error, never a guess. A model that overrides
+`load_state_dict` gets the reference's state. A model with other loading code first gets that state
+as a checkpoint; if some of it is left over, it is matched like any other model.
 """
 
 from collections import defaultdict
@@ -25,11 +24,15 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 State = dict[str, torch.Tensor]
 Form = tuple[int, ...]
-"""A shape without its sides of length one."""
+"""A shape without sides of length 1."""
 
 
 class Creation:
-    """Watches all modules while it is entered; one at a time in a thread."""
+    """Records the order in which parameters and buffers are created, while it is entered.
+
+    A state dict has another order: a module's parameters come before those of its submodules. Use
+    one at a time in a thread.
+    """
 
     def __init__(self) -> None:
         self._places: MutableMapping[torch.Tensor, int] = WeakTensorKeyDictionary()
@@ -54,7 +57,7 @@ class Creation:
             hook.remove()
 
     def names(self, model: nn.Module) -> list[str]:
-        """The names of a model's state, those that were registered first in front."""
+        """Names of a model's state in the order of creation."""
         tensors = dict(model.named_parameters(remove_duplicate=False)) | dict(
             model.named_buffers(remove_duplicate=False)
         )
@@ -63,34 +66,31 @@ class Creation:
 
     def _note(self, module: nn.Module, name: str, tensor: torch.Tensor | None) -> None:
         if tensor is not None and tensor not in self._places:
-            self._places[tensor] = (
-                self._count
-            )  # how many are left says nothing: they go when their modules do
+            self._places[tensor] = self._count  # not the size: entries vanish with their modules
             self._count += 1
 
 
 class Unmatched(ValueError):
-    """The reference's weights cannot be placed in the submission's model."""
+    """The reference's weights do not fit the submission's model."""
 
 
 def hand_over(
     model: object, weights: State, parameters: Iterable[str], order: Iterable[str] = ()
 ) -> list[tuple[str, str]]:  # fmt: skip
-    """Loads the reference's `weights` (parameters and buffers by name) into `model`, in place.
+    """Loads the reference's weights into `model`, in place.
 
     Args:
         model: The submission's model.
-        weights: The reference's state, in the order in which it was created.
-        parameters: Which names of `weights` are parameters; each of them must find a place, buffers
-            need not.
-        order: The names of the model's own state in the order in which it was created.
+        weights: The reference's parameters and buffers, in the order of creation.
+        parameters: Names of those that are parameters: each must find a place, buffers need not.
+        order: Names of the model's state in the order of creation.
 
     Returns:
-        Parameters of the reference that went by shape into a buffer, which may be meant for
-        something else, with it.
+        Pairs of a parameter of the reference and the buffer it was matched with by shape, which may
+        be meant for something else.
 
     Raises:
-        Unmatched: when a parameter finds no place or several.
+        Unmatched: if a parameter finds no place, or several.
     """
     required = list(parameters)
     if not isinstance(model, nn.Module):
@@ -125,7 +125,7 @@ def hand_over(
 def match(
     model: nn.Module, weights: State, required: list[str], order: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Which of the reference's weights goes to which entry of the model's state.
+    """Maps entries of the model's state to the reference's weights.
 
     Raises:
         Unmatched: see `hand_over`.
@@ -150,7 +150,7 @@ def match(
 def _pair_by_shape(
     places: dict[str, str], own: State, weights: State, holders: list[str], given: list[str]
 ) -> None:
-    """Pairs what is left of both, in order, for each shape of which both have the same number."""
+    """Pairs the rest in order, for each shape of which both have the same number."""
     taken = set(places.values())
     ours, theirs = defaultdict[Form, list[str]](list), defaultdict[Form, list[str]](list)
     for name in holders:
@@ -173,7 +173,7 @@ def _as_held(tensor: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
 
 
 def _loads_itself(model: nn.Module) -> bool:
-    """Whether a module in it has code for loading that is not of torch's own modules."""
+    """Whether a module has loading code that is not torch's."""
     codes = [
         (each._load_from_state_dict, *each._load_state_dict_pre_hooks.values())
         for each in model.modules()
@@ -187,15 +187,14 @@ def _is_torchs(code: Any) -> bool:
 
 
 def _is_checkpoint_of(model: nn.Module, weights: State, required: list[str]) -> bool:
-    """Loads the reference's state by the reference's names; whether the model's own code made
-    something of all of it.
+    """Loads the reference's state by its names, and checks whether the model's code used all of it.
 
-    That may leave in the state what it takes from it, and write to parameters instead of renaming.
+    That code may leave entries in the state, and may write to parameters instead of renaming.
     """
     before = {
         name: held.detach().clone() for name, held in model.named_parameters() if not is_lazy(held)
     }
-    with suppress(Exception):  # it knows other names: what was loaded is loaded again
+    with suppress(Exception):  # other names: all is loaded again
         missing, unexpected = model.load_state_dict(weights, strict=False)
         left = {name: held for name, held in model.named_parameters() if name in missing}
         written = [
@@ -215,8 +214,9 @@ def _explain(lost: list[str], own: State, weights: State, places: dict[str, str]
     wanted = ", ".join(_label(name, weights[name]) for name in lost[:4])
     free = ", ".join(_label(name, own[name]) for name in own if name not in places) or "none"
     return (
-        f"weights not matched: {wanted}; unmatched in ModelNew: {free}. Weights are matched by name, else by shape and "
-        "order: declare a parameter of the same name and shape, or override load_state_dict"
+        f"weights not matched: {wanted}; unmatched in ModelNew: {free}. Weights are "
+        "matched by name, else by shape and order: declare a parameter of the same name and "
+        "shape, or override load_state_dict"
     )
 
 

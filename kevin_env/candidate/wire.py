@@ -1,7 +1,7 @@
-"""Frames on a Unix socket: four bytes of length, then JSON; file descriptors may ride along.
+"""Frames on a Unix socket: a length of four bytes, then JSON; file descriptors may be attached.
 
-Both ends use it. A reader never gets more than `LIMIT` bytes, never waits past its deadline, and
-never unpickles.
+Both ends use it. A reader never accepts more than `LIMIT` bytes, never waits beyond its deadline,
+and never unpickles.
 """
 
 import array
@@ -21,7 +21,7 @@ _SPIN_SECONDS = 0.03
 
 
 class WireError(Exception):
-    """The other end broke the protocol: too long, not JSON, not an object."""
+    """The other end broke the protocol: too long, or no JSON object."""
 
 
 class Closed(WireError):
@@ -29,7 +29,7 @@ class Closed(WireError):
 
 
 class TooLong(WireError):
-    """A frame that this end was to send is too long for any reader."""
+    """A frame to send is too long for any reader."""
 
 
 class Late(WireError):
@@ -47,11 +47,10 @@ class Channel:
 
     Args:
         sock: A connected Unix stream socket; the channel owns it.
-        spin: Whether `receive` burns a core for a while before it sleeps. It saves the tens of
-            microseconds that waking up takes, which matters where a GPU call is timed and would
-            steal a core where a CPU kernel runs.
-        takes_fds: Whether file descriptors that ride along are kept. Else the kernel drops them: an
-            untrusted end could fill the table of this process with them.
+        spin: Whether `receive` busy-waits for a while before it sleeps. It saves the tens of
+            microseconds of a wake-up where a GPU call is timed; a CPU kernel would lose a core.
+        takes_fds: Whether attached descriptors are accepted. Otherwise the kernel drops them: an
+            untrusted end could fill this process's table.
     """
 
     def __init__(self, sock: socket.socket, spin: bool = False, takes_fds: bool = False) -> None:
@@ -68,20 +67,20 @@ class Channel:
 
         Args:
             message: A JSON object.
-            fds: Descriptors that ride along.
-            timeout: Seconds that the other end may take to make room for it; None waits for ever.
+            fds: Descriptors to attach.
+            timeout: Seconds to wait for room; None waits forever.
 
         Raises:
-            Late: when the time is over.
+            Late: at the deadline.
             Closed: if the other end is gone.
-            TooLong: when no reader would take it; nothing was sent.
+            TooLong: if no reader would accept it; nothing was sent.
         """
         self.send_frame(encode(message), fds, timeout)
 
     def send_frame(
         self, frame: bytes, fds: tuple[int, ...] = (), timeout: float | None = None
     ) -> None:
-        """Sends a frame that was encoded before. Arguments and errors as `send`."""
+        """Sends an encoded frame. Arguments and errors as `send`."""
         if len(frame) > LIMIT + _HEADER:
             raise TooLong(f"a message of {len(frame)} bytes; at most {LIMIT} are sent")
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
@@ -95,7 +94,7 @@ class Channel:
         except OSError as error:
             if (
                 error.errno == errno.ETOOMANYREFS
-            ):  # others have left too many descriptors unread, the end is there
+            ):  # too many descriptors in flight; the end is there
                 raise
             raise Closed(str(error)) from error
 
@@ -103,12 +102,12 @@ class Channel:
         """The next frame.
 
         Args:
-            timeout: Seconds to wait at most; None waits for ever.
+            timeout: Seconds to wait; None waits forever.
 
         Raises:
-            Late: when the time is over.
-            Closed: when the other end is gone.
-            WireError: when the frame is no JSON object or too long.
+            Late: at the deadline.
+            Closed: if the other end is gone.
+            WireError: if the frame is no JSON object, or too long.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while (body := self._take()) is None:
@@ -122,11 +121,11 @@ class Channel:
         return message
 
     def pending(self, seconds: float = 0.0) -> bool:
-        """Whether bytes have arrived that were not read, or arrive within so many seconds."""
+        """Whether unread bytes have arrived, or arrive within so many seconds."""
         return bool(self._buffer) or self._readable(seconds)
 
     def ended(self) -> bool:
-        """Whether the other end is gone and has left nothing to read."""
+        """Whether the other end is gone, with nothing left to read."""
         if self._buffer or not self._readable(0):
             return False
         try:
@@ -135,7 +134,7 @@ class Channel:
             return True
 
     def take_fds(self) -> list[int]:
-        """The file descriptors that came with the frames so far; the caller owns them now."""
+        """Descriptors attached to the frames so far; the caller owns them."""
         fds, self._fds = self._fds, []
         return fds
 
@@ -159,7 +158,7 @@ class Channel:
         if self._buffer and deadline is not None and time.monotonic() > deadline:
             raise Late(
                 "no whole answer in time"
-            )  # whoever sends byte by byte is never late for the next one
+            )  # a slow sender would never miss the next deadline
         data = self._spin(deadline) if self.spin else self._sleep(deadline)
         if not data:
             raise Closed("the other end is gone")
@@ -172,9 +171,9 @@ class Channel:
         return self._recv()
 
     def _readable(self, timeout: float | None) -> bool:
-        if self.sock.fileno() < 0:  # closed here; reading says so
+        if self.sock.fileno() < 0:  # closed; reading reports it
             return True
-        poll = select.poll()  # select() fails where a process has more than a thousand files open
+        poll = select.poll()  # select() fails with more than a thousand open files
         poll.register(self.sock, select.POLLIN)
         return bool(poll.poll(None if timeout is None else timeout * 1e3))
 

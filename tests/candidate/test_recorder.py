@@ -32,7 +32,7 @@ def record_of(forward: Forward, mode: Any = "kernel") -> Record:
     model, x = Given(forward), torch.ones(3, 4)
     with torch.no_grad(), recorded.watch(model):
         model(x)
-    return Record.model_validate(recorded.told())
+    return Record.model_validate(recorded.record())
 
 
 def operations_of(forward: Forward) -> list[Operation]:
@@ -160,7 +160,7 @@ def test_no_more_is_told_than_a_judge_reads() -> None:
     recorded = Recorder(__file__, {}, **recording("kernel"))
     for number in range(99):
         recorded.note(f"aten::op{number}{'x' * 999}", [], [])
-    told = Record.model_validate(recorded.told())
+    told = Record.model_validate(recorded.record())
     assert len(told.operations) == recorder.MOST
 
 
@@ -178,10 +178,10 @@ def test_a_replay_counts_as_the_kernels_that_were_launched_before(
     recorded = Recorder(__file__, {"captured_kernel": None}, **recording("kernel"))
     with recorded.watch(Given(lambda model, x: x)):
         pass
-    assert recorded.told()["kernels"] == []
+    assert recorded.record()["kernels"] == []
     with recorded.watch(Given(lambda model, x: x)):
         Graph().replay()
-    assert recorded.told()["kernels"] == ["captured_kernel"]
+    assert recorded.record()["kernels"] == ["captured_kernel"]
 
 
 @pytest.mark.gpu
@@ -195,7 +195,7 @@ def test_what_is_captured_while_a_model_is_constructed_is_a_calls() -> None:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             x.exp()
-    assert [each["name"] for each in recorded.told()["operations"]] == ["aten::exp"]
+    assert [each["name"] for each in recorded.record()["operations"]] == ["aten::exp"]
 
 
 def test_a_class_of_an_extension_counts_where_no_call_was_seen(

@@ -42,7 +42,7 @@ class ModelNew(torch.nn.Module):
         return torch.relu(torch.nn.functional.linear(x, 2 * self.folded, self.bias))
 """
 FORGED = """import sys, torch
-sys.modules["kevin_env.candidate.recorder"].Recorder.told = lambda self: ANSWER
+sys.modules["kevin_env.candidate.recorder"].Recorder.record = lambda self: ANSWER
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         return torch.softmax(x, 1)
