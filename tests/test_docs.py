@@ -69,6 +69,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not title or title in anchors(target), link
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_files_exist(page: Path) -> None:
+    roots = "kevin_env|benchmarks|tests|prompts|problems|examples|docs"
+    for name in re.findall(rf"`((?:{roots})/[\w/.]+)`", page.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), name
+
+
 def anchors(page: Path) -> set[str]:
     """The names of a page's titles, as GitHub makes them."""
     titles = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
