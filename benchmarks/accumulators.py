@@ -1,25 +1,18 @@
-"""Whether a verdict accepts one float32 accumulator a sum, and rejects products and sums of
-narrower numbers.
+"""Whether verdicts accept float32 accumulation, and reject products and sums in less precision.
 
-The claim is about float32 arithmetic. It says nothing of a problem whose inputs or outputs are
-16-bit floats, since narrow numbers are what it asks for there, of one without floats, or of one
-that draws at random while it runs: these are left out before anything is compared. So is a problem
-without a matrix product, a convolution, a normalization or a reduction.
+Looks at problems with a matrix product, convolution, normalization or reduction on float32 inputs
+and outputs that are not random. On the input sets of a verdict, each reference runs with its sums
+added term by term (on a GPU at most 32768 terms), and with the operands of its products, or its
+inputs if it has none, rounded to TF32, bfloat16 and float16. A row's value is 1 if the first is
+accepted on every input set and each of the others is rejected on one. A problem that fails, such as
+for lack of memory, has no value, and `not_run` says why.
 
-Of every other problem, on the input sets of a verdict, the reference is run with all its sums
-really added up one term after the other (on a GPU at most 32768 terms, as in a kernel with threads
-to spare), and with the operands of its products, or its inputs where it has no products, rounded to
-TF32, bfloat16 and float16. Those are tried until an input set rejects them. A row's value is 1 when
-the first is accepted on every input set and each of the others is rejected on one. A problem that
-fails, such as for lack of memory, has no value and says why in `not_run`.
+Takes every `STRIDE`-th problem, then the next ones, so that a partial run covers all kinds. With
+`--seconds`, repeat the same command to continue.
 
-One problem in `STRIDE` is looked at, then the next one in each `STRIDE`, so that a run that is cut
-off has seen all kinds. With `--seconds` the same command can be given again and again: it goes on
-with what the file lacks.
-
-    python benchmarks/accumulators.py --device cpu --json benchmarks/results/accumulators.cpu.json
-    L1_1... L1_40... python benchmarks/accumulators.py --device cuda --batch 16 --label kernelbench
-    --seconds 330 \\
+    python benchmarks/accumulators.py --device cpu \\
+        --json benchmarks/results/accumulators.cpu.json L1_1... L1_40...
+    python benchmarks/accumulators.py --device cuda --batch 16 --label kernelbench --seconds 330 \\
         --json benchmarks/results/accumulators.h200.json KernelBench/level1 KernelBench/level2
 """
 
@@ -105,7 +98,7 @@ def wrong(answer: Any, expected: Expected, case: Case) -> str | None:
 
 
 def judged(problem: Problem, device: torch.device) -> dict[str, dict[str, str | None]] | None:
-    """What is wrong with each variant on each input set; None where a problem has no float32 sums."""
+    """The fault of each variant on each input set; None for a problem without float32 sums."""
     found: dict[str, dict[str, str | None]] = {}
     for case in open_cases(problem, device):
         case.draw_weights(seed_from(SECRET, case.name, "weights"))

@@ -1,11 +1,9 @@
-"""Every attack and every honest kernel of our corpus before the judge of one device: what each
-gets.
+"""Judges every attack and every honest kernel of the corpus on one device.
 
     python benchmarks/attacks.py [--device cpu|cuda] [--at-once N] [--json FILE] [NAME...]
 
-A name is as `hostile/early_done`; without one, all files for the device are judged. Rows that the
-file holds already and that are not judged now are kept. Exits with 1 when a file does not end as it
-says.
+A name is such as `hostile/early_done`; the default is all files for the device. Rows of other files
+are kept. Exits with 1 if a file does not end as it says.
 """
 
 import argparse
@@ -93,7 +91,8 @@ def main() -> None:
             row = future.result()
             rows[row["name"]] = row
             print(
-                f"{'ok ' if row['value'] else 'BAD'} {row['name']:45} {row['got']:25} {row.get('message', '')}",
+                f"{'ok ' if row['value'] else 'BAD'} {row['name']:45} {row['got']:25} "
+                f"{row.get('message', '')}",
                 flush=True,
             )
             if options.json:

@@ -1,7 +1,6 @@
-"""What Nsight Compute tells a person who starts it at a shell on `one_call.py`, by our names of the
-figures.
+"""Runs Nsight Compute on `one_call.py` as at a shell, and reads our figures from its output.
 
-Nothing of the judge is used, so that what it tells can be checked against this.
+Uses nothing of the judge, so that the judge's profiles can be checked against it.
 """
 
 import csv

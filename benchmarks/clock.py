@@ -1,17 +1,16 @@
-"""The judge's clock against CUDA events inside the process that launches the kernels, CUPTI and, if
-asked, ncu.
+"""The judge's clock against CUDA events inside the launching process, CUPTI and optionally ncu.
 
-Of each kernel, and of torch's own that is its reference: a call's time as verdicts tell it (the
-chain; the median of `--repeats` judgements, each in a fresh process), and what `inside.py` tells of
-calls with a cold L2. Events have the gaps between the kernels of a call in them, as the chain has;
-CUPTI and ncu tell the kernels' own durations.
+For each kernel and its reference: the time of a call as verdicts measure it (the chain; the median
+of `--repeats` judgements, each in a fresh process), and as `inside.py` measures calls with a cold
+L2. Like the chain, events include the gaps between the kernels of a call; CUPTI and ncu measure the
+kernels' durations.
 
-`beyond_events`, `beyond_cupti`, `beyond_ncu`: by how many microseconds the chain differs from the
-tool, after allowing 1 % of what that tells; the largest of all. Rows of each call have all times in
-seconds. Needs a CUDA device.
+`beyond_events`, `beyond_cupti`, `beyond_ncu`: the largest difference between chain and tool in
+microseconds, beyond 1 % of the tool's time. Rows per call have all times in seconds. Needs a CUDA
+device.
 
-    python benchmarks/clock.py [--repeats N] [--only PART] [--ncu] [--json
-    benchmarks/results/clock.h200.json]
+    python benchmarks/clock.py [--repeats N] [--only PART] [--ncu] \\
+        [--json benchmarks/results/clock.h200.json]
 """
 
 import argparse

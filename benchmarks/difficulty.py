@@ -1,20 +1,17 @@
-"""How hard our problems are, from what was measured of their references. Prints a table; with
---json writes the file.
+"""The difficulty of our problems, from measurements of their references.
 
-Figures of a device come from what other scripts measured there: the time of the main case, its
-FLOPs, elements and bytes from `lint.py`, speedups of known kernels from `solutions.py` (where that
-was run). Operators are counted here, on the CPU, and the dtypes of inputs, weights and outputs
-noted.
+Prints a table; --json writes a file. Time, FLOPs, elements and bytes of the main case on a device
+come from `lint.py`, speedups of known kernels from `solutions.py`. Operators are counted here, on
+the CPU, with the dtypes of inputs, weights and outputs.
 
     roofline  = max(bytes / bandwidth, FLOPs / rate of products + elements / rate of operations)
-    to write  = the share of problems whose reference dispatches fewer operators
-    to beat   = min(1, best time / reference's time), the best time being that of the slowest kernel known to be right,
-                and where none is known the roofline
+    to write  = share of problems whose reference dispatches fewer operators
+    to beat   = min(1, best time / reference's time), with the time of the slowest correct kernel,
+                or the roofline if none is known
     difficulty = (2 * to write + to beat) / 3
 
-A kernel has to be right before its time counts, so the first weighs twice. The bound is the longer
-of the roofline's two sides: for the reference's own algorithm. A better one (a filter taken apart,
-a scan in one pass) may need less.
+Correctness comes before speed, so the first weighs twice. The roofline is that of the reference's
+algorithm; a better one (a separable filter, a single-pass scan) may need less.
 
     python benchmarks/difficulty.py [--device h200] [--json problems/difficulty.json]
 """
@@ -184,7 +181,7 @@ def main() -> None:
     problems = list_problems()
     if missing := [each.id for each in problems if "seconds" not in rows.get(each.id, {})]:
         parser.error(
-            f"run benchmarks/lint.py on the {options.device} first: nothing is known of {', '.join(missing)}"
+            f"run benchmarks/lint.py on the {options.device} first: no rows of {', '.join(missing)}"
         )
     counted = {each.id: count(each) for each in problems}
     versions = {"python": platform.python_version(), "torch": torch.__version__}
@@ -197,7 +194,8 @@ def main() -> None:
     found = measure(counted, rows, PEAKS[options.device])
     for id, each in sorted(found.items(), key=lambda item: item[1].difficulty):
         print(
-            f"{each.difficulty:.3f} {id:54} {each.operations:6} operators {each.seconds * 1e3:8.3f} ms {each.bound}"
+            f"{each.difficulty:.3f} {id:54} {each.operations:6} operators "
+            f"{each.seconds * 1e3:8.3f} ms {each.bound}"
         )
     if options.json:
         whole = Measurements(sources=(*sources, here), problems=found)

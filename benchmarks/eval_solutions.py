@@ -1,12 +1,12 @@
-"""`kevin-env eval` with the reference solutions as its policy: the figures that a model would get
-who knew them.
+"""`kevin-env eval` with the reference solutions as its policy.
 
-A problem of most levels, two turns each: the CUDA solution where there is one, then Triton's;
-speedups against eager PyTorch and against torch.compile. Rows are overall figures with their
-bootstrap intervals, then each problem's best.
+A problem of most levels, two turns each: the CUDA solution if there is one, then Triton's; speedups
+over eager PyTorch and torch.compile. Rows are overall figures with bootstrap intervals, then the
+best of each problem.
 
-    python benchmarks/eval_solutions.py --device cuda --json benchmarks/results/eval_solutions.h200.json
-    python benchmarks/eval_solutions.py --run FOLDER --json FILE        # of a run that was played before
+    python benchmarks/eval_solutions.py --device cuda \\
+        --json benchmarks/results/eval_solutions.h200.json
+    python benchmarks/eval_solutions.py --run FOLDER --json FILE        # of a finished run
 """
 
 import argparse
@@ -24,7 +24,8 @@ from kevin_env.record import Trajectory
 from kevin_env.recorder import read_trajectories
 
 PROBLEMS = (
-    "L1_23_Softmax", "L1_36_RMSNorm_", "L1_95_CrossEntropyLoss", "L3_104_RotaryEmbedding", "L4_12_CausalConv1dSiLU",
+    "L1_23_Softmax", "L1_36_RMSNorm_", "L1_95_CrossEntropyLoss", "L3_104_RotaryEmbedding",
+    "L4_12_CausalConv1dSiLU",
     "L5_1_NBody_Gravitational", "L6_2_Histogram_256", "L9_1_PrefixSum_ExclusiveScan",
 )  # fmt: skip
 BASELINES = ("eager", "compile")
@@ -97,7 +98,8 @@ def best(episodes: list[Trajectory]) -> Iterator[Row]:
             f"{episode.problem.id}: best", getattr(fastest, "speedup", None), "times", len(outcomes)
         )
         yield row | {
-            "outcome": f"{fastest.category}/{fastest.kind}", "interval": getattr(fastest, "speedup_interval", None),
+            "outcome": f"{fastest.category}/{fastest.kind}",
+            "interval": getattr(fastest, "speedup_interval", None),
         }  # fmt: skip
 
 

@@ -1,8 +1,7 @@
-"""Evaluators of other systems, asked about one submission each in a process of our sandbox. Used by
-other scripts.
+"""Runs evaluators of other systems, each in a sandboxed process. Used by other scripts.
 
-They are read from checkouts of their repositories. Each submission has a process of its own, so
-that an attack on the machine stays inside.
+They are read from checkouts of their repositories. Each submission has its own process, so that
+attacks on the machine are contained.
 """
 
 import argparse
@@ -44,14 +43,16 @@ def say(correct, speedup):
 KERNRL = """
 from server.evaluator import LocalGPUEvaluator
 off = dict.fromkeys(("nsys", "sanitizer", "torch_profiler", "assembly", "roofline"), False)
-evaluator = LocalGPUEvaluator(device={device!r}, **{{f"enable_{{name}}": value for name, value in off.items()}})
+enabled = {{f"enable_{{name}}": value for name, value in off.items()}}
+evaluator = LocalGPUEvaluator(device={device!r}, **enabled)
 result = evaluator.evaluate(SUBMISSION.replace("ModelNew", "Model"), REFERENCE)
 correct = result.correctness is not None and result.correctness.correct
 say(correct, result.benchmark.speedup if correct and result.benchmark else 0.0)
 class ModelNew: pass
 """
 KERNELBENCH = """
-for name in ("requests", "dotenv", "litellm", "openai", "tqdm"):  # what its prompts and its data set use
+# Used by its prompts and its data set.
+for name in ("requests", "dotenv", "litellm", "openai", "tqdm"):
     try:
         __import__(name)
     except ImportError:
@@ -61,11 +62,13 @@ for name in ("requests", "dotenv", "litellm", "openai", "tqdm"):  # what its pro
 from kernelbench.eval import eval_kernel_against_ref
 result = eval_kernel_against_ref(
     REFERENCE, SUBMISSION, num_correct_trials=5, num_perf_trials=100, measure_performance=True,
-    backend="triton" if "triton" in SUBMISSION else "cuda", build_dir=str(pathlib.Path.cwd() / "build"),
+    backend="triton" if "triton" in SUBMISSION else "cuda",
+    build_dir=str(pathlib.Path.cwd() / "build"),
 )
 correct = bool(result and result.correctness)
 flagged = bool(result and result.metadata.get("excessive_speedup"))
-say(correct and not flagged, result.ref_runtime / result.runtime if correct and result.runtime > 0 else 0.0)
+timed = correct and result.runtime > 0
+say(correct and not flagged, result.ref_runtime / result.runtime if timed else 0.0)
 class ModelNew: pass
 """
 

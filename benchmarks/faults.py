@@ -1,11 +1,10 @@
-"""Whether judging survives what machines do: processes killed at random moments, and thousands of
-judgements on end.
+"""Whether judging survives killed processes and thousands of judgements.
 
-`kills`: a client judges submissions whose verdicts are known, several at once, while candidates,
-keepers, judges, fork servers and the client itself are killed (SIGKILL). Every judgement must end
-with the right verdict or a `JudgeError`, and nothing may be left behind: no process, no folder, no
-half-written line. `soak`: judgements on end, with the memory and the descriptors of the judge
-watched. Of a part that is not run now (0) the file keeps its rows.
+`kills`: a client judges submissions with known verdicts, several at once, while candidates,
+supervisors, judges, fork servers and the client are killed (SIGKILL) at random. Every judgement
+must end with the correct verdict or a `JudgeError`, and leave no process, folder or partial line
+behind. `soak`: a long series of judgements, watching the judge's memory and descriptors. With 0, a
+part is skipped and keeps its rows.
 
     python benchmarks/faults.py [--device cpu|cuda] [--kills 500] [--soak 2000] [--json FILE]
 """
@@ -38,7 +37,8 @@ from kevin_env.settings import Settings
 
 PROBLEM = Problem(
     id="Tanh", name="Tanh",
-    source="import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return torch.tanh(x) * 2\n"
+    source="import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+    "        return torch.tanh(x) * 2\n"
     "def get_inputs():\n    return [torch.randn(64, 512)]\ndef get_init_inputs():\n    return []\n",
 )  # fmt: skip
 HEAD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
@@ -201,7 +201,7 @@ def alive(pid: int) -> bool:
 
 
 def soak(device: str, count: int) -> list[dict[str, Any]]:
-    """Judges on end and watches the judge's memory and descriptors from the time when it is warm."""
+    """Judges on end and watches the judge's memory and descriptors once it is warm."""
     rows: list[tuple[int, int]] = []
     options = Options(device=device)
     wrong = 0

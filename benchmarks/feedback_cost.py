@@ -1,11 +1,9 @@
-"""What feedback costs a turn: each option on and off, and what the judge finds out once for a
-device and a problem.
+"""The cost of feedback per turn, by option, and of measurements made once per device and problem.
 
-A turn's options are judged in turn on the same submissions, on one warm judge, so that what others
-do meanwhile touches all of them alike: `off`, `profile=kernels`, `profile=ncu`, and on a GPU
-`sanitize` on an illegal access with it and without. `added` is the median of what an option takes
-beyond `off` in the same round. Then the figures that are always there: ceilings, measured as for
-the first time, and the counting of a reference's work.
+Judges the same submissions on one warm judge with each option in turn: `off`, `profile=kernels`,
+`profile=ncu`, and on a GPU an illegal access with and without `sanitize`. `added` is the median
+difference to `off` of the same round. Then the constant parts: ceilings, measured from scratch, and
+counting the work of a reference.
 
     python benchmarks/feedback_cost.py [--device cpu|cuda] [--rounds 5] [--json FILE]
 """

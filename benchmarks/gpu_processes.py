@@ -1,4 +1,4 @@
-"""A process for each of several devices, that sees no other. Used by other scripts."""
+"""One process per device, which sees no other device. Used by other scripts."""
 
 import multiprocessing
 import os
@@ -38,7 +38,7 @@ def gpu_numbers() -> list[str]:
 
 
 def share(processors: set[int], place: int, places: int) -> set[int]:
-    """One of so many equal parts of the processors; all of them where there are fewer than parts."""
+    """One of `parts` equal shares of the CPU cores; all of them if there are fewer."""
     many = len(processors) // places
     return set(sorted(processors)[place * many : (place + 1) * many]) or processors
 

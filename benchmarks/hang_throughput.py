@@ -1,13 +1,12 @@
-"""What a submission that hangs costs the others: turns a second of honest submissions, with and
-without it.
+"""The cost of a hanging submission to others: turns per second with and without it.
 
-Honest submissions, as those of `throughput.py`, are handed to one warm pool at once: alone, right
-after one that hangs in its first call, and right after one that hangs in a later call. The kernel
-that hangs on a GPU has others launched behind it. A drop is that of the median rate. All verdicts
-have to be right: else the script says which are not, and exits with 1.
+Honest submissions, as in `throughput.py`, are submitted to one warm pool at once: alone, right
+after one that hangs in its first call, and right after one that hangs in a later call. On a GPU
+other kernels are queued behind the hanging one. The drop is that of the median rate. Exits with 1
+and a list if any verdict is wrong.
 
-    python benchmarks/hang_throughput.py [--device cpu|cuda] [--count 10] [--repeats 2] [--json
-    FILE]
+    python benchmarks/hang_throughput.py [--device cpu|cuda] [--count 10] [--repeats 2] \\
+        [--json FILE]
 """
 
 import argparse

@@ -1,6 +1,4 @@
-"""Honest submissions by what they are written in, each as nobody has seen it before. Used by other
-scripts.
-"""
+"""Honest submissions by language, each with new source text. Used by other scripts."""
 
 import ast
 import itertools
@@ -118,7 +116,7 @@ def fresh(code: str, number: int) -> str:
 
 
 def warm(pool: LocalPool, problem: Problem, options: Options) -> None:
-    """Has the judge do once what it does once for a problem, with the reference as the submission."""
+    """Judges the reference, so that the judge has done its work once per problem."""
     pool.submit(problem, Submission(code=as_submission(problem.source)), options).result()
 
 

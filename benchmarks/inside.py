@@ -1,13 +1,13 @@
-"""What calls take as the process that launches them tells: CUDA events, and the kernels' own
-durations (CUPTI).
+"""Call times inside the launching process: CUDA events, and kernel durations from CUPTI.
 
-No judge, no sandbox; `kernels.py` starts it. As in a chain of the judge's, a call finds its input
-just written and the L2 overwritten, up to twelve of them follow each other, and the first does not
-count. All are queued before the first begins, so that no launch is in a time.
+No judge, no sandbox; started by `kernels.py`. As in the judge's chain, a call finds its input just
+written and the L2 overwritten, up to twelve calls follow each other, and the first one does not
+count. All are queued before the first starts, so that times exclude launches.
 
-    python benchmarks/inside.py FOLDER [cupti]      # FOLDER has NAME.problem.py and NAME.submission.py
+    python benchmarks/inside.py FOLDER [cupti]
 
-For each it prints a line of JSON: the name, then seconds by side and tool.
+FOLDER has pairs of NAME.problem.py and NAME.submission.py. Prints a line of JSON for each: the
+name, then seconds by side and tool.
 """
 
 import json

@@ -1,12 +1,10 @@
-"""Runs of KernelBench judged again: how often its verdicts and ours agree, by run, level and kind
-of difference.
+"""Judges KernelBench runs again: agreement with our verdicts by run, level and kind of difference.
 
-Each RUN is a folder as KernelBench writes it, for the version of its problems that
-KEVIN_ENV_KERNELBENCH names. Verdicts are kept in it (`kevin_verdicts.jsonl`), so that a second
-start goes on. No kernel gets into the result: rows have counts, and for each kernel on which the
-verdicts differ both verdicts with their messages.
+Each RUN is a folder as KernelBench writes it, for the version of its problems in
+KEVIN_ENV_KERNELBENCH. Verdicts are kept in it (`kevin_verdicts.jsonl`), so that a rerun resumes.
+The result holds no kernels, but counts, and both verdicts with their messages where they differ.
 
-    KEVIN_ENV_KERNELBENCH=... python benchmarks/kernelbench_agreement.py --device cuda \
+    KEVIN_ENV_KERNELBENCH=... python benchmarks/kernelbench_agreement.py --device cuda \\
         --json benchmarks/results/kernelbench_agreement.h200.json RUN...
 """
 

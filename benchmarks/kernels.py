@@ -1,5 +1,4 @@
-"""Kernels of known sizes as problems and submissions, from 6 us to 10 ms, and what tools tell of
-their calls.
+"""Kernels from 6 us to 10 ms as problems and submissions, and their times by other tools.
 
 Used by `clock.py` and `timing_fidelity.py`.
 """
@@ -127,7 +126,8 @@ def linear(name: str, rows: int, columns: int) -> Kernel:
 KERNELS = (
     kernel("cuda relu 4 MB", "1 << 20", "torch.relu(x)", "over_elements(relu, x)", CUDA),
     linear("linear 128x1024, weights 4 MB", 128, 1024),
-    kernel("triton softmax 16 MB", "1024, 4096", "torch.softmax(x, -1)", "over_rows(softmax_rows, x)", TRITON),
+    kernel("triton softmax 16 MB", "1024, 4096", "torch.softmax(x, -1)",
+           "over_rows(softmax_rows, x)", TRITON),
     kernel(
         "triton layer norm 64 MB, weights 32 KB", "4096, 4096", "self.layer(x)",
         "over_rows(layer_norm_rows, x, self.layer.weight, self.layer.bias)", TRITON,
@@ -141,13 +141,15 @@ KERNELS = (
     ),
     linear("linear 64x8192, weights 256 MB", 64, 8192),
     kernel("cuda relu 512 MB", "8192, 16384", "torch.relu(x)", "over_elements(relu, x)", CUDA),
-    kernel("triton softmax 512 MB", "8192, 16384", "torch.softmax(x, -1)", "over_rows(softmax_rows, x)", TRITON),
+    kernel("triton softmax 512 MB", "8192, 16384", "torch.softmax(x, -1)",
+           "over_rows(softmax_rows, x)", TRITON),
     kernel(
         "conv 64 MB, weights 144 KB", "16, 64, 128, 128", "self.layer(x)",
         weights="self.layer = torch.nn.Conv2d(64, 64, 3, padding=1)",
     ),
     kernel(
-        "two linear 256x4096, weights 128 MB", "256, 4096", "self.second(torch.relu(self.first(x)))",
+        "two linear 256x4096, weights 128 MB", "256, 4096",
+        "self.second(torch.relu(self.first(x)))",
         weights="self.first, self.second = (torch.nn.Linear(4096, 4096) for _ in range(2))",
     ),
     linear("linear 4096x8192, weights 256 MB", 4096, 8192),

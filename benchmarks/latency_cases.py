@@ -1,6 +1,4 @@
-"""What `turn_latency.py` measures besides the corpus: compilers' errors, KernelBench's size, the
-client, memory.
-"""
+"""Further cases of `turn_latency.py`: compiler errors, KernelBench's size, the client, memory."""
 
 import os
 import tempfile
@@ -32,12 +30,14 @@ __global__ void relu_kernel(const float* x, float* y, int64_t n) {{
 
 torch::Tensor relu_{number}(torch::Tensor x) {{
     auto y = torch::empty_like(x);
-    relu_kernel<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+    relu_kernel<<<(x.numel() + 255) / 256, 256>>>(
+        x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
     return y;
 }}
 """
 module = load_inline(
-    "relu_{number}", "torch::Tensor relu_{number}(torch::Tensor x);", cuda_sources=CUDA, functions=["relu_{number}"]
+    "relu_{number}", "torch::Tensor relu_{number}(torch::Tensor x);",
+    cuda_sources=CUDA, functions=["relu_{number}"]
 )
 
 
@@ -109,7 +109,8 @@ class ModelNew(torch.nn.Module):
 
 HISTORY, LAST = 1000, 100
 RIGHT = Correct(
-    kind="timed", message="all outputs are right", speedup=1.2, speedup_interval=(1.1, 1.3), reference_seconds=1e-3,
+    kind="timed", message="all outputs are right", speedup=1.2, speedup_interval=(1.1, 1.3),
+    reference_seconds=1e-3,
     submission_seconds=8e-4,
 )  # fmt: skip
 

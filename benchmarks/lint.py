@@ -1,17 +1,15 @@
-"""The lint over a set of problems: ours, KernelBench's, or a folder of files in its form, by the
-same measure.
+"""Lints a set of problems: ours, KernelBench's, or a folder of files in its form.
 
 For each problem: whether the judge accepts its own reference, and which trivial answers it accepts,
-on the problem's own inputs alone and with the further distributions. Each device has one problem at
-a time. Rows of problems that the file holds already and that are not looked at now are kept, so
-that sets can be added one after the other. With `--seconds` the same command can be given again and
-again, until it says that none is left.
+on the problem's own inputs alone and with further distributions. Each device lints one problem at a
+time. Rows of other problems in the file are kept, so that sets can be added one by one. With
+`--seconds`, repeat the same command until it says that none is left.
 
     python benchmarks/lint.py --json benchmarks/results/lint.cpu.json
     python benchmarks/lint.py --label kernelbench --device cuda:0,1 \\
         --json benchmarks/results/lint.h200.json kernelbench:
-    python benchmarks/lint.py --label kernrl --device cuda --json benchmarks/results/lint.h200.json
-    FOLDER
+    python benchmarks/lint.py --label kernrl --device cuda \\
+        --json benchmarks/results/lint.h200.json FOLDER
 """
 
 import argparse

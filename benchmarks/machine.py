@@ -1,6 +1,4 @@
-"""What processes and devices use, as /proc and NVML tell it. Used by other scripts; makes no
-context on a device.
-"""
+"""Resource usage from /proc and NVML, without a context on the device. Used by other scripts."""
 
 import contextlib
 import ctypes

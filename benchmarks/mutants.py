@@ -1,13 +1,10 @@
-"""What the comparison of a verdict finds: correct kernels broken automatically, and honest ones
-beside them.
+"""What the comparison of a verdict detects: automatically broken kernels, and honest ones.
 
-Mutants of references, of rewrites, of outputs and of the arithmetic go straight to the comparison,
-on the input sets of a verdict: the first wrong one rejects. One that is accepted is as right as the
-reference (equivalent) when on 20 further input sets it is bitwise the reference, or errs by no more
-than four times the reference's own error against float64; otherwise it survived. What raised an
-exception was never compared and counts neither way. With --candidates, mutants of C++ and Triton
-kernels go through the real judge. Problems that the file holds already and that are not looked at
-now are kept, so that a long run can be done in parts.
+Mutants of references, rewrites, outputs and arithmetic go straight to the comparison, on the input
+sets of a verdict; one wrong set rejects. An accepted mutant is equivalent if, on 20 further input
+sets, it is bitwise the reference or errs by at most four times the reference's own error against
+float64; otherwise it survived. Mutants that raised do not count. With --candidates, mutants of C++
+and Triton kernels go through the real judge. Rows of other problems in the file are kept.
 
     python benchmarks/mutants.py --json benchmarks/results/mutants.cpu.json [PROBLEM]...
     python benchmarks/mutants.py --json benchmarks/results/mutants.cpu.json --candidates
@@ -37,12 +34,16 @@ from mutation.findings import Judged, Tally, examine, examine_honest, tallies, t
 from mutation.tokens import TokenMutant, token_mutants  # noqa: E402 # pyright: ignore[reportMissingImports]
 
 PROBLEMS = (
-    "L1_1_Square_matrix_multiplication_", "L1_23_Softmax", "L1_26_GELU_", "L1_36_RMSNorm_", "L1_40_LayerNorm",
+    "L1_1_Square_matrix_multiplication_", "L1_23_Softmax", "L1_26_GELU_", "L1_36_RMSNorm_",
+    "L1_40_LayerNorm",
     "L1_47_Sum_reduction_over_a_dimension", "L1_82_conv_depthwise_2D_square_input_square_kernel",
     "L1_95_CrossEntropyLoss", "L2_37_Matmul_Swish_Sum_GroupNorm", "L3_43_MinGPTCausalAttention",
-    "L3_101_FlashAttentionCausal", "L3_106_RMSNormBackward", "L3_107_CrossEntropyWithGradient", "L3_108_FusedAdamW",
-    "L4_11_SelectiveScan", "L5_2_Stencil_2D_Heat", "L5_9_LatticeBoltzmann_D2Q9", "L6_2_Histogram_256",
-    "L6_5_Sobel_EdgeDetect", "L7_1_FFT_1D", "L8_9_IntegerTransform_Quantize", "L9_1_PrefixSum_ExclusiveScan",
+    "L3_101_FlashAttentionCausal", "L3_106_RMSNormBackward", "L3_107_CrossEntropyWithGradient",
+    "L3_108_FusedAdamW",
+    "L4_11_SelectiveScan", "L5_2_Stencil_2D_Heat", "L5_9_LatticeBoltzmann_D2Q9",
+    "L6_2_Histogram_256",
+    "L6_5_Sobel_EdgeDetect", "L7_1_FFT_1D", "L8_9_IntegerTransform_Quantize",
+    "L9_1_PrefixSum_ExclusiveScan",
     "L9_9_TopK",
 )  # fmt: skip
 """One or more of every kind of computing, on every level but the tenth, whose references take long.
@@ -95,7 +96,8 @@ def row_of(name: str, judged: list[Judged]) -> dict[str, Any]:
 def rate_row(name: str, tally: Tally, problems: int) -> dict[str, Any]:
     """A share of wrong mutants that was caught; `n` is how many are wrong."""
     return {
-        "name": name, "value": tally.rate, "unit": "fraction", "n": tally.wrong, "spread": None, **tally.counts,
+        "name": name, "value": tally.rate, "unit": "fraction", "n": tally.wrong,
+        "spread": None, **tally.counts,
         "problems": problems,
     }  # fmt: skip
 

@@ -1,11 +1,9 @@
-"""A submission called once between a profiler's marks, as a person would at a shell: no judge, no
-sandbox.
+"""Calls a submission once between profiler marks, as at a shell: no judge, no sandbox.
 
-It writes and compiles in the folder that it is started in. Without a GPU it runs on the CPU, with
-no marks.
+Writes and compiles in the working folder. Without a GPU it runs on the CPU, without marks.
 
-    ncu --profile-from-start off --clock-control none python benchmarks/one_call.py SUBMISSION
-    PROBLEM
+    ncu --profile-from-start off --clock-control none \\
+        python benchmarks/one_call.py SUBMISSION PROBLEM
 """
 
 import importlib.util

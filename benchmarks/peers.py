@@ -1,19 +1,16 @@
-"""What the attacks and the honest kernels of our corpus get from other systems' evaluators, beside
-what they get here.
+"""Runs the attacks and honest kernels of our corpus through other systems' evaluators and ours.
 
-A peer rewards an attack when it calls a wrong answer correct, or finds a submission that gains
-nothing here more than `GAIN` times as fast as the reference. One that gives no answer, because it
-or its process failed, neither rewards nor rejects; such are counted apart. With rows of a peer
-stands the commit of its checkout.
+A peer rewards an attack if it calls a wrong answer correct, or measures a submission that gains
+nothing as more than `GAIN` times as fast as the reference. No answer, because it or its process
+failed, is counted apart. Rows of a peer record the commit of its checkout.
 
-Each device has processes of its own, which see no other device: with `--at-once 4` four evaluations
-at a time of files that no time is asked of, then of the others one. Every answer is written when it
-is there; with `--seconds` the same command can be given again and again, until it says that none is
-left. Rows of what is not asked for are dropped.
+Each device has its own processes, which see no other device: with `--at-once 4` four evaluations at
+a time of files that are not timed, then the others one by one. Answers are written at once; with
+`--seconds`, repeat the same command until it says that none is left. Rows that are not part of the
+selection are dropped.
 
-    python benchmarks/peers.py [--ours] [--kernrl PATH/envs/kernrl] [--kernelbench PATH] [--device
-    cpu|cuda:0,1]
-        [--at-once N] [--seconds S] [--json FILE]
+    python benchmarks/peers.py [--ours] [--kernrl PATH/envs/kernrl] [--kernelbench PATH] \\
+        [--device cpu|cuda:0,1] [--at-once N] [--seconds S] [--json FILE]
 """
 
 import argparse

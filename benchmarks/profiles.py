@@ -1,10 +1,8 @@
-"""What `profile="ncu"` tells of five submissions, beside what Nsight Compute tells a person who
-asks it at a shell.
+"""`profile="ncu"` of five submissions against Nsight Compute at a shell.
 
-The submissions are those of `tests/submissions/profile`; `by_hand.py` is what is done at the shell.
-There is a row for each figure that both tell: ours, by hand, and the difference, in points or
-relative to that by hand. Then the bound, what the profile took, and how long the feedback is with
-it and without.
+The submissions are those of `tests/submissions/profile`; `by_hand.py` runs Nsight Compute. A row
+for each figure has both values and their difference, in points or relative. Further rows: the
+bound, the time of the profile, and the length of the feedback with and without it.
 
     python benchmarks/profiles.py --json benchmarks/results/profiles.h200.json [--keep FOLDER]
 """
@@ -96,7 +94,8 @@ def tell(row: Row) -> str:
     """A row as a line of the table."""
     line = f"{row['name']:40} {row['value']:10.4g} {row['unit']:8}"
     if "told" in row:
-        return f"{line}  {row['told']} in {row['kernel']}, by hand {row['by_hand']} in {row['kernel_by_hand']}"
+        by_hand = f"by hand {row['by_hand']} in {row['kernel_by_hand']}"
+        return f"{line}  {row['told']} in {row['kernel']}, {by_hand}"
     if "by_hand" not in row:
         return line.rstrip()
     difference, points = row["difference"], row["difference_in"] == "points"

@@ -1,5 +1,4 @@
-"""What was judged in a run that was recorded, such as `examples/train_trl_tiny.py --record FILE`:
-the figures of it.
+"""Figures of a recorded run, such as that of `examples/train_trl_tiny.py --record FILE`.
 
 python benchmarks/recorded.py FILE [--json benchmarks/results/trl_tiny.h200.json]
 """

@@ -1,9 +1,7 @@
-"""How long `kevin-env replay` takes on a large file: to the first screen, until all is read, and to
-open an episode.
+"""How long `kevin-env replay` takes on a large file: first screen, whole index, opening an episode.
 
-Writes a file of many episodes made from the recorded ones in examples/, runs the command in a
-pseudo-terminal and waits for what it draws. The file is read once before, so that the disk is not
-what is measured.
+Writes a file of many episodes made from those in examples/, runs the command in a pseudo-terminal
+and waits for its output. The file is read once before, so that the disk is not measured.
 
     python benchmarks/replay.py [--episodes N] [--file BIG.jsonl] [--repeats N] [--json FILE]
 """

@@ -1,4 +1,4 @@
-"""The form of all files in `results`: where and when it was measured, and a row for each figure."""
+"""The format of the files in `results`: device, date and versions, and a row per figure."""
 
 import json
 import re

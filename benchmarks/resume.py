@@ -1,14 +1,13 @@
-"""Whether an evaluation that is killed and taken up ends as an unbroken one, with a real judge.
+"""Whether an evaluation that is killed and resumed ends like an unbroken one, with a real judge.
 
-Ten problems x four samples x four turns are played from prepared replies: no code, code that does
-not parse, code that does not compile, wrong answers and right ones, in another order for every
-sample. Once in one go; once killed (SIGKILL) after a third and after two thirds of the turns, and
-taken up with `--resume`. What does not depend on the clock must be the same, no turn that was
-finished may be played again, and none may be lost.
+Ten problems x four samples x four turns are played from prepared replies of five kinds (no code, a
+syntax error, a compiler error, wrong and correct answers), in a different order per sample: once
+without a break, and once killed (SIGKILL) after a third and two thirds of the turns and continued
+with `--resume`. Figures that do not depend on the clock must be equal, and no finished turn may be
+lost or played again.
 
-    python benchmarks/resume.py [--problems 10] [--samples 4] [--turns 4] [--device cpu|cuda]
-    [--folder FOLDER]
-        [--json FILE]
+    python benchmarks/resume.py [--problems 10] [--samples 4] [--turns 4] [--device cpu|cuda] \\
+        [--folder FOLDER] [--json FILE]
 """
 
 import argparse
@@ -187,7 +186,7 @@ def write_config(folder: Path, given: argparse.Namespace) -> Path:
     ]
     if len(solutions) < given.problems:
         raise SystemExit(
-            f"there are {len(solutions)} solutions in {language}: give --problems {len(solutions)} or less"
+            f"{len(solutions)} solutions in {language}: use --problems {len(solutions)} or less"
         )
     for solution in solutions:
         for sample in range(given.samples):

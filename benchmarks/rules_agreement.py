@@ -1,14 +1,12 @@
-"""Verdicts of the rules on public outputs, before anything is run: by model, level and mode, as
-counts.
+"""Verdicts of the rules on public model outputs: counts by model, level and mode.
 
-Each RUN is a folder of files that are named as KernelBench names them
-(`level_1_problem_23_sample_0_kernel.py`) and is called by its model (`qwen3-l1`). With --old, a
-checkout of an earlier version says what it says of the same files under `kernel`, and the pairs of
-verdicts are counted; --show names the files of one pair, to be read. No text of a submission gets
-into the result.
+Each RUN is a folder of files named as KernelBench names them
+(`level_1_problem_23_sample_0_kernel.py`), and is named after its model (`qwen3-l1`). With --old, a
+checkout of an earlier version judges the same files under `kernel`, and pairs of verdicts are
+counted; --show names the files of one pair. The result holds no text of submissions.
 
-    python benchmarks/rules_agreement.py --old ../main --json
-    benchmarks/results/rules_agreement.cpu.json RUN...
+    python benchmarks/rules_agreement.py --old ../main \\
+        --json benchmarks/results/rules_agreement.cpu.json RUN...
 """
 
 import argparse
@@ -35,7 +33,8 @@ found = []
 for name in json.load(sys.stdin):
     code, start = Path(name).read_text(encoding="utf-8"), time.perf_counter()
     verdict = check_rules(code, sys.argv[2])
-    found.append(["accepted" if verdict is None else f"{verdict.category}/{verdict.kind}", time.perf_counter() - start])
+    seconds = time.perf_counter() - start
+    found.append(["accepted" if verdict is None else f"{verdict.category}/{verdict.kind}", seconds])
 print(json.dumps(found))
 """
 Verdicts = dict[Path, str]

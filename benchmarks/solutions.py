@@ -1,12 +1,10 @@
-"""Every reference solution judged on a device, all handed in at once: whether it is right, and how
-much faster.
+"""Judges every reference solution on a device, all at once.
 
-A row is a file: its value is the speedup over the reference (null where it is wrong or the time too
-noisy), its spread half the width of the 95 % interval over the value. Rows that the JSON holds
-already, of files that are not judged now, are kept, so that the work can be done in parts.
+A row is a file: its value is the speedup over the reference (null if incorrect or too noisy), its
+spread half the width of the 95 % interval over the value. Rows of other files in the JSON are kept.
 
-    python benchmarks/solutions.py --device cuda --json benchmarks/results/solutions.h200.json [L9
-    L10 ...]
+    python benchmarks/solutions.py --device cuda \\
+        --json benchmarks/results/solutions.h200.json [L9...]
 """
 
 import argparse

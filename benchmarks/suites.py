@@ -1,11 +1,10 @@
 """How long `make test` and `make test-all` take after installation, and how many tests they run.
 
-    python benchmarks/suites.py [--checkout FOLDER] [--name after] [--target test] [--runs 1]
-    [--json FILE]
+    python benchmarks/suites.py [--checkout FOLDER] [--name after] [--target test] [--runs 1] \\
+        [--json FILE]
 
-Give another checkout and name, `before`, to compare a revision on the same machine. A run that
-fails is not counted. Virtual machines differ in speed from hour to hour, so that a loop of one
-core's is timed before each run.
+Pass another checkout and the name `before` to compare revisions on the same machine. Failed runs do
+not count. Since the speed of virtual machines varies, a single-core loop is timed before each run.
 """
 
 import argparse

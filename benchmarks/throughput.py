@@ -1,18 +1,15 @@
-"""How many turns a second one warm pool does, when many different submissions are handed in at
-once.
+"""Turns per second of one warm pool with many distinct submissions at once.
 
-`all_right`: honest kernels (Triton on a GPU, C++ on a CPU) for 40 problems and more, each with a
-token of its own in everything that is compiled, so that no cache can help; every problem is judged
-once with its reference before. `mix`: such kernels and what a policy in training hands in besides:
-see `MIX`.
+`all_right`: honest kernels (Triton on a GPU, C++ on a CPU) for at least 40 problems, with unique
+source text so that no cache helps; each problem is judged once with its reference before. `mix`:
+such kernels among typical failures of a policy in training, see `MIX`.
 
-All verdicts have to be right: else the script says which are not, and exits with 1. With `--devices
-2`, as many submissions a device are handed to one pool of two devices after that, and the row
-`2_gpu_scaling` (`four_gpu_scaling` with four) is its rate over that of one device in the same run.
+Exits with 1 and a list if any verdict is wrong. With `--devices 2`, one pool of two devices then
+gets the same number of submissions per device, and the row `2_gpu_scaling` (`four_gpu_scaling` with
+four) is its rate over that of one device in the same run.
 
-    python benchmarks/throughput.py [--device cpu|cuda] [--rows all_right mix] [--count 64]
-    [--mix-count 256]
-        [--devices N] [--json FILE]
+    python benchmarks/throughput.py [--device cpu|cuda] [--rows all_right mix] [--count 64] \\
+        [--mix-count 256] [--devices N] [--json FILE]
 """
 
 import argparse
@@ -141,7 +138,8 @@ def run(pool: LocalPool, entries: list[Entry], device: str) -> tuple[float, list
         except JudgeError as error:
             judged.append((entry, error))
         print(
-            f"{seconds:7.2f} s  {len(judged):4} of {len(asked)}  {_ending(judged[-1])}  {entry.name}",
+            f"{seconds:7.2f} s  {len(judged):4} of {len(asked)}  {_ending(judged[-1])}  "
+            f"{entry.name}",
             flush=True,
         )
     return time.perf_counter() - start, judged

@@ -1,27 +1,21 @@
-"""Whether a speedup can be trusted: how it repeats, whether intervals are true, what others' work
-does to it.
+"""Whether speedups can be trusted: repeatability, coverage of intervals, effect of load.
 
-Fixed kernels are judged in turn, each time in a fresh process of the candidate. Of these
-judgements:
+Fixed kernels are judged in turn, each time in a fresh candidate process.
 
-`cv`: `speedup_cv`, the coefficient of variation of a kernel's speedup; the largest of all kernels.
-`coverage`: `coverage`, the share of intervals that contain the true speedup, and `half_width`, the
-median of the wider sides of intervals, relative to the speedup. On a GPU the truth is measured
-within the processes that launch the kernels (`inside.py`; medians of several processes), by CUDA
-events and by CUPTI. The two differ by microseconds: events include the gaps between kernels, CUPTI
-does not. An interval counts if it meets the range between them. On a CPU references are judged
-against themselves, and the truth is 1. `stage`: `time_stage`, for how long the device was held to
-time a submission: the median of kernels below 1 ms.
+`cv`: `speedup_cv`, the largest coefficient of variation of a kernel's speedup. `coverage`:
+`coverage`, the share of intervals that contain the true speedup, and `half_width`, the median of
+the wider sides of intervals, relative to the speedup. On a GPU the truth is measured inside the
+launching processes (`inside.py`; medians of several processes) by CUDA events, which include the
+gaps between kernels, and by CUPTI, which does not; an interval counts if it meets the range between
+them. On a CPU references are judged against themselves, and the truth is 1. `stage`: `time_stage`,
+how long the device was held to time a submission: the median of kernels below 1 ms. `load`:
+`speedup_under_load`, the median speedup while other pools compile and judge 16 (on a CPU 2)
+submissions on the same device, over its quiet value; of several kernels the one furthest from 1.
 
-`load`: `speedup_under_load`, the median speedup while 16 (on a CPU 2) other submissions are
-compiled and judged by other pools on the same device, over its quiet value; of several kernels the
-one furthest from 1.
+    python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv coverage stage load] \\
+        [--repeats 25] [--seconds 150] [--json FILE]
 
-    python benchmarks/timing_fidelity.py [--device cpu|cuda] [--rows cv coverage stage load]
-    [--repeats 25]
-        [--seconds 150] [--json FILE]
-
-`--seconds` are those after which no further judgement begins, of quiet ones and under load each.
+After `--seconds` no further judgement starts, in the quiet part and under load each.
 """
 
 import argparse
@@ -45,7 +39,8 @@ from kevin_env.judge.timing.pace import PACES
 from kevin_env.parsing import as_submission
 
 ON_GPU = (
-    "cuda relu 4 MB", "linear 128x1024, weights 4 MB", "triton layer norm 64 MB, weights 32 KB", "softmax 128 MB",
+    "cuda relu 4 MB", "linear 128x1024, weights 4 MB", "triton layer norm 64 MB, weights 32 KB",
+    "softmax 128 MB",
     "cuda affine 128 MB, weights 128 MB", "triton softmax 512 MB", "conv 64 MB, weights 144 KB",
     "linear 4096x8192, weights 256 MB",
 )  # fmt: skip
@@ -129,8 +124,10 @@ def coverage_rows(
         row = plain_row(f"coverage: {name}", statistics.mean(inside), "share", n=len(told))
         results.put(row | {
             "truth_from_to": [least, most],
-            "speedup": statistics.median(speedup for speedup, *_ in told), "half_width": statistics.median(sides),
-            "above": sum(low > most for _, low, _ in told), "below": sum(high < least for *_, high in told),
+            "speedup": statistics.median(speedup for speedup, *_ in told),
+            "half_width": statistics.median(sides),
+            "above": sum(low > most for _, low, _ in told),
+            "below": sum(high < least for *_, high in told),
         })  # fmt: skip
         contained += inside
         widths += sides
@@ -158,7 +155,7 @@ def stage_rows(found: Found, results: Results) -> None:
 
 @contextmanager
 def loaded(device: str) -> Iterator[list[str]]:
-    """Keeps submissions under way in pools of their own; gives the names of those that were judged."""
+    """Judges submissions in separate pools until stopped; yields the names of the judged ones."""
     entries = [each for kind in KINDS[device] for each in filled_up(kind, 0, device)]
     ended, done = threading.Event(), list[str]()
     numbers = itertools.count(random.SystemRandom().randrange(1, 1 << 29))

@@ -1,31 +1,27 @@
-"""How long a turn takes, from the submission to the verdict: warm judge, submissions that nobody
-has seen before.
+"""How long a turn takes, from submission to verdict, on a warm judge with new submissions.
 
-Submissions are the honest corpus by what it is written in, with reference solutions where there are
-fewer than `--least`; each gets a token of its own in everything that is compiled. A problem is
-judged once with its reference before it counts. `cuda_turn` is CUDA through `load_inline`,
-`cuda_nvcc_turn` CUDA by nvcc or nvrtc. Sources from the tests of the short compile path, which are
-built and loaded beside a reference that is judged and never called, have rows of their own:
-`cuda_extension_build_turn` and `cpp_extension_build_turn`. Rows are of submissions that ended as
-they must; others are named at the end, and the script exits with 1.
+Submissions are the honest corpus by language, with reference solutions where there are fewer than
+`--least`, each with unique source text. Each problem is judged once with its reference before.
+`cuda_turn` is CUDA through `load_inline`, `cuda_nvcc_turn` CUDA by nvcc or nvrtc. Sources from the
+tests of the short compile path, which are built and loaded but not called, have their own rows:
+`cuda_extension_build_turn` and `cpp_extension_build_turn`. Rows contain submissions that ended as
+they must; others are listed at the end, and the script exits with 1.
 
-Beside them: errors of the compiler, submissions without a kernel (`overhead`: all that a turn takes
-besides a compiler, the kernels' own time included), KernelBench's full-size softmax, the client's
-own part at a thousand turns of history, memory, the first turn of a pool that has just been made
-(`*_turn_cold`), and torch's own headers: the seconds with them of sources that short ones serve
-(`cuda_turn_full_headers`), and for a source that they do not serve the seconds with short headers
-tried first over those without (`cuda_turn_full_headers_ratio`).
+Further rows: compiler errors, submissions without a kernel (`overhead`: everything but a compiler),
+KernelBench's full-size softmax, the client's part after a thousand turns, memory, the first turn of
+a new pool (`*_turn_cold`), and torch's own headers: sources that short headers serve, compiled with
+full ones (`cuda_turn_full_headers`), and for a source that needs full headers the time with short
+ones tried first, over the time without (`cuda_turn_full_headers_ratio`).
 
-With `--against`, a peer's evaluator gets some of the same submissions, and ratios are given. It
-runs in one of our warm candidates, where torch and triton are imported already, which its own
-process would have to do; the time is that of its evaluation alone.
+With `--against`, a peer's evaluator gets some of the same submissions, and ratios are reported. It
+runs in one of our warm candidates, with torch and triton imported already; its time is that of the
+evaluation alone.
 
-    python benchmarks/turn_latency.py [--device cpu|cuda] [--json FILE] [--seconds S] [--least N]
-    [--full N]
-        [--against kernelbench=PATH] [--against kernrl=PATH/envs/kernrl] [--peer-count 4] [NAME...]
+    python benchmarks/turn_latency.py [--device cpu|cuda] [--json FILE] [--seconds S] [--least N] \\
+        [--full N] [--against kernelbench=PATH] [--against kernrl=PATH/envs/kernrl] \\
+        [--peer-count 4] [NAME...]
 
-With names, such as `honest/softmax_triton`, only those are judged, by us and the peers, and nothing
-else is measured.
+With names, such as `honest/softmax_triton`, only those are judged, by us and the peers.
 """
 
 import argparse
@@ -154,7 +150,8 @@ def full_size_rows(turns: Turns, memory: int) -> None:
         code = FULL_SIZE_KERNEL.format(number=turns.number())
         seconds, judgement = turns.judge(FULL_SIZE, code)
         print(
-            f"full size {seconds:7.2f} s  {judgement.outcome.category}: {judgement.outcome.message}",
+            f"full size {seconds:7.2f} s  {judgement.outcome.category}: "
+            f"{judgement.outcome.message}",
             flush=True,
         )
         if turns.require(judgement.outcome.category == "correct", "full size", judgement):
@@ -162,7 +159,7 @@ def full_size_rows(turns: Turns, memory: int) -> None:
 
 
 def peer_rows(options: argparse.Namespace, turns: Turns, entries: list[Entry]) -> None:
-    """What each peer's evaluator takes for the same submissions, and how many times ours that is."""
+    """The time of each peer's evaluator for the same submissions, also relative to ours."""
     import torch
 
     from kevin_env.judge.bench import Bench

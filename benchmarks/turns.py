@@ -1,4 +1,4 @@
-"""Turns on one warm judge and the wall time they take, as rows. Used by `turn_latency.py`."""
+"""Turns on one warm judge and their wall time, as rows. Used by `turn_latency.py`."""
 
 import random
 import time
