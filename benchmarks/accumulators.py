@@ -32,12 +32,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kevin_env.app.catalogue import named_problems
 from kevin_env.candidate import tree
+from kevin_env.judge.api import PACES
 from kevin_env.judge.compare.check import alike, oracles_of
-from kevin_env.judge.compare.verify import compare
+from kevin_env.judge.compare.values import compare
 from kevin_env.judge.device import inform
 from kevin_env.judge.inputs.cases import open_cases, plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
-from kevin_env.judge.timing.pace import PACES
 from kevin_env.problem import Problem, ProblemError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))

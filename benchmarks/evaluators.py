@@ -18,7 +18,7 @@ from corpus import Entry
 from kevin_env.frozen import printable
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.inputs.cases import timed_case
-from kevin_env.judge.inputs.overrides import source_of
+from kevin_env.judge.inputs.source import source_of
 from kevin_env.judge.workers.errors import Trouble
 
 SECONDS = 120.0

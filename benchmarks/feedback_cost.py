@@ -108,7 +108,7 @@ def standing_rows(device: str, info: DeviceInfo, rounds: int) -> Iterator[Row]:
     from kevin_env.judge.inputs.reference import Case
     from kevin_env.judge.lease import Lease
     from kevin_env.judge.roofline.ceilings import CeilingStore
-    from kevin_env.judge.roofline.work import find_work
+    from kevin_env.judge.roofline.roofline import find_work
     from kevin_env.roofline import Arithmetic, Work
 
     place = resolve(device)

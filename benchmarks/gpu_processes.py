@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import torch
 
-from kevin_env.judge.choice import device_names
+from kevin_env.judge.api import device_names
 
 
 def start_processes(stack: ExitStack, choice: str, each: int = 1) -> list[ProcessPoolExecutor]:

@@ -26,8 +26,7 @@ from resultfile import Row, alike, device_name, known_rows, plain_row, write_res
 from kevin_env.app.catalogue import named_problems
 from kevin_env.app.linting import Linted, lint
 from kevin_env.app.screen import make_console
-from kevin_env.judge.api import DeviceInfo, Options
-from kevin_env.judge.choice import device_names
+from kevin_env.judge.api import DeviceInfo, Options, device_names
 from kevin_env.judge.pool import LocalPool
 from kevin_env.problem import Problem
 

@@ -34,8 +34,8 @@ from kernels import KERNELS, Judged, Kernel, judged_in_turn, times_inside
 from resultfile import Results, device_name, plain_row
 
 from kevin_env.judge import JudgeError, Options, Submission
+from kevin_env.judge.api import PACES
 from kevin_env.judge.pool import LocalPool
-from kevin_env.judge.timing.pace import PACES
 from kevin_env.parsing import as_submission
 
 ON_GPU = (

@@ -13,8 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from kevin_env.judge.api import Options
-from kevin_env.judge.choice import DEVICES
+from kevin_env.judge.api import DEVICES, Options
 from kevin_env.outcome import Correct, Frozen, Outcome, speedup_of
 from kevin_env.profile import ProfileKind
 from kevin_env.rules import Rules

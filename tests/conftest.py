@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from judges import QUICK, SECRET, Lent
 
-from kevin_env.judge.choice import gpu_present
+from kevin_env.judge.api import gpu_present
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.remote import STEADY
 from kevin_env.judge.sandbox.levels import LevelName

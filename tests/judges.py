@@ -5,13 +5,13 @@ process.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kevin_env.judge.timing.pace import Pace
+from kevin_env.judge.api import Pace
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.outcome import Correct
 
 if TYPE_CHECKING:  # these take torch
-    from kevin_env.judge.stopwatch import Stopwatch
-    from kevin_env.judge.timing.unverified import Unverified
+    from kevin_env.judge.job import Stopwatch
+    from kevin_env.judge.timing.session import Unverified
     from kevin_env.judge.trial import Trial
     from kevin_env.judge.workers.worker import Worker
 

@@ -9,12 +9,12 @@ from in_process import InThisProcess
 from judges import Lent
 
 from kevin_env.judge import JudgePool, Options, Submission
+from kevin_env.judge.api import Pace
 from kevin_env.judge.capacity import GIB
-from kevin_env.judge.flags import flag_name
 from kevin_env.judge.judge import Judge
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.timing.pace import Pace
+from kevin_env.judge.verdict import flag_name
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.rules import check_rules
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
-from kevin_env.judge.inputs.overrides import apply_overrides, overrides_of
+from kevin_env.judge.inputs.source import apply_overrides, overrides_of
 from kevin_env.problem import Problem, list_problems, load_problem
 
 PROBLEMS = {problem.id: problem for problem in list_problems()}

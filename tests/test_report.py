@@ -19,7 +19,7 @@ from kevin_env.app.report.values import Report
 from kevin_env.app.report.write import SINGLE, Room, default_file, read_run, write_report
 from kevin_env.cli import app
 from kevin_env.judge.api import Seconds
-from kevin_env.judge.flags import flag
+from kevin_env.judge.verdict import flag
 from kevin_env.outcome import Correct, Incorrect, RulesViolation
 from kevin_env.record import ProblemRef, Trajectory, Turn, Usage
 from kevin_env.roofline import Ceilings, Work, roofline_of

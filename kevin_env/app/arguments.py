@@ -8,8 +8,7 @@ from typing import Any
 from kevin_env.app.errors import BadInput
 from kevin_env.app.evaluate.config import read_values
 from kevin_env.context import load_counter
-from kevin_env.judge.api import JudgeError
-from kevin_env.judge.choice import device_names
+from kevin_env.judge.api import JudgeError, device_names
 from kevin_env.judge.pool import LocalPool
 from kevin_env.policies.base import Policy, PolicyError
 from kevin_env.policies.human import HumanPolicy

@@ -14,9 +14,9 @@ from rich.table import Table
 
 from kevin_env.app.errors import JUDGE_FAILED
 from kevin_env.app.screen import show, shown
-from kevin_env.judge.api import JudgeError, Options
-from kevin_env.judge.choice import REST, device_names
+from kevin_env.judge.api import JudgeError, Options, device_names
 from kevin_env.judge.lint.report import LintReport
+from kevin_env.judge.pool import REST
 from kevin_env.outcome import printable
 from kevin_env.problem import Problem
 

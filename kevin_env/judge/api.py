@@ -2,8 +2,10 @@
 serves.
 """
 
+import os
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue
@@ -18,7 +20,10 @@ Stage = Literal["queue", "build", "load", "verify", "time", "profile"]
 request only.
 """
 
+
 Level = Literal["enforced", "missing"]
+
+
 OnStage = Callable[[Stage], None]
 
 
@@ -40,6 +45,8 @@ CALL_SECONDS, CALL_MULTIPLE = 2.0, 200.0
 """A call may take the larger of so many seconds and so many times the reference's time, or
 `call_timeout`.
 """
+
+
 FIRST_SECONDS = 30.0
 """So many seconds more for constructing `ModelNew` and for the first call in each case: JIT and
 autotuning.
@@ -272,3 +279,78 @@ class JudgePool(Describer, Protocol):
     def close(self) -> None:
         """Ends every process of the pool."""
         ...
+
+
+STUDY = 8
+"""How many times as many pairs, and as many seconds, there are at most where a precision was asked
+for.
+"""
+
+
+class Pace(Frozen):
+    """How thoroughly a judge screens and times. The defaults of each kind of device are in `PACES`.
+
+    A judge with fewer calls gives verdicts sooner, misses more wrong answers, and its times vary
+    more. A recorded turn has the same inputs again only at the pace at which it was judged.
+    """
+
+    pairs: tuple[int, int]
+    """The fewest and the most pairs of measurements, one of each side: calls on a CPU, chains of
+    calls on a GPU.
+    """
+    seconds: float
+    """After so long no further pair begins, unless a precision was asked for: then after `STUDY`
+    times as long.
+    """
+    precision: float = 0.02
+    """No further pair is needed once the interval of the speedup is no wider than this on either
+    side.
+    """
+    warm_ups: int = 2
+    """Calls of the reference and of the null model before the first that is timed."""
+    sets: int = 5
+    """Input sets on which the timed case is screened: each distribution once, then any of them.
+    Fewer than there are distributions will do where other cases meet all of them, and among the
+    timed inputs there are some of each.
+    """
+    sets_of_others: int = 4
+    """Input sets of every other case, each of another distribution. With fewer than there are
+    distributions, one that only fails for other shapes on one of them, such as a softmax that
+    overflows there, passes every other time.
+    """
+
+
+PACES = {
+    "cpu": Pace(pairs=(7, 25), seconds=1.0, precision=0.1),
+    "cuda": Pace(pairs=(1, 8), seconds=0.25, sets=2),
+}
+"""By kind of device."""
+
+
+DEVICES = r"auto|cpu|cuda(:\d+(,\d+)*)?"
+"""What a choice of devices looks like, as a regular expression."""
+
+
+def device_names(choice: str) -> tuple[str, ...]:
+    """The devices that a choice means: `auto` is the first GPU where there is one, `cuda:0,1` are
+    two.
+
+    What is no choice is given back as it is, for the judge to refuse.
+    """
+    if choice == "auto":
+        return ("cuda:0",) if gpu_present() else ("cpu",)
+    if choice == "cuda":
+        return ("cuda:0",)
+    kind, _, numbers = choice.partition(":")
+    return (
+        tuple(f"{kind}:{number}" for number in dict.fromkeys(numbers.split(",")))
+        if numbers
+        else (choice,)
+    )
+
+
+def gpu_present() -> bool:
+    """Whether the kernel shows an NVIDIA device that may be used; finds out without CUDA."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1") and any(
+        Path("/dev").glob("nvidia[0-9]*")
+    )

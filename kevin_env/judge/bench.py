@@ -9,16 +9,14 @@ from functools import cached_property
 
 import torch
 
-from kevin_env.judge.api import DeviceInfo, JudgeError
+from kevin_env.judge.api import PACES, DeviceInfo, JudgeError, Pace
 from kevin_env.judge.capacity import SUBMISSION, capacity_of, host_memory, machine_of
 from kevin_env.judge.device import free_memory, gpus_of_host, identity
-from kevin_env.judge.inputs.cases import Nature
-from kevin_env.judge.inputs.shapes import Sketches, largest_call
+from kevin_env.judge.inputs.cases import Nature, Sketches, largest_call
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.roofline.ceilings import CeilingStore
 from kevin_env.judge.roofline.roofline import Rooflines
 from kevin_env.judge.timing.calibration import stream_seconds
-from kevin_env.judge.timing.pace import PACES, Pace
 from kevin_env.judge.workers.baselines import Partners, ours
 from kevin_env.judge.workers.errors import Trouble
 from kevin_env.judge.workers.launcher import ForkServer

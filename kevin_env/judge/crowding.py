@@ -9,7 +9,7 @@ import torch
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.capacity import CONTEXT
 from kevin_env.judge.handshake.gate import Player
-from kevin_env.judge.stopwatch import Stopwatch
+from kevin_env.judge.job import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.workers.errors import Failed
 from kevin_env.judge.workers.pauses import asleep, ended_on_trouble

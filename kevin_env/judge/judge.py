@@ -11,22 +11,22 @@ from functools import partial
 
 import torch
 
-from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Submission
+from kevin_env.judge.api import JudgeError, Judgement, OnStage, Options, Pace, Submission
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.crowding import ended_where_it_fails, is_crowded, leased, stays_crowded
 from kevin_env.judge.device import inform, resolve
-from kevin_env.judge.diagnostics import without_paths
-from kevin_env.judge.flags import roofline_flags
-from kevin_env.judge.job import Asked, Cancellation
+from kevin_env.judge.job import Asked, Cancellation, Stopwatch
 from kevin_env.judge.probe.look import Look, with_profile
-from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.timing.measure import ahead, measure
-from kevin_env.judge.timing.pace import Pace
-from kevin_env.judge.timing.session import Contest, lent
-from kevin_env.judge.timing.supply import TIMED
-from kevin_env.judge.timing.unverified import Unverified, Wrong
+from kevin_env.judge.timing.session import TIMED, Contest, Unverified, Wrong, lent
 from kevin_env.judge.trial import Trial
-from kevin_env.judge.verdict import hoarding, may_be_others_doing, verdict
+from kevin_env.judge.verdict import (
+    hoarding,
+    may_be_others_doing,
+    roofline_flags,
+    verdict,
+    without_paths,
+)
 from kevin_env.judge.workers.baselines import NoRoom
 from kevin_env.judge.workers.errors import Trouble
 from kevin_env.judge.workers.launcher import ForkServer

@@ -6,8 +6,10 @@ import asyncio
 import logging
 import os
 import threading
+import time
 import weakref
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,18 +22,20 @@ from kevin_env.judge.api import (
     Judgement,
     OnStage,
     Options,
+    Pace,
     Submission,
+    device_names,
 )
-from kevin_env.judge.choice import Balance, device_names
 from kevin_env.judge.lint.report import Limits, LintReport
 from kevin_env.judge.remote import JudgeGone, Remote, fail, wanted
-from kevin_env.judge.timing.pace import Pace
 from kevin_env.problem import Problem
 
 TRIES = 4
 """How many judges may go away while they have a request, until it fails. Others that they have may
 be the cause.
 """
+
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -291,3 +295,57 @@ def _close_all(judges: dict[str, Remote], owner: int, closed: threading.Event) -
     closed.set()
     while judges:
         judges.popitem()[1].close()
+
+
+REST = 60.0
+"""Seconds for which a device whose judge has failed gets nothing while there is another; twice as
+long each time it fails again.
+"""
+
+
+class Balance:
+    """Who has how much to do. Safe to use from many threads.
+
+    Args:
+        clock: Gives seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._rests: dict[str, float] = {}
+        self._failures: Counter[str] = Counter()
+        self._under_way: Counter[str] = Counter()
+        self._known: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+
+    def take(self, names: Sequence[str], problem: str) -> str:
+        """The one with the least under way, and of those rather one that has had it before; say
+        `done` in the end.
+
+        One that fails is soon done, and would have the least: it rests for a while.
+        """
+        with self._lock:
+            now = self._clock()
+            ranks = {
+                each: (
+                    now < self._rests.get(each, now),
+                    self._under_way[each],
+                    (each, problem) not in self._known,
+                )
+                for each in names
+            }
+            name = min(names, key=ranks.__getitem__)
+            self._under_way[name] += 1
+            self._known.add((name, problem))
+            return name
+
+    def done(self, name: str, failed: bool = False) -> None:
+        """One piece of work less; whether the judge, not the submission, failed at it."""
+        with self._lock:
+            self._under_way[name] -= 1
+            now = self._clock()
+            if not failed:
+                self._failures[name] = 0
+            elif now >= self._rests.get(name, now):  # else it is one of many that failed together
+                self._rests[name] = now + REST * 2 ** self._failures[name]
+                self._failures[name] += 1

@@ -10,8 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from kevin_env.candidate.wire import Channel, Late, TooLong, WireError
-from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage
-from kevin_env.judge.timing.pace import Pace
+from kevin_env.judge.api import DeviceInfo, JudgeError, OnStage, Pace
 from kevin_env.problem import ProblemError
 
 STEADY = {

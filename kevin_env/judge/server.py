@@ -18,10 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from kevin_env.candidate.wire import Channel, Closed, TooLong
-from kevin_env.judge.api import JudgeError, Options, Submission
+from kevin_env.judge.api import JudgeError, Options, Pace, Submission
 from kevin_env.judge.lint.report import Limits
 from kevin_env.judge.sandbox.privileges import have_descriptors
-from kevin_env.judge.timing.pace import Pace
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.problem import Problem, ProblemError
 

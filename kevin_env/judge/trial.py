@@ -26,12 +26,12 @@ from kevin_env.judge.inputs.cases import (
     nature_key,
     open_cases,
     plan,
+    precompile,
     seconds_of,
     usable_distributions,
 )
-from kevin_env.judge.inputs.outliers import plant, planted
+from kevin_env.judge.inputs.distributions import plant, planted
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
-from kevin_env.judge.inputs.shapes import precompile
 from kevin_env.judge.timing.chain import GpuGate
 from kevin_env.judge.verdict import Place
 from kevin_env.judge.workers.errors import Broken, Ended, Failed, TimedOut

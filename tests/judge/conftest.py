@@ -8,9 +8,9 @@ import pytest
 from judges import QUICK, Lent
 from loaded import MEMORY, SECONDS, Ran, Submit
 
+from kevin_env.judge.api import Pace
 from kevin_env.judge.judge import Clock, Judge
 from kevin_env.judge.sandbox.levels import LevelName
-from kevin_env.judge.timing.pace import Pace
 from kevin_env.judge.workers.errors import Trouble
 from kevin_env.judge.workers.launcher import ForkServer
 from kevin_env.judge.workers.worker import Worker

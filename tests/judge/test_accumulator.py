@@ -11,7 +11,7 @@ from mutation.arithmetic import Replaced, convolved, running, summed_by  # pyrig
 from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
 
 from kevin_env.judge.compare.accumulator import OneAccumulator
-from kevin_env.judge.compare.verify import compare
+from kevin_env.judge.compare.values import compare
 
 Body = Callable[..., torch.Tensor]
 LONG = 1 << 14

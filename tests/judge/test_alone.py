@@ -14,10 +14,9 @@ import pytest
 import torch
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.inputs.overrides import source_of
-from kevin_env.judge.job import Cancellation, Cancelled
+from kevin_env.judge.inputs.source import source_of
+from kevin_env.judge.job import Cancellation, Cancelled, Stopwatch
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.stopwatch import Stopwatch
 from kevin_env.judge.trial import Trial
 from kevin_env.judge.workers.memory_watch import SHARE, DeviceMemory
 from kevin_env.judge.workers.usage import descendants

@@ -1,5 +1,6 @@
 import torch
 
+from kevin_env.judge.api import PACES
 from kevin_env.judge.inputs.cases import (
     CPU_BYTES,
     open_cases,
@@ -9,7 +10,6 @@ from kevin_env.judge.inputs.cases import (
 )
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.timing.pace import PACES
 from kevin_env.problem import Problem, ProblemError, load_problem
 
 PACE = PACES["cpu"]

@@ -3,7 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from kevin_env.judge.choice import REST, Balance, device_names
+from kevin_env.judge.api import device_names
+from kevin_env.judge.pool import REST, Balance
 from kevin_env.settings import Settings
 
 BOTH = ("cuda:0", "cuda:1")

@@ -12,7 +12,7 @@ import torch
 
 from kevin_env.judge import crowding as room
 from kevin_env.judge.handshake.gate import Player
-from kevin_env.judge.stopwatch import Stopwatch
+from kevin_env.judge.job import Stopwatch
 
 
 def test_whoever_lets_others_have_the_device_stands_still_before_they_do() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kevin_env.judge.diagnostics import (
+from kevin_env.judge.verdict import (
     LIMIT,
     clip,
     diagnostics,

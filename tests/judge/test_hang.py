@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from kevin_env.judge import Judgement, Options, Submission
-from kevin_env.judge.api import CALL_MULTIPLE
+from kevin_env.judge.api import CALL_MULTIPLE, PACES
 from kevin_env.judge.inputs.facts import find_facts
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.timing.pace import PACES
 from kevin_env.judge.workers.patience import Ran, starved
 from kevin_env.problem import Problem, load_problem
 

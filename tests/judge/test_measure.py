@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from kevin_env.judge.api import JudgeError, Options
+from kevin_env.judge.api import PACES, JudgeError, Options, Pace
 from kevin_env.judge.bench import ROOM
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim
@@ -29,9 +29,7 @@ from kevin_env.judge.timing.measure import (
     Chains,
     enough,
 )
-from kevin_env.judge.timing.pace import PACES, Pace
-from kevin_env.judge.timing.session import Contest
-from kevin_env.judge.timing.unverified import Wrong
+from kevin_env.judge.timing.session import Contest, Wrong
 
 US = 1e-6
 KNOWN, CONSTANT = 130 * US, 285 * US

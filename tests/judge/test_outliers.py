@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kevin_env.judge.handshake.memory import Image
-from kevin_env.judge.inputs.outliers import ENTRIES, plant
+from kevin_env.judge.inputs.distributions import ENTRIES, plant
 from kevin_env.judge.inputs.structure import Structure, look
 
 CPU = torch.device("cpu")

@@ -10,7 +10,8 @@ from test_hang import SOFTMAX
 from kevin_env.candidate.region import POISON
 from kevin_env.judge import Options, Submission
 from kevin_env.judge.compare import chunked as pieces
-from kevin_env.judge.compare.verify import find_pattern, find_wrong, tolerance_of
+from kevin_env.judge.compare.tolerance import tolerance_of
+from kevin_env.judge.compare.values import find_pattern, find_wrong
 from kevin_env.judge.judge import Judge
 from kevin_env.outcome import Incorrect, RuntimeFailure, Span
 from kevin_env.wording import describe_pattern

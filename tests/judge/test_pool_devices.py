@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from kevin_env.judge import JudgeError, Judgement, Options, Submission
-from kevin_env.judge.api import DeviceInfo, OnStage, Sandbox, Seconds
+from kevin_env.judge.api import DeviceInfo, OnStage, Pace, Sandbox, Seconds
 from kevin_env.judge.pool import TRIES, LocalPool
 from kevin_env.judge.remote import JudgeGone, Remote, fail
 from kevin_env.judge.scripted import SCRIPTED_GPU
-from kevin_env.judge.timing.pace import Pace
 from kevin_env.outcome import FormatError
 from kevin_env.problem import Problem, ProblemError
 

@@ -11,12 +11,12 @@ from corpus import FOLDER, read_entry
 from kevin_env.feedback import render_feedback
 from kevin_env.judge import Judgement, Options, Submission
 from kevin_env.judge.api import Sandbox, Seconds
-from kevin_env.judge.flags import flag_name
 from kevin_env.judge.pool import LocalPool
 from kevin_env.judge.probe.inside import read_claim
 from kevin_env.judge.probe.look import with_profile
 from kevin_env.judge.probe.outside import Outside
 from kevin_env.judge.scripted import SCRIPTED_GPU
+from kevin_env.judge.verdict import flag_name
 from kevin_env.outcome import Correct, RuntimeFailure
 from kevin_env.profile import NcuDigest, Profile
 

@@ -10,11 +10,11 @@ from mutation.arithmetic import Replaced, rounded_operands, running, summed_by  
 from mutation.rounding import ROUNDINGS  # pyright: ignore[reportMissingImports]
 
 from kevin_env.candidate import tree
-from kevin_env.judge.compare.verify import compare
+from kevin_env.judge.compare.values import compare
 from kevin_env.judge.inputs import reference
-from kevin_env.judge.inputs.guards import RANDOM, reference_code, seeded
-from kevin_env.judge.inputs.overrides import apply_overrides, overrides_of
+from kevin_env.judge.inputs.process_state import RANDOM, reference_code, seeded
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
+from kevin_env.judge.inputs.source import apply_overrides, overrides_of
 from kevin_env.problem import Problem, ProblemError
 
 CPU = torch.device("cpu")

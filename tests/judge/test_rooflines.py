@@ -10,12 +10,12 @@ from judges import ScriptedClock
 
 from kevin_env.episode import Episode
 from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.api import Pace
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.flags import flag, flag_name
 from kevin_env.judge.judge import RETRIES, Judge
 from kevin_env.judge.roofline.ceilings import CeilingStore
-from kevin_env.judge.timing.pace import Pace
-from kevin_env.judge.timing.unverified import Unverified, Wrong
+from kevin_env.judge.timing.session import Unverified, Wrong
+from kevin_env.judge.verdict import flag, flag_name
 from kevin_env.judge.workers.usage import descendants
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, Incorrect

@@ -11,8 +11,8 @@ import torch
 from kevin_env.candidate import tree
 from kevin_env.judge.api import Options
 from kevin_env.judge.handshake.memory import Image, image_size
+from kevin_env.judge.inputs.cases import SECONDS, SLACK, Sketches, precompile, sketches
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.inputs.shapes import SECONDS, SLACK, Sketches, precompile, sketches
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import Problem, load_problem

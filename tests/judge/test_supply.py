@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from kevin_env.judge import Options, Submission
+from kevin_env.judge.api import Pace
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.gate import Drawn, Gate, Player
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.timing.pace import Pace
-from kevin_env.judge.timing.supply import STOCK, Supply
+from kevin_env.judge.timing.session import STOCK, Supply
 from kevin_env.judge.trial import Trial
 from kevin_env.problem import Problem, load_problem
 

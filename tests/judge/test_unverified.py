@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from kevin_env.judge import Judgement, Options, Submission
+from kevin_env.judge.api import Pace
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim
 from kevin_env.judge.handshake.gate import Drawn
 from kevin_env.judge.handshake.memory import Image
 from kevin_env.judge.judge import Judge
-from kevin_env.judge.timing.pace import Pace
-from kevin_env.judge.timing.unverified import Unverified, Wrong
+from kevin_env.judge.timing.session import Unverified, Wrong
 from kevin_env.judge.trial import Trial
 from kevin_env.outcome import Incorrect
 from kevin_env.problem import load_problem
@@ -62,7 +62,7 @@ def judged(judge: Judge, code: str) -> tuple[Judgement, list[str]]:
 def test_a_wrong_timed_answer_is_told_whenever_it_is_compared(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, share: dict[str, float], code: str
 ) -> None:
-    monkeypatch.setattr("kevin_env.judge.timing.unverified.SHARE", share)
+    monkeypatch.setattr("kevin_env.judge.timing.session.WAITING_SHARE", share)
     judgement, stages = judged(judge, code)
     outcome = judgement.outcome
     assert isinstance(outcome, Incorrect) and (outcome.kind, judgement.flags) == ("values", ())
@@ -87,7 +87,7 @@ def test_every_timed_answer_is_compared_before_anything_is_told(
         alone.append(judge.bench.timing.locked())
         return check(trial, answer, drawn)
 
-    monkeypatch.setattr("kevin_env.judge.timing.unverified.SHARE", share)
+    monkeypatch.setattr("kevin_env.judge.timing.session.WAITING_SHARE", share)
     monkeypatch.setattr(Trial, "run", ran)
     monkeypatch.setattr(Trial, "check", checked)
     assert judged(judge, RIGHT)[0].outcome.category == "correct"
@@ -99,7 +99,7 @@ def test_every_timed_answer_is_compared_before_anything_is_told(
 def test_others_are_timed_while_answers_are_compared(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, stay: float, often: bool
 ) -> None:
-    monkeypatch.setattr("kevin_env.judge.timing.unverified.STAY", stay)
+    monkeypatch.setattr("kevin_env.judge.timing.session.STAY", stay)
     monkeypatch.setattr(judge.bench.lease, "wanted", lambda: True)
     _, stages = judged(judge, RIGHT)
     later = [stage for stage in stages[stages.index("time") :] if stage in ("queue", "verify")]

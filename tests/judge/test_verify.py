@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from kevin_env.judge.compare.verify import budget, compare, near
+from kevin_env.judge.compare.tolerance import budget
+from kevin_env.judge.compare.values import compare, near
 
 INF, NAN = float("inf"), float("nan")
 

@@ -10,8 +10,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from kevin_env.judge.compare.chunked import PIECE
-from kevin_env.judge.compare.verify import Tolerance, all_finite, compare, near, tolerance_of
+from kevin_env.judge.compare.chunked import PIECE, all_finite
+from kevin_env.judge.compare.tolerance import Tolerance, tolerance_of
+from kevin_env.judge.compare.values import compare, near
 
 INF, NAN = float("inf"), float("nan")
 

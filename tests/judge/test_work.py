@@ -5,7 +5,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from kevin_env.judge.inputs.reference import Case
-from kevin_env.judge.roofline.work import SPECIAL, Counting, find_work
+from kevin_env.judge.roofline.roofline import SPECIAL, Counting, find_work
 from kevin_env.problem import Problem, load_problem
 from kevin_env.roofline import Work
 

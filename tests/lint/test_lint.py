@@ -5,7 +5,8 @@ import torch
 from judges import QUICK
 
 from kevin_env.judge.api import JudgeError, Options, Submission
-from kevin_env.judge.compare.verify import budget, compare, tolerance_of
+from kevin_env.judge.compare.tolerance import budget, tolerance_of
+from kevin_env.judge.compare.values import compare
 from kevin_env.judge.inputs.cases import plan
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS
 from kevin_env.judge.inputs.reference import Case

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
-from kevin_env.judge.compare.verify import budget, compare
+from kevin_env.judge.compare.tolerance import budget
+from kevin_env.judge.compare.values import compare
 from kevin_env.problem import ProblemError
 
 from .samples import Sample

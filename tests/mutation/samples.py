@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from kevin_env.candidate import tree
+from kevin_env.judge.api import PACES
 from kevin_env.judge.compare.check import alike, oracles_of
 from kevin_env.judge.inputs.cases import open_cases, plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, Expected, seed_from
-from kevin_env.judge.timing.pace import PACES
 from kevin_env.problem import Problem
 
 SECRET = "mutants"

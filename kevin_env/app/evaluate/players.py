@@ -13,7 +13,7 @@ from kevin_env.app.evaluate.config import (
     Solutions,
     Transformers,
 )
-from kevin_env.judge.choice import gpu_present
+from kevin_env.judge.api import gpu_present
 from kevin_env.policies.base import Policy, ScriptedPolicy, for_sample
 from kevin_env.problem import Problem, data_folder
 from kevin_env.settings import Settings

@@ -25,7 +25,7 @@ from kevin_env.app.report.values import (
     Report,
     RooflinePlot,
 )
-from kevin_env.judge.flags import flag_name
+from kevin_env.judge.verdict import flag_name
 from kevin_env.outcome import Category, held_roofline, is_hack
 from kevin_env.record import Trajectory
 from kevin_env.roofline import Roofline

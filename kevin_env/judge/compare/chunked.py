@@ -16,6 +16,8 @@ PIECE = {"cuda": 1 << 24, "cpu": 1 << 18}
 longest expression of the comparison holds six, and a kernel over it takes ten times as long as its
 launch. On a CPU 2 MiB, which stay in a cache.
 """
+
+
 Values = Callable[..., torch.Tensor]
 """Makes a tensor of the shape of a piece from the same piece of each tensor."""
 
@@ -189,3 +191,22 @@ def _coordinates(place: int, shape: torch.Size) -> tuple[int, ...]:
         place, at = divmod(place, size)
         found.append(at)
     return tuple(reversed(found))
+
+
+def all_finite(outputs: list[torch.Tensor]) -> bool:
+    """Whether every element of every tensor that could be something else is a finite number."""
+    others = [t for t in outputs if t.is_floating_point() or t.is_complex()]
+    return not any(sum(counts_of(lambda piece: ~_is_finite(piece), t)) for t in others)
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, as float32 where it is fp8, which has few operators of its own."""
+    return tensor.float() if tensor.is_floating_point() and tensor.element_size() == 1 else tensor
+
+
+def _is_finite(values: torch.Tensor) -> torch.Tensor:
+    return torch.isfinite(widened(values))
+
+
+def _real(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

@@ -6,11 +6,11 @@ result.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 
-from kevin_env.judge.compare.chunked import pieces
+from kevin_env.judge.compare.chunked import pieces, widened
 from kevin_env.judge.inputs.structure import Structure
 
 DISTRIBUTIONS = {
@@ -25,10 +25,14 @@ Each shows other faults. Narrow arithmetic shows where rounding float32 sums hid
 their partial sums are small, since signs cancel or, where there is one sign only, since few entries
 are not zero.
 """
+
+
 APART, WIDTH = 100.0, 4.0
 """Of the clusters of `wide`. The largest numbers of a row share a cluster, so that more than one
 term of a softmax counts, and lie in another one than those of most other rows.
 """
+
+
 TERMS = 32
 """Terms that are not zero in a product of two sparse inputs, whose factors are as long as their
 longest dimension.
@@ -112,3 +116,48 @@ def _hashed(values: torch.Tensor, key: int) -> torch.Tensor:
     for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
         bits.bitwise_xor_(bits >> shift).mul_(factor)
     return bits.bitwise_xor_(bits >> 31)
+
+
+ENTRIES = 64
+
+
+SHARE = 64
+"""At most one entry in this many is planted."""
+
+
+NEEDS = "signed"
+"""The distribution whose values are planted; where the problem does not admit it, nothing is."""
+
+
+TOLD = f"{DISTRIBUTIONS['own']}, with up to {ENTRIES} entries replaced by normal values of the same RMS"
+
+
+def planted(distribution: str, admitted: Collection[str]) -> bool:
+    """Whether inputs of a distribution get such entries, in a case where these distributions are
+    `admitted`.
+    """
+    return distribution == "own" and NEEDS in admitted
+
+
+def plant(tensors: list[torch.Tensor], structures: Sequence[Structure], seed: int) -> None:
+    """Overwrites some entries of each floating-point tensor, in place, by normal ones with its root
+    mean square.
+
+    Zeros stay, and so do tensors whose entries depend on one another. The tensors are dense, in
+    whatever order. Nothing waits for the device.
+    """
+    for i, (tensor, structure) in enumerate(zip(tensors, structures, strict=True)):
+        count = min(ENTRIES, tensor.numel() // SHARE)
+        if not count or structure.kept or structure.tied:
+            continue
+        generator = torch.Generator(tensor.device).manual_seed(seed + i)
+        flat = tensor.as_strided((tensor.numel(),), (1,))
+        places = torch.randint(len(flat), (count,), device=tensor.device, generator=generator)
+        wide = widened(flat)
+        norm = torch.linalg.vector_norm(wide, dtype=torch.promote_types(wide.dtype, torch.float32))
+        values = (
+            torch.randn(count, device=tensor.device, generator=generator)
+            * norm
+            / math.sqrt(len(flat))
+        )
+        flat[places] = torch.where(wide[places] == 0, 0, within(values, structure)).to(tensor.dtype)

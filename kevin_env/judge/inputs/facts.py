@@ -7,12 +7,11 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.api import CaseFacts, DeviceInfo, Facts, InputFacts, Options
-from kevin_env.judge.compare import verify
-from kevin_env.judge.inputs import outliers as plant
+from kevin_env.judge.compare import tolerance as budgets
 from kevin_env.judge.inputs.cases import open_cases, seconds_of, usable_distributions
-from kevin_env.judge.inputs.distributions import described
-from kevin_env.judge.inputs.overrides import overrides_of
+from kevin_env.judge.inputs.distributions import TOLD, described, planted
 from kevin_env.judge.inputs.reference import Case
+from kevin_env.judge.inputs.source import overrides_of
 from kevin_env.judge.inputs.structure import Structure
 from kevin_env.problem import Problem
 
@@ -46,9 +45,7 @@ def find_facts(problem: Problem, device: torch.device, info: DeviceInfo, options
 
 
 def _told(distribution: str, usable: list[str], structures: tuple[Structure, ...]) -> str:
-    return (
-        plant.TOLD if plant.planted(distribution, usable) else described(distribution, structures)
-    )
+    return TOLD if planted(distribution, usable) else described(distribution, structures)
 
 
 def _case_facts(
@@ -93,7 +90,7 @@ def _tolerance(case: Case, output: list[torch.Tensor]) -> str:
 
 def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
     kind = torch.float32 if dtype.is_complex else dtype
-    multiple, share = verify.allowance(kind, case.precision)
+    multiple, share = budgets.allowance(kind, case.precision)
     eps, factor = torch.finfo(kind).eps, case.tolerance
     text = (
         f"{'Per ' + str(dtype).removeprefix('torch.') + ' element' if named else 'Per element'}, abs(y - y64) <= "
@@ -101,16 +98,16 @@ def _tolerance_of(case: Case, dtype: torch.dtype, named: bool) -> str:
         "where y64 is computed in float64."
     )
     if kind == torch.float32:
-        text += f" {verify.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum is always allowed."
+        text += f" {budgets.PLAIN_MULTIPLE:g} x the estimated error of one float32 accumulator per sum is always allowed."
     if case.precision != "ieee":
         return text
     many, least = (
-        (verify.RMS_MULTIPLE, verify.RMS_ULPS)
-        if kind in verify.REFERENCE_MULTIPLE
-        else (verify.LOW_RMS_MULTIPLE, verify.LOW_RMS_ULPS)
+        (budgets.RMS_MULTIPLE, budgets.RMS_ULPS)
+        if kind in budgets.REFERENCE_MULTIPLE
+        else (budgets.LOW_RMS_MULTIPLE, budgets.LOW_RMS_ULPS)
     )
     return (
-        f"{text} Over {verify.MANY} or more elements, RMS error <= max({many * factor:g} x the reference's RMS error, "
+        f"{text} Over {budgets.MANY} or more elements, RMS error <= max({many * factor:g} x the reference's RMS error, "
         f"{least * factor:g} eps x std(output))."
     )
 

@@ -8,13 +8,9 @@ nothing else, so that a recorded turn can be judged again on the same inputs.
 import copy
 import hashlib
 import itertools
-import linecache
-import sys
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -25,12 +21,22 @@ from kevin_env.candidate import tree
 from kevin_env.candidate.seeding import reseed, seed_torch
 from kevin_env.candidate.weights import Creation
 from kevin_env.judge.compare.accumulator import OneAccumulator
-from kevin_env.judge.compare.chunked import pieces
+from kevin_env.judge.compare.chunked import counts_of, pieces, size_of, widened
 from kevin_env.judge.inputs.distributions import DISTRIBUTIONS, redraw
-from kevin_env.judge.inputs.guards import RANDOM, lacks_memory, precision, reference_code, seeded
-from kevin_env.judge.inputs.overrides import apply_overrides, overrides_of
-from kevin_env.judge.inputs.process_state import Generators, Surroundings
-from kevin_env.judge.inputs.randomness import differ, generators, rounded_otherwise
+from kevin_env.judge.inputs.process_state import (
+    RANDOM,
+    Generators,
+    Surroundings,
+    lacks_memory,
+    precision,
+    reference_code,
+    seeded,
+)
+from kevin_env.judge.inputs.source import (
+    _NUMBERS,
+    _execute,
+    _module,
+)
 from kevin_env.judge.inputs.structure import Structure, look
 from kevin_env.problem import Problem, ProblemError
 
@@ -38,20 +44,30 @@ FURTHER_CALLS = 4
 """Calls of a reference whose first two outputs differ by rounding alone, to be sure that it draws
 nothing at random.
 """
+
+
 PRECISIONS = ("ieee", "tf32")
 """Of float32 matrix products and convolutions of a reference."""
-_NUMBERS = itertools.count()
-"""Of the modules that references are run in: each case has its own."""
+
+
 DRAWS = 3
 """Input sets that structures are found from; `MANY_DRAWS` where they are small."""
+
+
 MANY_DRAWS = 32
+
+
 SMALL = 1 << 14
 """Elements of an input set that is small."""
+
+
 LEANING = 0x9000
 """The first bits that bfloat16 and that TF32 and float16 lack: they are set in positive weights and
 cleared in negative ones, so that rounding to any of these raises every weight. Errors of either
 sign average out in long sums, these do not.
 """
+
+
 NARROWED = 0xFFFF
 """The bits that bfloat16 lacks. A weight that has none of them set is left as it is."""
 
@@ -310,40 +326,6 @@ def distributions_of(case: Case) -> list[str]:
     ]
 
 
-def _module(name: str, owner: object) -> ModuleType:
-    """A module that can be found by its name, as its classes may have to be, for as long as its
-    owner is there.
-    """
-    module = sys.modules[name] = ModuleType(name)
-    weakref.finalize(owner, _forget, module)
-    return module
-
-
-def _forget(module: ModuleType) -> None:
-    sys.modules.pop(module.__name__, None)
-    module.__dict__.clear()  # its functions refer to it, and tensors of its own would wait for the next collection
-
-
-def _execute(
-    module: ModuleType,
-    problem: Problem,
-    case: str,
-    device: torch.device,
-    surroundings: Surroundings,
-) -> None:
-    overrides = {} if case == "main" else overrides_of(problem)[case]
-    code = apply_overrides(problem.source, overrides)
-    file = f"<problem {problem.id}, case {case}>"
-    linecache.cache[file] = (
-        len(problem.source),
-        None,
-        problem.source.splitlines(keepends=True),
-        file,
-    )
-    with reference_code(problem.id, "the module"), torch.device(device), surroundings, Generators():
-        exec(compile(code, file, "exec"), module.__dict__)
-
-
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:
     """A copy, in float64 where it is of numbers that are not whole."""
     wide = (
@@ -379,3 +361,40 @@ def _has_two_values(tensor: torch.Tensor) -> bool:
     flat = tensor.flatten()
     other = flat[(flat != flat[0]).to(torch.uint8).argmax()]
     return bool(((flat == flat[0]) | (flat == other)).all())
+
+
+ROUNDING = 1e-2
+"""Root mean square, as a share of the output's, by which outputs may differ from run to run for no
+more than rounding: an ulp of bfloat16 is 4e-3.
+"""
+
+
+def generators(device: torch.device) -> list[torch.Tensor]:
+    """What state torch's default generators are in."""
+    return [
+        torch.get_rng_state(),
+        *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else []),
+    ]
+
+
+def differ(these: list[torch.Tensor], those: list[torch.Tensor]) -> bool:
+    """Whether any tensor is another one than its counterpart; NaN is NaN."""
+    pairs = zip(these, those, strict=True)
+    return any(
+        one.shape != other.shape or any(counts_of(_unlike, one, other)) for one, other in pairs
+    )
+
+
+def rounded_otherwise(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of numbers that are not whole are off from each other by little on the
+    whole.
+    """
+    if one.shape != other.shape or not one.numel() or not one.is_floating_point():
+        return not differ([one], [other])
+    off = size_of(lambda a, b: widened(a) - widened(b), one, other).rms
+    return off <= ROUNDING * size_of(widened, one).rms  # which no NaN is
+
+
+def _unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    one, other = widened(one), widened(other)
+    return (one != other) & ~(one.isnan() & other.isnan())

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from kevin_env.judge.compare.chunked import pieces
-from kevin_env.judge.compare.verify import widened
+from kevin_env.judge.compare.chunked import pieces, widened
 
 FEW = 16
 """With fewer values over all draws nothing is stated: it may be so by chance. It is kept all the

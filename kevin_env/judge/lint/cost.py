@@ -10,7 +10,7 @@ from kevin_env.judge.device import event_seconds
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lint.report import Cost
 from kevin_env.judge.lint.target import InputSet
-from kevin_env.judge.roofline.work import Counting
+from kevin_env.judge.roofline.roofline import Counting
 
 CALLS = 5
 GPU_CALLS = 20

@@ -7,9 +7,9 @@ import torch
 
 from kevin_env.judge.api import Options
 from kevin_env.judge.bench import Bench
-from kevin_env.judge.compare.verify import FEW
+from kevin_env.judge.compare.tolerance import FEW
 from kevin_env.judge.inputs.cases import open_cases, timed_case
-from kevin_env.judge.inputs.guards import RANDOM, let_go
+from kevin_env.judge.inputs.process_state import RANDOM, let_go
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.lint.cost import draw_watched, measure
 from kevin_env.judge.lint.deadline import Deadline, TooSlow

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import torch
 
+from kevin_env.judge.api import PACES
 from kevin_env.judge.inputs.cases import plan, usable_distributions
 from kevin_env.judge.inputs.reference import Case, distributions_of, seed_from
 from kevin_env.judge.lint.answers import Answer, Scene, trivial_answers
 from kevin_env.judge.lint.target import SECRET, InputSet, Target, outputs_of
-from kevin_env.judge.timing.pace import PACES
 
 OWN_SETS = 4
 """Further input sets of the problem's own distribution."""

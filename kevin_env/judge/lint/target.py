@@ -8,7 +8,9 @@ import torch
 
 from kevin_env.candidate import tree
 from kevin_env.judge.compare.check import alike, oracles_of
-from kevin_env.judge.compare.verify import all_finite, budget, wrong_elements
+from kevin_env.judge.compare.chunked import all_finite
+from kevin_env.judge.compare.tolerance import budget
+from kevin_env.judge.compare.values import wrong_elements
 from kevin_env.judge.inputs.reference import Case, seed_from
 from kevin_env.judge.lint.elements import SAMPLE, Elements, elements, parts_of
 

@@ -12,7 +12,6 @@ import torch
 from kevin_env.judge.api import Judgement, Options
 from kevin_env.judge.bench import Bench
 from kevin_env.judge.device import finish
-from kevin_env.judge.flags import flag
 from kevin_env.judge.inputs.cases import timed_case
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.probe import code as machine_code
@@ -20,6 +19,7 @@ from kevin_env.judge.probe.inside import read_claim
 from kevin_env.judge.probe.outside import Outside, cause_of
 from kevin_env.judge.probe.tools import OUTPUT_LIMIT, find_tool
 from kevin_env.judge.trial import Trial
+from kevin_env.judge.verdict import flag
 from kevin_env.judge.workers.worker import Worker
 from kevin_env.outcome import Correct, Outcome
 from kevin_env.problem import Problem

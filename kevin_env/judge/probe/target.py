@@ -18,7 +18,7 @@ from kevin_env.candidate.standalone import DIFFERENT as DIFFERENT
 from kevin_env.judge.api import Options
 from kevin_env.judge.handshake.memory import Image, SharedRegion
 from kevin_env.judge.inputs.cases import construction, handed_over
-from kevin_env.judge.inputs.outliers import plant, planted
+from kevin_env.judge.inputs.distributions import plant, planted
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.probe.tools import OUTPUT_LIMIT, Ran
 from kevin_env.judge.workers.worker import Worker

@@ -21,7 +21,7 @@ from pydantic import Field
 from kevin_env.frozen import Frozen
 from kevin_env.judge.api import DeviceInfo
 from kevin_env.judge.device import event_seconds, identity
-from kevin_env.judge.inputs.guards import precision
+from kevin_env.judge.inputs.process_state import precision
 from kevin_env.judge.lease import Lease
 from kevin_env.roofline import Arithmetic, Ceilings, Positive, Work
 

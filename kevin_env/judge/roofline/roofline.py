@@ -4,19 +4,245 @@ The work of a problem and the ceilings of the device are the judge's own figures
 not asked.
 """
 
+import re
 import threading
+from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
+from kevin_env.candidate import tree
 from kevin_env.judge.handshake.gate import Drawn
 from kevin_env.judge.inputs.reference import Case
 from kevin_env.judge.lease import Lease
 from kevin_env.judge.roofline.ceilings import CeilingStore
-from kevin_env.judge.roofline.work import find_work
 from kevin_env.outcome import Correct
 from kevin_env.problem import ProblemError
-from kevin_env.roofline import Roofline, Work, roofline_of
+from kevin_env.roofline import Arithmetic, Roofline, Work, roofline_of
+
+SECTOR = 32
+"""Bytes that a GPU reads at least."""
+
+
+SPECIAL = 16
+"""FLOPs that a transcendental function counts for. A streaming multiprocessor gives 16 of them a
+cycle beside 128 multiply-adds (CUDA C++ Programming Guide, "Arithmetic Instructions"); a vectorised
+polynomial on a CPU has as many.
+"""
+
+
+_ARITHMETIC: dict[torch.dtype, Arithmetic] = {
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float64: "fp64",
+    torch.complex128: "fp64",
+}
+
+
+_MOVING = re.compile(
+    "new_.*|empty.*|.*_like|.*copy_?|_copy_from|clone|.*_pad(_nd|[123]d)|fill_?|zero_|zeros|ones|full|scalar_tensor|"
+    "arange|one_hot|cat|stack|repeat|roll|flip|embedding|gather|take|index|index_put_?|index_select|.*scatter"
+)
+"""Names of operators that move or make elements and compute nothing."""
+
+
+_TRANSCENDENTAL = re.compile(
+    "a?(sin|cos|tan)h?|atan2|exp[2]?|expm1|log(2|10|1p|it|addexp2?|sumexp|cumsumexp|_sigmoid_forward)?|_(log_)?softmax|"
+    "erf(c|inv)?|lgamma|digamma|sigmoid|softplus|gelu|silu|mish|elu|celu|selu"
+)
+"""Names of operators that compute one for each element, without the underscore of those in place.
+"""
+
+
+_UNREAD = re.compile("new_.*|empty.*|.*_like")
+"""Names of operators that look at the form of a tensor and not at its elements."""
+
+
+_OVERWRITING = re.compile("copy_|fill_|zero_")
+
+
+_LOOKED_UP = re.compile("embedding|gather|index|index_select|take")
+"""Names of operators that read of their first argument no more than what they give."""
+
+
+class Light(TorchDispatchMode):
+    """A mode that does not import all of torch.compile (1.3 s) in order to keep away from it:
+    nothing compiles here.
+    """
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
+class Counting(Light):
+    """Counts what operators do.
+
+    Attributes:
+        products: FLOPs of products, by what they are computed in.
+        elements: What all other operators read or wrote, whichever are more; views count nothing.
+        operations: Of what else computes, one or `SPECIAL` for each element of an operator's
+            largest tensor.
+    """
+
+    def __init__(self, precision: str = "ieee") -> None:
+        super().__init__()
+        self.products: Counter[Arithmetic] = Counter()
+        self.elements = 0
+        self.operations = 0
+        self._precision = precision
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Counts one operator."""
+        kwargs = kwargs or {}
+        formula = flop_registry.get(func._overloadpacket)
+        if formula is None:
+            with self:  # what is made of other operators, which are counted instead
+                parts = func.decompose(*args, **kwargs)
+            if parts is not NotImplemented:
+                return parts
+        result = func(*args, **kwargs)
+        if formula is not None:
+            self.products[self._arithmetic(args)] += formula(*args, **kwargs, out_val=result)
+        elif not func.is_view:
+            read, written = (
+                [t.numel() for t in _tensors(part)] for part in ([args, kwargs], result)
+            )
+            self.elements += max(sum(read), sum(written))
+            self.operations += _operations_of(func._opname) * max((*read, *written), default=0)
+        return result
+
+    def _arithmetic(self, args: Any) -> Arithmetic:
+        tensor = _tensors(args)[0]
+        if tensor.dtype == torch.float32 and self._precision == "tf32" and tensor.is_cuda:
+            return "tf32"
+        return _ARITHMETIC.get(tensor.dtype, "fp32")
+
+
+def _operations_of(name: str) -> int:
+    """FLOPs for each element."""
+    if _MOVING.fullmatch(name):
+        return 0
+    return SPECIAL if _TRANSCENDENTAL.fullmatch(name.removesuffix("_")) else 1
+
+
+class Reading(Light):
+    """Notes which bytes of some tensors operators read; writing to them does not count.
+
+    Args:
+        tensors: Those that are looked at, on one device.
+    """
+
+    def __init__(self, tensors: list[torch.Tensor]) -> None:
+        super().__init__()
+        self._read = {
+            t.untyped_storage().data_ptr(): _Read(t) for t in tensors if t.layout == torch.strided
+        }
+
+    @property
+    def bytes(self) -> int:
+        """Of all of them, each read once."""
+        return sum(read.bytes for read in self._read.values())
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Notes what one operator reads."""
+        result = func(*args, **(kwargs or {}))
+        name: str = func._opname
+        if func.is_view or _UNREAD.fullmatch(name):
+            return result
+        given = _tensors([args, kwargs or {}])
+        if _OVERWRITING.fullmatch(name):
+            given = given[1:]
+        for place, tensor in enumerate(given):
+            read = (
+                self._read.get(tensor.untyped_storage().data_ptr())
+                if tensor.layout == torch.strided
+                else None
+            )
+            if read is not None and place == 0 and _LOOKED_UP.fullmatch(name):
+                read.look_up(tensor, result)
+            elif read is not None:
+                read.mark(tensor)
+        return result
+
+
+class _Read:
+    """What was read of one block of memory."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._size = tensor.untyped_storage().nbytes()
+        self._device = tensor.device
+        self._whole = False
+        self._looked_up = 0
+        self._marks: torch.Tensor | None = None
+
+    @property
+    def bytes(self) -> int:
+        if self._whole:
+            return self._size
+        marked = 0
+        if self._marks is not None:
+            padded = torch.nn.functional.pad(self._marks, (0, -self._size % SECTOR))
+            marked = int(padded.view(-1, SECTOR).amax(1).sum()) * SECTOR
+        return min(self._size, marked + self._looked_up)
+
+    def look_up(self, tensor: torch.Tensor, found: torch.Tensor) -> None:
+        """Some elements, of which the result tells how many."""
+        self._looked_up += min(tensor.nbytes, found.nbytes)
+
+    def mark(self, tensor: torch.Tensor) -> None:
+        """All elements of a tensor that lies there."""
+        self._whole = self._whole or (tensor.is_contiguous() and tensor.nbytes == self._size)
+        if self._whole or not tensor.numel():
+            return
+        if self._marks is None:
+            self._marks = torch.zeros(self._size, dtype=torch.uint8, device=self._device)
+        unit = tensor.element_size()
+        stride = [unit * stride for stride in tensor.stride()]
+        self._marks.as_strided(
+            [*tensor.shape, unit], [*stride, 1], unit * tensor.storage_offset()
+        ).fill_(1)
+
+
+def find_work(case: Case, skeleton: tree.Skeleton, tensors: list[torch.Tensor]) -> Work:
+    """What a call of the reference on these inputs does.
+
+    Args:
+        case: With its weights drawn.
+        skeleton: The structure of the inputs.
+        tensors: The inputs; left as they are.
+
+    Raises:
+        ProblemError: when the reference fails while it is looked at.
+        torch.OutOfMemoryError: when the device has no room for it.
+    """
+    given = [tensor.clone() for tensor in tensors]
+    call = case.runner(skeleton, given)
+    reading = Reading([*given, *case.model.parameters(), *case.model.buffers()])
+    with Counting(case.precision) as counted, reading:
+        output = call()
+    return Work(
+        read=reading.bytes,
+        written=sum(tensor.nbytes for tensor in tree.take_apart(output)[1]),
+        products=dict(counted.products),
+        operations=counted.operations,
+    )
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    parts = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list | tuple)
+        else ()
+    )
+    return [tensor for part in parts for tensor in _tensors(part)]
 
 
 class Rooflines:

@@ -59,8 +59,7 @@ from kevin_env.judge.device import finish
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.claims import CallClaim, Output, require_skeletons
 from kevin_env.judge.handshake.gate import QUEUE_SECONDS, Drawn, Gate, Player, seeds_of
-from kevin_env.judge.handshake.launch_flags import Words
-from kevin_env.judge.timing.snapshot import Snapshot
+from kevin_env.judge.timing.link import Link, words_of
 from kevin_env.judge.workers.baselines import ours
 from kevin_env.judge.workers.errors import Broken
 from kevin_env.judge.workers.patience import Patience
@@ -69,104 +68,20 @@ STILL = 0.25
 """Seconds for which a link may take no time, until the candidate's process goes on and is asked
 whether it is well.
 """
+
+
 LOOK = 50e-6
 """Seconds between two looks at whether a link is through."""
+
+
 WARM_SECONDS = 60.0
 """For an order of a chain to one of the judge's own processes, which were called before."""
+
+
 HELD = 0.5
 """Seconds after which the judge's queue begins, however much is still to be queued: queueing may
 wait for it.
 """
-
-
-class Link:
-    """One call, as the judge's queue has it.
-
-    Args:
-        gate: With the inbox.
-        player: Whose.
-        drawn: The inputs.
-        number: Of the call.
-    """
-
-    def __init__(self, gate: "GpuGate", player: Player, drawn: Drawn, number: int) -> None:
-        self._gate, self._ours, self._drawn, self._number = gate, player.ours, drawn, number
-        self._words = words_of(player)
-        self._written, self._began, self.ended = (
-            torch.cuda.Event(enable_timing=True) for _ in range(3)
-        )
-        self._snapshot: Snapshot | None = None
-        self._placed: list[Output] = []
-        self._rooms: list[torch.Tensor | None] = []
-        self._taken: list[Output] = []
-        self._differs: torch.Tensor | None = None
-        self.opened = False
-        """Whether the call may begin."""
-
-    def expect(self, placed: list[Output]) -> None:
-        """Notes where the outputs will be, allocates memory for copies of them, and draws the
-        places to look at.
-        """
-        there = [output for output in placed if output.has_bytes]
-        self._placed = placed
-        if not self._ours:  # outputs of trusted code are not taken
-            self._rooms = [output.room() for output in self._gate.takeable(placed)]
-        if there:
-            self._snapshot = Snapshot(there[self._gate.random.randrange(len(there))].bytes)
-
-    def show(self) -> None:
-        """Queues the writing of the input, as a part of the link."""
-        self._written.record()
-        self._began.record()
-        self._drawn.image.write_to(self._gate.inbox)
-        self._gate.flush()
-
-    def open(self) -> None:
-        """Queues all that comes before the call."""
-        self._written.record()
-        self._drawn.image.write_to(self._gate.inbox)
-        self._gate.flush()
-        self._began.record()
-        self._words.open(self._number)
-        self.opened = True
-
-    def wait(self) -> None:
-        """Has the judge's queue wait until the call is through."""
-        self._words.wait(self._number)
-
-    def look(self) -> None:
-        """Queues the end of the link: the look, by the copy engine."""
-        self.ended.record()
-        if self._snapshot is not None:
-            self._snapshot.take()
-
-    def take(self) -> None:
-        """Queues what is done with inputs and outputs afterwards; nothing with those of trusted
-        code.
-        """
-        if self._ours:
-            return
-        if self._snapshot is not None:
-            self._snapshot.take_again()
-        takeable = self._gate.takeable(self._placed)
-        self._taken = [
-            output.taken(room) for output, room in zip(takeable, self._rooms, strict=True)
-        ]
-        self._differs = self._drawn.image.differs_from(self._gate.inbox)
-        self._gate.poison()
-
-    def answer(self, claim: CallClaim) -> Answer:
-        """What came of it, once the queue is through."""
-        early = (
-            self._snapshot is not None and self._differs is not None and not self._snapshot.agrees()
-        )
-        unchanged = self._differs is None or not bool(self._differs)
-        taken = self._placed if self._differs is None else self._taken
-        seconds, writing = (
-            self._began.elapsed_time(self.ended) / 1e3,
-            self._written.elapsed_time(self._began) / 1e3,
-        )
-        return Answer(claim, taken, self._placed, seconds, unchanged, early, writing)
 
 
 class GpuGate(Gate):
@@ -423,12 +338,6 @@ class _Row:
 def trusted(player: Player) -> AbstractContextManager[None]:
     """Whatever goes wrong inside with a process of the judge's own is the judge's failure."""
     return ours() if player.ours else nullcontext()
-
-
-def words_of(player: Player) -> Words:
-    """Those of a player on a GPU."""
-    assert player.words is not None
-    return player.words
 
 
 def places_of(claim: CallClaim) -> list[tuple[str | None, int, int]]:

@@ -9,15 +9,13 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from kevin_env.judge.api import JudgeError
+from kevin_env.judge.api import STUDY, JudgeError
 from kevin_env.judge.handshake.answer import Answer
 from kevin_env.judge.handshake.gate import Drawn, Player
 from kevin_env.judge.timing import estimates
 from kevin_env.judge.timing.chain import WARM_SECONDS, GpuGate
 from kevin_env.judge.timing.estimates import Pair, Speedup
-from kevin_env.judge.timing.pace import STUDY
-from kevin_env.judge.timing.session import Contest
-from kevin_env.judge.timing.unverified import Wrong
+from kevin_env.judge.timing.session import Contest, Wrong
 from kevin_env.judge.workers.baselines import ours
 from kevin_env.judge.workers.patience import Ran
 from kevin_env.judge.workers.pauses import awake

@@ -1,10 +1,17 @@
-"""A problem's source for one of its cases: module constants replaced by what `CASES` says."""
+"""A problem's source with the constants of one of its cases, and the module it runs in."""
 
 import ast
+import itertools
+import linecache
+import sys
+import weakref
+from types import ModuleType
 from typing import Any, cast
 
+import torch
 from pydantic import ConfigDict, TypeAdapter
 
+from kevin_env.judge.inputs.process_state import Generators, Surroundings, reference_code
 from kevin_env.parsing import assigned, parse
 from kevin_env.problem import Problem, ProblemError
 
@@ -58,3 +65,41 @@ def source_of(problem: Problem, case: str) -> str:
 def _literal(value: Any) -> ast.expr:
     """A value that came from a literal, as one again."""
     return cast("ast.Expr", parse(repr(value)).body[0]).value
+
+
+_NUMBERS = itertools.count()
+"""Of the modules that references are run in: each case has its own."""
+
+
+def _module(name: str, owner: object) -> ModuleType:
+    """A module that can be found by its name, as its classes may have to be, for as long as its
+    owner is there.
+    """
+    module = sys.modules[name] = ModuleType(name)
+    weakref.finalize(owner, _forget, module)
+    return module
+
+
+def _forget(module: ModuleType) -> None:
+    sys.modules.pop(module.__name__, None)
+    module.__dict__.clear()  # its functions refer to it, and tensors of its own would wait for the next collection
+
+
+def _execute(
+    module: ModuleType,
+    problem: Problem,
+    case: str,
+    device: torch.device,
+    surroundings: Surroundings,
+) -> None:
+    overrides = {} if case == "main" else overrides_of(problem)[case]
+    code = apply_overrides(problem.source, overrides)
+    file = f"<problem {problem.id}, case {case}>"
+    linecache.cache[file] = (
+        len(problem.source),
+        None,
+        problem.source.splitlines(keepends=True),
+        file,
+    )
+    with reference_code(problem.id, "the module"), torch.device(device), surroundings, Generators():
+        exec(compile(code, file, "exec"), module.__dict__)

@@ -1,0 +1,225 @@
+"""What an output may be off by.
+
+Integers, bools and bytes must be equal. A floating-point element may be off by the largest of
+
+- a multiple of the reference's own largest error against float64 arithmetic,
+- a number of ulps of the output's scale,
+
+plus the rounding of the element itself. The scale is the standard deviation of the expected
+output, so that a large common offset does not hide an error; for outputs of few elements it is
+their largest magnitude.
+
+A plain float32 sum is sometimes far off in one element of millions, a wrong constant a little in
+all of them. Outputs of many elements therefore have a second, tighter budget for the root mean
+square of all errors.
+
+Where that rejects a kernel with a single accumulator per sum (very many terms, or terms of one
+sign), the budget becomes a multiple of the error that the reference would have with such
+accumulators (see `accumulator`).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+
+from kevin_env.judge.compare.chunked import (
+    Size,
+    _is_finite,
+    _real,
+    size_of,
+    spread_of,
+)
+
+REFERENCE_MULTIPLE = {torch.float64: 64.0, torch.float32: 64.0}
+"""How many times the reference's own error is allowed, by dtype; `LOW_MULTIPLE` for fp16, bf16 and
+fp8.
+"""
+
+
+LOW_MULTIPLE = 4.0
+
+
+SCALE_ULPS = {torch.float64: 128.0, torch.float32: 128.0}
+"""How many ulps of the scale are allowed at least; `LOW_ULPS` for fp16, bf16 and fp8."""
+
+
+LOW_ULPS = 2.0
+
+
+RMS_MULTIPLE = 48.0
+"""As `REFERENCE_MULTIPLE`, of the root mean square. Measured of running float32 sums: 8 times the
+reference's own over 1024 elements, 26 over 8192, 50 over 32768; of a LayerNorm without its epsilon
+of 1e-5: 85 and more.
+"""
+
+
+RMS_ULPS = 32.0
+"""As `SCALE_ULPS`, of the root mean square."""
+
+
+LOW_RMS_MULTIPLE, LOW_RMS_ULPS = 4.0, 1.0
+"""The same of 16-bit and 8-bit floats. Measured of products in bf16: 1.9 times the reference's own
+with partial sums in bf16, 6.4 with operands in int8, which no single element shows.
+"""
+
+
+MANY = 1024
+"""Elements from which on a root mean square says something."""
+
+
+TF32_MULTIPLE = 4.0
+"""As `REFERENCE_MULTIPLE`, where float32 may be TF32: the reference's own error is one of TF32
+already.
+"""
+
+
+TF32_SHARE = 2.0**-9
+"""Share of the scale that is allowed at least where float32 may be TF32. Rounding both operands of
+a dot product to ten bits moves it by 2.9e-4 of its scale (root mean square), by six times that in
+the worst of many elements; rounding them to bf16 by eight times as much.
+"""
+
+
+PLAIN_MULTIPLE = 6.0
+"""How many times the error of plain accumulators is allowed. That is one of a standard deviation in
+each sum; of millions of normal errors the largest is 5.5.
+"""
+
+
+PLAIN_RMS_MULTIPLE = 4.0
+"""As `PLAIN_MULTIPLE`, of the root mean square: elements may have an error in common."""
+
+
+PLAIN_SHARE = 0.99
+"""The share of elements whose error counts: a few may be wholly others, where a choice such as a
+top-k changed.
+"""
+
+
+PLAIN_SAMPLE = 1 << 16
+
+
+FEW = 16
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What an output may be off by.
+
+    Attributes:
+        worst: Each element, without its own rounding.
+        rms: The root mean square of all; infinite where elements are few or may be TF32.
+        finite: Whether all of them are finite numbers, in the reference's output and the oracle's.
+    """
+
+    worst: float
+    rms: float
+    finite: bool
+
+
+Plain = Callable[[], torch.Tensor | None]
+
+
+EXACT = Tolerance(0.0, math.inf, True)
+"""Of what is no floating-point number, and of outputs without elements."""
+
+
+def tolerance_of(
+    reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str
+) -> Tolerance:  # fmt: skip
+    """What an output may be off by; the arguments are those of `compare`."""
+    if reference.numel() == 0 or not (reference.is_floating_point() or reference.is_complex()):
+        return EXACT
+    reference, exact = _real(reference), _real(reference if oracle is None else oracle)
+    count, spread = spread_of(exact)
+    own = Size(0.0, 0.0) if oracle is None else size_of(_off, reference, exact)
+    finite = count == exact.numel() and math.isfinite(own.rms)
+    if oracle is not None and not finite:
+        own = Size(
+            size_of(_finite_off, reference, exact).largest,
+            size_of(_off_where_finite, reference, exact).rms,
+        )
+    scale = spread if spread and count >= FEW else size_of(_finite_part, exact).largest
+    multiple, share = allowance(reference.dtype, precision)
+    worst = multiplier * max(multiple * own.largest if scale else 0.0, share * scale)
+    if reference.numel() < MANY or (precision != "ieee" and reference.dtype == torch.float32):
+        return Tolerance(worst, math.inf, finite)
+    return Tolerance(worst, multiplier * _rms_budget(reference, exact, own.rms, scale), finite)
+
+
+def with_plain_sums(tolerance: Tolerance, reference: torch.Tensor, plain: Plain) -> Tolerance:
+    """A tolerance that admits one accumulator a sum as well.
+
+    Args:
+        tolerance: Without that.
+        reference: The reference's output.
+        plain: Gives what it is with plain accumulators, where it can be had.
+    """
+    if reference.dtype not in REFERENCE_MULTIPLE or (other := plain()) is None:
+        return tolerance
+    step = max(1, reference.numel() // PLAIN_SAMPLE)
+    off = (other.flatten()[::step].double() - reference.flatten()[::step].double()).abs()
+    off = off[torch.isfinite(off)]
+    if not off.numel():
+        return tolerance
+    most = off.quantile(PLAIN_SHARE)
+    rms = PLAIN_RMS_MULTIPLE * float(off.clamp(max=most).square().mean().sqrt())
+    worst = PLAIN_MULTIPLE * float(most)
+    return replace(tolerance, worst=max(tolerance.worst, worst), rms=max(tolerance.rms, rms))
+
+
+def budget(
+    reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str,
+    plain: Plain = lambda: None,
+) -> float:  # fmt: skip
+    """The absolute error that is allowed everywhere, without each element's own rounding.
+
+    The arguments are those of `compare`.
+    """
+    return with_plain_sums(
+        tolerance_of(reference, oracle, multiplier, precision), reference, plain
+    ).worst
+
+
+def allowance(dtype: torch.dtype, precision: str) -> tuple[float, float]:
+    """How many times the reference's own error is allowed in a dtype, and at least which share of
+    the scale.
+    """
+    if precision == "tf32" and dtype == torch.float32:
+        return TF32_MULTIPLE, TF32_SHARE
+    ulps = SCALE_ULPS.get(dtype, LOW_ULPS)
+    return REFERENCE_MULTIPLE.get(dtype, LOW_MULTIPLE), ulps * torch.finfo(dtype).eps
+
+
+def _rms_budget(reference: torch.Tensor, exact: torch.Tensor, own: float, scale: float) -> float:
+    """Of many elements, whose reference is off by `own`, before the problem's TOLERANCE."""
+    least = torch.finfo(reference.dtype).eps * scale
+    if reference.dtype in REFERENCE_MULTIPLE:
+        return max(RMS_MULTIPLE * own, RMS_ULPS * least)
+    # of each element, where no oracle shows it
+    rounding = (
+        torch.finfo(reference.dtype).eps / 4 * size_of(_exact_where_finite, reference, exact).rms
+    )
+    return max(LOW_RMS_MULTIPLE * max(own, rounding), LOW_RMS_ULPS * least)
+
+
+def _off(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return wanted.double() - exact
+
+
+def _finite_off(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return _finite_part(_off(wanted, exact))
+
+
+def _off_where_finite(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return torch.where(_is_finite(wanted), _off(wanted, exact), 0.0)
+
+
+def _exact_where_finite(wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return torch.where(_is_finite(wanted), exact.double(), 0.0)
+
+
+def _finite_part(values: torch.Tensor) -> torch.Tensor:
+    return values.double().nan_to_num(0.0, 0.0, 0.0)

@@ -1,0 +1,292 @@
+"""Compares an output tensor with the reference's, and describes what is wrong with it."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+
+from kevin_env.judge.compare.chunked import (
+    Size,
+    Values,
+    _is_finite,
+    _real,
+    counts_of,
+    first_of,
+    largest_of,
+    size_of,
+)
+from kevin_env.judge.compare.pattern import pattern_of
+from kevin_env.judge.compare.tolerance import (
+    Plain,
+    Tolerance,
+    tolerance_of,
+    with_plain_sums,
+)
+from kevin_env.outcome import Difference, Pattern
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """What is wrong with one output tensor: a kind of `Incorrect` and its facts."""
+
+    kind: str
+    message: str
+    wrong: int | None = None
+    total: int | None = None
+    worst_error: float | None = None
+    tolerance: float | None = None
+    differences: tuple[Difference, ...] = ()
+    pattern: Pattern | None = None
+
+
+def of_form(got: torch.Tensor, reference: torch.Tensor) -> Mismatch | None:
+    """A wrong shape or dtype."""
+    if got.shape != reference.shape:
+        return Mismatch("shape", f"expected shape {list(reference.shape)}, got {list(got.shape)}")
+    if got.dtype != reference.dtype:
+        return Mismatch("dtype", f"expected {_dtype(reference)}, got {_dtype(got)}")
+    return None
+
+
+def of_elements(
+    wrong: Values, tensors: tuple[torch.Tensor, ...], allowed: float, what: str, kind: str = "values",
+    error: float | None = None,
+) -> Mismatch | None:  # fmt: skip
+    """Single elements that are wrong, and the first of them; None where there are none.
+
+    Args:
+        wrong: Makes a mask of them from pieces of `tensors`.
+        tensors: First the submission's output, last what is expected.
+        allowed: What each may be off by.
+        what: Is the matter with them.
+        kind: Of the mismatch.
+        error: The largest one, where there is one to tell.
+    """
+    counts, total = counts_of(wrong, *tensors), tensors[0].numel()
+    count = sum(counts)
+    if count == 0:
+        return None
+    shown = _differences(first_of(wrong, counts, SHOWN, *tensors), tensors)
+    text = f"{count} of {total} elements ({100 * count / total:.3g} %) {what}"
+    return Mismatch(kind, text, count, total, error, allowed, shown)
+
+
+def of_the_whole(
+    errors: Values, tensors: tuple[torch.Tensor, ...], error: Size, allowed: float
+) -> Mismatch:
+    """Elements of which none is wrong alone, and those that are off most.
+
+    Args:
+        errors: Makes the magnitudes of what they are off by from pieces of `tensors`.
+        tensors: First the submission's output, last what is expected.
+        error: What `errors` are together.
+        allowed: The root mean square that they may have.
+    """
+    text = f"the root mean square error is {error.rms:.3g}, allowed {allowed:.3g}; no single element exceeds its tolerance"
+    shown = _differences(largest_of(errors, SHOWN, *tensors), tensors)
+    return Mismatch("values", text, None, tensors[0].numel(), error.largest, None, shown)
+
+
+def _differences(
+    places: Iterable[tuple[int, ...]], tensors: tuple[torch.Tensor, ...]
+) -> tuple[Difference, ...]:
+    got, expected = tensors[0], tensors[-1]
+    return tuple(
+        Difference(index=at, expected=_number(expected[at]), got=_number(got[at])) for at in places
+    )
+
+
+def _number(value: torch.Tensor) -> str:
+    item = value.item()
+    return f"{item:.7g}" if isinstance(item, float) else str(item)
+
+
+def _dtype(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+PLAIN_MOST = 1024.0
+"""Who is off by more times what is allowed is not asked about: a million terms of one sign take 30
+times that.
+"""
+
+
+def compare(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, multiplier: float, precision: str,
+    plain: Plain = lambda: None,
+) -> Mismatch | None:  # fmt: skip
+    """What is wrong with `got`, or None.
+
+    Args:
+        got: The submission's output.
+        reference: The reference's output in its own precision.
+        oracle: The reference's output from float64 arithmetic, where it can be had.
+        multiplier: The problem's TOLERANCE, which scales the budget.
+        precision: `ieee` or `tf32`.
+        plain: Gives the reference's output with plain accumulators, where it can be had.
+    """
+    wrong = of_form(got, reference)
+    return (
+        wrong
+        or find_wrong(
+            got, reference, oracle, tolerance_of(reference, oracle, multiplier, precision), plain
+        )[0]
+    )
+
+
+def find_wrong(
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    oracle: torch.Tensor | None,
+    tolerance: Tolerance,
+    plain: Plain,
+) -> tuple[Mismatch | None, Tolerance]:
+    """As `compare`, for a tensor of the reference's shape and dtype; with the tolerance that
+    decided.
+
+    `plain` is asked only where the tolerance given rejects, by little.
+    """
+    wrong = compare_within(got, reference, oracle, tolerance)
+    if wrong is None or not _may_be_plain(wrong, tolerance):
+        return wrong, tolerance
+    tolerance = with_plain_sums(tolerance, reference, plain)
+    return compare_within(got, reference, oracle, tolerance), tolerance
+
+
+def compare_within(
+    got: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance
+) -> Mismatch | None:
+    """As `compare`, for a tensor of the reference's shape and dtype and with the tolerance found
+    before.
+    """
+    if got.numel() == 0:
+        return None
+    if not (got.is_floating_point() or got.is_complex()):
+        return of_elements(
+            _differ, (got, reference), 0.0, "differ from the expected values, which are exact"
+        )
+    got, reference, exact = (
+        _real(got),
+        _real(reference),
+        _real(reference if oracle is None else oracle),
+    )
+    if tolerance.finite and near(got, exact, tolerance.worst, tolerance.rms, in_float64=True):
+        return None  # also without each element's own rounding
+    return _compare_floats(got, reference, exact, tolerance)
+
+
+def _may_be_plain(wrong: Mismatch, tolerance: Tolerance) -> bool:
+    return wrong.kind == "values" and (wrong.worst_error or 0.0) <= PLAIN_MOST * tolerance.worst
+
+
+def wrong_elements(
+    value: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor, allowed: float, eps: float
+) -> torch.Tensor:
+    """Which elements are outside the tolerance, as a mask.
+
+    Args:
+        value: The submission's output, as float64.
+        wanted: The reference's, as float64.
+        exact: The oracle's, or again the reference's.
+        allowed: The budget.
+        eps: Of the output's own dtype.
+    """
+    # `err <= tol` so that NaN fails; an infinity or NaN of the reference must be met by the same
+    right = (value - exact).abs() <= allowed + 2 * eps * exact.abs()
+    same = (value == wanted) | (value.isnan() & wanted.isnan())
+    return ~torch.where(torch.isfinite(wanted), right, same)
+
+
+def find_pattern(
+    wrong: Mismatch,
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    oracle: torch.Tensor | None,
+    tolerance: Tolerance,
+) -> Pattern | None:
+    """What the wrong elements have in common of which `compare_within` has told; None where there
+    is nothing.
+    """
+    if not wrong.wrong:
+        return None
+    got, reference, exact = (
+        _real(got),
+        _real(reference),
+        _real(reference if oracle is None else oracle),
+    )
+    if wrong.kind == "not_finite":
+        mask = _lost
+    elif got.is_floating_point():
+        mask = _outside(tolerance.worst, got.dtype)
+    else:
+        mask = _differ
+    return pattern_of(mask, (got, reference, exact), tolerance.worst)
+
+
+def near(
+    got: torch.Tensor, reference: torch.Tensor, worst: float, rms: float, in_float64: bool = False
+) -> bool:
+    """Whether `got` is finite and off from the reference by at most two distances.
+
+    Args:
+        got: The submission's output.
+        reference: The reference's, of the same shape, both floating-point.
+        worst: For each element.
+        rms: For the root mean square of all.
+        in_float64: Whether that is found in float64; else in the precision of `got`, float32 at
+            least.
+    """
+    if got.numel() == 0:
+        return True
+    wide = torch.float64 if in_float64 or got.dtype == torch.float64 else torch.float32
+    off = size_of(lambda a, b: a.to(wide) - b.to(wide), got, reference)
+    return math.isfinite(off.largest) and off.largest <= worst and off.rms <= rms  # which no NaN is
+
+
+def _compare_floats(
+    got: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, tolerance: Tolerance
+) -> Mismatch | None:
+    worst, tensors = tolerance.worst, (got, reference, exact)
+    lost = of_elements(
+        _lost, tensors, worst, "are not finite where the expected values are", "not_finite"
+    )
+    if lost is not None:
+        return lost
+    error = size_of(_error, *tensors)
+    found = of_elements(
+        _outside(worst, got.dtype), tensors, worst, "exceed the tolerance", error=error.largest
+    )
+    if found is not None or tolerance.rms == math.inf or error.rms <= tolerance.rms:
+        return found
+    return of_the_whole(_error, tensors, error, tolerance.rms)
+
+
+def _outside(worst: float, dtype: torch.dtype) -> Values:
+    def wrong(value: torch.Tensor, wanted: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        return wrong_elements(
+            value.double(), wanted.double(), right.double(), worst, torch.finfo(dtype).eps
+        )
+
+    return wrong
+
+
+def _differ(
+    got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor | None = None
+) -> torch.Tensor:
+    # a bool by its byte: torch takes every byte but 0 for true, also those that nobody wrote
+    return (
+        got != wanted
+        if got.dtype != torch.bool
+        else got.view(torch.uint8) != wanted.view(torch.uint8)
+    )
+
+
+def _lost(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return _is_finite(wanted) & ~_is_finite(got)
+
+
+def _error(got: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    return torch.where(_is_finite(wanted), (got.double() - exact.double()).abs(), 0.0)
